@@ -1,0 +1,26 @@
+"""The exception tree of reviewloop.
+
+    ReviewloopError                 everything the project raises on purpose
+    ├── InputError                  what came in was wrong; exit status 2
+    │   ├── CatalogError            sites.yaml: says file, line, key and what would be right
+    │   └── ProductNameError        a product name that gives no query
+    └── (tasks.errors)              StoreError, LeaseLost, IllegalTransition, ...
+
+A message says what is wrong, which one it is, and what would be right.
+"""
+
+
+class ReviewloopError(Exception):
+    """Root of everything reviewloop raises on purpose."""
+
+
+class InputError(ReviewloopError):
+    """What a person or a file gave cannot be used; nothing was stored."""
+
+
+class CatalogError(InputError):
+    """A catalog (sites.yaml) is wrong; the message carries file, line and key of each problem."""
+
+
+class ProductNameError(InputError):
+    """A product name is empty, too long, or leaves no keyword to search for."""

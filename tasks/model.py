@@ -1,0 +1,122 @@
+"""Words of the loop as types: states, reasons, and the facts strategies decide from (DESIGN.md, 1 and 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """The queue a subtask is in: each is in exactly one."""
+
+    PRIORITY = "PRIORITY"
+    WAIT = "WAIT"
+    CRAWL = "CRAWL"
+    SLEEP = "SLEEP"
+    FAILED = "FAILED"
+    MANUAL = "MANUAL"
+    DONE = "DONE"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def settled(self) -> bool:
+        """True where nothing more happens by itself (MANUAL waits for a person)."""
+        return self in (State.DONE, State.CANCELLED, State.MANUAL)
+
+
+class Reason(StrEnum):
+    """Why an attempt failed."""
+
+    NOT_STARTED = "not_started"  # the lease ran out before the node began
+    SILENT = "silent"  # begun, then no progress until the lease ran out
+    HOST_UNREACHABLE = "host_unreachable"  # nobody answers there
+    BLOCKED = "blocked"  # captcha, 403, 429, login wall: the host refuses this node address
+    NOTHING_STORED = "nothing_stored"  # the host answers, but every page tried was broken
+    RESULT_PAGE_BROKEN = "result_page_broken"  # no result page could be read: 5xx, timeouts, cut off
+    BAD_RULE = "bad_rule"  # pages are answered, the catalog's rules find nothing in them
+    ROBOTS = "robots"  # robots.txt refuses the search
+    BAD_URL = "bad_url"  # scheme or address refused, or 404 for the search itself
+    NODE_ERROR = "node_error"  # the node itself failed (a defect, out of disk, ...)
+
+    @property
+    def curable(self) -> bool:
+        """True where another node may succeed; the others go to MANUAL at once."""
+        return self not in (Reason.BAD_RULE, Reason.ROBOTS, Reason.BAD_URL)
+
+
+@dataclass(frozen=True, slots=True)
+class PairStats:
+    """What is known of one (site, node): sums over its closed attempts, faded to one moment by the caller.
+
+    All are sums of weights times counts (so fractional), not rates.
+
+    Attributes:
+        attempts: attempts closed.
+        failed: of these, failed with a typed reason.
+        silent: of these, taken back because they went silent or never started.
+        offered, tried, collected: hits (see DESIGN.md, 1).
+        active_s: active seconds (a request in flight or a page being read).
+        lost_s: seconds of silent attempts between their last sign of life and their recall.
+    """
+
+    site: str
+    node: str
+    attempts: float = 0.0
+    failed: float = 0.0
+    silent: float = 0.0
+    offered: float = 0.0
+    tried: float = 0.0
+    collected: float = 0.0
+    active_s: float = 0.0
+    lost_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node as a strategy sees it: alive and not drained, or it is not shown.
+
+    Attributes:
+        kinds: "meta", "microblog".
+        free: attempts it can be given now (free slots and room in its buffer).
+        slots: attempts it runs at once.
+    """
+
+    name: str
+    kinds: frozenset[str]
+    free: int
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostView:
+    """A host as a strategy sees it.
+
+    Attributes:
+        room: attempts it can feed at its rate beyond those that run now.
+        resting: names of nodes whose address it refuses at present.
+    """
+
+    host: str
+    room: int
+    resting: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskView:
+    """A waiting subtask as a strategy sees it.
+
+    Attributes:
+        hosts: every host it is sure to ask (engine's host, site's host).
+        left: targets left to fetch, as far as known (hits; an unread result page counts as a full one).
+        failed_on: nodes that failed it in this round, the oldest failure first.
+        assigned: a node a person asked for (`failed assign`); None otherwise.
+    """
+
+    id: int
+    site: str
+    kind: str
+    hosts: tuple[str, ...]
+    left: int
+    priority: int
+    failed_on: tuple[str, ...] = ()
+    assigned: str | None = None
