@@ -1,0 +1,79 @@
+"""``reviewloop lab``: serve the local web."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from app.lab.server import Lab
+
+_DEFAULT_CATALOG = Path("sites.yaml")
+
+
+@click.command()
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8400, show_default=True, help="0: any that is free."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="An address in 127.0.0.0/8.")
+@click.option(
+    "--profile",
+    default="calm",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="How badly it behaves: calm, default, demo, harsh, or a profile file.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of its pages and faults.")
+@click.option(
+    "--log",
+    "log_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write one JSON line for every request to this file.",
+)
+@click.option(
+    "--sites",
+    metavar="NAME|FILE",
+    help="Built-in catalog (paper-2014) or file to serve; default: sites.yaml.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document when it is ready.")
+def lab(
+    port: int, host: str, profile: str, seed: int, log_path: Path | None, sites: str | None, as_json: bool
+) -> None:
+    """Serve a local web of simulated search engines and complaint sites until Ctrl-C.
+
+    Every site and engine of the catalog is there, told apart by the Host header; each source address is
+    treated as another client. Then, in another terminal:
+
+    \b
+        reviewloop run --lab 127.0.0.1:PORT
+        curl -H 'Host: www.baidu.com' 'http://127.0.0.1:PORT/s?wd=光明+牛奶+site:12315.com'
+        curl http://127.0.0.1:PORT/__log
+    """
+    # Slow to import (aiohttp), and of no use to any other command.
+    from app.lab.running import serve
+    from splitter.catalog.load import find_catalog
+
+    catalog = find_catalog(sites, _DEFAULT_CATALOG)
+
+    def ready(running: Lab) -> None:
+        if as_json:
+            document = {
+                "host": running.host,
+                "port": running.port,
+                "profile": running.profile.name,
+                "seed": running.seed,
+            }
+            # click.echo flushes: whoever started the lab waits for this line.
+            click.echo(json.dumps(document, ensure_ascii=False))
+            return
+        address = f"{running.host}:{running.port}"
+        click.echo(
+            f"The lab (profile {running.profile.name}, seed {running.seed}) serves {len(catalog.sites)} "
+            f"sites at http://{address}/\nUse it with:  reviewloop run --lab {address}\nCtrl-C ends it.",
+            err=True,
+        )
+
+    serve(catalog, profile, host, port, log_path, seed, ready)

@@ -1,0 +1,153 @@
+"""`reviewloop split`: what a product name becomes, without anything being stored or fetched."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from splitter.catalog.load import BUILTIN, builtin, find_catalog
+from splitter.catalog.model import Catalog
+from splitter.errors import InputError
+from splitter.split import Plan, Refused, SearchUrl, split
+
+_WRONG_INPUT = 2
+_OWN_CATALOG = Path(__file__).resolve().parents[2] / "sites.yaml"
+
+
+@click.command("split")
+@click.argument("names", metavar="NAME...", nargs=-1)
+@click.option(
+    "--file", "source", type=click.File("r", encoding="utf-8"), help="Read names from FILE, one a line."
+)
+@click.option("--keywords", metavar="W,W", help="AND keywords to use instead of those found (with one NAME).")
+@click.option(
+    "--alias", "aliases", metavar="NAME", multiple=True, help="Another name of the product (with one NAME)."
+)
+@click.option("--sites", "catalog", metavar="FILE", help=f"Catalog to use: a file or {', '.join(BUILTIN)}.")
+@click.option(
+    "--pages", type=click.IntRange(1, 1000), help="Result pages of each site (default: the site's own)."
+)
+@click.option(
+    "--site", "only", metavar="NAME", multiple=True, help="Only this site of the catalog; repeatable."
+)
+@click.option("--no-site", is_flag=True, help="Ask each engine once, without restriction to a site.")
+@click.option("--no-paging", is_flag=True, help="Leave out the parameters of paging.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line for each search URL.")
+def split_command(
+    names: tuple[str, ...],
+    source: TextIO | None,
+    keywords: str | None,
+    aliases: tuple[str, ...],
+    catalog: str | None,
+    pages: int | None,
+    only: tuple[str, ...],
+    no_site: bool,
+    no_paging: bool,
+    as_json: bool,
+) -> None:
+    """Show the keywords and search URLs of product names.
+
+    NAME is a product as people write it; - reads names from standard input, one a line. A name that gives no
+    query is told on standard error, the others go on, and the exit status is 2.
+
+    \b
+    Examples:
+      reviewloop split 光明高钙牛奶
+      reviewloop split 特仑苏 --site cca.org.cn --pages 3
+      reviewloop split --no-site --no-paging 蒙牛早餐奶
+      reviewloop split --keywords 雀巢,奶粉 雀巢怡养
+      reviewloop split --json --file products.txt
+    """
+    try:
+        plan = Plan(_catalog(catalog), only, pages, no_site, no_paging)
+        given = list(_names(names, source))
+        words = _keywords(keywords, aliases, given)
+    except InputError as error:
+        click.echo(str(error), err=True)
+        sys.exit(_WRONG_INPUT)
+    results = split(plan, given, keywords=words, aliases=aliases)
+    if _print_json(results) if as_json else _print_listing(results):
+        sys.exit(_WRONG_INPUT)
+
+
+def _catalog(spec: str | None) -> Catalog:
+    """The catalog asked for, or sites.yaml here, or the project's own, or the built-in one."""
+    here = Path("sites.yaml")
+    default = here if here.is_file() else _OWN_CATALOG
+    if spec is None and not default.is_file():
+        return builtin(BUILTIN[0])
+    return find_catalog(spec, default)
+
+
+def _names(names: Sequence[str], source: TextIO | None) -> Iterator[str]:
+    for name in names:
+        yield from _lines(sys.stdin) if name == "-" else [name]
+    if source is not None:
+        yield from _lines(source)
+    if not names and source is None:
+        raise InputError(
+            "no product name; write reviewloop split NAME, or - to read names from standard input"
+        )
+
+
+def _lines(source: TextIO) -> Iterator[str]:
+    """The names in a text; blank lines hold none."""
+    try:
+        for line in source:
+            if name := line.removeprefix("\ufeff").strip():
+                yield name
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source.name}: not UTF-8; save the file as UTF-8") from error
+
+
+def _keywords(keywords: str | None, aliases: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    if (keywords is not None or aliases) and len(names) != 1:
+        raise InputError(f"--keywords and --alias belong to one name; {len(names)} are given")
+    if keywords is None:
+        return ()
+    words = tuple(word for word in keywords.replace("，", ",").split(",") if word.strip())
+    if not words:
+        raise InputError("--keywords holds no word; write --keywords 光明,牛奶")
+    return words
+
+
+def _print_json(results: Iterable[SearchUrl | Refused]) -> int:
+    """Prints search URLs as JSON lines; returns how many names were refused."""
+    refused = 0
+    for result in results:
+        if isinstance(result, Refused):
+            refused += 1
+            _print_refused(result)
+        else:
+            click.echo(json.dumps(asdict(result), ensure_ascii=False))
+    return refused
+
+
+def _print_listing(results: Iterable[SearchUrl | Refused]) -> int:
+    """Prints search URLs under their product and keywords; returns how many names were refused."""
+    refused = 0
+    heading = ""
+    for result in results:
+        if isinstance(result, Refused):
+            refused += 1
+            heading = ""
+            _print_refused(result)
+            continue
+        above = f"{result.product} -> {'&'.join(result.keywords)}"
+        if above != heading:
+            click.echo(above)
+            heading = above
+        place = result.site or f"({result.engine})"
+        page = "" if result.page is None else f" page {result.page}"
+        click.echo(f"  {place}{page}: {result.url}")
+    return refused
+
+
+def _print_refused(refused: Refused) -> None:
+    click.echo(f"refused: {refused.message}", err=True)

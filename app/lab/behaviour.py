@@ -1,0 +1,155 @@
+"""What one request is answered: pure decisions over an explicit memory of what was asked before.
+
+Chance is a hash of (seed, host, URL, number of the request for this URL), never of the time or of the client:
+what differs between clients and over time are the shares of the profile and the counters behind limits and
+blocks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.lab import chance
+from app.lab.profile import Answer, Block, Conduct, RateLimit
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request as the lab sees it.
+
+    Attributes:
+        client: source address.
+        host: lower case, no port.
+        target: path with query string.
+        t: seconds of lab time.
+    """
+
+    client: str
+    host: str
+    target: str
+    t: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to answer.
+
+    Attributes:
+        latency_s: how long to wait before.
+        tried: number of this request among those for its URL, from 1.
+        retry_after_s: what to put into Retry-After; None: no such header.
+        hang_s: how long a hang lasts.
+    """
+
+    answer: Answer
+    latency_s: float
+    tried: int
+    retry_after_s: float | None = None
+    hang_s: float = 0.0
+
+
+@dataclass(slots=True)
+class _Visits:
+    """What a host remembers of a client: when it was let in, how long it is blocked, with what answer."""
+
+    limited: deque[float] = field(default_factory=deque)
+    watched: deque[float] = field(default_factory=deque)
+    blocked_until: float = 0.0
+    blocked_with: Answer = Answer.FORBIDDEN
+
+
+class Memory:
+    """Everything a decision depends on beyond profile and request. It grows with the URLs asked for."""
+
+    def __init__(self) -> None:
+        self._asked: dict[tuple[str, str], int] = {}
+        self._visits: dict[tuple[str, str], _Visits] = {}
+
+    def tried(self, ask: Ask) -> int:
+        """Count a request; the number of requests for its URL so far, this one included."""
+        url = (ask.host, ask.target)
+        self._asked[url] = self._asked.get(url, 0) + 1
+        return self._asked[url]
+
+    def visits(self, ask: Ask) -> _Visits:
+        """What the host remembers of the client."""
+        return self._visits.setdefault((ask.client, ask.host), _Visits())
+
+
+def decide(conduct: Conduct, seed: int, ask: Ask, memory: Memory) -> Decision:
+    """Decide what a request is answered, and count it in the memory.
+
+    First the client (dead host, block, rate limit), then the URL (moved, lost), then chance (faults).
+    """
+    tried = memory.tried(ask)
+    low, high = conduct.latency_ms
+    drawn = chance.share(seed, "latency", ask.host, ask.target, tried) if high > low else 0.0
+    latency_s = (low + (high - low) * drawn) / 1000
+    if conduct.dead:
+        return Decision(Answer.DEAD, 0.0, tried)
+    visits = memory.visits(ask)
+    if _is_blocked(conduct.block, visits, ask.t):
+        return Decision(visits.blocked_with, latency_s, tried)
+    if conduct.rate_limit and _is_over(conduct.rate_limit, visits, ask.t):
+        limit = conduct.rate_limit
+        retry_after_s = limit.retry_after_s if limit.answer is Answer.RATE_LIMITED else None
+        return Decision(limit.answer, latency_s, tried, retry_after_s)
+    answer = _of_url(conduct, seed, ask) or _by_chance(conduct, seed, ask, tried) or Answer.PAGE
+    # The fault of a URL says nothing about a rate: the smallest wait that is one.
+    retry_after_s = 1.0 if answer is Answer.RATE_LIMITED else None
+    return Decision(answer, latency_s, tried, retry_after_s, conduct.hang_s)
+
+
+def _is_blocked(block: Block | None, visits: _Visits, t: float) -> bool:
+    if t < visits.blocked_until:
+        return True
+    if block is None:
+        return False
+    if _recent(visits.watched, block.window_s, t) >= block.requests:
+        visits.watched.clear()
+        visits.blocked_until, visits.blocked_with = t + block.for_s, block.answer
+        return True
+    visits.watched.append(t)
+    return False
+
+
+def _is_over(limit: RateLimit, visits: _Visits, t: float) -> bool:
+    """Refused requests are not counted: a client that goes on asking gets its rate, no more and no less."""
+    if _recent(visits.limited, limit.window_s, t) >= limit.requests:
+        return True
+    visits.limited.append(t)
+    return False
+
+
+def _recent(moments: deque[float], window_s: float, t: float) -> int:
+    while moments and moments[0] <= t - window_s:
+        moments.popleft()
+    return len(moments)
+
+
+def _of_url(conduct: Conduct, seed: int, ask: Ask) -> Answer | None:
+    """What has become of a URL for good, the same at every request."""
+    if not ask.host.startswith("www.") and chance.share(seed, "moved", ask.host, ask.target) < conduct.moved:
+        return Answer.MOVED
+    return _drawn(conduct.lost, chance.share(seed, "lost", ask.host, ask.target)) if conduct.lost else None
+
+
+def _by_chance(conduct: Conduct, seed: int, ask: Ask, tried: int) -> Answer | None:
+    if not conduct.faults:
+        return None
+    if conduct.fault_tries == 0:
+        return _drawn(conduct.faults, chance.share(seed, "fault", ask.host, ask.target, tried))
+    lasts = 1 + chance.number(seed, "lasts", ask.host, ask.target) % conduct.fault_tries
+    return (
+        _drawn(conduct.faults, chance.share(seed, "fault", ask.host, ask.target)) if tried <= lasts else None
+    )
+
+
+def _drawn(shares: Mapping[Answer, float], draw: float) -> Answer | None:
+    for answer, share in shares.items():
+        if draw < share:
+            return answer
+        draw -= share
+    return None

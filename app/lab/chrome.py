@@ -1,0 +1,158 @@
+"""What surrounds the content of a page: navigation, side bar, footer, style, script, encoding.
+
+All of it follows from the site's name and is encoded once, so that a page costs little more than its content.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from random import Random
+
+from app.lab import chance
+from app.lab.posts import made_title
+
+_CHANNELS = (
+    "首页",
+    "投诉曝光",
+    "维权资讯",
+    "消费警示",
+    "食品安全",
+    "汽车",
+    "家电",
+    "数码",
+    "旅游",
+    "质量报告",
+    "法律法规",
+    "专家点评",
+    "论坛",
+    "会员中心",
+)
+_FRIENDS = (
+    "质量新闻网",
+    "消费日报",
+    "法制在线",
+    "食品伙伴",
+    "市场监管",
+    "维权联盟",
+    "质检在线",
+    "民生热线",
+    "购物指南",
+    "信用中国",
+)
+_STYLE = "\n".join(
+    f".{name}{{margin:{i}px auto;padding:{2 * i}px;border:1px solid #{i}c{i}c{i}c;"
+    f"font:12px/1.{i} 宋体,Arial;color:#3{i}3}}"
+    for i, name in enumerate(("top", "nav", "wrap", "main", "side", "box", "foot", "crumb", "ad"), start=1)
+)
+_SCRIPT = """
+var _hmt = _hmt || [];
+(function () {
+  var hm = document.createElement("script"), s = document.getElementsByTagName("script")[0];
+  hm.src = "//hm.example.invalid/hm.js?%(id)s"; hm.async = true;
+  if (s && s.parentNode) { s.parentNode.insertBefore(hm, s); }
+})();
+function addFavorite(title) {
+  try { window.external.AddFavorite(location.href, title); } catch (e) { alert("Ctrl+D"); }
+}
+function setFont(size) {
+  var box = document.getElementById("main");
+  if (box) { box.style.fontSize = size + "px"; }
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a site writes its pages.
+
+    Attributes:
+        codec: "utf-8" or "gbk".
+        header: charset of the Content-Type header; empty: none is given.
+        meta: charset of the meta element; empty: there is none.
+    """
+
+    codec: str
+    header: str
+    meta: str
+
+
+UTF8 = Encoding("utf-8", "utf-8", "utf-8")
+_GBK = (Encoding("gbk", "GBK", ""), Encoding("gbk", "", "gb2312"), Encoding("gbk", "", ""))
+
+
+def encoding_of(site: str) -> Encoding:
+    """How a site writes its pages: a third in GBK, said in the header only, in the page only, or nowhere."""
+    draw = chance.number(0, "encoding", site)
+    return _GBK[draw // 3 % len(_GBK)] if draw % 3 == 0 else UTF8
+
+
+class Chrome:
+    """The surroundings of every page of one site."""
+
+    def __init__(self, site: str, title: str, encoding: Encoding) -> None:
+        """Make the surroundings of a site that calls itself ``title``."""
+        self.encoding = encoding
+        rng = chance.generator(0, "chrome", site)
+        charset = self.encoding.meta
+        meta = f'<meta http-equiv="Content-Type" content="text/html; charset={charset}">' if charset else ""
+        self._head = self._encode(f"<!DOCTYPE html>\n<html>\n<head>\n{meta}\n<title>")
+        self._before = self._encode(
+            f"_{escape(title)}</title>\n{_assets(rng)}</head>\n{_top(rng, site, title)}"
+        )
+        self._after = self._encode(_bottom(rng, site, title))
+
+    @property
+    def content_type(self) -> str:
+        """The Content-Type header of the site's pages."""
+        return f"text/html; charset={self.encoding.header}" if self.encoding.header else "text/html"
+
+    def page(self, title: str, content: str) -> bytes:
+        """A whole page: ``title`` is text, ``content`` is HTML."""
+        return b"".join(
+            (self._head, self._encode(escape(title)), self._before, self._encode(content), self._after)
+        )
+
+    def _encode(self, html: str) -> bytes:
+        # A character reference stands for what GBK cannot spell: emoji in reviews, mostly.
+        return html.encode(self.encoding.codec, "xmlcharrefreplace")
+
+
+def _assets(rng: Random) -> str:
+    script = _SCRIPT % {"id": f"{int(rng.random() * 2**63):016x}"}
+    return (
+        '<meta name="keywords" content="投诉,维权,消费者,质量">\n'
+        f'<style type="text/css">\n{_STYLE}\n</style>\n<script type="text/javascript">{script}</script>\n'
+    )
+
+
+def _top(rng: Random, site: str, title: str) -> str:
+    channels = "".join(f'<li><a href="/channel/{i}/">{name}</a></li>' for i, name in enumerate(_CHANNELS))
+    return (
+        f'<body>\n<div class="top"><a href="/">{escape(title)}</a> <a href="/login">登录</a> | '
+        f'<a href="/register">注册</a> 今日投诉 {int(rng.random() * 900)} 件</div>\n'
+        f'<ul class="nav">{channels}</ul>\n'
+        f'<div class="wrap"><div class="crumb">当前位置：<a href="http://{site}/">首页</a> &gt; 正文</div>\n'
+        '<div class="main" id="main">\n'
+    )
+
+
+def _bottom(rng: Random, site: str, title: str) -> str:
+    boxes = "\n".join(
+        f'<div class="box"><h3>{name}</h3><ul>{_links(rng, 8 + int(rng.random() * 14))}</ul></div>'
+        for name in ("热点投诉", "最新受理", "本周排行")
+    )
+    friends = " | ".join(f'<a href="/friend/{i}">{name}</a>' for i, name in enumerate(_FRIENDS))
+    return (
+        f'\n</div>\n<div class="side">\n{boxes}\n</div></div>\n<div class="foot">友情链接：{friends}<br>\n'
+        f"Copyright &copy; 2005-2013 {escape(title)} ({site}) 版权所有 "
+        f"ICP备{int(rng.random() * 10**8):08}号<br>"
+        "本站信息由网友发布，不代表本站立场。</div>\n</body>\n</html>\n"
+    )
+
+
+def _links(rng: Random, count: int) -> str:
+    return "".join(
+        f'<li><a href="/list/{int(rng.random() * 10**7)}.html">{made_title(rng)}</a></li>'
+        for _ in range(count)
+    )

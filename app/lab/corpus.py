@@ -1,0 +1,113 @@
+"""The hidden web: which pages each site has for which query, and what stands in them.
+
+Nothing is stored. Any product may be asked for, so the pages of a query follow from (seed, site, keywords)
+alone, and a page's path carries what its content follows from. A share of the hits of a query of several
+keywords are *brand pages*: pages of the query for its first keyword alone, so that products of one brand
+share pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import exp, log
+from statistics import NormalDist
+
+from app.lab import chance, paths
+from app.lab.paths import PageName
+from app.lab.posts import Content, write_page
+from splitter.catalog.model import Catalog
+
+EMPTY_SHARE = 0.1
+"""Share of (site, query) that have no hit at all."""
+
+MEAN_HITS = 12.0
+"""Mean number of hits of a (site, query), the empty ones included."""
+
+BRAND_SHARE = 0.15
+"""Share of the hits of a query of several keywords that are brand pages."""
+
+REPEAT_SHARE = 0.06
+"""Share of the hits that an engine lists a second time under another spelling of their URL."""
+
+_SIGMA = 1.0
+_HITS = NormalDist(log(MEAN_HITS / (1 - EMPTY_SHARE)) - _SIGMA**2 / 2, _SIGMA)
+_MOST_HITS = 2000
+_SPELLINGS = ("?utm_source=search", "#top", "?utm_source=search&utm_medium=organic", "#comments")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One entry of an engine's list.
+
+    Attributes:
+        page: the page it leads to.
+        url: its address as listed: with tracking parameters or a fragment where the page is listed again.
+    """
+
+    page: PageName
+    url: str
+
+
+class Corpus:
+    """The pages of all sites of a catalog for one seed."""
+
+    def __init__(self, catalog: Catalog, seed: int, texts: tuple[str, ...]) -> None:
+        """Set up a corpus; ``texts`` (not empty) are what people write in it."""
+        self._catalog = catalog
+        self._seed = seed
+        self._texts = texts
+        self.pages = lru_cache(maxsize=4096)(self._pages)
+        self.listing = lru_cache(maxsize=4096)(self._listing)
+
+    def hits(self, site: str, keywords: tuple[str, ...]) -> int:
+        """Number of hits a site has for a query: lognormal (heavy tailed), 0 for one query in ten."""
+        draw = chance.share(self._seed, "hits", site, *keywords)
+        if not keywords or draw < EMPTY_SHARE:
+            return 0
+        rank = (draw - EMPTY_SHARE) / (1 - EMPTY_SHARE)
+        return min(_MOST_HITS, max(1, round(exp(_HITS.inv_cdf(max(rank, 1e-9))))))
+
+    def url(self, page: PageName) -> str:
+        """The canonical address of a page."""
+        rules = self._catalog.sites[page.site].rules
+        return f"http://{page.site}{paths.path_of(self._seed, rules, page)}"
+
+    def find(self, site: str, path: str) -> PageName | None:
+        """The page of a site at a path; None where there is none."""
+        page = paths.page_at(self._seed, self._catalog.sites[site].rules, site, path)
+        if page is None or page.number >= self.hits(site, page.keywords):
+            return None
+        return page
+
+    def content(self, page: PageName) -> Content:
+        """What stands in a page."""
+        return write_page(self._seed, page, self._catalog.sites[page.site].rules, self._texts)
+
+    def _pages(self, site: str, keywords: tuple[str, ...]) -> tuple[PageName, ...]:
+        """The different pages a site has for a query, best hit first."""
+        brand_hits = self.hits(site, keywords[:1]) if len(keywords) > 1 else 0
+        found: dict[PageName, None] = {}
+        for place in range(self.hits(site, keywords)):
+            page = PageName(site, keywords, place)
+            if brand_hits and chance.share(self._seed, "brand", site, *keywords, place) < BRAND_SHARE:
+                # Squared: products of a brand meet on the brand's best pages.
+                draw = chance.share(self._seed, "which", site, *keywords, place) ** 2
+                shared = PageName(site, keywords[:1], int(draw * brand_hits))
+                page = page if shared in found else shared
+            found[page] = None
+        return tuple(found)
+
+    def _listing(self, site: str, keywords: tuple[str, ...]) -> tuple[Listed, ...]:
+        """What an engine lists for a query restricted to a site: every page, some of them twice."""
+        pages = self.pages(site, keywords)
+        places: list[tuple[float, Listed]] = []
+        for place, page in enumerate(pages):
+            url = self.url(page)
+            places.append((place, Listed(page, url)))
+            draw = chance.number(self._seed, "repeat", url)
+            if draw % 10_000 < REPEAT_SHARE * 10_000:
+                spelling = _SPELLINGS[draw // 10_000 % len(_SPELLINGS)]
+                places.append((place + 1.5 + draw // 100_000 % 8, Listed(page, url + spelling)))
+        places.sort(key=lambda entry: entry[0])
+        return tuple(listed for _, listed in places)

@@ -1,0 +1,89 @@
+"""The lab's witness: one line for every request, in the order in which they were answered."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import Lock
+from typing import TextIO
+
+KEPT = 200_000
+"""Requests kept in memory; a log file has all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One request.
+
+    Attributes:
+        t: when it came, in seconds since the lab's start (monotonic).
+        client: source address.
+        host: as asked for, lower case, no port.
+        path: path with query string.
+        status: of the answer; 0 where there was none.
+        outcome: a `profile.Answer`, or robots, favicon, login, unknown_host, bad_method, busy, client_gone.
+        bytes: of the body sent.
+        tried: number of this request among those for its URL, from 1; 0 where they are not counted.
+    """
+
+    t: float
+    client: str
+    host: str
+    path: str
+    status: int
+    outcome: str
+    bytes: int
+    tried: int = 0
+
+
+class RequestLog:
+    """Entries in memory, and in a file if one is given. May be read from another thread."""
+
+    def __init__(self, started: datetime, path: Path | None = None) -> None:
+        """Open a log of a lab started at ``started``; a file there already is written anew."""
+        self._started = started
+        self._lock = Lock()
+        self._entries: deque[Entry] = deque(maxlen=KEPT)
+        # Line by line, so that what a client has seen answered is in the file even if the lab is killed.
+        self._file: TextIO | None = path.open("w", encoding="utf-8", buffering=1) if path else None
+
+    def add(self, entry: Entry) -> None:
+        """Note a request; done before the last byte of the answer is sent."""
+        with self._lock:
+            self._entries.append(entry)
+        if self._file:
+            self._file.write(self.line(entry))
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The last `KEPT` requests."""
+        with self._lock:
+            return tuple(self._entries)
+
+    def line(self, entry: Entry) -> str:
+        """An entry as a line of JSON, with the wall time beside the lab's own."""
+        return (
+            json.dumps(
+                {
+                    "t": round(entry.t, 6),
+                    "wall": (self._started + timedelta(seconds=entry.t)).isoformat(),
+                    "client": entry.client,
+                    "host": entry.host,
+                    "path": entry.path,
+                    "status": entry.status,
+                    "outcome": entry.outcome,
+                    "bytes": entry.bytes,
+                    "tried": entry.tried,
+                },
+                ensure_ascii=False,
+            )
+            + "\n"
+        )
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+        if self._file:
+            self._file.close()
+            self._file = None

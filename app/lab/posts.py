@@ -1,0 +1,138 @@
+"""What stands in a page: titles, reviews, authors, dates and ratings that follow from the page's name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from app.lab import chance
+from app.lab.paths import PageName
+
+MOST_POSTS = 6
+"""Most reviews on one page of a forum thread."""
+
+RATED_SITES = 0.5
+"""Share of the complaint sites that print a rating."""
+
+_UNRATED = frozenset({"thread", "microblog"})
+
+_PROBLEMS = (
+    "喝出异物要求赔偿",
+    "未过保质期已变质",
+    "胀包漏液商家不处理",
+    "喝完拉肚子怎么办",
+    "生产日期涂改",
+    "客服推诿拒绝退货",
+    "净含量不足涉嫌欺诈",
+    "促销虚假宣传",
+    "口感异常疑似假货",
+    "包装破损不予退换",
+    "买到过期产品",
+    "质量问题投诉无门",
+)
+_TITLES = (
+    "投诉{subject}：{problem}",
+    "{subject}{problem}",
+    "【曝光】{subject}{problem}",
+    "关于{subject}{problem}的投诉",
+)
+_REPLIES = ("回复：{title}", "Re: {title}", "{subject}我也遇到过", "{subject}用户说两句")
+_LEADS = ("我要投诉{subject}！", "{subject}，", "买的是{subject}。", "说说{subject}：", "")
+_SURNAMES = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗"
+_GIVEN = ("女士", "先生", "小姐", "同学", "**")
+_NICKS = (
+    "快乐的小鱼",
+    "阳光宝贝",
+    "天涯过客",
+    "宝妈",
+    "老消费者",
+    "清风",
+    "维权到底",
+    "simple_life",
+    "momo",
+    "牛奶控",
+)
+_DATES = (
+    "{y}-{m:02}-{d:02} {H:02}:{M:02}",
+    "{y}年{m}月{d}日",
+    "{y}年{m}月{d}日 {H:02}:{M:02}",
+    "{y}-{m}-{d}",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One review as its page prints it.
+
+    Attributes:
+        key: its id on its site.
+        date: as written there (UTC+8), in one of several forms.
+        rating: 1 to 5; None where the site prints none.
+    """
+
+    key: str
+    title: str
+    body: str
+    author: str
+    date: str
+    rating: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What stands in a page: its title and 1 to 6 posts, all about ``subject``."""
+
+    subject: str
+    title: str
+    posts: tuple[Post, ...]
+
+
+def write_page(seed: int, page: PageName, rules: str, texts: tuple[str, ...]) -> Content:
+    """Write a page.
+
+    Args:
+        seed: of the corpus.
+        page: which page; the same one is always written in the same words.
+        rules: name of the site's page rules: several posts on a ``thread``, one elsewhere.
+        texts: what people write; not empty.
+    """
+    rng = chance.generator(seed, "page", page.site, page.number, *page.keywords)
+    subject = "".join(page.keywords)
+    title = _one(rng, _TITLES).format(subject=subject, problem=_one(rng, _PROBLEMS))
+    rated = rules not in _UNRATED and chance.share(0, "rated", page.site) < RATED_SITES
+    posts: list[Post] = []
+    for place in range(1 + int(rng.random() * MOST_POSTS) if rules == "thread" else 1):
+        heading = title if place == 0 else _one(rng, _REPLIES).format(subject=subject, title=title)
+        posts.append(
+            Post(
+                key=str(10_000_000 + int(rng.random() * 1e15)),
+                title=heading,
+                body=_one(rng, _LEADS).format(subject=subject) + _one(rng, texts),
+                author=_author(rng),
+                date=_date(rng, page.site),
+                rating=1 + int(rng.random() * 5) if rated else None,
+            )
+        )
+    return Content(subject, title, tuple(posts))
+
+
+def made_title(rng: Random) -> str:
+    """A headline of no product in particular, for the margins of a page."""
+    return f"{_one(rng, _SURNAMES)}{_one(rng, _GIVEN)}投诉：{_one(rng, _PROBLEMS)}"
+
+
+def _one(rng: Random, choices: Sequence[str]) -> str:
+    return choices[int(rng.random() * len(choices))]
+
+
+def _author(rng: Random) -> str:
+    if rng.random() < 0.5:
+        return _one(rng, _SURNAMES) + _one(rng, _GIVEN)
+    return f"{_one(rng, _NICKS)}{int(rng.random() * 10_000)}"
+
+
+def _date(rng: Random, site: str) -> str:
+    form = _DATES[chance.number(0, "date", site) % len(_DATES)]
+    year, month, day = 2011 + int(rng.random() * 3), 1 + int(rng.random() * 12), 1 + int(rng.random() * 28)
+    return form.format(y=year, m=month, d=day, H=7 + int(rng.random() * 16), M=int(rng.random() * 60))

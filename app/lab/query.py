@@ -1,0 +1,74 @@
+"""How a search URL is read back: the inverse of what a query template of the catalog writes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from urllib.parse import parse_qs
+
+from splitter.catalog.model import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a search URL asks for.
+
+    Attributes:
+        keywords: the words joined by AND, in their order, without repeats and the engine's extra words.
+        site: the site it is restricted to; None: no restriction.
+        page: number of the result page, from 1.
+    """
+
+    keywords: tuple[str, ...]
+    site: str | None
+    page: int
+
+
+def read_query(engine: Engine, query_string: str) -> Query:
+    """Read the query string of a search URL (still percent-encoded) of an engine.
+
+    What cannot be read is read kindly, as engines do: no query gives no keywords, an odd page number page 1.
+    """
+    values = parse_qs(query_string, encoding=engine.encoding, errors="replace")
+    text = _value(engine, values, "{query}")
+    site: str | None = None
+    restricted = _restriction(engine.site).fullmatch(text)
+    if restricted:
+        text = restricted["words"]
+        site = restricted["site"].rstrip("/").lower()
+    return Query(_keywords(engine, text), site, _page(engine, values))
+
+
+def _value(engine: Engine, values: dict[str, list[str]], placeholder: str) -> str:
+    names = (name for name, template in engine.params.items() if placeholder in template)
+    return next((values[name][0] for name in names if name in values), "")
+
+
+@cache
+def _restriction(template: str) -> re.Pattern[str]:
+    """A pattern for a query with a site restriction; one that never matches where the template has none."""
+    if "{site}" not in template:
+        return re.compile(r"(?!)(?P<words>)(?P<site>)")
+    pattern = re.escape(template)
+    for name, group in (("words", r"(?P<words>.*?)"), ("site", r"(?P<site>\S+)")):
+        pattern = pattern.replace(re.escape("{" + name + "}"), group)
+    return re.compile(pattern, re.DOTALL)
+
+
+def _keywords(engine: Engine, text: str) -> tuple[str, ...]:
+    words = text.replace("\x00", " ").replace(engine.join or " ", " ").split()
+    for extra in engine.extra_words:
+        if extra in words:
+            # The engine's own words come last; a product's own word of the same spelling stays.
+            del words[len(words) - 1 - words[::-1].index(extra)]
+    return tuple(dict.fromkeys(words))
+
+
+def _page(engine: Engine, values: dict[str, list[str]]) -> int:
+    number, offset = _value(engine, values, "{page}"), _value(engine, values, "{offset}")
+    if number.isdecimal():
+        return max(1, int(number[:9]))
+    if offset.isdecimal():
+        return max(1, (int(offset[:9]) - engine.first) // engine.step + 1)
+    return 1

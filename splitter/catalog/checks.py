@@ -1,0 +1,224 @@
+"""What must hold in a catalog beyond its shape: references, selectors, regular expressions, templates.
+
+Each engine, site and rule set is checked by itself, so that one that is misshapen does not hide the problems of
+the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from string import Formatter
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ValidationError
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+from splitter.catalog.model import Bounds, Engine, PageRules, ResultRules, Site
+from splitter.yamlfile import Document, Place, Problem
+
+_Found = Iterator[tuple[Place, str]]
+_Model = TypeVar("_Model", bound=BaseModel)
+
+_DOMAIN = re.compile(
+    r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])"
+)
+_ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*")
+_EMPTY_PAGE = LexborHTMLParser("")
+
+
+def problems_of(document: Document) -> list[Problem]:
+    """Everything the shape cannot say that is wrong in a catalog's data."""
+    found: list[tuple[Place, str]] = []
+    for name, raw in _entries(document.data, "engines"):
+        if (engine := _as(Engine, raw)) is not None:
+            found += _under(("engines", name), _engine(engine))
+        elif isinstance(raw, Mapping) and (results := _as(ResultRules, raw.get("results"))) is not None:
+            found += _under(("engines", name, "results"), _result_rules(results))
+    for name, raw in _entries(document.data, "rules"):
+        if (rules := _as(PageRules, raw)) is not None:
+            found += _under(("rules", name), _page_rules(rules))
+    for name, raw in _entries(document.data, "sites"):
+        found += _under(("sites", name), _site(document.data, name, raw))
+    for table in ("engines", "sites"):
+        if document.data.get(table) == {}:
+            found.append(((table,), "empty; a catalog needs at least one"))
+    return [document.problem(place, message) for place, message in found]
+
+
+def _entries(data: Mapping[str, Any], table: str) -> list[tuple[str, Any]]:
+    entries = data.get(table)
+    return [(str(name), raw) for name, raw in entries.items()] if isinstance(entries, Mapping) else []
+
+
+def _as(model: type[_Model], raw: object) -> _Model | None:
+    try:
+        return model.model_validate_json(Document(raw, {}).json())
+    except (ValidationError, TypeError, ValueError):
+        return None  # its shape is reported where the whole catalog is read
+
+
+def _under(place: Place, found: _Found) -> _Found:
+    for inner, message in found:
+        yield (*place, *inner), message
+
+
+def _engine(engine: Engine) -> _Found:
+    yield from _url(engine.url)
+    yield from _params(engine)
+    yield from _template(("site",), engine.site, ("words", "site"), needed="words")
+    yield from _encoding(engine.encoding)
+    yield from _under(("results",), _result_rules(engine.results))
+
+
+def _url(url: str) -> _Found:
+    example = "write one such as http://www.example.com/s"
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError as error:
+        yield ("url",), f"{url!r} is no address ({error}); {example}"
+        return
+    if parts.scheme not in ("http", "https") or not host:
+        yield ("url",), f"{url!r} is no http or https address; {example}"
+    elif "?" in url or "#" in url or re.search(r"[\s{}]", url):
+        yield ("url",), f"{url!r} holds more than an address; put the query into params"
+
+
+def _params(engine: Engine) -> _Found:
+    uses_query = False
+    for name, value in engine.params.items():
+        place: Place = ("params", name)
+        yield from _template(place, value, ("query", "page", "offset"))
+        used = _placeholders(value) or set()
+        uses_query = uses_query or "query" in used
+        if "query" in used and name in engine.paging_params:
+            yield ("paging_params",), f"'{name}' carries {{query}}; it cannot be left out without paging"
+        elif used & {"page", "offset"} and name not in engine.paging_params:
+            yield place, f"depends on the page; add '{name}' to paging_params"
+    if not uses_query:
+        yield ("params",), "no parameter carries the query; write {query} as the value of one"
+    for index, name in enumerate(engine.paging_params):
+        if name not in engine.params:
+            yield ("paging_params", index), f"no parameter {name!r}{_nearest(name, engine.params)}"
+
+
+def _template(place: Place, text: str, allowed: tuple[str, ...], needed: str = "") -> _Found:
+    used = _placeholders(text)
+    names = ", ".join(f"{{{name}}}" for name in allowed)
+    if used is None:
+        yield (
+            place,
+            f"braces of {text!r} do not match; placeholders are {names}, a brace itself is {{{{ or }}}}",
+        )
+        return
+    for name in sorted(used - set(allowed)):
+        yield place, f"unknown placeholder {{{name}}}; there are {names}"
+    if needed and needed not in used:
+        yield place, f"{text!r} lacks {{{needed}}}"
+
+
+def _placeholders(text: str) -> set[str] | None:
+    """Names in braces; None where the braces do not match."""
+    try:
+        return {
+            name + ("!" + conversion if conversion else "") + (":" + spec if spec else "")
+            for _, name, spec, conversion in Formatter().parse(text)
+            if name is not None
+        }
+    except ValueError:
+        return None
+
+
+def _encoding(encoding: str) -> _Found:
+    sample = "a中文"
+    try:
+        whole = sample.encode(encoding, "ignore")
+        parts = b"".join(char.encode(encoding, "ignore") for char in sample)
+    except (LookupError, ValueError):
+        yield ("encoding",), f"unknown encoding {encoding!r}; write utf-8, gbk, gb18030 or big5"
+        return
+    if whole != parts:
+        yield ("encoding",), f"{encoding!r} cannot be used in a URL; write utf-8, gbk, gb18030 or big5"
+
+
+def _result_rules(rules: ResultRules) -> _Found:
+    yield from _selector(("hit",), rules.hit)
+    yield from _field(("link",), rules.link)
+    yield from _field(("title",), rules.title)
+    if rules.abstract:
+        yield from _field(("abstract",), rules.abstract)
+    if rules.next:
+        yield from _selector(("next",), rules.next)
+    if rules.found:
+        yield from _regex(("found",), rules.found, group=True)
+    for name in ("empty", "blocked"):
+        for index, pattern in enumerate(getattr(rules, name)):
+            yield from _regex((name, index), pattern)
+
+
+def _page_rules(rules: PageRules) -> _Found:
+    yield from _selector(("review",), rules.review)
+    yield from _field(("body",), rules.body)
+    for name in ("id", "title", "author", "date", "rating", "page_title"):
+        if text := getattr(rules, name):
+            yield from _field((name,), text)
+    for index, pattern in enumerate(rules.blocked):
+        yield from _regex(("blocked", index), pattern)
+
+
+def _selector(place: Place, selector: str) -> _Found:
+    try:
+        _EMPTY_PAGE.css(selector)
+    except (SelectolaxError, ValueError):
+        yield place, f"{selector!r} is no CSS selector; write one such as div.result"
+
+
+def _field(place: Place, text: str) -> _Found:
+    selector, at, attribute = text.rpartition("@")
+    if not at:
+        yield from _selector(place, text)
+    elif "]" in attribute:  # the @ stands inside the selector
+        yield from _selector(place, text)
+    else:
+        if not _ATTRIBUTE.fullmatch(attribute):
+            yield place, f"{text!r} names no attribute after @; write one such as a@href"
+        if selector:
+            yield from _selector(place, selector)
+
+
+def _regex(place: Place, pattern: str, *, group: bool = False) -> _Found:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        yield place, f"bad regular expression {pattern!r}: {error}"
+        return
+    if group and not compiled.groups:
+        yield place, f"{pattern!r} has no group; put the number in one: ([\\d,]+)"
+    elif not group and compiled.match(""):
+        yield place, f"{pattern!r} matches everything; write what only such a page says"
+
+
+def _site(data: Mapping[str, Any], name: str, raw: object) -> _Found:
+    if not _DOMAIN.fullmatch(name):
+        hint = f"; write {name.lower()}" if _DOMAIN.fullmatch(name.lower()) else ""
+        yield (), f"{name!r} is no domain name such as example.com{hint}"
+    if not isinstance(raw, Mapping):
+        return
+    for key, table in (("engine", "engines"), ("rules", "rules")):
+        target, known = raw.get(key), data.get(table)
+        if isinstance(target, str) and isinstance(known, Mapping) and target not in known:
+            yield (key,), f"there is no {target!r} in {table}{_nearest(target, known)}"
+    for key in ("quota", "budget_s"):
+        bounds = _as(Bounds, raw.get(key))
+        if bounds is not None and bounds.min > bounds.max:
+            yield (key,), f"min {bounds.min:g} is above max {bounds.max:g}; exchange them"
+
+
+def _nearest(name: str, known: Mapping[str, Any]) -> str:
+    near = get_close_matches(name, [str(key) for key in known], n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    return f"; there is {', '.join(map(str, known))}" if known else ""

@@ -1,0 +1,126 @@
+"""The whole ground floor in one call: product names in, search URLs out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from splitter.catalog.model import Catalog, Kind
+from splitter.chunks import chunks
+from splitter.errors import InputError, ProductNameError
+from splitter.query import KeywordSet, ProductQuery, product_query
+from splitter.urls import SearchPage, search_urls
+
+
+@dataclass(frozen=True, slots=True)
+class SearchUrl:
+    """One search URL with where it comes from.
+
+    Attributes:
+        product: the name, as written.
+        keywords: what the URL searches for (an alias's own, where it is an alias's).
+        site: domain the search is restricted to; None without restriction.
+        page: number of the result page, from 1; None without paging.
+        chunk: number of the part (the later subtask) of its task, from 1.
+    """
+
+    product: str
+    keywords: KeywordSet
+    kind: Kind
+    site: str | None
+    engine: str
+    url: str
+    page: int | None
+    chunk: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A name that gives no query, and why."""
+
+    product: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is asked for of every product.
+
+    Attributes:
+        catalog: engines and sites.
+        sites: domains to ask; empty: every site of the catalog.
+        pages: result pages of each site; None: each site's own number.
+        no_site: ask each engine once, without restriction to a site.
+        no_paging: leave the parameters of paging out, so one URL of each keyword set.
+    """
+
+    catalog: Catalog
+    sites: tuple[str, ...] = ()
+    pages: int | None = None
+    no_site: bool = False
+    no_paging: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises InputError for a site that is not in the catalog or fewer pages than 1."""
+        unknown = [site for site in self.sites if site not in self.catalog.sites]
+        if unknown:
+            raise InputError(
+                f"catalog {self.catalog.name} has no site {', '.join(unknown)}; it has {', '.join(self.catalog.sites)}"
+            )
+        if self.pages is not None and self.pages < 1:
+            raise InputError(f"pages {self.pages}: at least 1 is asked")
+
+    def tasks(self) -> tuple[str, ...]:
+        """The sites that get a task; without restriction, the first site of each engine stands for it."""
+        sites = tuple(dict.fromkeys(self.sites)) or tuple(self.catalog.sites)
+        if not self.no_site:
+            return sites
+        first: dict[str, str] = {}
+        for site in sites:
+            first.setdefault(self.catalog.sites[site].engine, site)
+        return tuple(first.values())
+
+
+def split(
+    plan: Plan, names: Iterable[str], *, keywords: Sequence[str] = (), aliases: Sequence[str] = ()
+) -> Iterator[SearchUrl | Refused]:
+    """Splits products into search URLs; a name that gives none is told and the rest goes on.
+
+    Args:
+        plan: what is asked for.
+        names: product names.
+        keywords: given instead of those found in the names.
+        aliases: alternative names of the products.
+    """
+    for name in names:
+        try:
+            query = product_query(name, keywords=keywords, aliases=aliases)
+        except ProductNameError as error:
+            yield Refused(name, str(error))
+        else:
+            yield from urls_of(plan, query)
+
+
+def urls_of(plan: Plan, query: ProductQuery) -> Iterator[SearchUrl]:
+    """Every search URL of a product: task by task, chunk by chunk, page by page."""
+    for site in plan.tasks():
+        for number, chunk in enumerate(task_chunks(plan, site, query), 1):
+            for page in chunk:
+                yield SearchUrl(
+                    query.product,
+                    page.keywords,
+                    plan.catalog.kind_of(site),
+                    None if plan.no_site else site,
+                    plan.catalog.sites[site].engine,
+                    page.url,
+                    page.page,
+                    number,
+                )
+
+
+def task_chunks(plan: Plan, site: str, query: ProductQuery) -> list[Sequence[SearchPage]]:
+    """The search URLs of a product on one site, cut into the parts that become subtasks."""
+    found = plan.catalog.sites[site]
+    pages = plan.pages or found.pages
+    urls = search_urls(plan.catalog, site, query, pages, no_site=plan.no_site, no_paging=plan.no_paging)
+    return chunks(list(urls), found.chunk_pages)

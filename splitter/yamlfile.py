@@ -1,0 +1,169 @@
+"""A YAML text as plain data that still knows the line of every key.
+
+Both data files a person edits (catalogs and the lexicon) are read through this module, so that every complaint
+about them carries file, line and dotted key.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from splitter.errors import CatalogError
+
+Place = tuple[str | int, ...]
+"""Where something stands: keys of mappings and indexes of lists, from the top."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        line: line in the file, from 1.
+        key: dotted key; empty for the file as a whole.
+        message: what is wrong and what would be right.
+    """
+
+    line: int
+    key: str
+    message: str
+
+
+def dotted(place: Place) -> str:
+    """A place as people write it: ``engines.baidu.blocked[1]``."""
+    text = ""
+    for step in place:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def raise_problems(problems: Iterable[Problem], origin: str) -> None:
+    """Raises CatalogError naming every problem, in the order of the file, where there is one."""
+    found = sorted(set(problems))
+    if not found:
+        return
+    lines = [": ".join(filter(None, (f"{origin}:{p.line}", p.key, p.message))) for p in found]
+    if len(lines) > 1:
+        lines.insert(0, f"{origin}: {len(lines)} problems")
+    raise CatalogError("\n".join(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A YAML text, read.
+
+    Attributes:
+        data: mappings, lists, text, numbers, true/false, null.
+        lines: line (from 1) of every place; of a mapping's entry, the line of its key.
+        problems: what is wrong with the text as YAML that still could be read (repeated keys and the like).
+    """
+
+    data: Any
+    lines: dict[Place, int]
+    problems: list[Problem] = field(default_factory=list)
+
+    def problem(self, place: Place, message: str) -> Problem:
+        """A problem at a place, or at the nearest one around it that is in the text."""
+        near = place
+        while near and near not in self.lines:
+            near = near[:-1]
+        return Problem(self.lines.get(near, 1), dotted(place), message)
+
+    def json(self) -> str:
+        """The data as JSON, so that strict models take lists for tuples and text for enumerations."""
+        return json.dumps(self.data, ensure_ascii=False, default=str)
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader, but a date stays the text it was written as."""
+
+
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
+
+
+def read(text: str, origin: str) -> Document:
+    """Reads one YAML document whose top is a mapping.
+
+    Raises:
+        CatalogError: the text is not YAML, holds several documents, or its top is no mapping.
+    """
+    loader: _Loader | None = None
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if not isinstance(node, yaml.MappingNode):
+            raise CatalogError(f"{origin}:1: the file must hold keys and values, such as 'version: 1'")
+        document = Document(None, {})
+        _walk(loader, node, (), document, ())
+        data = loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        raise CatalogError(_syntax_message(error, origin)) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise CatalogError(f"{origin}:{line}: not readable as YAML: {error.reason}") from error
+    except RecursionError as error:
+        raise CatalogError(f"{origin}:1: nested too deeply; a catalog has about five levels") from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+    return Document(data, document.lines, document.problems)
+
+
+def _syntax_message(error: yaml.MarkedYAMLError, origin: str) -> str:
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else 1
+    column = mark.column + 1 if mark else 1
+    parts = [part for part in (error.context, error.problem) if part]
+    return f"{origin}:{line}: not readable as YAML at column {column}: {', '.join(parts)}"
+
+
+def _walk(
+    loader: _Loader, node: yaml.Node, place: Place, document: Document, around: tuple[int, ...]
+) -> None:
+    document.lines.setdefault(place, node.start_mark.line + 1)
+    if id(node) in around:
+        raise yaml.constructor.ConstructorError(
+            None, None, "an alias that holds itself; write the values out", node.start_mark
+        )
+    around = (*around, id(node))
+    if isinstance(node, yaml.MappingNode):
+        _walk_mapping(loader, node, place, document, around)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _walk(loader, item, (*place, index), document, around)
+    elif node.tag == "tag:yaml.org,2002:float" and not _finite(loader, node):
+        document.problems.append(document.problem(place, "not a finite number; write one such as 2.5"))
+
+
+def _walk_mapping(
+    loader: _Loader, node: yaml.MappingNode, place: Place, document: Document, around: tuple[int, ...]
+) -> None:
+    first: dict[str, int] = {}
+    for key_node, value_node in node.value:
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            continue
+        line = key_node.start_mark.line + 1
+        key = str(getattr(key_node, "value", ""))
+        if key_node.tag != "tag:yaml.org,2002:str":
+            written = key if isinstance(key_node, yaml.ScalarNode) else "..."
+            message = f"a key must be text; write '{written}' in quotes"
+            document.lines[(*place, key)] = line
+            document.problems.append(Problem(line, dotted((*place, written)), message))
+            continue
+        if key in first:
+            message = f"written twice, first in line {first[key]}; keep one of them"
+            document.problems.append(Problem(line, dotted((*place, key)), message))
+            continue
+        first[key] = line
+        document.lines[(*place, key)] = line
+        _walk(loader, value_node, (*place, key), document, around)
+
+
+def _finite(loader: _Loader, node: yaml.Node) -> bool:
+    return math.isfinite(loader.construct_object(node))

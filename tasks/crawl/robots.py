@@ -1,0 +1,69 @@
+"""robots.txt (RFC 9309): what the answer to it lets us ask. Text in, verdicts out; the caller fetches it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from protego import Protego
+
+# Parsed at most this far (RFC 9309, 2.5 asks for at least 500 KiB).
+MAX_CHARS = 500 * 1024
+
+
+class RobotsState(StrEnum):
+    """What kind of answer the verdicts rest on."""
+
+    RULES = "rules"  # there is a robots.txt, its rules hold
+    ALLOW_ALL = "allow_all"  # there is none: everything is allowed
+    DISALLOW_FOR_NOW = "disallow_for_now"  # the host has trouble answering: nothing is, until asked again
+    UNKNOWN = "unknown"  # the host could not be reached: nothing is known of it, robots least of all
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsRules:
+    """What one host's robots.txt says.
+
+    Attributes:
+        state: what the verdicts rest on. DISALLOW_FOR_NOW and UNKNOWN should be asked again soon; a refusal
+            that rests on them is no refusal by robots.txt.
+    """
+
+    state: RobotsState
+    _rules: Protego | None = None
+
+    @classmethod
+    def parse(cls, text: str, status: int | None) -> Self:
+        """The rules that follow from the answer to a request for robots.txt (RFC 9309, 2.3.1).
+
+        Where it is "unavailable" (4xx) or a web page, all is allowed; a server error, and 429, which is a
+        refusal to answer just now, allow nothing until asked again.
+
+        Args:
+            text: its body, cut at `MAX_CHARS`; looked at only with a 2xx status.
+            status: of the answer; None where there was none.
+        """
+        if status is None:
+            return cls(RobotsState.UNKNOWN)
+        if status >= 500 or status == 429:
+            return cls(RobotsState.DISALLOW_FOR_NOW)
+        text = text[:MAX_CHARS].lstrip("\ufeff").replace("\0", "")
+        if status >= 300 or text.lstrip()[:1] == "<":
+            return cls(RobotsState.ALLOW_ALL)
+        return cls(RobotsState.RULES, Protego.parse(text))
+
+    def allows(self, url: str, user_agent: str) -> bool:
+        """May this address be asked? Never where the state is DISALLOW_FOR_NOW or UNKNOWN.
+
+        Args:
+            user_agent: the crawler's product token (``reviewloop``), without version.
+        """
+        if self._rules is None:
+            return self.state is RobotsState.ALLOW_ALL
+        return bool(self._rules.can_fetch(url, user_agent))
+
+    def crawl_delay_s(self, user_agent: str) -> float | None:
+        """Seconds between requests that the host asks for, where it does."""
+        delay = self._rules.crawl_delay(user_agent) if self._rules else None
+        return None if delay is None else float(delay)

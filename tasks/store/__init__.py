@@ -1,0 +1,1 @@
+"""The store: tables, and every SQL statement of the project."""

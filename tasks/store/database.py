@@ -1,0 +1,146 @@
+"""Opening the database and beginning transactions, the same for SQLite and PostgreSQL.
+
+SQLite: WAL, a busy timeout, and BEGIN IMMEDIATE for every transaction that writes, so that a writer never finds out
+half-way that somebody else wrote. PostgreSQL: READ COMMITTED; what must not run twice at once takes an advisory lock.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import ArgumentError, OperationalError
+
+from splitter.errors import InputError
+from tasks.errors import StoreBusy
+
+BUSY_TIMEOUT_S = 30.0
+
+
+def open_engine(url: str, *, pool_size: int = 5) -> Engine:
+    """An engine for ``sqlite:///FILE`` or ``postgresql://...`` (read as ``postgresql+psycopg2``).
+
+    Raises:
+        InputError: the URL cannot be read or names another database.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise InputError(
+            f"database URL {url!r} cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
+        ) from None
+    if parsed.get_backend_name() == "sqlite":
+        return _open_sqlite(url)
+    if parsed.get_backend_name() == "postgresql":
+        driver = parsed.set(drivername="postgresql+psycopg2")
+        return create_engine(driver, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True)
+    raise InputError(
+        f"database {parsed.get_backend_name()!r} is not supported: write sqlite:///FILE or "
+        "postgresql://USER@HOST/NAME"
+    )
+
+
+def _open_sqlite(url: str) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False})
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # the driver must not begin transactions behind our back
+        cursor = connection.cursor()
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "temp_store=MEMORY"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        mode = connection.get_execution_options().get("sqlite_begin", "IMMEDIATE")
+        connection.exec_driver_sql(f"BEGIN {mode}")
+
+    return engine
+
+
+class Store:
+    """A database, opened. `begin` is the only way to write, `read` the way to look.
+
+    Thread safe: each call takes a connection of its own from the pool.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @classmethod
+    def open(cls, url: str, *, pool_size: int = 5) -> Store:
+        """Open `url` (see `open_engine`); creates no tables (see `tasks.store.migrate`)."""
+        return cls(open_engine(url, pool_size=pool_size))
+
+    @property
+    def is_sqlite(self) -> bool:
+        """True for the embedded database."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """A transaction that may write: committed at the end, rolled back on an exception.
+
+        Raises:
+            StoreBusy: SQLite stayed locked by another process for longer than the busy timeout.
+        """
+        try:
+            with self.engine.begin() as conn:
+                yield conn
+        except OperationalError as error:
+            if "database is locked" in str(error.orig):
+                raise StoreBusy(
+                    f"the database stayed locked for {BUSY_TIMEOUT_S:.0f} s: is another process stuck in it?"
+                ) from error
+            raise
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads: one consistent view, never in a writer's way."""
+        options: dict[str, Any] = (
+            {"sqlite_begin": "DEFERRED"} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        )
+        with self.engine.connect().execution_options(**options) as conn:
+            yield conn
+
+    def close(self) -> None:
+        """Give back every connection."""
+        self.engine.dispose()
+
+
+def read_now(conn: Connection) -> datetime:
+    """The database's clock: the one clock of the loop, read once a tick and passed on."""
+    if conn.dialect.name == "sqlite":
+        value = conn.scalar(text("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')"))
+        return datetime.fromisoformat(str(value)).replace(tzinfo=UTC)
+    now: datetime = conn.execute(text("SELECT clock_timestamp()")).scalar_one()
+    return now.astimezone(UTC)
+
+
+def try_lock(conn: Connection, name: str) -> bool:
+    """Take the lock `name` until the transaction ends; False if another transaction has it.
+
+    With SQLite every writing transaction excludes the others already.
+    """
+    if conn.dialect.name == "sqlite":
+        return True
+    key = zlib.crc32(name.encode())
+    return bool(conn.execute(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": key}).scalar_one())
+
+
+def insert_new(dialect: Dialect, table: Table) -> Any:
+    """An INSERT that skips rows whose key is there already (ON CONFLICT DO NOTHING)."""
+    make = sqlite.insert if dialect.name == "sqlite" else postgresql.insert
+    return make(table).on_conflict_do_nothing()
+
+
+def insert_or(dialect: Dialect, table: Table) -> Any:
+    """The dialect's INSERT, for ``on_conflict_do_update``."""
+    return (sqlite.insert if dialect.name == "sqlite" else postgresql.insert)(table)

@@ -1,0 +1,121 @@
+"""Crawl nodes: who there is, who is alive, who is drained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, select, update
+
+from splitter.catalog.model import Kind
+from tasks.errors import UnknownNode
+from tasks.model import State
+from tasks.store.database import insert_or
+from tasks.store.tables import nodes, subtasks
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A crawl node.
+
+    Attributes:
+        kinds: what it may crawl.
+        slots: attempts it runs at once.
+        address: source address it binds; None = the system's choice.
+    """
+
+    name: str
+    kinds: frozenset[Kind]
+    slots: int
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A node with its state: what `nodes list` shows.
+
+    Attributes:
+        attempts_per_s: mean over the node's window, as of its last heartbeat.
+        running, waiting: leases it has started, and holds without having started them.
+    """
+
+    node: Node
+    drained: bool
+    seen_at: datetime | None
+    attempts_per_s: float
+    backlog: int
+    running: int
+    waiting: int
+
+
+def register(conn: Connection, now: datetime, node: Node) -> None:
+    """Make a node known or bring its row up to date; whether it is drained stays as it was."""
+    values = {
+        "kinds": sorted(node.kinds),
+        "slots": node.slots,
+        "address": node.address,
+        "seen_at": now,
+    }
+    statement = insert_or(conn.dialect, nodes).values(name=node.name, registered_at=now, **values)
+    conn.execute(statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
+
+
+def heartbeat(
+    conn: Connection, now: datetime, name: str, *, attempts_per_s: float, backlog: int
+) -> bool:
+    """Record that a node lives; True if it is drained."""
+    row = conn.execute(
+        update(nodes)
+        .where(nodes.c.name == name)
+        .values(seen_at=now, attempts_per_s=attempts_per_s, backlog=backlog)
+        .returning(nodes.c.drained)
+    ).one_or_none()
+    if row is None:
+        raise UnknownNode(f"node {name!r} is not registered")
+    return bool(row.drained)
+
+
+def leave(conn: Connection, name: str) -> None:
+    """A node says that it stops: it is silent from now on."""
+    conn.execute(update(nodes).where(nodes.c.name == name).values(seen_at=None))
+
+
+def set_drained(conn: Connection, name: str, drained: bool) -> None:
+    """Drain a node (it gets nothing new) or take it back. Raises UnknownNode."""
+    if conn.execute(update(nodes).where(nodes.c.name == name).values(drained=drained)).rowcount != 1:
+        known = ", ".join(sorted(conn.scalars(select(nodes.c.name)))) or "none yet"
+        raise UnknownNode(f"there is no node {name!r}; registered: {known}")
+
+
+def get(conn: Connection, name: str) -> Node:
+    """The node of that name. Raises UnknownNode."""
+    for row in listed(conn):
+        if row.node.name == name:
+            return row.node
+    known = ", ".join(sorted(conn.scalars(select(nodes.c.name)))) or "none yet"
+    raise UnknownNode(f"there is no node {name!r}; registered: {known}")
+
+
+def listed(conn: Connection) -> Sequence[NodeRow]:
+    """Every node, by name."""
+    held: dict[tuple[str, bool], int] = {
+        (name, bool(started)): n
+        for name, started, n in conn.execute(
+            select(subtasks.c.lease_node, subtasks.c.lease_started, func.count())
+            .where(subtasks.c.state == State.CRAWL)
+            .group_by(subtasks.c.lease_node, subtasks.c.lease_started)
+        )
+    }
+    return [
+        NodeRow(
+            Node(r.name, frozenset(Kind(k) for k in r.kinds), r.slots, r.address),
+            r.drained,
+            r.seen_at,
+            r.attempts_per_s,
+            r.backlog,
+            held.get((r.name, True), 0),
+            held.get((r.name, False), 0),
+        )
+        for r in conn.execute(select(nodes).order_by(nodes.c.name))
+    ]

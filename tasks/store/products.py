@@ -1,0 +1,284 @@
+"""Products, virtual tasks and tasks: what is wanted, and where it will be looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, func, insert, or_, select, update
+
+from splitter.catalog.model import Catalog
+from tasks.crawl.canonical import page_key
+from tasks.store import transitions
+from tasks.store.database import insert_new
+from tasks.store.tables import pages, page_products, products, reviews, targets, tasks, virtual_tasks
+
+
+@dataclass(frozen=True, slots=True)
+class NewProduct:
+    """A product to add.
+
+    Attributes:
+        keywords: its AND keywords (the splitter's, or what a person set).
+        own_keywords: what a person set; empty where the splitter decided.
+        aliases: alternative names; `alias_keywords` are theirs.
+        pages: result pages a site; None = the site's own.
+        recrawl_every: None = once.
+    """
+
+    name: str
+    keywords: tuple[str, ...]
+    own_keywords: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    alias_keywords: tuple[tuple[str, ...], ...] = ()
+    priority: int = 0
+    pages: int | None = None
+    recrawl_every: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A task to be made: one virtual task on one site.
+
+    Attributes:
+        urls: its search URLs, in order, without repeats.
+        chunk_pages: URLs in one subtask.
+    """
+
+    site: str
+    engine: str
+    kind: str
+    urls: tuple[str, ...]
+    chunk_pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualTask:
+    """A product plus its AND keywords: says what, not where."""
+
+    id: int
+    product_id: int
+    product: str
+    keywords: tuple[str, ...]
+    aliases: tuple[tuple[str, ...], ...]
+    pages: int | None
+    priority: int
+
+
+def add(conn: Connection, now: datetime, product: NewProduct) -> bool:
+    """Add a product and its first virtual task; False if a product of that name is there already."""
+    row = (
+        insert_new(conn.dialect, products)
+        .values(
+            name=product.name,
+            keywords=list(product.own_keywords),
+            aliases=list(product.aliases),
+            priority=product.priority,
+            pages=product.pages,
+            recrawl_every_s=product.recrawl_every.total_seconds() if product.recrawl_every else None,
+            next_crawl_at=now + product.recrawl_every if product.recrawl_every else None,
+            created_at=now,
+        )
+        .returning(products.c.id)
+    )
+    product_id = conn.execute(row).scalar_one_or_none()
+    if product_id is None:
+        return False
+    conn.execute(
+        insert(virtual_tasks).values(
+            product_id=product_id,
+            keywords=list(product.keywords),
+            aliases=[list(words) for words in product.alias_keywords],
+            created_at=now,
+        )
+    )
+    return True
+
+
+def unplanned(conn: Connection, limit: int) -> list[VirtualTask]:
+    """Virtual tasks whose tasks are still to be made: higher priority first, then first in, first out."""
+    rows = conn.execute(
+        select(
+            virtual_tasks.c.id,
+            virtual_tasks.c.product_id,
+            products.c.name,
+            virtual_tasks.c.keywords,
+            virtual_tasks.c.aliases,
+            products.c.pages,
+            products.c.priority,
+        )
+        .join(products, products.c.id == virtual_tasks.c.product_id)
+        .where(virtual_tasks.c.planned_at.is_(None))
+        .order_by(products.c.priority.desc(), virtual_tasks.c.id)
+        .limit(limit)
+    )
+    return [
+        VirtualTask(
+            r.id, r.product_id, r.name, tuple(r.keywords), tuple(tuple(a) for a in r.aliases), r.pages, r.priority
+        )
+        for r in rows
+    ]
+
+
+def plan(conn: Connection, now: datetime, wanted: VirtualTask, planned: Sequence[Planned]) -> int:
+    """Make the tasks of a virtual task and the first subtask of each; returns how many. Once only."""
+    claimed = conn.execute(
+        update(virtual_tasks)
+        .where(virtual_tasks.c.id == wanted.id, virtual_tasks.c.planned_at.is_(None))
+        .values(planned_at=now)
+    )
+    if claimed.rowcount != 1:
+        return 0
+    for task in planned:
+        task_id = conn.execute(
+            insert(tasks)
+            .values(
+                virtual_task_id=wanted.id,
+                product_id=wanted.product_id,
+                site=task.site,
+                engine=task.engine,
+                kind=task.kind,
+                urls=list(task.urls),
+                chunk_pages=task.chunk_pages,
+                created_at=now,
+            )
+            .returning(tasks.c.id)
+        ).scalar_one()
+        release_chunk(
+            conn,
+            now,
+            task_id=task_id,
+            product_id=wanted.product_id,
+            site=task.site,
+            kind=task.kind,
+            priority=wanted.priority,
+            chunk=0,
+            urls=task.urls[: task.chunk_pages],
+        )
+    return len(planned)
+
+
+def release_chunk(
+    conn: Connection,
+    now: datetime,
+    *,
+    task_id: int,
+    product_id: int,
+    site: str,
+    kind: str,
+    priority: int,
+    chunk: int,
+    urls: Sequence[str],
+) -> int:
+    """Make the subtask of one chunk of a task, with its result pages as targets; returns its id."""
+    (subtask_id,) = transitions.create(
+        conn,
+        now,
+        [
+            {
+                "task_id": task_id,
+                "product_id": product_id,
+                "parent_id": None,
+                "site": site,
+                "kind": kind,
+                "chunk": chunk,
+                "priority": priority,
+                "left": len(urls),
+            }
+        ],
+        transitions.Note(detail={"chunk": chunk, "result_pages": len(urls)}),
+    )
+    conn.execute(
+        insert_new(conn.dialect, targets),
+        [
+            {"task_id": task_id, "subtask_id": subtask_id, "kind": "result", "url": url, "url_key": page_key(url)}
+            for url in urls
+        ],
+    )
+    return subtask_id
+
+
+def recrawl_due(conn: Connection, now: datetime) -> int:
+    """Begin a new round (a virtual task) of every product whose time has come; returns how many."""
+    due = conn.execute(
+        select(products.c.id, products.c.recrawl_every_s).where(products.c.next_crawl_at <= now)
+    ).all()
+    for product_id, every_s in due:
+        last = conn.execute(
+            select(virtual_tasks)
+            .where(virtual_tasks.c.product_id == product_id)
+            .order_by(virtual_tasks.c.round.desc())
+            .limit(1)
+        ).one()
+        conn.execute(
+            insert(virtual_tasks).values(
+                product_id=product_id,
+                keywords=last.keywords,
+                aliases=last.aliases,
+                round=last.round + 1,
+                created_at=now,
+            )
+        )
+        conn.execute(
+            update(products)
+            .where(products.c.id == product_id)
+            .values(next_crawl_at=now + timedelta(seconds=every_s))
+        )
+    return len(due)
+
+
+@dataclass(frozen=True, slots=True)
+class ProductRow:
+    """A product as listed."""
+
+    id: int
+    name: str
+    keywords: tuple[str, ...]
+    aliases: tuple[str, ...]
+    priority: int
+    recrawl_every_s: float | None
+    pages: int
+    reviews: int
+
+
+def listed(conn: Connection) -> list[ProductRow]:
+    """Every product with the number of pages and reviews it has."""
+    latest = (
+        select(virtual_tasks.c.product_id, func.max(virtual_tasks.c.round).label("round"))
+        .group_by(virtual_tasks.c.product_id)
+        .subquery()
+    )
+    stored = (
+        select(
+            page_products.c.product_id,
+            func.count().label("pages"),
+            func.coalesce(func.sum(pages.c.reviews), 0).label("reviews"),
+        )
+        .join(pages, pages.c.id == page_products.c.page_id)
+        .group_by(page_products.c.product_id)
+        .subquery()
+    )
+    rows = conn.execute(
+        select(products, virtual_tasks.c.keywords.label("words"), stored.c.pages.label("n"), stored.c.reviews)
+        .join(latest, latest.c.product_id == products.c.id)
+        .join(
+            virtual_tasks,
+            (virtual_tasks.c.product_id == products.c.id) & (virtual_tasks.c.round == latest.c.round),
+        )
+        .outerjoin(stored, stored.c.product_id == products.c.id)
+        .order_by(products.c.priority.desc(), products.c.id)
+    )
+    return [
+        ProductRow(
+            r.id,
+            r.name,
+            tuple(r.words),
+            tuple(r.aliases),
+            r.priority,
+            r.recrawl_every_s,
+            r.n or 0,
+            int(r.reviews or 0),
+        )
+        for r in rows
+    ]

@@ -1,0 +1,356 @@
+"""The tables. Times are aware UTC; JSON columns hold small lists or maps; keys of URLs are 16 bytes (page_key)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.types import BigInteger
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Aware UTC in, aware UTC out, on databases with and without time zones. Refuses naive times."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """To the database: UTC, without zone where the database has none."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"naive time {value!r}: give an aware one")
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """From the database: aware UTC."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite numbers rows by itself only for INTEGER keys; PostgreSQL gets 64 bits.
+_Id = BigInteger().with_variant(Integer(), "sqlite")
+_Json = JSON().with_variant(postgresql.JSONB(), "postgresql")
+
+
+def _id() -> Column[int]:
+    return Column("id", _Id, primary_key=True, autoincrement=True)
+
+
+def _count(name: str) -> Column[int]:
+    return Column(name, Integer, nullable=False, server_default=text("0"))
+
+
+def _big_count(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False, server_default=text("0"))
+
+
+def _seconds(name: str) -> Column[float]:
+    return Column(name, Float, nullable=False, server_default=text("0"))
+
+
+def _flag(name: str) -> Column[bool]:
+    return Column(name, Boolean, nullable=False, server_default=text("false"))
+
+
+def _ref(name: str, to: str, *, nullable: bool = False) -> Column[int]:
+    return Column(name, _Id, ForeignKey(f"{to}.id"), nullable=nullable)
+
+
+def _time(name: str, *, nullable: bool = True) -> Column[Any]:
+    return Column(name, UtcDateTime(), nullable=nullable)
+
+
+products = Table(
+    "products",
+    metadata,
+    _id(),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("keywords", _Json, nullable=False),  # what a person set; [] = the splitter's
+    Column("aliases", _Json, nullable=False),  # alternative names
+    Column("priority", Integer, nullable=False, server_default=text("0")),
+    Column("pages", Integer),  # result pages a site; null = the site's own
+    Column("recrawl_every_s", Float),
+    _time("next_crawl_at"),
+    _time("created_at", nullable=False),
+)
+
+virtual_tasks = Table(
+    "virtual_tasks",
+    metadata,
+    _id(),
+    _ref("product_id", "products"),
+    Column("keywords", _Json, nullable=False),
+    Column("aliases", _Json, nullable=False),  # keyword lists
+    Column("round", Integer, nullable=False, server_default=text("1")),
+    _time("created_at", nullable=False),
+    _time("planned_at"),  # null: its tasks are still to be made
+    UniqueConstraint("product_id", "round"),
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    _id(),
+    _ref("virtual_task_id", "virtual_tasks"),
+    _ref("product_id", "products"),
+    Column("site", String(255), nullable=False),
+    Column("engine", String(100), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("urls", _Json, nullable=False),  # every search URL, in order
+    Column("chunk_pages", Integer, nullable=False),
+    Column("chunks_released", Integer, nullable=False, server_default=text("1")),
+    # The highest chunk whose last result page showed that there is more.
+    Column("more_chunk", Integer, nullable=False, server_default=text("-1")),
+    Column("found", BigInteger),
+    Column("found_provenance", String(20), nullable=False, server_default=text("'unknown'")),
+    _time("created_at", nullable=False),
+    UniqueConstraint("virtual_task_id", "site"),
+    Index(None, "product_id"),
+)
+
+subtasks = Table(
+    "subtasks",
+    metadata,
+    _id(),
+    _ref("task_id", "tasks"),
+    _ref("product_id", "products"),
+    _ref("parent_id", "subtasks", nullable=True),  # whose left-over targets it carries on
+    Column("site", String(255), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("chunk", Integer, nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("priority", Integer, nullable=False, server_default=text("0")),
+    Column("round", Integer, nullable=False, server_default=text("1")),
+    Column("recalls", Integer, nullable=False, server_default=text("0")),
+    Column("failed_on", _Json, nullable=False),  # nodes, the oldest failure first, in this round
+    Column("assigned_node", String(100)),  # a person's wish
+    Column("left", Integer, nullable=False, server_default=text("0")),  # targets to do, as far as known
+    _time("not_before"),  # earliest recall
+    Column("reason", String(40)),  # why it failed last
+    Column("lease_token", String(32)),
+    Column("lease_node", String(100)),
+    _time("lease_deadline"),
+    _flag("lease_started"),
+    Column("attempt_id", _Id),
+    _count("attempts"),
+    _time("created_at", nullable=False),
+    _time("changed_at", nullable=False),
+    Index("ix_subtasks_queue", "state", text("priority DESC"), "id"),
+    Index(None, "state", "lease_deadline"),
+    Index(None, "state", "site"),
+    Index(None, "task_id"),
+)
+
+targets = Table(
+    "targets",
+    metadata,
+    _id(),
+    _ref("task_id", "tasks"),
+    _ref("subtask_id", "subtasks"),
+    Column("kind", String(8), nullable=False),  # result | hit
+    Column("url", Text, nullable=False),
+    Column("url_key", LargeBinary(16), nullable=False),
+    Column("state", String(12), nullable=False, server_default=text("'todo'")),  # stored | refused | given_up
+    Column("reason", String(40)),
+    _count("tries"),
+    UniqueConstraint("task_id", "url_key"),
+    Index(None, "subtask_id", "state"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    _id(),
+    _ref("subtask_id", "subtasks"),
+    _ref("product_id", "products"),
+    Column("no", Integer, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("site", String(255), nullable=False),
+    Column("node", String(100), nullable=False),
+    Column("token", String(32), nullable=False),
+    Column("quota", Integer, nullable=False),
+    Column("budget_s", Float, nullable=False),
+    _time("allocated_at", nullable=False),
+    _time("started_at"),
+    _time("progress_at"),
+    _time("ended_at"),
+    Column("outcome", String(12)),  # null: open | succeeded | failed | silent | released | cancelled
+    Column("reason", String(40)),
+    Column("found", BigInteger),
+    Column("found_provenance", String(20)),
+    _count("offered"),
+    _count("tried"),
+    _count("collected"),
+    _count("known"),
+    _count("late"),  # pages that arrived after the lease was lost
+    _seconds("active_s"),
+    _seconds("wait_s"),
+    _seconds("lost_s"),
+    _big_count("bytes"),
+    _count("requests"),
+    Column("errors", _Json, nullable=False),  # error class -> count
+    Column("last_response", _Json),
+    _flag("more"),  # the last result page showed that there is more
+    UniqueConstraint("subtask_id", "no"),
+    Index(None, "site", "node"),
+)
+
+pair_stats = Table(
+    "pair_stats",
+    metadata,
+    Column("site", String(255), primary_key=True),
+    Column("node", String(100), primary_key=True),
+    # Plain sums, for people and for `verify`.
+    _count("attempts"),
+    _count("failed"),
+    _count("silent"),
+    _count("offered"),
+    _count("tried"),
+    _count("collected"),
+    _seconds("active_s"),
+    _seconds("wait_s"),
+    _seconds("lost_s"),
+    # The same, faded to `faded_at`, for the strategies.
+    _seconds("f_attempts"),
+    _seconds("f_failed"),
+    _seconds("f_silent"),
+    _seconds("f_offered"),
+    _seconds("f_tried"),
+    _seconds("f_collected"),
+    _seconds("f_active_s"),
+    _seconds("f_lost_s"),
+    _time("faded_at", nullable=False),
+)
+
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("host", String(255), primary_key=True),
+    Column("robots", Text),  # the body; null: none
+    Column("robots_status", Integer),  # HTTP status; null: nobody answered
+    _time("robots_at"),
+)
+
+host_rests = Table(
+    "host_rests",
+    metadata,
+    Column("host", String(255), primary_key=True),
+    Column("node", String(100), primary_key=True),
+    Column("cause", String(40), nullable=False),
+    _time("until", nullable=False),
+    _count("times"),
+)
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("name", String(100), primary_key=True),
+    Column("kinds", _Json, nullable=False),
+    Column("slots", Integer, nullable=False),
+    Column("address", String(64)),
+    _flag("drained"),
+    _time("seen_at"),
+    _seconds("attempts_per_s"),  # mean over a fixed window, from the heartbeat
+    _count("backlog"),
+    _time("registered_at", nullable=False),
+)
+
+pages = Table(
+    "pages",
+    metadata,
+    _id(),
+    Column("url", Text, nullable=False),
+    Column("url_key", LargeBinary(16), nullable=False, unique=True),
+    Column("site", String(255), nullable=False),
+    Column("title", Text, nullable=False, server_default=text("''")),
+    Column("content_hash", String(32), nullable=False),
+    Column("encoding", String(20), nullable=False),
+    _count("bytes"),
+    _count("reviews"),
+    _time("fetched_at", nullable=False),
+    Column("node", String(100), nullable=False),
+    _ref("attempt_id", "attempts"),
+    _flag("late"),
+    Index(None, "attempt_id"),
+)
+
+page_products = Table(
+    "page_products",
+    metadata,
+    Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
+    Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
+    _time("linked_at", nullable=False),
+    Index(None, "product_id"),
+)
+
+reviews = Table(
+    "reviews",
+    metadata,
+    _id(),
+    _ref("page_id", "pages"),
+    Column("key", String(200), nullable=False),  # its id on the page, or #place
+    Column("title", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("date_text", Text, nullable=False),
+    _time("published_at"),
+    Column("rating", Float),
+    Column("url", Text, nullable=False),
+    Column("site", String(255), nullable=False),
+    Column("text_hash", LargeBinary(16), nullable=False),
+    _ref("same_as", "reviews", nullable=True),  # the first review with an equal text
+    _time("collected_at", nullable=False),
+    Column("node", String(100), nullable=False),
+    _ref("attempt_id", "attempts"),
+    UniqueConstraint("page_id", "key"),
+    Index(None, "text_hash"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    _id(),
+    _time("at", nullable=False),
+    _ref("subtask_id", "subtasks"),
+    Column("transition", String(12), nullable=False),
+    Column("from_state", String(12)),
+    Column("to_state", String(12), nullable=False),
+    Column("token", String(32)),
+    Column("attempt_id", _Id),
+    Column("node", String(100)),
+    Column("reason", String(40)),
+    Column("detail", _Json),
+    Index(None, "subtask_id", "id"),
+)

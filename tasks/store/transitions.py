@@ -1,0 +1,197 @@
+"""The one module that writes the state of a subtask.
+
+Every transition is one compare-and-set on (state, lease token) plus one row in the append-only event log, in the
+caller's transaction. A transition whose compare fails changes nothing and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from tasks.errors import IllegalTransition, LeaseLost, UnknownSubtask
+from tasks.model import State
+from tasks.queues import Transition, source, target
+from tasks.store.tables import events, subtasks
+
+_NO_LEASE: Mapping[str, Any] = {
+    "lease_token": None,
+    "lease_node": None,
+    "lease_deadline": None,
+    "lease_started": False,
+    "attempt_id": None,
+}
+_LEAVES_LEASE = (Transition.RELEASE, Transition.SUCCEED, Transition.FAIL, Transition.SILENT, Transition.CANCEL)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What the event log says besides the transition: who, why, and the data behind the decision."""
+
+    token: str | None = None
+    attempt_id: int | None = None
+    node: str | None = None
+    reason: str | None = None
+    detail: Mapping[str, Any] | None = None
+
+
+def create(conn: Connection, now: datetime, rows: Sequence[Mapping[str, Any]], note: Note) -> list[int]:
+    """Put new subtasks into PRIORITY.
+
+    Args:
+        rows: the columns task_id, product_id, parent_id, site, kind, chunk, priority, left of each.
+
+    Returns:
+        Their ids, in the order of `rows`.
+    """
+    ids = [
+        int(
+            conn.execute(
+                insert(subtasks)
+                .values(
+                    state=State.PRIORITY, failed_on=[], created_at=now, changed_at=now, **row
+                )
+                .returning(subtasks.c.id)
+            ).scalar_one()
+        )
+        for row in rows
+    ]
+    _log(conn, now, [(i, Transition.CREATE, None, State.PRIORITY, note) for i in ids])
+    return ids
+
+
+def move(
+    conn: Connection,
+    now: datetime,
+    subtask_id: int,
+    transition: Transition,
+    note: Note,
+    *,
+    token: str | None = None,
+    values: Mapping[str, Any] | None = None,
+) -> None:
+    """Perform one transition (any but CREATE, CANCEL).
+
+    Args:
+        token: the lease token that must be in force; for transitions out of CRAWL.
+        values: further columns to set.
+
+    Raises:
+        LeaseLost: the subtask is in CRAWL under another token, or has left CRAWL.
+        IllegalTransition: it is in another queue.
+        UnknownSubtask: there is no such subtask.
+    """
+    if not try_move(conn, now, subtask_id, transition, note, token=token, values=values):
+        raise _why_not(conn, subtask_id, transition, token)
+
+
+def try_move(
+    conn: Connection,
+    now: datetime,
+    subtask_id: int,
+    transition: Transition,
+    note: Note,
+    *,
+    token: str | None = None,
+    values: Mapping[str, Any] | None = None,
+) -> bool:
+    """As `move`, but False instead of an exception where the compare fails."""
+    begin = source(transition)
+    end = target(transition, begin)
+    changes = dict(_NO_LEASE) if transition in _LEAVES_LEASE else {}
+    changes.update(values or {})
+    statement = (
+        update(subtasks)
+        .where(subtasks.c.id == subtask_id, subtasks.c.state == begin)
+        .values(state=end, changed_at=now, **changes)
+    )
+    if token is not None:
+        statement = statement.where(subtasks.c.lease_token == token)
+    if conn.execute(statement).rowcount != 1:
+        return False
+    _log(conn, now, [(subtask_id, transition, begin, end, note)])
+    return True
+
+
+def cancel(conn: Connection, now: datetime, subtask_id: int, note: Note) -> State:
+    """Cancel a subtask that is not settled for good; returns the queue it was in.
+
+    Raises:
+        IllegalTransition: it is DONE or CANCELLED.
+        UnknownSubtask: there is no such subtask.
+    """
+    state = conn.execute(
+        select(subtasks.c.state).where(subtasks.c.id == subtask_id).with_for_update()
+    ).scalar_one_or_none()
+    if state is None:
+        raise UnknownSubtask(f"there is no subtask {subtask_id}")
+    begin = State(state)
+    end = target(Transition.CANCEL, begin)
+    conn.execute(
+        update(subtasks).where(subtasks.c.id == subtask_id).values(state=end, changed_at=now, **_NO_LEASE)
+    )
+    _log(conn, now, [(subtask_id, Transition.CANCEL, begin, end, note)])
+    return begin
+
+
+def renew(conn: Connection, subtask_id: int, token: str, now: datetime, deadline: datetime) -> bool:
+    """Move the lease's deadline while it is still in force (now < its deadline); not a transition."""
+    return (
+        conn.execute(
+            update(subtasks)
+            .where(
+                subtasks.c.id == subtask_id,
+                subtasks.c.state == State.CRAWL,
+                subtasks.c.lease_token == token,
+                subtasks.c.lease_deadline > now,
+            )
+            .values(lease_deadline=deadline, lease_started=True)
+        ).rowcount
+        == 1
+    )
+
+
+def _why_not(
+    conn: Connection, subtask_id: int, transition: Transition, token: str | None
+) -> IllegalTransition | LeaseLost | UnknownSubtask:
+    row = conn.execute(
+        select(subtasks.c.state, subtasks.c.lease_token).where(subtasks.c.id == subtask_id)
+    ).one_or_none()
+    if row is None:
+        return UnknownSubtask(f"there is no subtask {subtask_id}")
+    if token is not None and row.lease_token != token:
+        return LeaseLost(f"subtask {subtask_id}: the lease {token} is not in force any more ({row.state})")
+    return IllegalTransition(
+        f"subtask {subtask_id} is in {row.state}: {transition} starts from {source(transition)}"
+    )
+
+
+def _log(
+    conn: Connection,
+    now: datetime,
+    rows: Sequence[tuple[int, Transition, State | None, State, Note]],
+) -> None:
+    if not rows:
+        return
+    conn.execute(
+        insert(events),
+        [
+            {
+                "at": now,
+                "subtask_id": subtask_id,
+                "transition": transition,
+                "from_state": begin,
+                "to_state": end,
+                "token": note.token,
+                "attempt_id": note.attempt_id,
+                "node": note.node,
+                "reason": note.reason,
+                "detail": dict(note.detail) if note.detail is not None else None,
+            }
+            for subtask_id, transition, begin, end, note in rows
+        ],
+    )

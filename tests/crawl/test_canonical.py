@@ -1,0 +1,68 @@
+"""One page, one address."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.crawl.canonical import canonical, page_key
+from tasks.crawl.model import FetchError
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("HTTP://WWW.Example.CN:80", "http://www.example.cn/"),
+        ("https://example.cn:443/a#top", "https://example.cn/a"),
+        ("http://example.cn:443/", "http://example.cn:443/"),
+        ("http://example.cn./a", "http://example.cn/a"),
+        ("http://example.cn:08080/", "http://example.cn:8080/"),
+        ("http://例子.中国/", "http://xn--fsqu00a.xn--fiqs8s/"),
+        ("http://a.cn/x/./y/../z", "http://a.cn/x/z"),
+        ("http://a.cn/../../x/..", "http://a.cn/"),
+        ("http://a.cn/x/%2e%2e/y/.", "http://a.cn/y/"),
+        ("http://a.cn//x//y", "http://a.cn//x//y"),
+        ("http://a.cn/%7euser/%e5%85%89%2F", "http://a.cn/~user/%E5%85%89%2F"),
+        ("http://a.cn/100%", "http://a.cn/100%25"),
+        ("http://a.cn/%4%31", "http://a.cn/%2541"),
+        ("http://a.cn/?", "http://a.cn/"),
+        ("http://a.cn?b=2&a=1&&", "http://a.cn/?b=2&a=1"),
+        ("http://a.cn/?utm_source=x&id=7&spm=a.b&share_token=q&isappinstalled=0", "http://a.cn/?id=7"),
+        ("http://a.cn/?utm_source=x", "http://a.cn/"),
+        ("http://a.cn/?from=timeline&fr=weibo&q=1", "http://a.cn/?q=1"),
+        ("http://a.cn/?from=2013-05&fr=9&src=page", "http://a.cn/?from=2013-05&fr=9&src=page"),
+        ("http://a.cn/?shared=1&spmx=2", "http://a.cn/?shared=1&spmx=2"),
+        ("http://a.cn/?q=a%20b+c", "http://a.cn/?q=a%20b+c"),
+        ("http://a.cn/?next=/x/../y", "http://a.cn/?next=/x/../y"),
+        ("http://[2400:3200::1]:80/", "http://[2400:3200::1]/"),
+    ],
+)
+def test_canonical(url, expected):
+    assert canonical(url) == expected
+
+
+def test_key_is_16_bytes_and_the_same_over_http_and_https():
+    assert len(page_key("http://a.cn/x")) == 16
+    assert page_key("http://a.cn/x?utm_medium=1") == page_key("https://A.cn:443/x#1")
+    assert page_key("http://a.cn/x") != page_key("http://a.cn/X")
+
+
+def test_what_cannot_be_asked_has_no_key():
+    with pytest.raises(FetchError):
+        page_key("javascript:void(0)")
+
+
+@given(
+    st.builds(
+        "{}://{}{}{}".format,
+        st.sampled_from(["http", "https", "HTTP"]),
+        st.sampled_from(["a.cn", "A.CN.", "a.cn:80", "a.cn:443", "b-1.a.cn:8080", "例子.中国", "a.cn..:80"]),
+        st.text("/.%2eE41aA\\奶 ;=@:", max_size=20).map(lambda path: "/" + path),
+        st.text("?&=%2eEabutm_fromspm#奶 +/", max_size=20),
+    )
+)
+def test_canonical_is_idempotent(url):
+    once = canonical(url)
+    assert canonical(once) == once
+    assert page_key(once) == page_key(url)

@@ -1,0 +1,466 @@
+"""The downloader against servers that behave, and servers that don't."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import zlib
+from datetime import timedelta
+from email.utils import format_datetime
+
+import pytest
+from conftest import NOW, Server, answer, lab, small
+
+from tasks.crawl.downloader import Downloader, retry_after_s
+from tasks.crawl.model import ErrorClass, FetchError, Response
+
+
+def serve(*answers: bytes):
+    """A handler that gives these answers in turn, the last one for ever."""
+    left = list(answers)
+
+    async def handler(head: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(left.pop(0) if len(left) > 1 else left[0])
+
+    return handler
+
+
+def fetch(handler, url: str = "http://example.cn/a", *, limits=None, **options) -> Response:
+    async def run() -> Response:
+        async with lab(handler, limits=limits or small()) as (downloader, _):
+            return await downloader.fetch(url, **options)
+
+    return asyncio.run(run())
+
+
+def failure(handler, url: str = "http://example.cn/a", **options) -> FetchError:
+    with pytest.raises(FetchError) as caught:
+        fetch(handler, url, **options)
+    return caught.value
+
+
+def test_answer_comes_whole_with_lower_case_headers():
+    response = fetch(serve(answer(b"hello", headers="X-One: 1\r\nSet-Cookie: a\r\nset-cookie: b\r\n")))
+    assert (response.status, response.body, response.url) == (200, b"hello", "http://example.cn/a")
+    assert response.headers["x-one"] == "1"
+    assert response.headers["set-cookie"] == "a, b"
+    assert response.elapsed_s > 0
+
+
+def test_url_goes_out_byte_by_byte_with_its_own_host_over_one_kept_connection():
+    async def run() -> Server:
+        async with lab(serve(answer(b"x"))) as (downloader, server):
+            for url in (
+                "http://www.baidu.com/s?wd=%E5%85%89+site%3Acca.org.cn&x=%7e{|}'()*&&ie=utf-8",
+                "https://weibo.com:8443/a%2fb",
+                "http://cca.org.cn#top",
+            ):
+                await downloader.fetch(url, headers={"If-None-Match": '"v1"'})
+            return server
+
+    server = asyncio.run(run())
+    lines = [head.split("\r\n") for head in server.heads]
+    assert [line[0] for line in lines] == [
+        "GET /s?wd=%E5%85%89+site%3Acca.org.cn&x=%7e{|}'()*&&ie=utf-8 HTTP/1.1",
+        "GET /a%2fb HTTP/1.1",
+        "GET / HTTP/1.1",
+    ]
+    assert [line[1] for line in lines] == ["Host: www.baidu.com", "Host: weibo.com:8443", "Host: cca.org.cn"]
+    assert all("User-Agent: reviewloop-test/1.0" in line for line in lines)
+    assert all('If-None-Match: "v1"' in line for line in lines)
+    assert server.connections == 1
+
+
+def test_each_node_asks_from_its_own_address():
+    async def run() -> list[str]:
+        server = Server(serve(answer(b"x")))
+        async with server.running() as port:
+            for address in ("127.0.0.1", "127.0.0.7"):
+                async with Downloader(
+                    user_agent="t", clock=lambda: NOW, lab=("127.0.0.1", port), local_address=address
+                ) as downloader:
+                    await downloader.fetch("http://example.cn/")
+        return server.peers
+
+    try:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.7", 0))
+    except OSError:
+        pytest.skip("this system has only 127.0.0.1 on its loopback")
+    assert asyncio.run(run()) == ["127.0.0.1", "127.0.0.7"]
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ("404 No", ErrorClass.NOT_FOUND),
+        ("410 Gone", ErrorClass.NOT_FOUND),
+        ("500 Oops", ErrorClass.SERVER_ERROR),
+        ("503 Busy", ErrorClass.SERVER_ERROR),
+        ("429 Slow", ErrorClass.RATE_LIMITED),
+        ("401 Who", ErrorClass.FORBIDDEN),
+        ("403 No", ErrorClass.FORBIDDEN),
+        ("432 Weibo", ErrorClass.FORBIDDEN),
+        ("418 Tea", ErrorClass.OTHER_STATUS),
+        ("304 Same", ErrorClass.OTHER_STATUS),
+    ],
+)
+def test_status_gives_its_class_with_the_answer(status, expected):
+    body = b"" if status.startswith("304") else b"why"
+    error = failure(serve(answer(body, status)))
+    assert error.error is expected
+    assert error.response is not None
+    assert error.response.body == body
+
+
+def test_broken_body_of_an_error_does_not_hide_its_status():
+    async def handler(head, writer):
+        writer.write(answer(b"x" * 10, "429 Slow", "Retry-After: 7\r\n", length=500))
+        writer.close()
+
+    error = failure(handler)
+    assert (error.error, error.retry_after_s) == (ErrorClass.RATE_LIMITED, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("120", 120.0),
+        (" 0 ", 0.0),
+        (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90.0),
+        (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0),
+        ("soon", None),
+        ("", None),
+        ("-5", None),
+        ("9" * 400, 999_999_999.0),
+        ("Mon, 99 Foo 2024 99:99:99 GMT", None),
+    ],
+)
+def test_retry_after_in_seconds_or_as_a_date(value, expected):
+    assert retry_after_s(value, NOW) == expected
+
+
+# ---- bodies
+
+
+def deflated(data: bytes, window: int) -> bytes:
+    packer = zlib.compressobj(wbits=window)
+    return packer.compress(data) + packer.flush()
+
+
+@pytest.mark.parametrize(
+    ("coding", "sent"),
+    [
+        ("gzip", gzip.compress(b"body" * 100)),
+        ("x-gzip", gzip.compress(b"body" * 50) + gzip.compress(b"body" * 50)),
+        ("gzip", gzip.compress(b"body" * 100) + b"\0\0\0padding"),
+        ("deflate", deflated(b"body" * 100, zlib.MAX_WBITS)),
+        ("deflate", deflated(b"body" * 100, -zlib.MAX_WBITS)),
+        ("utf-8", b"body" * 100),
+        ("identity", b"body" * 100),
+    ],
+)
+def test_content_codings(coding, sent):
+    assert fetch(serve(answer(sent, headers=f"Content-Encoding: {coding}\r\n"))).body == b"body" * 100
+
+
+@pytest.mark.parametrize(
+    ("coding", "sent", "expected"),
+    [
+        ("gzip", gzip.compress(b"0" * 300_000), ErrorClass.TOO_LARGE),  # ratio
+        ("gzip", gzip.compress(b"0123456789abcdef" * 30_000), ErrorClass.TOO_LARGE),  # size
+        ("deflate", deflated(bytes(10_000_000), -zlib.MAX_WBITS), ErrorClass.TOO_LARGE),
+        ("gzip", gzip.compress(b"") * 50, ErrorClass.TOO_LARGE),  # members
+        ("gzip", gzip.compress(b"body" * 100)[:-9], ErrorClass.CUT_OFF),
+        ("gzip", b"<html>not gzip", ErrorClass.BAD_CONTENT),
+        ("br", b"anything", ErrorClass.BAD_CONTENT),
+        ("gzip, gzip", gzip.compress(gzip.compress(b"x")), ErrorClass.BAD_CONTENT),
+    ],
+)
+def test_codings_that_do_harm_or_make_no_sense(coding, sent, expected):
+    error = failure(serve(answer(sent, headers=f"Content-Encoding: {coding}\r\n")))
+    assert error.error is expected
+
+
+def test_announced_size_over_the_limit_is_refused_before_it_is_read():
+    async def handler(head, writer):
+        writer.write(answer(b"", length=50_001))
+
+    assert failure(handler).error is ErrorClass.TOO_LARGE
+
+
+def test_endless_body_is_cut_at_the_limit():
+    async def handler(head, writer):
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            writer.write(b"1000\r\n" + bytes(4096) + b"\r\n")
+            await writer.drain()
+
+    assert failure(handler).error is ErrorClass.TOO_LARGE
+
+
+def test_body_until_the_connection_closes():
+    async def handler(head, writer):
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\nold but whole")
+        writer.close()
+
+    assert fetch(handler).body == b"old but whole"
+
+
+def test_body_shorter_than_announced_is_cut_off():
+    async def handler(head, writer):
+        writer.write(answer(b"half", length=8))
+        writer.close()
+
+    assert failure(handler).error is ErrorClass.CUT_OFF
+
+
+def test_chunked_body_without_its_end_is_cut_off():
+    async def handler(head, writer):
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        writer.close()
+
+    assert failure(handler).error is ErrorClass.CUT_OFF
+
+
+def test_reset_within_the_body_is_cut_off():
+    async def handler(head, writer):
+        writer.write(answer(b"half", length=8))
+        await writer.drain()
+        sock = writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        writer.transport.abort()
+
+    assert failure(handler).error is ErrorClass.CUT_OFF
+
+
+# ---- heads
+
+
+def test_hanging_up_without_a_word_is_no_connection():
+    async def handler(head, writer):
+        writer.close()
+
+    assert failure(handler).error is ErrorClass.CONNECT
+
+
+def test_hanging_up_within_the_headers_is_cut_off():
+    async def handler(head, writer):
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Ty")
+        writer.close()
+
+    assert failure(handler).error is ErrorClass.CUT_OFF
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"a" * 1_000_000,
+        b"HTTP/1.1 200 OK\r\n" + b"X: a\r\n" * 5000 + b"\r\n",
+    ],
+)
+def test_headers_over_the_limit(head):
+    assert failure(serve(head)).error is ErrorClass.TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    "head", [b"SSH-2.0-OpenSSH_9.6\r\n\r\n", b"HTTP/1.1 banana\r\n\r\n", b"\0\1\2\3\r\n\r\n"]
+)
+def test_what_is_no_http(head):
+    assert failure(serve(head)).error is ErrorClass.BAD_CONTENT
+
+
+def test_nobody_listens():
+    async def run():
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
+            async with Downloader(
+                user_agent="t", clock=lambda: NOW, lab=("127.0.0.1", taken.getsockname()[1])
+            ) as downloader:
+                await downloader.fetch("http://example.cn/")
+
+    with pytest.raises(FetchError) as caught:
+        asyncio.run(run())
+    assert caught.value.error is ErrorClass.CONNECT
+
+
+# ---- time
+
+
+def held(first: bytes):
+    """A server that sends a beginning and then nothing until the test ends."""
+
+    async def run(**options) -> FetchError:
+        async def handler(head, writer):
+            writer.write(first)
+            await writer.drain()
+            await server.release.wait()
+
+        async with lab(handler, limits=options.pop("limits", small())) as (downloader, server):
+            with pytest.raises(FetchError) as caught:
+                await downloader.fetch("http://example.cn/", **options)
+            return caught.value
+
+    return run
+
+
+@pytest.mark.parametrize("first", [b"", b"HTTP/1.1 200 OK\r\n", answer(b"half", length=8)])
+def test_no_whole_answer_in_the_time_of_a_request(first):
+    assert asyncio.run(held(first)(timeout_s=0.05)).error is ErrorClass.TIMEOUT
+
+
+def test_idle_answer():
+    error = asyncio.run(held(answer(b"half", length=8))(limits=small(idle_s=0.05), timeout_s=20))
+    assert error.error is ErrorClass.TIMEOUT
+
+
+def test_dripping_answer_that_is_never_idle():
+    async def handler(head, writer):
+        writer.write(answer(b"", length=40_000))
+        while True:
+            writer.write(b".")
+            await writer.drain()
+            await asyncio.sleep(0.005)
+
+    assert failure(handler, timeout_s=0.1, limits=small(idle_s=1.0)).error is ErrorClass.TIMEOUT
+
+
+def test_cancelling_goes_through_and_the_next_fetch_works():
+    async def run() -> bytes:
+        async def handler(head, writer):
+            if b"/slow" in head:
+                arrived.set()
+                await server.release.wait()
+            writer.write(answer(b"ok"))
+
+        arrived = asyncio.Event()
+        async with lab(handler) as (downloader, server):
+            task = asyncio.create_task(downloader.fetch("http://example.cn/slow"))
+            await arrived.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return (await downloader.fetch("http://example.cn/")).body
+
+    assert asyncio.run(run()) == b"ok"
+
+
+# ---- redirects
+
+
+def redirect(to: str, status: str = "302 Found") -> bytes:
+    return answer(b"moved", status, f"Location: {to}\r\n")
+
+
+def test_redirects_are_followed_and_every_address_is_announced():
+    async def run():
+        asked: list[str] = []
+
+        async def before(url: str) -> None:
+            asked.append(url)
+
+        steps = serve(
+            redirect("/b?x=1#f"), redirect("//other.cn/c"), redirect("搜索", "301 M"), answer(b"end")
+        )
+        async with lab(steps) as (downloader, server):
+            response = await downloader.fetch("http://example.cn/a", before_request=before)
+            return response, asked, server.connections
+
+    response, asked, connections = asyncio.run(run())
+    assert asked == [
+        "http://example.cn/a",
+        "http://example.cn/b?x=1",
+        "http://other.cn/c",
+        "http://other.cn/%E6%90%9C%E7%B4%A2",
+    ]
+    assert (response.url, response.body) == (asked[-1], b"end")
+    assert connections == 1
+
+
+def test_redirect_loop_ends_at_the_first_repeat():
+    async def run():
+        async with lab(serve(redirect("/b"), redirect("/a"))) as (downloader, server):
+            with pytest.raises(FetchError) as caught:
+                await downloader.fetch("http://example.cn/a")
+            return caught.value.error, len(server.heads)
+
+    assert asyncio.run(run()) == (ErrorClass.REDIRECTS, 2)
+
+
+def test_endless_redirects():
+    async def run():
+        async def handler(head, writer):
+            writer.write(redirect(f"/{len(server.heads)}"))
+
+        async with lab(handler) as (downloader, server):
+            with pytest.raises(FetchError) as caught:
+                await downloader.fetch("http://example.cn/a")
+            return caught.value.error, len(server.heads)
+
+    assert asyncio.run(run()) == (ErrorClass.REDIRECTS, 6)
+
+
+@pytest.mark.parametrize(
+    ("to", "expected"),
+    [
+        ("file:///etc/passwd", ErrorClass.SCHEME_REFUSED),
+        ("http://169.254.169.254/latest/meta-data", ErrorClass.ADDRESS_REFUSED),
+        ("http://user:secret@example.cn/", ErrorClass.ADDRESS_REFUSED),
+    ],
+)
+def test_redirects_pass_the_guard(to, expected):
+    assert failure(serve(redirect(to))).error is expected
+
+
+def test_hook_ends_a_fetch_before_anything_is_sent():
+    async def run():
+        async def robots(url: str) -> None:
+            raise FetchError(ErrorClass.ROBOTS, url)
+
+        async with lab(serve(answer(b"x"))) as (downloader, server):
+            with pytest.raises(FetchError) as caught:
+                await downloader.fetch("http://example.cn/a", before_request=robots)
+            return caught.value.error, server.heads
+
+    assert asyncio.run(run()) == (ErrorClass.ROBOTS, [])
+
+
+def test_redirect_without_a_location():
+    assert failure(serve(answer(b"", "302 Found"))).error is ErrorClass.OTHER_STATUS
+
+
+# ---- the guard on the real web
+
+
+def unlabbed(url: str) -> tuple[ErrorClass, list[str]]:
+    async def run():
+        server = Server(serve(answer(b"secret")))
+        async with server.running() as port, Downloader(user_agent="t", clock=lambda: NOW) as downloader:
+            with pytest.raises(FetchError) as caught:
+                await downloader.fetch(url.format(port=port))
+            return caught.value.error, server.heads
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "127.0.0.1."]
+)
+def test_without_lab_loopback_is_refused_however_written(host):
+    assert unlabbed(f"http://{host}:{{port}}/") == (ErrorClass.ADDRESS_REFUSED, [])
+
+
+def test_name_that_resolves_to_a_private_address_is_refused(monkeypatch):
+    answers = [[("10.0.0.8", 80)], [("127.0.0.1", 80), ("192.168.1.1", 80)], OSError("no such name")]
+
+    def resolve(host, port, *rest, **options):
+        found = answers.pop(0)
+        if isinstance(found, OSError):
+            raise socket.gaierror(-2, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip, _ in found]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    seen = [unlabbed(f"http://rebinds-{n}.example:{{port}}/") for n in range(3)]
+    assert seen == [(ErrorClass.ADDRESS_REFUSED, [])] * 2 + [(ErrorClass.CONNECT, [])]

@@ -1,0 +1,280 @@
+"""Send times: one contract for both keepers of them, and what Redis adds."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from uuid import uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+
+from splitter.catalog.model import Limits
+from tasks.crawl.politeness import MAX_AHEAD_S, LocalSendTimes, SendTimes, first_gap, spacings_s
+from tasks.crawl.redis_politeness import RedisSendTimes
+
+START = 1_700_000_000.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> float:
+        return self.now
+
+    def us(self) -> int:
+        return round(self.now * 1e6)
+
+
+Scenario = Callable[[Callable[[], SendTimes], Clock, str], Awaitable[None]]
+
+
+@pytest.fixture(params=["local", "redis"])
+def play(request) -> Callable[[Scenario], None]:
+    """Runs a scenario with a maker of nodes' send times (all of one cluster), a clock and a host of its own."""
+
+    def run(scenario: Scenario) -> None:
+        async def local() -> None:
+            clock = Clock()
+            shared = LocalSendTimes(clock)
+            await scenario(lambda: shared, clock, "h.cn")
+
+        async def redis() -> None:
+            clock = Clock()
+            async with Redis(unix_socket_path=request.getfixturevalue("redis_socket")) as client:
+                await scenario(
+                    lambda: RedisSendTimes(client, clock, redis_now_us=clock.us), clock, f"{uuid4().hex}.cn"
+                )
+
+        asyncio.run(local() if request.param == "local" else redis())
+
+    return run
+
+
+def in_any_10_s(times: list[float]) -> int:
+    times = sorted(times)
+    return max(sum(start <= t <= start + 10 for t in times[n:]) for n, start in enumerate(times))
+
+
+def closest(times: list[float]) -> float:
+    times = sorted(times)
+    return min(b - a for a, b in zip(times, times[1:], strict=False))
+
+
+def test_first_request_goes_at_once_and_one_address_keeps_its_spacing(play):
+    async def scenario(node, clock, host):
+        times, limits = node(), Limits(per_address_per_s=2, total_per_s=100)
+        waits = [await times.reserve(host, "n1", limits) for _ in range(5)]
+        assert waits == pytest.approx([n * 0.51 for n in range(5)], abs=1e-4)
+
+    play(scenario)
+
+
+def test_addresses_share_the_limit_of_the_host(play):
+    async def scenario(node, clock, host):
+        limits = Limits(per_address_per_s=4, total_per_s=4)
+        waits = [await node().reserve(host, f"n{n}", limits) for n in range(5)]
+        assert waits == pytest.approx([n * 0.255 for n in range(5)], abs=1e-4)
+
+    play(scenario)
+
+
+def test_gaps_between_the_times_of_one_address_are_given_to_others(play):
+    async def scenario(node, clock, host):
+        first, second, limits = node(), node(), Limits(per_address_per_s=1, total_per_s=4)
+        mine = [await first.reserve(host, "n1", limits) for _ in range(3)]
+        other = [await second.reserve(host, "n2", limits) for _ in range(3)]
+        assert mine == pytest.approx([0, 1.02, 2.04], abs=1e-4)
+        assert other == pytest.approx([0.255, 1.275, 2.295], abs=1e-4)
+
+    play(scenario)
+
+
+def test_hosts_do_not_wait_for_each_other(play):
+    async def scenario(node, clock, host):
+        times, limits = node(), Limits(per_address_per_s=0.1, total_per_s=0.1)
+        assert await times.reserve(host, "n1", limits) == 0
+        assert await times.reserve(f"x.{host}", "n1", limits) == 0
+
+    play(scenario)
+
+
+def test_time_that_passed_is_not_saved_up(play):
+    async def scenario(node, clock, host):
+        times, limits = node(), Limits(per_address_per_s=1, total_per_s=1)
+        await times.reserve(host, "n1", limits)
+        clock.now += 3600
+        waits = [await times.reserve(host, "n1", limits) for _ in range(2)]
+        assert waits == pytest.approx([0, 1.02], abs=1e-4)
+
+    play(scenario)
+
+
+def test_push_back_rests_one_address_and_reserves_nothing_meanwhile(play):
+    async def scenario(node, clock, host):
+        times, other, limits = node(), node(), Limits(per_address_per_s=1, total_per_s=10)
+        await times.reserve(host, "n1", limits)
+        await times.push_back(host, "n1", 300)
+        for _ in range(3):  # asking again does not push the end of the rest further away
+            assert await times.reserve(host, "n1", limits) == pytest.approx(300, abs=1e-4)
+        assert await other.reserve(host, "n2", limits) < 1
+        await times.push_back(host, "n1", 5)  # a shorter rest does not shorten the longer one
+        assert await times.reserve(host, "n1", limits) == pytest.approx(300, abs=1e-4)
+        clock.now += 300
+        assert await times.reserve(host, "n1", limits) == pytest.approx(0, abs=1e-4)
+
+    play(scenario)
+
+
+def test_push_back_takes_back_times_not_yet_handed_out(play):
+    async def scenario(node, clock, host):
+        times, limits = node(), Limits(per_address_per_s=50, total_per_s=50)
+        for _ in range(8):
+            clock.now += await times.reserve(host, "n1", limits)
+        await times.push_back(host, "n1", 10)
+        assert await times.reserve(host, "n1", limits) == pytest.approx(10, abs=1e-4)
+
+    play(scenario)
+
+
+def test_no_time_is_kept_further_ahead_than_a_lease_bridges(play):
+    async def scenario(node, clock, host):
+        times, limits = node(), Limits(per_address_per_s=0.05, total_per_s=1)
+        waits = [await times.reserve(host, "n1", limits) for _ in range(4)]
+        assert waits == pytest.approx([0, 20.4, 40.8, 40.8], abs=1e-4)
+        assert waits[2] > MAX_AHEAD_S
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_nodes_stay_below_the_limits_and_use_most_of_them(play, seed):
+    async def scenario(node, clock, host):
+        chance, limits = random.Random(seed), Limits(per_address_per_s=3, total_per_s=10)
+        nodes = {f"n{n}": node() for n in range(5)}
+        ready = dict.fromkeys(nodes, START)
+        sent: dict[str, list[float]] = {name: [] for name in nodes}
+        while min(ready.values()) < START + 30:
+            name = min(ready, key=ready.__getitem__)
+            clock.now = ready[name]
+            at = clock.now + await nodes[name].reserve(host, name, limits)
+            sent[name].append(at)
+            # Most ask again at once, some take their time, so that held times go stale.
+            ready[name] = max(at, clock.now) + (chance.random() if chance.random() < 0.05 else 0)
+        everything = [at for times in sent.values() for at in times]
+        assert in_any_10_s(everything) <= 101
+        assert all(in_any_10_s(times) <= 31 for times in sent.values())
+        assert len([at for at in everything if at < START + 30]) >= 0.9 * 300
+
+    play(scenario)
+
+
+@given(
+    st.lists(st.integers(1, 40), max_size=12, unique=True),
+    st.integers(0, 40),
+    st.integers(1, 5),
+)
+def test_first_gap_is_free_and_the_first(granted, earliest, spacing):
+    granted.sort()
+    at = first_gap([float(t) for t in granted], float(earliest), float(spacing))
+    free = [t for t in range(earliest, 200) if all(abs(t - taken) >= spacing for taken in granted)]
+    assert at == free[0]
+
+
+@settings(max_examples=50)
+@given(
+    st.floats(0.1, 20),
+    st.floats(0.1, 50),
+    st.lists(st.tuples(st.integers(0, 3), st.floats(0, 2)), min_size=2, max_size=60),
+)
+def test_local_times_keep_both_spacings(own, total, asked):
+    async def run() -> dict[str, list[float]]:
+        clock, limits = Clock(), Limits(per_address_per_s=own, total_per_s=total)
+        times = LocalSendTimes(clock)
+        sent: dict[str, list[float]] = {}
+        for node, passed_s in asked:
+            clock.now += passed_s
+            wait_s = await times.reserve("h.cn", f"n{node}", limits)
+            if wait_s <= MAX_AHEAD_S:
+                sent.setdefault(f"n{node}", []).append(clock.now + wait_s)
+        return sent
+
+    sent = asyncio.run(run())
+    between_own_s, between_all_s = spacings_s(Limits(per_address_per_s=own, total_per_s=total))
+    everything = [at for times in sent.values() for at in times]
+    assert len(everything) < 2 or closest(everything) >= between_all_s - 1e-6
+    assert all(len(times) < 2 or closest(times) >= between_own_s - 1e-6 for times in sent.values())
+
+
+def test_local_times_forget_hosts_of_the_past():
+    async def run() -> int:
+        clock = Clock()
+        times, limits = LocalSendTimes(clock), Limits(per_address_per_s=1, total_per_s=1)
+        for n in range(5000):
+            clock.now += 0.01
+            await times.reserve(f"h{n}.cn", "n1", limits)
+        return len(times._hosts)
+
+    assert asyncio.run(run()) < 2500
+
+
+def with_redis(redis_socket: str, scenario: Callable[[Redis, str], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with Redis(unix_socket_path=redis_socket) as client:
+            await scenario(client, f"{uuid4().hex}.cn")
+
+    asyncio.run(run())
+
+
+def test_redis_is_asked_for_several_times_at_once(redis_socket):
+    async def scenario(client, host):
+        clock, limits = Clock(), Limits(per_address_per_s=100, total_per_s=100)
+        times = RedisSendTimes(client, clock, redis_now_us=clock.us)
+        before = (await client.info("commandstats")).get("cmdstat_evalsha", {"calls": 0})["calls"]
+        for _ in range(100):
+            clock.now += await times.reserve(host, "n1", limits)
+        calls = (await client.info("commandstats"))["cmdstat_evalsha"]["calls"] - before
+        assert calls <= 10
+        assert clock.now - START == pytest.approx(99 * 0.0102, abs=1e-3)
+
+    with_redis(redis_socket, scenario)
+
+
+def test_redis_waiters_of_one_process_share_a_round_trip(redis_socket):
+    async def scenario(client, host):
+        clock, limits = Clock(), Limits(per_address_per_s=10, total_per_s=10)
+        times = RedisSendTimes(client, clock, redis_now_us=clock.us)
+        waits = await asyncio.gather(*(times.reserve(host, "n1", limits) for _ in range(10)))
+        assert waits == pytest.approx([n * 0.102 for n in range(10)], abs=1e-4)
+
+    with_redis(redis_socket, scenario)
+
+
+def test_held_times_that_went_stale_are_not_used(redis_socket):
+    async def scenario(client, host):
+        clock, limits = Clock(), Limits(per_address_per_s=10, total_per_s=10)
+        times = RedisSendTimes(client, clock, redis_now_us=clock.us)
+        for _ in range(4):
+            clock.now += await times.reserve(host, "n1", limits)
+        clock.now += 60
+        waits = [await times.reserve(host, "n1", limits) for _ in range(3)]
+        assert waits == pytest.approx([0, 0.102, 0.204], abs=1e-4)
+
+    with_redis(redis_socket, scenario)
+
+
+def test_redis_keeps_its_own_time_and_forgets(redis_socket):
+    async def scenario(client, host):
+        clock, limits = Clock(), Limits(per_address_per_s=1, total_per_s=2)
+        times = RedisSendTimes(client, clock)
+        assert await times.reserve(host, "n1", limits) == 0
+        assert 0.5 < await times.reserve(host, "n1", limits) <= 1.02
+        keys = [key async for key in client.scan_iter(f"*{host}*")]
+        assert len(keys) == 2
+        assert all([0 < await client.ttl(key) <= 70 for key in keys])
+
+    with_redis(redis_socket, scenario)

@@ -1,0 +1,73 @@
+"""robots.txt: verdicts from real and hostile ones."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from tasks.crawl.robots import RobotsRules, RobotsState
+
+AGENT = "reviewloop"
+
+
+def test_rules_hold_for_our_agent_or_for_all():
+    rules = RobotsRules.parse(
+        "User-agent: *\nDisallow: /private\nCrawl-delay: 2.5\n\nUser-agent: reviewloop\nDisallow: /s?\nAllow: /s?ok",
+        200,
+    )
+    assert rules.state is RobotsState.RULES
+    assert not rules.allows("http://a.cn/s?wd=1", AGENT)
+    assert rules.allows("http://a.cn/s?ok=1", AGENT)
+    assert rules.allows("http://a.cn/private", AGENT)
+    assert not rules.allows("http://a.cn/private/x", "other")
+    assert (rules.crawl_delay_s(AGENT), rules.crawl_delay_s("other")) == (None, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "allowed"),
+    [
+        (404, RobotsState.ALLOW_ALL, True),
+        (403, RobotsState.ALLOW_ALL, True),
+        (301, RobotsState.ALLOW_ALL, True),
+        (429, RobotsState.DISALLOW_FOR_NOW, False),
+        (503, RobotsState.DISALLOW_FOR_NOW, False),
+        (None, RobotsState.UNKNOWN, False),
+    ],
+)
+def test_without_a_robots_txt(status, state, allowed):
+    rules = RobotsRules.parse("User-agent: *\nDisallow: /", status)
+    assert rules.state is state
+    assert rules.allows("http://a.cn/x", AGENT) is allowed
+    assert rules.crawl_delay_s(AGENT) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "<!DOCTYPE html><p>User-agent: *\nDisallow: /", "\ufeff <html>", "\0\0\0", "Disallow /"]
+)
+def test_nothing_said_allows_all(text):
+    assert RobotsRules.parse(text, 200).allows("http://a.cn/x", AGENT)
+
+
+def test_byte_order_mark_and_what_lies_beyond_the_limit():
+    filler = "# padding\n" * 60_000
+    rules = RobotsRules.parse(f"\ufeffUser-agent: *\nDisallow: /first\n{filler}Disallow: /last", 200)
+    assert not rules.allows("http://a.cn/first", AGENT)
+    assert rules.allows("http://a.cn/last", AGENT)
+
+
+def test_real_ones(data):
+    with (data / "robots" / "index.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    seen = {}
+    for row in rows:
+        text = (data / "robots" / row["file"]).read_bytes().decode("utf-8", "replace")
+        rules = RobotsRules.parse(text, 200)
+        assert rules.state is (RobotsState.RULES if row["content"] == "robots" else RobotsState.ALLOW_ALL), (
+            row["host"]
+        )
+        seen[row["host"]] = rules
+    assert not seen["www.google.com"].allows("https://www.google.com/search?q=x", AGENT)
+    assert not seen["www.bing.com"].allows("https://www.bing.com/search?q=x", AGENT)
+    assert seen["www.fmprc.gov.cn"].allows("https://www.fmprc.gov.cn/x", AGENT)
+    assert len(rows) == 16

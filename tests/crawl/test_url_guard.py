@@ -1,0 +1,179 @@
+"""Addresses made sendable, and the gate they pass."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from yarl import URL
+
+from tasks.crawl.address import joined, sendable
+from tasks.crawl.guard import address_allowed, check_url
+from tasks.crawl.model import ErrorClass, FetchError
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.cn",
+        "https://a.cn:8080/x%2fy?z=%7E&&q=a+b#",
+        'http://a.cn/{|}^`"<>',
+        "http://8.8.8.8/",
+        "http://[2400:3200::1]/",
+    ],
+)
+def test_what_is_sendable_stays_as_it_is(url):
+    assert sendable(url) == url.removesuffix("#")
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("  HTTP://Example.CN/a b\n", "http://example.cn/a%20b"),
+        (
+            "http://例子.中国/搜索?词=奶",
+            "http://xn--fsqu00a.xn--fiqs8s/%E6%90%9C%E7%B4%A2?%E8%AF%8D=%E5%A5%B6",
+        ),
+        ("http:\\\\example.cn\\a\\b?c=\\", "http://example.cn/a/b?c=\\"),
+        ("ht\ntp://exa\tmple.cn/", "http://example.cn/"),
+        ("http://example.cn/\udce5\udc85", "http://example.cn/%E5%85"),
+    ],
+)
+def test_repairs(url, expected):
+    assert sendable(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("/b", "http://example.cn/b"),
+        ("c?d#e", "http://example.cn/x/c?d"),
+        ("?q=1", "http://example.cn/x/a?q=1"),
+        ("//other.cn/", "http://other.cn/"),
+        ("../../../b", "http://example.cn/b"),
+        ("https://other.cn/%e5", "https://other.cn/%e5"),
+        ("\\b\\c", "http://example.cn/b/c"),
+    ],
+)
+def test_references(reference, expected):
+    assert joined("http://example.cn/x/a?p=1", reference) == expected
+
+
+@pytest.mark.parametrize(
+    "reference", ["javascript:alert(1)", "mailto:a@b.cn", "java\nscript:x", "data:text/html,x", "ftp://a.cn/"]
+)
+def test_references_of_other_schemes(reference):
+    with pytest.raises(FetchError) as caught:
+        joined("http://example.cn/", reference)
+    assert caught.value.error is ErrorClass.SCHEME_REFUSED
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://",
+        "http:///x",
+        "http://./",
+        "http://a.cn:0/",
+        "http://a.cn:99999/",
+        "http://a.cn:８0/",
+        "http://%31%32%37.0.0.1/",
+        "http://user@a.cn/",
+        "http://a.cn\\@127.0.0.1/",
+        "http://a.cn:80@127.0.0.1/",
+        "http://a b.cn/",
+        "http://[::1/",
+        "http://a.cn/" + "x" * 9000,
+    ],
+)
+def test_addresses_without_a_usable_host(url):
+    with pytest.raises(FetchError) as caught:
+        check_url(url, allow_loopback=True)
+    assert caught.value.error is ErrorClass.ADDRESS_REFUSED
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "gopher://a.cn/", "//a.cn/", "a.cn", "", "http"])
+def test_other_schemes(url):
+    with pytest.raises(FetchError) as caught:
+        check_url(url, allow_loopback=True)
+    assert caught.value.error is ErrorClass.SCHEME_REFUSED
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "127.1",
+        "127.0.0.1.",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "017700000001",
+        "１２７.0.0.1",
+        "127。0。0。1",
+        "0.0.0.0",
+        "0",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "224.0.0.1",
+        "240.0.0.1",
+        "255.255.255.255",
+        "[::1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:a00:1]",
+        "[::127.0.0.1]",
+        "[fe80::1]",
+        "[fc00::1]",
+        "[fec0::1]",
+        "[ff02::1]",
+        "[64:ff9b::7f00:1]",
+        "[64:ff9b:1::808:808]",
+        "[2002:7f00:1::]",
+        "[2002:a00:1::1]",
+    ],
+)
+def test_special_addresses_are_refused_however_written(host):
+    with pytest.raises(FetchError) as caught:
+        check_url(f"http://{host}/", allow_loopback=False)
+    assert caught.value.error is ErrorClass.ADDRESS_REFUSED
+
+
+@pytest.mark.parametrize(
+    "host", ["8.8.8.8", "[2400:3200::1]", "[::ffff:8.8.8.8]", "example.cn", "1.2.3.4.cn", "0x7f.cn"]
+)
+def test_public_ones_pass(host):
+    check_url(f"http://{host}/", allow_loopback=False)
+
+
+def test_lab_allows_loopback_and_nothing_else():
+    check_url("http://127.0.0.1:8000/", allow_loopback=True)
+    check_url("http://[::1]:8000/", allow_loopback=True)
+    with pytest.raises(FetchError):
+        check_url("http://192.168.0.1/", allow_loopback=True)
+    assert address_allowed("::ffff:127.0.0.2", allow_loopback=True)
+    assert not address_allowed("no address", allow_loopback=True)
+    assert not address_allowed("fe80::1%eth0", allow_loopback=True)
+
+
+@given(
+    st.one_of(st.text(), st.text("htps:/\\@[]#?.%127ab ｡１\t\n", max_size=40).map(lambda t: "http://" + t))
+)
+@example("http://a.cn:80:80/")
+def test_what_passes_is_read_alike_by_guard_and_http_library(url):
+    try:
+        sent = sendable(url)
+    except FetchError:
+        return
+    assert sendable(sent) == sent
+    assert sent.isascii()
+    assert not set(sent) & set(" \t\r\n#")
+    authority = sent.split("/")[2].split("?")[0]
+    parsed = URL(sent, encoded=True)
+    port = f":{parsed.explicit_port}" if parsed.explicit_port is not None else ""
+    host = f"[{parsed.raw_host}]" if ":" in (parsed.raw_host or "") else parsed.raw_host
+    assert f"{host}{port}" == authority or int(authority.rpartition(":")[2]) == parsed.explicit_port
+    assert parsed.user is None
