@@ -27,8 +27,8 @@ def run(shared: Path) -> dict[str, Any]:
         shared: the folder of the shared data.
 
     Returns:
-        ``bench``, ``ratios`` (``names_per_s``: short dairy names) and ``figures``: names a second of every file,
-        characters of its names on average, and the share of names refused. Each rate is the best of three rounds.
+        ``bench``, ``ratios`` (``names_per_s``: dairy names) and ``figures``: of every file names a second,
+        the mean length of its names and the share refused. Each rate is the best of three rounds.
 
     Raises:
         FileNotFoundError: the shared data is not there.
@@ -58,7 +58,7 @@ def conll_titles(path: Path) -> list[str]:
         elif title:
             titles.append(title)
             title = ""
-    return titles + [title] if title else titles
+    return [*titles, title] if title else titles
 
 
 _BAIDU = builtin("paper-2014").engines["baidu"]

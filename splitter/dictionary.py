@@ -1,7 +1,8 @@
 """The words the segmenter knows: jieba's dictionary and, on top of it, our own.
 
-Our own (``data/userdict.txt``) has jieba's format, a line ``word frequency role``; what a word is for is told by
-its role. Frequencies are such that the word is cut whole, and not greater, so that its neighbours stay whole too.
+Our own (``data/userdict.txt``) has jieba's format, a line ``word frequency role``; what a word is for is told
+by its role. Frequencies are such that the word is cut whole, and hardly greater, so that its neighbours stay
+whole too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from math import log
 
@@ -109,11 +111,11 @@ def import_jieba() -> None:
     """Imports jieba quietly: it logs to standard error by itself and warns on newer Pythons."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import jieba.finalseg
-    logger = logging.getLogger("jieba")
+        import_module("jieba.finalseg")
     for name in ("jieba", "jieba._compat"):
-        logging.getLogger(name).handlers.clear()
-    logger.setLevel(logging.WARNING)
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.setLevel(logging.WARNING)
 
 
 def _resource(package: str, name: str) -> str:

@@ -1,7 +1,8 @@
-"""jieba's hidden Markov model for runs of characters that are no known words, with its tables laid out for speed.
+"""jieba's hidden Markov model for runs of characters that are no known words, laid out for speed.
 
-The four states are where a character stands in its word: B begin, M middle, E end, S a word by itself. The cuts
-are those of ``jieba.finalseg`` (same tables, same order of additions, same choice between equals), by test.
+The four states are where a character stands in its word: B begin, M middle, E end, S a word by itself. The
+cuts are those of ``jieba.finalseg`` (same tables, same order of additions, same choice between equals), by
+test.
 """
 
 from __future__ import annotations
@@ -85,10 +86,9 @@ def _words(run: str, states: str) -> list[str]:
 def load_unknown_words() -> UnknownWords:
     """The model with jieba's tables."""
     import_jieba()
-    from jieba.finalseg.prob_emit import P as emit
-    from jieba.finalseg.prob_start import P as start
-    from jieba.finalseg.prob_trans import P as step
+    from jieba.finalseg import prob_emit, prob_start, prob_trans
 
+    emit, start, step = prob_emit.P, prob_start.P, prob_trans.P
     in_b, in_m, in_e, in_s = (emit[state] for state in "BMES")
     table = {
         char: (in_b.get(char, _NEVER), in_m.get(char, _NEVER), in_e.get(char, _NEVER), in_s.get(char, _NEVER))

@@ -1,9 +1,9 @@
 """From a product name to the words that must all be on a page about it (AND keywords).
 
-The words of a name are cut, then sorted out: sizes, counts, stages, promotion, packaging and asides in brackets go,
-spellings of one thing become one, a brand the name leaves out is put in front. What remains keeps its order. Of a
-name with more than ``MAX_KEYWORDS`` words left, those that identify it stay: brand and line, then what it is,
-then its attributes; a search for a dozen words at once finds nothing.
+The words of a name are cut, then sorted out: sizes, counts, stages, promotion, packaging and asides in
+brackets go, spellings of one thing become one, a brand the name leaves out is put in front. What remains
+keeps its order. Of a name with more than ``MAX_KEYWORDS`` words left, those that identify it stay: brand
+and line, then what it is, then its attributes; a search for a dozen words at once finds nothing.
 """
 
 from __future__ import annotations
@@ -63,17 +63,20 @@ def keywords_of(name: str, *, override: Sequence[str] = ()) -> tuple[str, ...]:
     words = finder.find(_without_asides(text)) or finder.find(text)
     if not words:
         raise ProductNameError(
-            f"the product name {shown!r} leaves no keyword (sizes, counts, promotion and packaging don't count); "
-            "name brand and product, or give keywords with --keywords"
+            f"the product name {shown!r} leaves no keyword (sizes, counts, promotion and packaging "
+            "don't count); name brand and product, or give keywords with --keywords"
         )
     return words
 
 
 def _overridden(name: str, override: Sequence[str]) -> tuple[str, ...]:
-    words = {word.casefold(): word for word in reversed([normalize(word) for word in override]) if word}
+    words: dict[str, str] = {}
+    for word in map(normalize, override):
+        if word:
+            words.setdefault(word.casefold(), word)
     if not words:
         raise ProductNameError(f"no keyword is given for {name!r}; write --keywords 光明,牛奶")
-    return tuple(reversed(words.values()))
+    return tuple(words.values())
 
 
 def _without_asides(text: str) -> str:
@@ -190,7 +193,7 @@ def _without_contained(ranked: dict[str, int]) -> dict[str, int]:
 
 
 def _best(ranked: dict[str, int]) -> tuple[str, ...]:
-    """At most MAX_KEYWORDS words, those that say most; places and single characters only where little else is."""
+    """At most MAX_KEYWORDS words, those that say most; places and single characters where little else is."""
     if len(ranked) <= MAX_KEYWORDS and max(ranked.values(), default=0) < _SINGLE:
         return tuple(ranked)
     low = {_SINGLE: sum(rank < _SINGLE for rank in ranked.values()) < 3}

@@ -1,7 +1,7 @@
 """Cutting Chinese text into words: jieba's algorithm over jieba's dictionary and ours.
 
-jieba's own loop builds the graph of possible words first and then weighs it; here both happen in one pass from
-right to left over weights computed beforehand, three times as fast. Every cut equals that of a
+jieba's own loop builds the graph of possible words first and then weighs it; here both happen in one pass
+from right to left over weights computed beforehand, in half the time. Every cut equals that of a
 ``jieba.Tokenizer`` with our dictionary, by test on all shared titles.
 """
 

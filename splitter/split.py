@@ -64,9 +64,8 @@ class Plan:
         """Raises InputError for a site that is not in the catalog or fewer pages than 1."""
         unknown = [site for site in self.sites if site not in self.catalog.sites]
         if unknown:
-            raise InputError(
-                f"catalog {self.catalog.name} has no site {', '.join(unknown)}; it has {', '.join(self.catalog.sites)}"
-            )
+            known = ", ".join(self.catalog.sites)
+            raise InputError(f"catalog {self.catalog.name} has no site {', '.join(unknown)}; it has {known}")
         if self.pages is not None and self.pages < 1:
             raise InputError(f"pages {self.pages}: at least 1 is asked")
 

@@ -1,8 +1,9 @@
 """From keywords to search URLs, in the form of each engine.
 
-An engine's template is taken apart once; after that a URL is a handful of joined strings. A character that the
-engine's encoding lacks is written as a browser writes it when it sends a form in that encoding (WHATWG URL,
-"percent-encode after encoding"): as its HTML number, ``&#8364;``, percent-encoded. No word ever goes missing.
+An engine's template is taken apart once; after that a URL is a handful of joined strings. A character that
+the engine's encoding lacks is written as a browser writes it when it sends a form in that encoding (WHATWG
+URL, "percent-encode after encoding"): as its HTML number, ``&#8364;``, percent-encoded. No word ever goes
+missing.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ def search_urls(
     no_site: bool = False,
     no_paging: bool = False,
 ) -> Iterator[SearchPage]:
-    """The search URLs of a product on a site: pages 1 to ``pages`` of its name, then of each alias; none twice.
+    """The search URLs of a product on a site: pages 1 to ``pages`` of its name, then of each alias.
+
+    No URL comes twice.
 
     Args:
         catalog: where the site is.

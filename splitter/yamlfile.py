@@ -1,7 +1,7 @@
 """A YAML text as plain data that still knows the line of every key.
 
-Both data files a person edits (catalogs and the lexicon) are read through this module, so that every complaint
-about them carries file, line and dotted key.
+Both data files a person edits (catalogs and the lexicon) are read through this module, so that every
+complaint about them carries file, line and dotted key.
 """
 
 from __future__ import annotations
@@ -84,7 +84,11 @@ class _Loader(yaml.SafeLoader):
     """The safe loader, but a date stays the text it was written as."""
 
 
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
+def _as_written(loader: _Loader, node: yaml.Node) -> object:
+    return loader.construct_scalar(node) if isinstance(node, yaml.ScalarNode) else None
+
+
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _as_written)
 
 
 def read(text: str, origin: str) -> Document:

@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from app.lab.server import Lab
 
-_DEFAULT_CATALOG = Path("sites.yaml")
+_OWN_CATALOG = Path(__file__).resolve().parents[2] / "sites.yaml"
 
 
 @click.command()
@@ -49,14 +49,16 @@ def lab(
 
     \b
         reviewloop run --lab 127.0.0.1:PORT
-        curl -H 'Host: www.baidu.com' 'http://127.0.0.1:PORT/s?wd=光明+牛奶+site:12315.com'
+        curl -H 'Host: www.baidu.com' -G http://127.0.0.1:PORT/s --data-urlencode 'wd=光明 牛奶 site:12315.com'
         curl http://127.0.0.1:PORT/__log
     """
     # Slow to import (aiohttp), and of no use to any other command.
     from app.lab.running import serve
-    from splitter.catalog.load import find_catalog
+    from splitter.catalog.load import BUILTIN, find_catalog
 
-    catalog = find_catalog(sites, _DEFAULT_CATALOG)
+    here = Path("sites.yaml")
+    default = here if here.is_file() else _OWN_CATALOG
+    catalog = find_catalog(sites if sites or default.is_file() else BUILTIN[0], default)
 
     def ready(running: Lab) -> None:
         if as_json:

@@ -1,4 +1,7 @@
-"""The lab's witness: one line for every request, in the order in which they were answered."""
+"""The lab's witness: one line for every request, in the order in which they were answered.
+
+Not in it: the lab's own pages, and what is no HTTP (the server refuses it with 400 before it is a request).
+"""
 
 from __future__ import annotations
 
@@ -76,8 +79,7 @@ class RequestLog:
                     "outcome": entry.outcome,
                     "bytes": entry.bytes,
                     "tried": entry.tried,
-                },
-                ensure_ascii=False,
+                }
             )
             + "\n"
         )

@@ -1,7 +1,7 @@
 """What must hold in a catalog beyond its shape: references, selectors, regular expressions, templates.
 
-Each engine, site and rule set is checked by itself, so that one that is misshapen does not hide the problems of
-the others.
+Each engine, site and rule set is checked by itself, so that one that is misshapen does not hide the problems
+of the others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ValidationError
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from splitter.catalog.model import Bounds, Engine, PageRules, ResultRules, Site
+from splitter.catalog.model import Bounds, Engine, PageRules, ResultRules
 from splitter.yamlfile import Document, Place, Problem
 
 _Found = Iterator[tuple[Place, str]]
@@ -178,9 +178,7 @@ def _selector(place: Place, selector: str) -> _Found:
 
 def _field(place: Place, text: str) -> _Found:
     selector, at, attribute = text.rpartition("@")
-    if not at:
-        yield from _selector(place, text)
-    elif "]" in attribute:  # the @ stands inside the selector
+    if not at or "]" in attribute:  # there, the @ stands inside the selector
         yield from _selector(place, text)
     else:
         if not _ATTRIBUTE.fullmatch(attribute):

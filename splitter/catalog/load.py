@@ -76,7 +76,7 @@ def parse_catalog(text: str, origin: str) -> Catalog:
         origin: name of the file, for messages.
 
     Raises:
-        CatalogError: with every problem found, one a line: ``origin:line: key: what is wrong; what is right``.
+        CatalogError: with every problem, one a line: ``origin:line: key: what is wrong; what is right``.
     """
     document = yamlfile.read(text, origin)
     problems = list(document.problems)
@@ -134,7 +134,7 @@ def _unknown_key(place: Place) -> str:
 
 
 def _keys_at(place: Place) -> list[str]:
-    """Names of the keys a mapping at a place may have (``version`` is read before the models see the file)."""
+    """Names of the keys a mapping at a place may have (``version`` is in no model)."""
     shape: Any = Catalog
     for step in place:
         shape = _inside(shape, step)

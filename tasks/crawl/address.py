@@ -17,7 +17,7 @@ from tasks.crawl.model import ErrorClass, FetchError
 MAX_URL_CHARS = 8000
 
 # Scheme, host with at most a port, then printable ASCII: nothing to repair.
-_PLAIN = re.compile(r"https?://[a-z0-9][a-z0-9.-]*(?::\d{1,5})?(?:[/?][!-\[\]-~]*)?")
+_PLAIN = re.compile(r"https?://[a-z0-9][a-z0-9.-]*(?::[1-9][0-9]{0,3})?(?:[/?][!-\[\]-~]*)?")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _AUTHORITY = re.compile(r"[/\\]{2}([^/\\?#]*)")
 _HOST = re.compile(r"[a-z0-9_.-]{1,253}|\[[0-9a-f:.]+\]")

@@ -40,7 +40,7 @@ _COMMON = frozenset(
 _SCORED_CHARS = 20_000
 _GUESSED_FROM = 65_536
 # Broken characters tolerated for one that is whole, before bs4 is asked for another idea.
-_MAX_BROKEN = 0.02
+_MAX_BROKEN = 0.1
 
 _NOT_TEXT = (
     "image/",
@@ -121,7 +121,7 @@ def _python_name(label: str) -> str:
 
 def _makes_text(name: str) -> bool:
     try:
-        return isinstance(b"".decode(name), str)
+        return b"a".decode(name, "replace") == "a"
     except (LookupError, UnicodeError):
         return False
 

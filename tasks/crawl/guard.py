@@ -47,7 +47,7 @@ def address_allowed(ip: str, allow_loopback: bool) -> bool:
         address = _carried(address)
     if address.is_loopback:
         return allow_loopback
-    if address in _LOCAL_NAT64:
+    if isinstance(address, IPv6Address) and (address.is_site_local or address in _LOCAL_NAT64):
         return False
     return address.is_global and not (address.is_multicast or address.is_reserved)
 

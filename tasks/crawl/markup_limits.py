@@ -86,6 +86,4 @@ class _OpenFormatting:
 def _check_attributes(name: str, attributes: str) -> None:
     count = len(_BETWEEN.sub(" ", _QUOTED.sub("", attributes)).split())
     if count > _MAX_ATTRIBUTES:
-        raise FetchError(
-            ErrorClass.TOO_LARGE, f"a <{name}> has {count} attributes, over {_MAX_ATTRIBUTES}"
-        )
+        raise FetchError(ErrorClass.TOO_LARGE, f"a <{name}> has {count} attributes, over {_MAX_ATTRIBUTES}")

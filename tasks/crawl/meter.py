@@ -38,14 +38,16 @@ class Meter:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Around a wait for a granted send time."""
+        """Inside `active`, around a wait for a granted send time: that lane is not active meanwhile."""
         self._settle()
+        self._working -= 1
         self._waiting += 1
         try:
             yield
         finally:
             self._settle()
             self._waiting -= 1
+            self._working += 1
 
     @property
     def active_s(self) -> float:

@@ -16,8 +16,9 @@ from splitter.catalog.model import Limits
 
 from tasks.crawl.politeness import MAX_AHEAD_S, spacings_s
 
-# Reserved for longer than this ahead, times are likely to be lost to others when the need is gone.
-_BATCH_AHEAD_S = 1.0
+# A batch reaches no further than this: what is reserved and then not needed is lost to others, and times strewn
+# ahead leave gaps too small to use. Addresses with a spacing above it reserve one time after the other.
+_BATCH_AHEAD_S = 0.25
 _MAX_BATCH = 32
 # A held time is met up to so much late (within SPACING_MARGIN's room), then dropped.
 _LATE_S = 0.1
@@ -28,7 +29,8 @@ _EXPIRE_AFTER_S = 60
 # KEYS: granted times of the host (sorted set), next time of the address.
 # ARGV: spacing of the address, spacing of the host, how many, furthest from now, furthest from the first,
 #       seconds until the keys expire, now (empty: Redis' clock). Times are in microseconds.
-# Returns: waits from now. Only one, and nothing reserved, where it is over the furthest.
+# Returns: waits from now. Only one where others stand in its way (a host at its limit: measured with 5 nodes at 20/s
+# on a host of 50/s, batches regardless used 75 % of it, this 92 %); none reserved where it is over the furthest.
 _RESERVE = """
 local now = tonumber(ARGV[7])
 if not now then
@@ -38,7 +40,7 @@ end
 local own, all, count = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now - all))
 local at = math.max(now, tonumber(redis.call('GET', KEYS[2]) or now))
-local first, last = nil, nil
+local wanted, first, last = at, nil, nil
 local waits = {}
 local taken = redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', at - all), '+inf')
 local i = 1
@@ -54,6 +56,7 @@ while #waits < count do
     break
   end
   if first and at - first > tonumber(ARGV[5]) then break end
+  if not first and at > wanted then count = 1 end
   first, last = first or at, at
   local word = string.format('%.0f', at)
   redis.call('ZADD', KEYS[1], word, word)

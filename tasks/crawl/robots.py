@@ -20,6 +20,11 @@ class RobotsState(StrEnum):
     DISALLOW_FOR_NOW = "disallow_for_now"  # the host has trouble answering: nothing is, until asked again
     UNKNOWN = "unknown"  # the host could not be reached: nothing is known of it, robots least of all
 
+    @property
+    def answered(self) -> bool:
+        """True where the verdicts rest on an answer and may be kept."""
+        return self in (RobotsState.RULES, RobotsState.ALLOW_ALL)
+
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:

@@ -1,4 +1,4 @@
-"""The robots.txt of each host, fetched once a day and kept in the store; asked before every request."""
+"""The robots.txt of each host, fetched once a day and kept in the store; asked before every page."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tasks.store.hosts import Robots, load_robots, save_robots
 from tasks.store.writer import Writer
 
 KEEP = timedelta(hours=24)
-KEEP_UNANSWERED = timedelta(seconds=30)
+KEEP_UNANSWERED = timedelta(seconds=5)
 
 Fetch = Callable[[str], Awaitable[Response]]
 
 
 class RobotsBook:
-    """What robots.txt says, from memory, from the store, or fetched with the node's own downloader.
+    """What robots.txt says: from memory, from the store, or fetched with the asking node's own downloader.
 
-    One per process; safe for all coroutines of its event loop.
+    One per process; for the coroutines of one event loop.
     """
 
     def __init__(self, writer: Writer) -> None:
@@ -37,24 +37,31 @@ class RobotsBook:
         """
         parts = urlsplit(url)
         host = parts.netloc.lower()
+        kept = self._known.get(host)
+        if kept is not None:
+            return kept[1]
         async with self._locks.setdefault(host, asyncio.Lock()):
-            now, stored = (
-                await self._writer.run(lambda conn, now: (now, load_robots(conn, [host], now - KEEP)))
-                if self._stale(host)
-                else (None, {})
+            kept = self._known.get(host)
+            if kept is not None:
+                return kept[1]
+            now, stored = await self._writer.run(
+                lambda conn, now: (now, load_robots(conn, [host], now - KEEP).get(host))
             )
-            if now is None:
-                return self._known[host][1]
-            robots = stored.get(host)
-            if robots is None or (robots.status is None and now - robots.fetched_at > KEEP_UNANSWERED):
-                robots = await self._fetch(f"{parts.scheme}://{parts.netloc}/robots.txt", host, now, fetch)
-            rules = _rules(robots)
-            if robots.status is not None:
+            rules = RobotsRules.parse(stored.text, stored.status) if stored else None
+            if stored is None or rules is None or self._too_old(stored, rules, now):
+                stored = await self._fetch(f"{parts.scheme}://{parts.netloc}/robots.txt", host, now, fetch)
+                rules = RobotsRules.parse(stored.text, stored.status)
+            if rules.state.answered:
                 self._known[host] = (now, rules)
             return rules
 
-    def _stale(self, host: str) -> bool:
-        return host not in self._known
+    def forget(self) -> None:
+        """Drop what is in memory, so that the store is asked again (once a day)."""
+        self._known.clear()
+
+    @staticmethod
+    def _too_old(stored: Robots, rules: RobotsRules, now: datetime) -> bool:
+        return not rules.state.answered and now - stored.fetched_at > KEEP_UNANSWERED
 
     async def _fetch(self, url: str, host: str, now: datetime, fetch: Fetch) -> Robots:
         status: int | None
@@ -66,7 +73,3 @@ class RobotsBook:
         robots = Robots(host, status, text, now)
         await self._writer.run(lambda conn, _now: save_robots(conn, robots))
         return robots
-
-
-def _rules(robots: Robots) -> RobotsRules:
-    return RobotsRules.parse(robots.text, robots.status)

@@ -26,7 +26,8 @@ class CrawlSettings:
     """Settings of the crawl on a node; times in seconds.
 
     Attributes:
-        user_agent: says who asks; robots.txt is read for it.
+        user_agent: says who asks.
+        robots_token: the name robots.txt is read for.
         request_timeout_s: the most one request may last.
         lanes: requests of one attempt in flight at once.
         longest_wait_s: a granted send time further ahead than this ends the attempt.
@@ -37,6 +38,7 @@ class CrawlSettings:
     """
 
     user_agent: str = "reviewloop/0.1 (+https://github.com/reviewloop)"
+    robots_token: str = "reviewloop"
     request_timeout_s: float = 30.0
     lanes: int = 4
     longest_wait_s: float = 30.0

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from splitter.errors import InputError
 from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import ArgumentError, OperationalError
 
-from splitter.errors import InputError
 from tasks.errors import StoreBusy
 
 BUSY_TIMEOUT_S = 30.0

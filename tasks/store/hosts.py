@@ -36,9 +36,7 @@ def save_robots(conn: Connection, robots: Robots) -> None:
 
 def load_robots(conn: Connection, names: Iterable[str], newer_than: datetime) -> dict[str, Robots]:
     """The robots.txt of these hosts, as far as fetched after `newer_than`."""
-    rows = conn.execute(
-        select(hosts).where(hosts.c.host.in_(list(names)), hosts.c.robots_at > newer_than)
-    )
+    rows = conn.execute(select(hosts).where(hosts.c.host.in_(list(names)), hosts.c.robots_at > newer_than))
     return {r.host: Robots(r.host, r.robots_status, r.robots or "", r.robots_at) for r in rows}
 
 

@@ -13,13 +13,24 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from tasks.control import AttemptResult
+from tasks.control import AttemptResult, Outcome
 from tasks.errors import LeaseLost
 from tasks.model import Reason, State
 from tasks.queues import Transition
 from tasks.store import stats, transitions
 from tasks.store.database import insert_or
-from tasks.store.tables import attempts, host_rests, pages, subtasks, targets, tasks
+from tasks.store.tables import attempts, host_rests, pages, subtasks, targets
+
+_FOLDED = {
+    "succeeded": Outcome.SUCCEEDED,
+    "failed": Outcome.FAILED,
+    "silent": Outcome.SILENT,
+    "released": Outcome.RELEASED,
+    "cancelled": Outcome.RELEASED,  # nobody's fault either
+}
+
+HITS_UNREAD = 10
+"""Hits a result page counts for until it is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +125,7 @@ class Report:
     note: str = ""
 
 
-def grant(
-    conn: Connection, now: datetime, grants: Iterable[Grant], start_within: timedelta
-) -> list[Lease]:
+def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within: timedelta) -> list[Lease]:
     """Give subtasks in WAIT to nodes; those that have left WAIT meanwhile are passed over."""
     given = []
     for wanted in grants:
@@ -171,9 +180,7 @@ def _grant_one(
     if not moved:
         conn.execute(delete(attempts).where(attempts.c.id == attempt_id))
         return None
-    return Lease(
-        wanted.subtask_id, attempt_id, token, wanted.node, row.site, wanted.quota, wanted.budget_s
-    )
+    return Lease(wanted.subtask_id, attempt_id, token, wanted.node, row.site, wanted.quota, wanted.budget_s)
 
 
 def start(conn: Connection, now: datetime, lease: Lease, deadline: datetime) -> Work | None:
@@ -207,9 +214,7 @@ def start(conn: Connection, now: datetime, lease: Lease, deadline: datetime) -> 
     return Work(row.product_id, row.task_id, row.chunk, tuple(WorkTarget(*t) for t in todo))
 
 
-def progress(
-    conn: Connection, now: datetime, lease: Lease, deadline: datetime, counters: Counters
-) -> bool:
+def progress(conn: Connection, now: datetime, lease: Lease, deadline: datetime, counters: Counters) -> bool:
     """Record a sign of life; False where the lease is over: the attempt must stop."""
     if not transitions.renew(conn, lease.subtask_id, lease.token, now, deadline):
         return False
@@ -240,9 +245,7 @@ def close(conn: Connection, now: datetime, lease: Lease, report: Report) -> bool
         values["reason"] = report.reason
         values["failed_on"] = _with_failed(conn, lease.subtask_id, lease.node)
     try:
-        transitions.move(
-            conn, now, lease.subtask_id, transition, note, token=lease.token, values=values
-        )
+        transitions.move(conn, now, lease.subtask_id, transition, note, token=lease.token, values=values)
     except LeaseLost:
         return False
     outcome = "succeeded" if report.reason is None else "failed"
@@ -262,9 +265,7 @@ def release(conn: Connection, now: datetime, lease: Lease, why: str) -> bool:
     if row is None or row.lease_started:
         return False
     note = transitions.Note(lease.token, lease.attempt_id, lease.node, detail={"why": why})
-    if not transitions.try_move(
-        conn, now, lease.subtask_id, Transition.RELEASE, note, token=lease.token
-    ):
+    if not transitions.try_move(conn, now, lease.subtask_id, Transition.RELEASE, note, token=lease.token):
         return False
     _end(conn, now, lease.attempt_id, "released", None, Counters(), None)
     return True
@@ -326,7 +327,10 @@ def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> None:
         select(subtasks.c.attempt_id).where(subtasks.c.id == subtask_id)
     ).scalar_one_or_none()
     transitions.cancel(
-        conn, now, subtask_id, transitions.Note(attempt_id=attempt_id, reason="cancelled", detail={"why": why})
+        conn,
+        now,
+        subtask_id,
+        transitions.Note(attempt_id=attempt_id, reason="cancelled", detail={"why": why}),
     )
     if attempt_id is not None:
         _end(conn, now, attempt_id, "cancelled", None, None, None)
@@ -369,13 +373,13 @@ def overdue(conn: Connection, now: datetime, limit: int) -> list[tuple[Lease, bo
 
 
 def left_to_do(conn: Connection, subtask_id: int) -> int:
-    """Hits still to do, an unread result page counted as ten."""
+    """Hits still to do, an unread result page counted as `HITS_UNREAD`."""
     rows = conn.execute(
         select(targets.c.kind, func.count())
         .where(targets.c.subtask_id == subtask_id, targets.c.state == "todo")
         .group_by(targets.c.kind)
     )
-    return sum(n * (10 if kind == "result" else 1) for kind, n in rows)
+    return sum(n * (HITS_UNREAD if kind == "result" else 1) for kind, n in rows)
 
 
 def unstarted_of(conn: Connection, node: str) -> Sequence[Lease]:
@@ -433,7 +437,9 @@ def _end(
     values: dict[str, Any] = _columns(counters) if counters is not None else {}
     # What is stored is what counts, whatever the node had time to report.
     values["collected"] = conn.execute(
-        select(func.count()).select_from(pages).where(pages.c.attempt_id == attempt_id, pages.c.late.is_(False))
+        select(func.count())
+        .select_from(pages)
+        .where(pages.c.attempt_id == attempt_id, pages.c.late.is_(False))
     ).scalar_one()
     closed = conn.execute(
         update(attempts)
@@ -448,13 +454,11 @@ def _end(
     offered = max(row.offered, row.collected)
     tried = max(row.tried, row.collected)
     if (offered, tried) != (row.offered, row.tried):
-        conn.execute(
-            update(attempts).where(attempts.c.id == attempt_id).values(offered=offered, tried=tried)
-        )
+        conn.execute(update(attempts).where(attempts.c.id == attempt_id).values(offered=offered, tried=tried))
     result = AttemptResult(
         site=row.site,
         node=row.node,
-        outcome=outcome,
+        outcome=_FOLDED[outcome],
         offered=offered,
         tried=tried,
         collected=row.collected,

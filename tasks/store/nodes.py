@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from splitter.catalog.model import Kind
 from sqlalchemy import Connection, func, select, update
 
-from splitter.catalog.model import Kind
 from tasks.errors import UnknownNode
 from tasks.model import State
 from tasks.store.database import insert_or
@@ -61,9 +61,7 @@ def register(conn: Connection, now: datetime, node: Node) -> None:
     conn.execute(statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
 
 
-def heartbeat(
-    conn: Connection, now: datetime, name: str, *, attempts_per_s: float, backlog: int
-) -> bool:
+def heartbeat(conn: Connection, now: datetime, name: str, *, attempts_per_s: float, backlog: int) -> bool:
     """Record that a node lives; True if it is drained."""
     row = conn.execute(
         update(nodes)

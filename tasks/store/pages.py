@@ -193,9 +193,7 @@ def save_page(conn: Connection, now: datetime, lease: Lease, page: NewPage) -> b
     if page_id is None:
         _link_known(conn, now, subtask.product_id, [page.key])
         return False
-    conn.execute(
-        insert(page_products).values(page_id=page_id, product_id=subtask.product_id, linked_at=now)
-    )
+    conn.execute(insert(page_products).values(page_id=page_id, product_id=subtask.product_id, linked_at=now))
     if page.reviews:
         _save_reviews(conn, now, lease, page_id, subtask.site, page)
     if late:
@@ -244,9 +242,7 @@ def _save_reviews(
 
 def end_target(conn: Connection, lease: Lease, end: TargetEnd) -> None:
     """Record that a target gave no page; nothing happens where the lease is over (the try was cut off)."""
-    owner = conn.execute(
-        select(subtasks.c.lease_token).where(subtasks.c.id == lease.subtask_id)
-    ).scalar_one()
+    owner = conn.execute(select(subtasks.c.lease_token).where(subtasks.c.id == lease.subtask_id)).scalar_one()
     if owner != lease.token:
         return
     conn.execute(

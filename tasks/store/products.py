@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, func, insert, or_, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
-from splitter.catalog.model import Catalog
 from tasks.crawl.canonical import page_key
 from tasks.store import transitions
 from tasks.store.database import insert_new
-from tasks.store.tables import pages, page_products, products, reviews, targets, tasks, virtual_tasks
+from tasks.store.leases import HITS_UNREAD
+from tasks.store.tables import page_products, pages, products, subtasks, targets, tasks, virtual_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +38,30 @@ class NewProduct:
 
 
 @dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a task's search URLs: the seed of a subtask.
+
+    Attributes:
+        first: it begins a keyword set's result pages, so it is released at once; the others when the chunk
+            before shows that there is more.
+    """
+
+    urls: tuple[str, ...]
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Planned:
     """A task to be made: one virtual task on one site.
 
     Attributes:
-        urls: its search URLs, in order, without repeats.
-        chunk_pages: URLs in one subtask.
+        chunks: its search URLs, cut into the seeds of its subtasks.
     """
 
     site: str
     engine: str
     kind: str
-    urls: tuple[str, ...]
-    chunk_pages: int
+    chunks: tuple[Chunk, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +126,13 @@ def unplanned(conn: Connection, limit: int) -> list[VirtualTask]:
     )
     return [
         VirtualTask(
-            r.id, r.product_id, r.name, tuple(r.keywords), tuple(tuple(a) for a in r.aliases), r.pages, r.priority
+            r.id,
+            r.product_id,
+            r.name,
+            tuple(r.keywords),
+            tuple(tuple(a) for a in r.aliases),
+            r.pages,
+            r.priority,
         )
         for r in rows
     ]
@@ -139,64 +156,66 @@ def plan(conn: Connection, now: datetime, wanted: VirtualTask, planned: Sequence
                 site=task.site,
                 engine=task.engine,
                 kind=task.kind,
-                urls=list(task.urls),
-                chunk_pages=task.chunk_pages,
+                chunks=[{"urls": list(chunk.urls), "first": chunk.first} for chunk in task.chunks],
                 created_at=now,
             )
             .returning(tasks.c.id)
         ).scalar_one()
-        release_chunk(
-            conn,
-            now,
-            task_id=task_id,
-            product_id=wanted.product_id,
-            site=task.site,
-            kind=task.kind,
-            priority=wanted.priority,
-            chunk=0,
-            urls=task.urls[: task.chunk_pages],
-        )
+        for number, chunk in enumerate(task.chunks, 1):
+            if chunk.first:
+                release_chunk(conn, now, task_id, number)
     return len(planned)
 
 
-def release_chunk(
-    conn: Connection,
-    now: datetime,
-    *,
-    task_id: int,
-    product_id: int,
-    site: str,
-    kind: str,
-    priority: int,
-    chunk: int,
-    urls: Sequence[str],
-) -> int:
-    """Make the subtask of one chunk of a task, with its result pages as targets; returns its id."""
-    (subtask_id,) = transitions.create(
-        conn,
-        now,
-        [
-            {
-                "task_id": task_id,
-                "product_id": product_id,
-                "parent_id": None,
-                "site": site,
-                "kind": kind,
-                "chunk": chunk,
-                "priority": priority,
-                "left": len(urls),
-            }
-        ],
-        transitions.Note(detail={"chunk": chunk, "result_pages": len(urls)}),
-    )
+def release_chunk(conn: Connection, now: datetime, task_id: int, number: int) -> int | None:
+    """Make the subtask of a task's chunk (numbered from 1), with its result pages as targets.
+
+    Returns:
+        Its id; None where the task has no such chunk, or it was released before.
+    """
+    task = conn.execute(
+        select(tasks.c.product_id, tasks.c.site, tasks.c.kind, tasks.c.chunks, products.c.priority)
+        .join(products, products.c.id == tasks.c.product_id)
+        .where(tasks.c.id == task_id)
+    ).one()
+    released = conn.execute(
+        select(subtasks.c.id).where(subtasks.c.task_id == task_id, subtasks.c.chunk == number).limit(1)
+    ).one_or_none()
+    if number > len(task.chunks) or released is not None:
+        return None
+    urls = task.chunks[number - 1]["urls"]
+    row = {
+        "task_id": task_id,
+        "product_id": task.product_id,
+        "parent_id": None,
+        "site": task.site,
+        "kind": task.kind,
+        "chunk": number,
+        "priority": task.priority,
+        "left": len(urls) * HITS_UNREAD,
+    }
+    note = transitions.Note(detail={"chunk": number, "of": len(task.chunks), "result_pages": len(urls)})
+    (subtask_id,) = transitions.create(conn, now, [row], note)
     conn.execute(
         insert_new(conn.dialect, targets),
         [
-            {"task_id": task_id, "subtask_id": subtask_id, "kind": "result", "url": url, "url_key": page_key(url)}
+            {
+                "task_id": task_id,
+                "subtask_id": subtask_id,
+                "kind": "result",
+                "url": url,
+                "url_key": page_key(url),
+            }
             for url in urls
         ],
     )
     return subtask_id
+
+
+def more_after(conn: Connection, task_id: int, number: int) -> bool:
+    """Whether chunk `number` showed that there is more, and the next one goes on with its result pages."""
+    task = conn.execute(select(tasks.c.chunks, tasks.c.more_chunk).where(tasks.c.id == task_id)).one()
+    return task.more_chunk >= number and number < len(task.chunks) and not task.chunks[number]["first"]
 
 
 def recrawl_due(conn: Connection, now: datetime) -> int:

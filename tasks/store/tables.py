@@ -43,7 +43,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         utc = value.astimezone(UTC)
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         """From the database: aware UTC."""
         if value is None:
             return None
@@ -128,11 +128,9 @@ tasks = Table(
     Column("site", String(255), nullable=False),
     Column("engine", String(100), nullable=False),
     Column("kind", String(20), nullable=False),
-    Column("urls", _Json, nullable=False),  # every search URL, in order
-    Column("chunk_pages", Integer, nullable=False),
-    Column("chunks_released", Integer, nullable=False, server_default=text("1")),
+    Column("chunks", _Json, nullable=False),  # [{"urls": [...], "first": bool}, ...]: all its search URLs
     # The highest chunk whose last result page showed that there is more.
-    Column("more_chunk", Integer, nullable=False, server_default=text("-1")),
+    Column("more_chunk", Integer, nullable=False, server_default=text("0")),
     Column("found", BigInteger),
     Column("found_provenance", String(20), nullable=False, server_default=text("'unknown'")),
     _time("created_at", nullable=False),

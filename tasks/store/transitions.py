@@ -25,7 +25,13 @@ _NO_LEASE: Mapping[str, Any] = {
     "lease_started": False,
     "attempt_id": None,
 }
-_LEAVES_LEASE = (Transition.RELEASE, Transition.SUCCEED, Transition.FAIL, Transition.SILENT, Transition.CANCEL)
+_LEAVES_LEASE = (
+    Transition.RELEASE,
+    Transition.SUCCEED,
+    Transition.FAIL,
+    Transition.SILENT,
+    Transition.CANCEL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +58,7 @@ def create(conn: Connection, now: datetime, rows: Sequence[Mapping[str, Any]], n
         int(
             conn.execute(
                 insert(subtasks)
-                .values(
-                    state=State.PRIORITY, failed_on=[], created_at=now, changed_at=now, **row
-                )
+                .values(state=State.PRIORITY, failed_on=[], created_at=now, changed_at=now, **row)
                 .returning(subtasks.c.id)
             ).scalar_one()
         )

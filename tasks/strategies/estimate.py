@@ -10,9 +10,9 @@ Three unknowns of a (site, node), each with a conjugate prior:
 
 Prior mean of a pair = main effects of its site and of its node around the overall mean, added on the
 log-odds scale (on the log scale for s): a new node at a good site, or a good node at a new site, starts
-with what is known. Site, node and overall means are themselves shrunk, with the same weight, to the level
-above and at last to the settings. The prior weighs `prior_pages` pages and `prior_attempts` attempts, so a
-few attempts of the pair's own outvote it.
+with what is known. The prior weighs `prior_pages` pages and `prior_attempts` attempts, so a few attempts of
+the pair's own outvote it. Site, node and overall means are themselves shrunk to the level above and at last
+to the settings, `pool_weight` times as hard: a node is not condemned by its first attempt somewhere.
 
 Pages of one attempt resemble each other, so m of them count as m / (1 + (m - 1) * alike) independent ones
 (the design effect of cluster samples; Kish, Survey Sampling, 1965).
@@ -51,6 +51,7 @@ class EstimateSettings:
             page.
         prior_pages: weight of a prior against a pair's own (independent) pages.
         prior_attempts: weight of a prior against a pair's own attempts.
+        pool_weight: weight of the level above against a site's, a node's or all data, in weights of a prior.
         alike: correlation of pages of one attempt, 0 (independent) to 1 (an attempt says as much as one
             page).
         recall_after_s: what a silent attempt costs.
@@ -63,8 +64,13 @@ class EstimateSettings:
     overhead_s: float = 1.0
     prior_pages: float = 4.0
     prior_attempts: float = 2.0
+    pool_weight: float = 5.0
     alike: float = 0.1
     recall_after_s: float = 60.0
+
+
+_FADED = 1e-9
+"""Fewer pages than this are no data: sums that faded so far carry no digits."""
 
 
 class Belief(NamedTuple):
@@ -222,16 +228,13 @@ class Estimates:
         pages, stored = _pages(sums, given.alike)
         failures = sums.failed + sums.silent
         spent = pages * _page_seconds(sums, overhead)
-        mean_s = (given.prior_pages * math.exp(above.seconds) + spent) / (given.prior_pages + pages)
+        prior_pages = given.pool_weight * given.prior_pages
+        prior_attempts = given.pool_weight * given.prior_attempts
+        mean_s = (prior_pages * math.exp(above.seconds) + spent) / (prior_pages + pages)
         return _Level(
-            _logit((given.prior_pages * _share(above.page) + stored) / (given.prior_pages + pages)),
-            _logit(
-                (given.prior_attempts * _share(above.bad) + failures) / (given.prior_attempts + sums.attempts)
-            ),
-            _logit(
-                (given.prior_attempts * _share(above.silent) + sums.silent)
-                / (given.prior_attempts + failures)
-            ),
+            _logit((prior_pages * _share(above.page) + stored) / (prior_pages + pages)),
+            _logit((prior_attempts * _share(above.bad) + failures) / (prior_attempts + sums.attempts)),
+            _logit((prior_attempts * _share(above.silent) + sums.silent) / (prior_attempts + failures)),
             math.log(mean_s),
             overhead,
         )
@@ -254,7 +257,7 @@ def _lazily(
 
 def _pages(stats: PairStats, alike: float) -> tuple[float, float]:
     """Tried and stored pages, counted as independent ones (Kish's design effect)."""
-    if stats.tried <= 0:
+    if stats.tried < _FADED:
         return 0.0, 0.0
     per_attempt = max(1.0, stats.tried / stats.attempts) if stats.attempts > 0 else 1.0
     weight = 1.0 / (1.0 + (per_attempt - 1.0) * alike)
@@ -266,7 +269,7 @@ def _page_seconds(stats: PairStats, overhead_s: float) -> float:
 
     At least half of the active seconds are the pages': a rough overhead must not make a pair look free.
     """
-    if stats.tried <= 0:
+    if stats.tried < _FADED:
         return 0.0
     return max(stats.active_s - stats.attempts * overhead_s, 0.5 * stats.active_s, 1e-6) / stats.tried
 

@@ -49,6 +49,10 @@ _NORMAL_90 = 1.2815515655446004
 """The standard normal distribution's 0.9 quantile."""
 
 
+_FADED = 1e-9
+"""Less than this is no data: sums that faded so far carry no digits."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModificationSettings:
     """Parameters of modification.
@@ -169,13 +173,13 @@ def estimate_spell(
     usual_s = (usual_budget - usual_overhead) / _pages_90(usual, settings.page_cv)
     overhead, seconds = usual_overhead, usual_s
     weight = stats.attempts / (stats.attempts + settings.prior_attempts)
-    if stats.attempts > 0 and stats.tried > 0 and stats.active_s > 0:
+    if min(stats.attempts, stats.tried, stats.active_s) > _FADED:
         overhead = min(usual_overhead, 0.5 * stats.active_s / stats.attempts)
         seen_s = (stats.active_s - stats.attempts * overhead) / stats.tried
         seconds = _between(usual_s, seen_s, weight)
     ratio = usual_overhead / usual_s
     rate, page_chance = _rate_with_optimum(usual, ratio), 1.0
-    if stats.attempts > 0 and stats.offered > 0:
+    if min(stats.attempts, stats.offered) > _FADED:
         lowest, highest = _whole(quota)
         span = _rate_with_optimum(highest, ratio), _rate_with_optimum(lowest, ratio)
         rate = _between(rate, _seen_rate(stats, usual, settings.spell_share, span), weight)

@@ -10,7 +10,7 @@ from datetime import timedelta
 from email.utils import format_datetime
 
 import pytest
-from conftest import NOW, Server, answer, lab, small
+from scripted_server import NOW, Server, answer, lab, small
 
 from tasks.crawl.downloader import Downloader, retry_after_s
 from tasks.crawl.model import ErrorClass, FetchError, Response

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from uuid import uuid4
 
 import pytest
@@ -62,7 +63,7 @@ def in_any_10_s(times: list[float]) -> int:
 
 def closest(times: list[float]) -> float:
     times = sorted(times)
-    return min(b - a for a, b in zip(times, times[1:], strict=False))
+    return min(b - a for a, b in pairwise(times))
 
 
 def test_first_request_goes_at_once_and_one_address_keeps_its_spacing(play):

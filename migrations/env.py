@@ -1,0 +1,16 @@
+"""Alembic's way in: always on an open connection handed over by `tasks.store.migrate`."""
+
+from alembic import context
+
+from tasks.store.tables import metadata
+
+connection = context.config.attributes["connection"]
+context.configure(
+    connection=connection,
+    target_metadata=metadata,
+    render_as_batch=connection.dialect.name == "sqlite",
+    compare_type=True,
+    compare_server_default=False,
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,103 @@
+"""One attempt's way of asking: robots.txt, then a granted send time, then the request, all measured."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from tasks.crawl.downloader import Downloader
+from tasks.crawl.hosts import HostBook, slower
+from tasks.crawl.meter import Meter
+from tasks.crawl.model import ErrorClass, FetchError, Response
+from tasks.crawl.politeness import SendTimes
+from tasks.crawl.robots import RobotsRules
+from tasks.crawl.robots_book import RobotsBook
+from tasks.crawl.settings import CrawlSettings
+
+Sleep = Callable[[float], Awaitable[None]]
+Promise = Callable[[float], None]
+
+
+class WaitTooLong(Exception):
+    """The next send time of a host is further ahead than an attempt may wait.
+
+    Attributes:
+        host: which one; `wait_s`: how far ahead.
+    """
+
+    def __init__(self, host: str, wait_s: float) -> None:
+        super().__init__(f"{host} can be asked in {wait_s:.0f} s only")
+        self.host = host
+        self.wait_s = wait_s
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What a node's attempts share: its downloader and the books of its process."""
+
+    downloader: Downloader
+    send_times: SendTimes
+    robots: RobotsBook
+    hosts: HostBook
+    address: str
+    settings: CrawlSettings
+    now: Callable[[], datetime]
+    sleep: Sleep = asyncio.sleep
+
+
+class Fetcher:
+    """Fetches for one attempt.
+
+    Args:
+        promise: told how long the attempt will be quiet because it waits for a granted send time.
+    """
+
+    def __init__(self, kit: Kit, meter: Meter, promise: Promise) -> None:
+        self._kit = kit
+        self._meter = meter
+        self._promise = promise
+
+    async def page(self, url: str) -> Response:
+        """Fetch a page: refused by robots.txt or not, in its turn.
+
+        Raises:
+            FetchError: no page, with its class.
+            WaitTooLong: the host's next free send time is too far ahead.
+        """
+        response = await self._ask(url, self._before_page)
+        self._meter.bytes += len(response.body)
+        return response
+
+    async def _robots_file(self, url: str) -> Response:
+        return await self._ask(url, self._in_turn)
+
+    async def _ask(self, url: str, before: Callable[[str], Awaitable[None]]) -> Response:
+        return await self._kit.downloader.fetch(
+            url, timeout_s=self._kit.settings.request_timeout_s, before_request=before
+        )
+
+    async def _before_page(self, url: str) -> None:
+        rules: RobotsRules = await self._kit.robots.rules(url, self._robots_file)
+        if not rules.state.answered:
+            raise FetchError(
+                ErrorClass.CONNECT, f"the host's robots.txt is not answered: {rules.state.value}"
+            )
+        agent = self._kit.settings.robots_token
+        if not rules.allows(url, agent):
+            raise FetchError(ErrorClass.ROBOTS, f"robots.txt of its host refuses {url}")
+        await self._in_turn(url, rules.crawl_delay_s(agent))
+
+    async def _in_turn(self, url: str, crawl_delay_s: float | None = None) -> None:
+        kit = self._kit
+        host = kit.hosts.name(url)
+        limits = slower(kit.hosts.limits(host), crawl_delay_s)
+        wait_s = await kit.send_times.reserve(host, kit.address, limits)
+        if wait_s > kit.settings.longest_wait_s:
+            raise WaitTooLong(host, wait_s)
+        if wait_s > 0:
+            self._promise(wait_s)
+            with self._meter.waiting():
+                await kit.sleep(wait_s)
+        self._meter.requests += 1

@@ -1,0 +1,1 @@
+"""The jobs of the loop: load, decide, apply. Thin, and the same for both runners."""

@@ -1,0 +1,216 @@
+"""The sweeps: each loads facts, lets a pure strategy decide, and applies the decision, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from splitter.catalog.model import Site
+from sqlalchemy import Connection, func, select, update
+
+from tasks.jobs.context import Context
+from tasks.model import PairStats, Reason, State
+from tasks.queues import Transition
+from tasks.store import leases, products, stats, transitions, views
+from tasks.store.leases import Grant, Lease
+from tasks.store.tables import nodes, subtasks, targets
+from tasks.strategies.decision import Allocation, Assignment
+from tasks.strategies.modification import Modification, fixed, modify
+from tasks.strategies.recall import Recall, ToManual, after_failure
+
+_BATCH = 1000
+
+
+def admit(conn: Connection, now: datetime, context: Context) -> int:
+    """PRIORITY to WAIT, higher priority first, as far as WAIT has room; returns how many."""
+    waiting = conn.execute(
+        select(func.count()).select_from(subtasks).where(subtasks.c.state == State.WAIT)
+    ).scalar_one()
+    room = context.settings.wait_limit - waiting
+    if room <= 0:
+        return 0
+    ids = conn.scalars(
+        select(subtasks.c.id)
+        .where(subtasks.c.state == State.PRIORITY)
+        .order_by(subtasks.c.priority.desc(), subtasks.c.id)
+        .limit(min(room, _BATCH))
+    ).all()
+    return sum(
+        transitions.try_move(conn, now, subtask_id, Transition.ADMIT, transitions.Note())
+        for subtask_id in ids
+    )
+
+
+def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
+    """WAIT to CRAWL: who gets what; returns the leases given, for the doorbells."""
+    settings = context.settings
+    open_nodes = views.open_nodes(conn, now, settings.buffer)
+    if not any(node.free for node in open_nodes):
+        return []
+    waiting = views.waiting(conn, now, settings.wait_limit, context.hosts_of)
+    if not waiting:
+        return []
+    known = stats.load(conn, now)
+    hosts = views.host_views(conn, now, context.hosts_of, context.hosts.limits, known, settings.lanes)
+    decision = context.strategy(waiting, open_nodes, hosts, known, settings.allocating, context.rng)
+    left = {view.id: (view.site, view.left) for view in waiting}
+    grants = [
+        _grant(context, known, assignment, *left[assignment.subtask_id])
+        for assignment in decision.assignments
+    ]
+    return leases.grant(conn, now, grants, timedelta(seconds=settings.recall.silent_after_s))
+
+
+def preview(conn: Connection, now: datetime, context: Context) -> Allocation:
+    """What `allocate` would decide now, for `explain`; changes nothing."""
+    settings = context.settings
+    waiting = views.waiting(conn, now, settings.wait_limit, context.hosts_of)
+    known = stats.load(conn, now)
+    hosts = views.host_views(conn, now, context.hosts_of, context.hosts.limits, known, settings.lanes)
+    open_nodes = views.open_nodes(conn, now, settings.buffer)
+    return context.strategy(waiting, open_nodes, hosts, known, settings.allocating, context.rng)
+
+
+def modification(
+    context: Context, known: Mapping[tuple[str, str], PairStats], site: str, node: str, left: int
+) -> Modification:
+    """Quota and budget of an attempt on (site, node) with so many hits left."""
+    rules = context.catalog.sites.get(site) or Site(engine="", rules="")
+    if not context.settings.modification:
+        return fixed(rules.quota, rules.budget_s)
+    pair = known.get((site, node), PairStats(site, node))
+    return modify(pair, max(1, left), rules.quota, rules.budget_s, context.settings.modifying)
+
+
+def _grant(
+    context: Context,
+    known: Mapping[tuple[str, str], PairStats],
+    assignment: Assignment,
+    site: str,
+    left: int,
+) -> Grant:
+    limits = modification(context, known, site, assignment.node, left)
+    detail = {
+        "strategy": context.settings.allocation,
+        "score": assignment.score,
+        "forgiven": assignment.forgiven,
+        "candidates": [asdict(candidate) for candidate in assignment.candidates],
+        "modification": asdict(limits),
+    }
+    return Grant(assignment.subtask_id, assignment.node, limits.quota, limits.budget_s, detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a recall sweep did: counts."""
+
+    silenced: int = 0
+    released: int = 0
+    recalled: int = 0
+    manual: int = 0
+
+
+def recall(conn: Connection, now: datetime, context: Context) -> Recalled:
+    """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
+    silenced = released = recalled = manual = 0
+    for lease, started in leases.overdue(conn, now, _BATCH):
+        if not started and _alive(conn, now, lease.node, context):
+            released += leases.release(conn, now, lease, "a live node did not start it in time")
+        else:
+            reason = Reason.SILENT if started else Reason.NOT_STARTED
+            silenced += leases.silence(conn, now, lease, reason)
+    for view in views.failed(conn, _BATCH):
+        decision = after_failure(
+            view.reason, view.node, view.recalls, view.failed_on, context.settings.recall, context.rng
+        )
+        if isinstance(decision, Recall):
+            recalled += _recall(conn, now, view, decision)
+        else:
+            manual += _to_manual(conn, now, view, decision)
+    return Recalled(silenced, released, recalled, manual)
+
+
+def _alive(conn: Connection, now: datetime, node: str, context: Context) -> bool:
+    seen = conn.execute(select(nodes.c.seen_at).where(nodes.c.name == node)).scalar_one_or_none()
+    after = timedelta(seconds=context.settings.buffer.silent_after_s)
+    return seen is not None and now - seen < after
+
+
+def _recall(conn: Connection, now: datetime, view: views.FailedView, decision: Recall) -> bool:
+    note = transitions.Note(
+        node=view.node,
+        reason=view.reason,
+        detail={
+            "recall": view.recalls + 1,
+            "delay_s": decision.not_before_delay_s,
+            "avoid": list(decision.avoid),
+        },
+    )
+    values = {
+        "recalls": view.recalls + 1,
+        "not_before": now + timedelta(seconds=decision.not_before_delay_s),
+        "assigned_node": None,
+    }
+    return transitions.try_move(conn, now, view.id, Transition.RECALL, note, values=values)
+
+
+def _to_manual(conn: Connection, now: datetime, view: views.FailedView, decision: ToManual) -> bool:
+    note = transitions.Note(node=view.node, reason=view.reason, detail=asdict(decision))
+    return transitions.try_move(conn, now, view.id, Transition.GIVE_UP, note)
+
+
+def wake(conn: Connection, now: datetime, context: Context) -> int:
+    """SLEEP to DONE: what is left over becomes a follow-up subtask, and the next chunk is released if there is more.
+
+    Modification takes effect here: the event tells quota and budget of what is left, before and after; the
+    follow-up gets them anew for the node it goes to.
+    """
+    woken = 0
+    known = stats.load(conn, now)
+    for view in views.sleeping(conn, _BATCH):
+        left = leases.left_to_do(conn, view.id)
+        follow_up = _follow_up(conn, now, view, left) if left else None
+        chunk = None
+        if products.more_after(conn, view.task_id, view.chunk):
+            chunk = products.release_chunk(conn, now, view.task_id, view.chunk + 1)
+        limits = modification(context, known, view.site, view.node, max(1, left))
+        detail = {
+            "left": left,
+            "follow_up": follow_up,
+            "next_chunk": chunk,
+            "quota": [view.quota, limits.quota],
+            "budget_s": [view.budget_s, limits.budget_s],
+            "modification": asdict(limits),
+        }
+        woken += transitions.try_move(
+            conn, now, view.id, Transition.WAKE, transitions.Note(node=view.node, detail=detail)
+        )
+    return woken
+
+
+def _follow_up(conn: Connection, now: datetime, view: views.SleepingView, left: int) -> int:
+    row = {
+        "task_id": view.task_id,
+        "product_id": view.product_id,
+        "parent_id": view.id,
+        "site": view.site,
+        "kind": view.kind,
+        "chunk": view.chunk,
+        "priority": view.priority,
+        "left": left,
+    }
+    (new_id,) = transitions.create(
+        conn, now, [row], transitions.Note(detail={"follows": view.id, "left": left})
+    )
+    conn.execute(
+        update(targets)
+        .where(targets.c.subtask_id == view.id, targets.c.state == "todo")
+        .values(subtask_id=new_id)
+    )
+    return new_id
+
+
+def recrawl_due(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001
+    """Begin a new round of every product whose recrawl time has come."""
+    return products.recrawl_due(conn, now)

@@ -1,0 +1,194 @@
+"""What the strategies decide from, loaded: waiting subtasks, nodes with room, hosts, failed subtasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from splitter.catalog.model import Limits
+from sqlalchemy import Connection, func, select
+
+from tasks.model import HostView, NodeView, PairStats, Reason, State, SubtaskView
+from tasks.store import hosts as host_store
+from tasks.store import nodes as node_store
+from tasks.store.tables import attempts, subtasks
+
+HostsOf = Callable[[str], tuple[str, str]]
+"""(engine's host, site's host) of a site."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferRule:
+    """How much a node may hold beyond its slots.
+
+    Attributes:
+        horizon_s: it holds what it is expected to start within this time.
+        silent_after_s: a node not heard of for so long is silent: it gets nothing.
+    """
+
+    horizon_s: float = 30.0
+    silent_after_s: float = 60.0
+
+
+def waiting(conn: Connection, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
+    """Subtasks in WAIT that may be allocated now, in queue order."""
+    rows = conn.execute(
+        select(
+            subtasks.c.id,
+            subtasks.c.site,
+            subtasks.c.kind,
+            subtasks.c.left,
+            subtasks.c.priority,
+            subtasks.c.failed_on,
+            subtasks.c.assigned_node,
+        )
+        .where(
+            subtasks.c.state == State.WAIT,
+            (subtasks.c.not_before.is_(None)) | (subtasks.c.not_before <= now),
+        )
+        .order_by(subtasks.c.priority.desc(), subtasks.c.id)
+        .limit(limit)
+    )
+    return [
+        SubtaskView(
+            r.id, r.site, r.kind, hosts_of(r.site), r.left, r.priority, tuple(r.failed_on), r.assigned_node
+        )
+        for r in rows
+    ]
+
+
+def open_nodes(conn: Connection, now: datetime, rule: BufferRule) -> list[NodeView]:
+    """Nodes that are alive and not drained, with what each can be given now."""
+    views = []
+    for row in node_store.listed(conn):
+        alive = row.seen_at is not None and now - row.seen_at < timedelta(seconds=rule.silent_after_s)
+        if not alive or row.drained:
+            continue
+        slots = row.node.slots
+        buffer = min(int(row.attempts_per_s * rule.horizon_s), 4 * slots)
+        free = max(0, slots + buffer - row.running - row.waiting)
+        views.append(NodeView(row.node.name, frozenset(row.node.kinds), free, slots))
+    return views
+
+
+def host_views(
+    conn: Connection,
+    now: datetime,
+    hosts_of: HostsOf,
+    limits_of: Callable[[str], Limits],
+    stats: Mapping[tuple[str, str], PairStats],
+    lanes: int,
+) -> dict[str, HostView]:
+    """Every host that somebody crawls or that refuses somebody, with the attempts it can feed beyond those.
+
+    An attempt asks its site's host as fast as one address may and its lanes can; its engine's host only for
+    the result pages, one request in about `HITS_UNREAD` + 1. So many attempts saturate total_per_s.
+    """
+    running = conn.execute(
+        select(subtasks.c.site, func.count()).where(subtasks.c.state == State.CRAWL).group_by(subtasks.c.site)
+    )
+    resting = host_store.resting(conn, now)
+    load: dict[str, float] = {}
+    pace = _page_seconds(stats)
+    for site, n in running:
+        engine_host, site_host = hosts_of(site)
+        load[site_host] = load.get(site_host, 0.0) + n
+        if engine_host != site_host:
+            load[engine_host] = load.get(engine_host, 0.0) + n / 11
+    views = {}
+    for host in {*load, *resting}:
+        limits = limits_of(host)
+        rate = min(limits.per_address_per_s, lanes / pace.get(host, 0.2))
+        feeds = max(1, math.ceil(limits.total_per_s / rate))
+        room = max(0, math.floor(feeds - load.get(host, 0.0) + 0.999))
+        views[host] = HostView(host, room, frozenset(resting.get(host, {})))
+    return views
+
+
+def _page_seconds(stats: Mapping[tuple[str, str], PairStats]) -> dict[str, float]:
+    """Seconds of a request by site, over all nodes; sites without data are missing."""
+    sums: dict[str, tuple[float, float]] = {}
+    for (site, _), pair in stats.items():
+        active_s, tried = sums.get(site, (0.0, 0.0))
+        sums[site] = (active_s + pair.active_s, tried + pair.tried)
+    return {site: max(0.01, active_s / tried) for site, (active_s, tried) in sums.items() if tried >= 1}
+
+
+@dataclass(frozen=True, slots=True)
+class FailedView:
+    """A subtask in FAILED."""
+
+    id: int
+    site: str
+    node: str
+    reason: Reason
+    recalls: int
+    failed_on: tuple[str, ...]
+
+
+def failed(conn: Connection, limit: int) -> list[FailedView]:
+    """Subtasks in FAILED, the oldest first."""
+    rows = conn.execute(
+        select(subtasks.c.id, subtasks.c.site, subtasks.c.reason, subtasks.c.recalls, subtasks.c.failed_on)
+        .where(subtasks.c.state == State.FAILED)
+        .order_by(subtasks.c.id)
+        .limit(limit)
+    )
+    return [
+        FailedView(
+            r.id,
+            r.site,
+            r.failed_on[-1] if r.failed_on else "",
+            Reason(r.reason),
+            r.recalls,
+            tuple(r.failed_on),
+        )
+        for r in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class SleepingView:
+    """A subtask in SLEEP, with what its last attempt showed."""
+
+    id: int
+    task_id: int
+    product_id: int
+    site: str
+    kind: str
+    chunk: int
+    priority: int
+    node: str
+    quota: int
+    budget_s: float
+
+
+def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
+    """Subtasks in SLEEP, the oldest first."""
+    last = (
+        select(attempts.c.subtask_id, func.max(attempts.c.no).label("no"))
+        .group_by(attempts.c.subtask_id)
+        .subquery()
+    )
+    rows = conn.execute(
+        select(
+            subtasks.c.id,
+            subtasks.c.task_id,
+            subtasks.c.product_id,
+            subtasks.c.site,
+            subtasks.c.kind,
+            subtasks.c.chunk,
+            subtasks.c.priority,
+            attempts.c.node,
+            attempts.c.quota,
+            attempts.c.budget_s,
+        )
+        .join(last, last.c.subtask_id == subtasks.c.id)
+        .join(attempts, (attempts.c.subtask_id == subtasks.c.id) & (attempts.c.no == last.c.no))
+        .where(subtasks.c.state == State.SLEEP)
+        .order_by(subtasks.c.id)
+        .limit(limit)
+    )
+    return [SleepingView(*tuple(r)) for r in rows]

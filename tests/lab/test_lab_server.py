@@ -1,0 +1,272 @@
+"""The lab over real connections, from several loopback addresses."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from app.cli.lab import lab as lab_command
+from app.lab.profile import Profile
+from app.lab.running import running_lab
+from splitter.errors import InputError
+
+MILK = ("光明", "高钙", "牛奶")
+SEARCH = "/s?wd=%E5%85%89%E6%98%8E+%E9%AB%98%E9%92%99+%E7%89%9B%E5%A5%B6+site%3A12315.com&pn=0&ie=utf-8"
+
+
+def profile(*pairs, **more):
+    return Profile.model_validate({"name": "test", "pairs": list(pairs), **more})
+
+
+def path_of(url):
+    return "/" + url.split("/", 3)[3]
+
+
+@pytest.fixture
+def start(catalog, no_reviews):
+    def start_lab(with_profile, **more):
+        return running_lab(catalog, with_profile, reviews=no_reviews, **more)
+
+    return start_lab
+
+
+def until_page(get, lab, host, target, client):
+    for _ in range(3):
+        try:
+            got = get(lab, host, target, client)
+        except (http.client.HTTPException, OSError):
+            continue
+        if got.status == 200:
+            return got
+    raise AssertionError(f"{host}{target} gave no page in three requests")
+
+
+def test_calm_gives_every_client_the_same_bytes_within_three_requests(start, get):
+    with start("calm") as one, start("calm") as other:
+        targets = [("www.baidu.com", SEARCH)]
+        targets += [("12315.com", path_of(url)) for url in one.web.truth("12315.com", MILK)][:12]
+        targets += [("weibo.com", path_of(url)) for url in one.web.truth("weibo.com", MILK)][:12]
+        for host, target in targets:
+            first = until_page(get, one, host, target, "127.0.0.2")
+            again = until_page(get, one, host, target, "127.0.0.3")
+            elsewhere = until_page(get, other, host, target, "127.0.0.4")
+            assert first.body == again.body == elsewhere.body
+            assert first.headers["content-type"] == elsewhere.headers["content-type"]
+
+
+def test_every_request_is_in_the_log_with_its_client_before_it_is_answered(start, get, tmp_path):
+    path = tmp_path / "log.jsonl"
+    with start(profile(), log_path=path) as lab:
+        for i, client in enumerate(["127.0.0.2", "127.0.0.3", "127.0.0.3", "127.0.0.2"]):
+            got = get(lab, "WWW.baidu.com:80", f"{SEARCH}&n={i}", client)
+            entry = lab.log.entries()[-1]
+            assert len(lab.log.entries()) == i + 1
+            assert (entry.client, entry.host, entry.path) == (client, "www.baidu.com", f"{SEARCH}&n={i}")
+            assert (entry.status, entry.outcome, entry.bytes) == (200, "page", len(got.body))
+        get(lab, "12315.com", "/robots.txt")
+        get(lab, "12315.com", "/favicon.ico")
+        get(lab, "example.com", "/")
+        get(lab, "12315.com", "/", method="POST")
+        get(lab, "lab.local", "/__log")
+        served = get(lab, "lab.local", "/__log").body.decode().splitlines()
+        written = path.read_text("utf-8").splitlines()
+    assert written == served
+    lines = [json.loads(line) for line in written]
+    assert [line["outcome"] for line in lines[4:]] == ["robots", "favicon", "unknown_host", "bad_method"]
+    assert [line["status"] for line in lines[4:]] == [200, 404, 404, 405]
+    assert [line["t"] for line in lines] == sorted(line["t"] for line in lines)
+    assert {line["tried"] for line in lines[:4]} == {1}
+
+
+def test_a_page_is_also_there_under_its_other_spellings(start, get):
+    with start(profile()) as lab:
+        path = path_of(lab.web.truth("12315.com", MILK)[0])
+        body = get(lab, "12315.com", path).body
+        assert get(lab, "www.12315.com", path + "?utm_source=search").body == body
+        assert get(lab, "315ok.com", path).status == 404
+        assert get(lab, "12315.com", "/complaint/0.html").status == 404
+        assert get(lab, "12315.com", "/").status == 200
+
+
+def test_an_odd_host_is_unknown_and_logged(start):
+    with start(profile()) as lab:
+        for host in ("光明".encode(), "光明".encode("gbk"), b"a" * 4000):
+            with socket.create_connection((lab.host, lab.port), timeout=10) as connection:
+                connection.sendall(b"GET /x HTTP/1.0\r\nHost: " + host + b"\r\n\r\n")
+                assert b" 404 " in connection.makefile("rb").readline()
+        lines = [json.loads(lab.log.line(entry)) for entry in lab.log.entries()]
+        assert [line["outcome"] for line in lines] == ["unknown_host"] * 3
+
+
+def test_a_rate_limit_and_a_block_meet_one_client_only(start, get):
+    limit = {"role": "site", "rate_limit": {"requests": 2, "window_s": 60, "retry_after_s": 9}}
+    block = {"role": "engine", "block": {"requests": 1, "window_s": 60, "for_s": 60, "answer": "captcha"}}
+    with start(profile(limit, block)) as lab:
+        seen = [get(lab, "12315.com", "/", "127.0.0.2") for _ in range(3)]
+        assert [got.status for got in seen] == [200, 200, 429]
+        assert seen[-1].headers["retry-after"] == "9"
+        assert get(lab, "12315.com", "/", "127.0.0.3").status == 200
+        get(lab, "www.baidu.com", SEARCH, "127.0.0.2")
+        assert "百度安全验证" in get(lab, "www.baidu.com", SEARCH, "127.0.0.2").body.decode()
+        assert "百度安全验证" not in get(lab, "www.baidu.com", SEARCH, "127.0.0.3").body.decode()
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "says"),
+    [
+        ("server_error", 500, ""),
+        ("unavailable", 503, ""),
+        ("forbidden", 403, ""),
+        ("rate_limited", 429, ""),
+        ("too_frequent", 200, "访问过于频繁"),
+        ("captcha", 200, "请输入验证码"),
+        ("login_page", 200, "请先登录"),
+    ],
+)
+def test_faults_that_are_answers(start, get, fault, status, says):
+    with start(profile({"faults": {fault: 1}})) as lab:
+        got = get(lab, "12315.com", "/")
+        assert got.status == status
+        assert says in got.body.decode()
+        assert lab.log.entries()[-1].outcome == fault
+
+
+def test_lost_and_moved_pages_and_the_way_to_the_login_wall(start, get):
+    pairs = (
+        {"host": "12315.com", "lost": {"not_found": 1}},
+        {"host": "315ok.com", "lost": {"gone": 1}},
+        {"host": "ccn.com.cn", "moved": 1},
+        {"host": "weibo.com", "faults": {"login_redirect": 1}},
+    )
+    with start(profile(*pairs)) as lab:
+        assert get(lab, "12315.com", "/").status == 404
+        assert get(lab, "315ok.com", "/").status == 410
+        moved = get(lab, "ccn.com.cn", "/?a=1")
+        assert (moved.status, moved.headers["location"]) == (301, "http://www.ccn.com.cn/?a=1")
+        assert get(lab, "www.ccn.com.cn", "/?a=1").status == 200
+        wall = get(lab, "weibo.com", "/")
+        assert (wall.status, wall.headers["location"]) == (302, "http://weibo.com/login")
+        assert "请先登录" in get(lab, "weibo.com", "/login").body.decode()
+
+
+def test_a_dead_host_never_answers_not_even_for_robots(start, get):
+    with start(profile({"host": "315chn.com", "dead": True})) as lab:
+        for path in ("/", "/robots.txt"):
+            with pytest.raises(ConnectionError):
+                get(lab, "315chn.com", path)
+        assert [(entry.outcome, entry.status) for entry in lab.log.entries()] == [("dead", 0)] * 2
+        assert get(lab, "12315.com", "/robots.txt").status == 200
+
+
+def test_a_cut_off_body_is_shorter_than_announced(start, get):
+    with start(profile({"faults": {"cut_off": 1}})) as lab:
+        with pytest.raises(http.client.IncompleteRead) as caught:
+            get(lab, "12315.com", "/")
+        assert 0 < len(caught.value.partial) == lab.log.entries()[-1].bytes
+        assert caught.value.expected > 0
+
+
+def test_a_hang_ends_without_an_answer_and_is_in_the_log_while_it_lasts(start, get):
+    with start(profile({"faults": {"hang": 1}, "hang_s": 0.05})) as lab:
+        with pytest.raises(ConnectionError):
+            get(lab, "12315.com", "/")
+        assert [entry.outcome for entry in lab.log.entries()] == ["hang"]
+
+
+def test_a_lab_stops_although_requests_hang(start):
+    with start(profile({"faults": {"hang": 1}})) as lab:
+        connection = http.client.HTTPConnection(lab.host, lab.port, timeout=10)
+        connection.request("GET", "/", headers={"Host": "12315.com"})
+        while not lab.log.entries():
+            pass
+    with pytest.raises(ConnectionError):
+        connection.getresponse()
+    connection.close()
+
+
+def test_robots_allow_all_unless_the_profile_says_otherwise(start, get):
+    robots = {"refuse": ["cgcr.com.cn"], "crawl_delay_s": {"c*": 3, "ccn.com.cn": 1.5}}
+    with start(profile(robots=robots)) as lab:
+        assert get(lab, "12315.com", "/robots.txt").body == b"User-agent: *\nDisallow:\n"
+        assert b"Disallow: /\nCrawl-delay: 3\n" in get(lab, "www.cgcr.com.cn", "/robots.txt").body
+        assert b"Disallow:\nCrawl-delay: 1.5\n" in get(lab, "ccn.com.cn", "/robots.txt").body
+
+
+def test_the_lab_has_pages_of_its_own(start, get):
+    with start(profile()) as lab:
+        for host in (f"127.0.0.1:{lab.port}", "localhost", "lab.local"):
+            assert "315tousu.org" in get(lab, host, "/").body.decode()
+        asked = "%E5%85%89%E6%98%8E,%E9%AB%98%E9%92%99,%E7%89%9B%E5%A5%B6"
+        truth = json.loads(get(lab, "lab.local", f"/__truth?keywords={asked}&site=12315.com").body)
+        assert tuple(truth) == lab.web.truth("12315.com", MILK) != ()
+        assert get(lab, "lab.local", "/__truth?site=12315.com").status == 400
+        assert get(lab, "lab.local", f"/__truth?keywords={asked}&site=example.com").status == 400
+        assert get(lab, "lab.local", "/other").status == 404
+        unknown = get(lab, "example.com", "/")
+        assert unknown.status == 404
+        assert b"example.com" in unknown.body
+
+
+def test_too_many_requests_at_once_are_refused(start, get, monkeypatch):
+    monkeypatch.setattr("app.lab.server.MOST_IN_FLIGHT", 0)
+    with start(profile()) as lab:
+        assert get(lab, "12315.com", "/").status == 503
+        assert lab.log.entries()[-1].outcome == "busy"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--host", "0.0.0.0"], ["--profile", "clam"], ["--sites", "no-such-file"]]
+)
+def test_the_command_refuses_wrong_input(arguments):
+    result = CliRunner().invoke(lab_command, ["--port", "0", "--sites", "paper-2014", *arguments])
+    assert isinstance(result.exception, InputError)
+
+
+def test_a_taken_port_is_wrong_input(start):
+    with start(profile()) as lab:
+        result = CliRunner().invoke(lab_command, ["--port", str(lab.port), "--sites", "paper-2014"])
+        assert isinstance(result.exception, InputError)
+        assert str(lab.port) in str(result.exception)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_serves_until_a_signal_and_ends_cleanly(number, get, tmp_path):
+    code = "from app.cli.lab import lab; lab()"
+    log = tmp_path / "log.jsonl"
+    arguments = [
+        "--port",
+        "0",
+        "--profile",
+        "demo",
+        "--seed",
+        "3",
+        "--sites",
+        "paper-2014",
+        "--json",
+        "--log",
+        log,
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        document = json.loads(process.stdout.readline())
+        assert document == {"host": "127.0.0.1", "port": document["port"], "profile": "demo", "seed": 3}
+        connection = http.client.HTTPConnection("127.0.0.1", document["port"], timeout=10)
+        connection.request("GET", "/robots.txt", headers={"Host": "cgcr.com.cn"})
+        assert b"Disallow: /\n" in connection.getresponse().read()
+        os.kill(process.pid, number)
+        assert process.wait(10) == 0
+        assert process.stdout.read() == process.stderr.read() == ""
+        connection.close()
+    assert json.loads(log.read_text("utf-8"))["outcome"] == "robots"

@@ -1,0 +1,128 @@
+import csv
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from splitter.errors import ProductNameError
+from splitter.keywords import MAX_KEYWORDS, keywords_of
+from splitter.query import product_query
+
+
+@pytest.mark.parametrize(
+    ("name", "keywords"),
+    [
+        ("金领冠", "伊利&金领冠"),
+        ("伊利金领冠", "伊利&金领冠"),
+        ("安慕希", "伊利&安慕希"),
+        ("莫斯利安", "光明&莫斯利安"),
+        ("纯甄", "蒙牛&纯甄"),
+        ("特仑苏 Mengniu", "特仑苏&Mengniu"),
+        ("伊利QQ星营养果汁酸奶草莓味 200ml", "伊利&QQ星&果汁酸奶&草莓味"),
+        ("【7月产】蒙牛特仑苏纯牛奶苗条装250ml*12 盒", "蒙牛&特仑苏&纯牛奶"),
+        ("包邮伊利安慕希 希腊风味酸奶 草莓味 205g*12盒*2提 新日期", "伊利&安慕希&希腊风味酸奶&草莓味"),
+        ("伊利中老年奶粉1000g*2罐男女士老人成人高钙营养牛奶粉冲饮送礼", "伊利&中老年&奶粉&高钙"),
+        ("伊利中老年高钙低脂奶粉(袋装)1x16x400g", "伊利&中老年&高钙低脂&奶粉"),
+        ("【包邮】【4袋减8元】雀巢中老年营养奶粉400克gx2袋【6袋送礼】", "雀巢&中老年&奶粉"),
+        ("2罐包邮,雅培益力佳400克,20年3月", "雅培&益力佳"),
+        ("简爱 裸酸奶原味1.08kg×3瓶", "简爱&裸酸奶"),
+        ("荷兰原装进口aptamil爱他美奶粉1段 8-36个月", "aptamil&爱他美&奶粉"),
+        ("光明牛奶 光明 牛奶", "光明&牛奶"),
+        ("【蒙牛纯牛奶】", "蒙牛&纯牛奶"),
+        ("方正（Founder）FX6135", "方正&Founder&FX6135"),
+        ("日本马桶盖", "日本&马桶盖"),
+        ("奶", "奶"),
+    ],
+)
+def test_what_identifies_a_product_stays(name, keywords):
+    assert "&".join(keywords_of(name)) == keywords
+
+
+@pytest.mark.parametrize(
+    ("name", "keywords"),
+    [
+        ("iPhone 15 Pro", "iPhone&15&Pro"),
+        ("iPhone 15 Pro 256GB", "iPhone&15&Pro"),
+        ("小米14", "小米&14"),
+        ("华为Mate60 Pro", "华为&Mate60&Pro"),
+        ("aptamil爱他美", "aptamil&爱他美"),
+        ("SK-II神仙水", "SK-II&神仙水"),
+        ("3M口罩", "3M&口罩"),
+        ("Ｎｅｓｔｌé　雀巢　奶粉", "Nestlé&雀巢&奶粉"),
+        ("蒙牛🥛早餐奶", "蒙牛&早餐奶"),
+        ("蒙牛\u200b早\x07餐奶\ud83e", "蒙牛&早餐奶"),
+        ("蒙牛純牛奶", "蒙牛&纯牛奶"),
+        ("優酸乳", "伊利&优酸乳"),
+        ("乾酪", "干酪"),
+        ("ソニー ヘッドホン", "ソニー&ヘッドホン"),
+        ("삼성 갤럭시", "삼성&갤럭시"),
+    ],
+)
+def test_any_way_of_writing_works(name, keywords):
+    assert "&".join(keywords_of(name)) == keywords
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "empty"),
+        (" \u3000\t", "empty"),
+        ("牛" * 201, "at most 200"),
+        ("250ml*12", "--keywords"),
+        ("包邮 促销 礼盒", "--keywords"),
+        ("1段", "--keywords"),
+        ("!!!…🥛", "--keywords"),
+    ],
+)
+def test_a_name_without_a_query_is_refused(name, said):
+    with pytest.raises(ProductNameError, match=said):
+        keywords_of(name)
+
+
+def test_200_characters_are_taken():
+    assert keywords_of("牛奶" * 100) == ("牛奶",)
+
+
+def test_given_keywords_are_kept_as_they_are():
+    assert keywords_of("包邮", override=[" ２５０ml ", "包邮", "250ML", ""]) == ("250ml", "包邮")
+    with pytest.raises(ProductNameError, match="no keyword is given"):
+        keywords_of("特仑苏", override=[" "])
+
+
+def test_the_best_words_of_a_long_name_stay():
+    name = "海岩可拼接户外露营信封式野营羽绒舒适便携保暖鸭绒耐磨蒙牛特仑苏纯牛奶高钙低脂"
+    words = keywords_of(name)
+    assert len(words) == MAX_KEYWORDS
+    assert {"蒙牛", "特仑苏", "纯牛奶", "高钙低脂"} <= set(words)
+
+
+def test_an_alias_has_keywords_of_its_own():
+    query = product_query("特仑苏", aliases=["蒙牛特仑苏", "Deluxe 牛奶"])
+    assert query.keyword_sets == (("蒙牛", "特仑苏"), ("Deluxe", "牛奶"))
+    with pytest.raises(ProductNameError):
+        product_query("特仑苏", aliases=["250ml"])
+
+
+@given(st.text(max_size=60) | st.text("光明牛奶特仑苏蒙QQ星iPhone15 段ml*【】()纯甄酸", max_size=40))
+def test_keywords_of_any_text(name):
+    try:
+        words = keywords_of(name)
+    except ProductNameError:
+        return
+    folded = [word.casefold() for word in words]
+    assert 1 <= len(words) <= MAX_KEYWORDS
+    assert all(word == word.strip() != "" for word in words)
+    assert len(set(folded)) == len(folded)
+    assert keywords_of(name) == words
+    for word in words:
+        word.encode()  # no half of a surrogate pair reaches a URL
+
+
+def test_every_dairy_name_gives_few_and_clean_keywords(products):
+    with (products / "dairy_names_seen.csv").open(encoding="utf-8", newline="") as file:
+        names = [row["name"] for row in csv.DictReader(file)]
+    unwanted = ("盒", "包邮", "促销", "ml", "日期", "礼", "装", "产", "段")
+    for name in names:
+        words = keywords_of(name)
+        assert not [word for word in words if any(part in word for part in unwanted) and word != "金装"], name
+        assert not any(word[0].isdigit() for word in words), name

@@ -1,0 +1,74 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from app.cli.split import split_command
+
+
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(split_command, arguments, input=stdin)
+
+
+def test_a_refused_name_does_not_stop_the_batch():
+    result = run("特仑苏", "", "包邮 250ml", "长" * 201, "蒙牛早餐奶", "--site", "cca.org.cn", "--json")
+    assert result.exit_code == 2
+    assert [json.loads(line)["product"] for line in result.stdout.splitlines()] == ["特仑苏", "蒙牛早餐奶"]
+    empty, nothing_left, too_long = result.stderr.splitlines()
+    assert "empty" in empty
+    assert "--keywords" in nothing_left
+    assert "201 characters" in too_long
+
+
+def test_names_from_standard_input_and_a_file(tmp_path):
+    file = tmp_path / "names.txt"
+    file.write_text("\ufeff光明牛奶\n\n伊利\r\n", "utf-8")
+    result = run("-", "--file", str(file), "--site", "cca.org.cn", "--json", stdin="特仑苏\n")
+    names = [json.loads(line)["product"] for line in result.stdout.splitlines()]
+    assert names == ["特仑苏", "光明牛奶", "伊利"]
+
+
+def test_the_listing_shows_keywords_once_and_every_url():
+    result = run("特仑苏", "--site", "cca.org.cn", "--pages", "2")
+    assert result.exit_code == 0
+    heading, first, second = result.stdout.splitlines()
+    assert heading == "特仑苏 -> 蒙牛&特仑苏"
+    assert first.startswith("  cca.org.cn page 1: http://")
+    assert second.startswith("  cca.org.cn page 2: http://")
+
+
+def test_given_keywords_and_aliases():
+    result = run(
+        "雀巢怡养", "--keywords", "雀巢，怡养 奶粉", "--alias", "特仑苏", "--site", "cca.org.cn", "--json"
+    )
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["keywords"] for line in lines] == [["雀巢", "怡养 奶粉"], ["蒙牛", "特仑苏"]]
+    assert {line["product"] for line in lines} == {"雀巢怡养"}
+
+
+def test_the_catalog_of_the_working_folder_is_used(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sites.yaml").write_text("version: 7\n", "utf-8")
+    result = run("特仑苏")
+    assert result.exit_code == 2
+    assert "sites.yaml:1: version: 7" in result.stderr
+    (tmp_path / "sites.yaml").unlink()
+    assert run("特仑苏", "--site", "cca.org.cn").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no product name"),
+        (("甲醇汽油", "乙醇汽油", "--keywords", "汽油"), "one name"),
+        (("甲醇汽油", "乙醇汽油", "--alias", "汽油"), "one name"),
+        (("特仑苏", "--keywords", " , "), "holds no word"),
+        (("特仑苏", "--site", "example.com"), "no site example.com"),
+        (("特仑苏", "--sites", "nowhere.yaml"), "nowhere.yaml"),
+    ],
+)
+def test_wrong_input_is_told(arguments, said):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not result.stdout

@@ -1,0 +1,91 @@
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.model import Reason
+from tasks.strategies.recall import (
+    SUGGESTIONS,
+    Recall,
+    RecallSettings,
+    ToManual,
+    after_failure,
+    overdue,
+    renewed_deadline,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SETTINGS = RecallSettings()
+CURABLE = [reason for reason in Reason if reason.curable]
+
+
+def fail(reason, recalls=0, failed_on=(), settings=SETTINGS, node="n1", seed=0):
+    return after_failure(reason, node, recalls, failed_on, settings, Random(seed))
+
+
+def test_a_lease_is_over_at_its_exact_deadline_and_not_before():
+    deadline = renewed_deadline(NOW, 0.0, SETTINGS)
+    assert deadline == NOW + timedelta(seconds=60)
+    assert not overdue(deadline, deadline - timedelta(microseconds=1))
+    assert overdue(deadline, deadline)
+
+
+def test_a_granted_send_time_renews_if_it_is_at_most_30_s_ahead():
+    assert renewed_deadline(NOW, 30.0, SETTINGS) == NOW + timedelta(seconds=60)
+    assert renewed_deadline(NOW, 30.01, SETTINGS) is None
+
+
+def test_a_shorter_silence_shortens_the_longest_wait_with_it():
+    short = RecallSettings(silent_after_s=8)
+    assert renewed_deadline(NOW, 4.0, short) == NOW + timedelta(seconds=8)
+    assert renewed_deadline(NOW, 4.5, short) is None
+
+
+@pytest.mark.parametrize("reason", CURABLE)
+def test_five_recalls_in_a_round_then_a_person(reason):
+    outcomes = [fail(reason, recalls) for recalls in range(6)]
+    assert all(isinstance(outcome, Recall) for outcome in outcomes[:5])
+    assert isinstance(outcomes[5], ToManual)
+    assert "after 5 recalls" in outcomes[5].why
+    assert outcomes[5].suggestion == SUGGESTIONS[reason]
+
+
+@pytest.mark.parametrize("reason", [Reason.BAD_RULE, Reason.ROBOTS, Reason.BAD_URL])
+def test_what_no_other_node_could_cure_goes_to_a_person_at_once(reason):
+    outcome = fail(reason)
+    assert isinstance(outcome, ToManual)
+    assert "no other node could cure it" in outcome.why
+
+
+@pytest.mark.parametrize("reason", [Reason.SILENT, Reason.NOT_STARTED, Reason.BLOCKED, Reason.NODE_ERROR])
+def test_what_lies_with_a_node_is_recalled_at_once(reason):
+    assert fail(reason, recalls=4).not_before_delay_s == 0.0
+
+
+@given(st.integers(0, 4), st.integers(0, 1000))
+def test_the_delay_before_asking_a_host_again_grows_and_is_bounded(recalls, seed):
+    settings = RecallSettings(backoff_s=2, backoff_max_s=20)
+    delay = fail(Reason.HOST_UNREACHABLE, recalls, settings=settings, seed=seed).not_before_delay_s
+    full = min(20, 2 * 2**recalls)
+    assert full / 2 <= delay <= full
+
+
+def test_delays_of_several_subtasks_differ():
+    delays = {fail(Reason.HOST_UNREACHABLE, 2, seed=seed).not_before_delay_s for seed in range(20)}
+    assert len(delays) == 20
+
+
+def test_nodes_to_avoid_are_kept_the_oldest_failure_first_and_once_each():
+    assert fail(Reason.SILENT, 2, ("n2", "n3")).avoid == ("n2", "n3", "n1")
+    assert fail(Reason.SILENT, 2, ("n1", "n3")).avoid == ("n3", "n1")
+
+
+def test_with_recall_switched_off_every_failure_waits_for_a_person():
+    for reason in Reason:
+        assert isinstance(fail(reason, settings=RecallSettings(enabled=False)), ToManual)
+
+
+def test_every_reason_has_a_suggestion():
+    assert set(SUGGESTIONS) == set(Reason)
