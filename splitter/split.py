@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from splitter.catalog.model import Catalog, Kind
 from splitter.chunks import chunks
@@ -118,8 +119,12 @@ def urls_of(plan: Plan, query: ProductQuery) -> Iterator[SearchUrl]:
 
 
 def task_chunks(plan: Plan, site: str, query: ProductQuery) -> list[Sequence[SearchPage]]:
-    """The search URLs of a product on one site, cut into the parts that become subtasks."""
+    """The search URLs of a product on one site, cut into the parts that become subtasks.
+
+    No part mixes keyword sets: the result pages of each begin with a part of their own.
+    """
     found = plan.catalog.sites[site]
     pages = plan.pages or found.pages
     urls = search_urls(plan.catalog, site, query, pages, no_site=plan.no_site, no_paging=plan.no_paging)
-    return chunks(list(urls), found.chunk_pages)
+    series = [list(pages_of) for _, pages_of in groupby(urls, key=lambda page: page.keywords)]
+    return [chunk for pages_of in series for chunk in chunks(pages_of, found.chunk_pages)]

@@ -20,6 +20,7 @@ MAX_URL_CHARS = 8000
 _PLAIN = re.compile(r"https?://[a-z0-9][a-z0-9.-]*(?::[1-9][0-9]{0,3})?(?:[/?][!-\[\]-~]*)?")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _AUTHORITY = re.compile(r"[/\\]{2}([^/\\?#]*)")
+_SENDABLE_AUTHORITY = re.compile(r"https?://([^/?]*)")
 _HOST = re.compile(r"[a-z0-9_.-]{1,253}|\[[0-9a-f:.]+\]")
 _UNSENDABLE = re.compile(r"[^!-~]+")
 _EDGES = "".join(map(chr, range(33)))
@@ -52,6 +53,12 @@ def joined(base: str, reference: str) -> str:
         return sendable(urljoin(base, path.replace("\\", "/") + mark + query))
     except ValueError as error:
         _refuse(ErrorClass.ADDRESS_REFUSED, reference, f"is no address: {error}")
+
+
+def authority_of(url: str) -> str:
+    """Host and port of a sendable address, as the Host header carries them."""
+    match = _SENDABLE_AUTHORITY.match(url)
+    return match[1] if match else ""
 
 
 def _repaired(url: str) -> str:

@@ -25,6 +25,9 @@ _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 # Lead byte of a three-byte sequence: one in valid UTF-8 is a proof. Two-byte sequences alone are not: 联通 in
 # GBK is valid UTF-8 by chance.
 _THREE_BYTES = re.compile(rb"[\xe0-\xef]")
+# Python has codecs that no page is written in (hex, idna, unicode_escape); and a declaration that could be read as
+# ASCII is none of UTF-16.
+_OF_PAGES = re.compile(r"utf-8|gb|hz|big5|cp\d|euc|shift_jis|iso|koi8|tis|mac")
 # What browsers read a declared encoding with: the widest of its family (WHATWG Encoding, 4.2).
 _WIDER = {
     "gb2312": "gb18030",
@@ -87,11 +90,11 @@ def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
     text = _strictly(body, "utf-8")
     if text is not None and (declared in ("utf-8", "") or body.isascii() or _THREE_BYTES.search(body)):
         return text, "utf-8"
-    if declared and declared != "utf-8":
-        text = _strictly(body, declared) or text
-        if text is not None:
-            return text, declared
-    return _guessed(body, declared)
+    if declared != "utf-8" and declared:
+        declared_text = _strictly(body, declared)
+        if declared_text is not None:
+            return declared_text, declared
+    return _guessed(body, declared) if text is None else (text, "utf-8")
 
 
 def declared_encoding(body: bytes, content_type: str) -> str:
@@ -115,15 +118,7 @@ def _python_name(label: str) -> str:
         return ""
     if name in _WIDER:
         return _WIDER[name]
-    # A declaration that could be read as ASCII is no declaration of UTF-16; and not every codec makes text.
-    return "" if name.startswith(("utf-16", "utf-32", "utf-7")) or not _makes_text(name) else name
-
-
-def _makes_text(name: str) -> bool:
-    try:
-        return b"a".decode(name, "replace") == "a"
-    except (LookupError, UnicodeError):
-        return False
+    return name if _OF_PAGES.match(name) else ""
 
 
 def _strictly(body: bytes, encoding: str) -> str | None:

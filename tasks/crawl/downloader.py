@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -15,14 +16,13 @@ from ipaddress import ip_address
 from socket import AF_INET, AF_UNSPEC, AddressFamily
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
 
-from tasks.crawl.address import joined, sendable
+from tasks.crawl.address import authority_of, joined, sendable
 from tasks.crawl.fetch_errors import typed
-from tasks.crawl.guard import check_url
+from tasks.crawl.guard import check_authority
 from tasks.crawl.inflate import ACCEPT_ENCODING, body_for
 from tasks.crawl.model import ErrorClass, FetchError, Response
 from tasks.crawl.resolver import GuardedResolver
@@ -141,7 +141,7 @@ class Downloader:
             if url in asked or len(asked) > self._limits.redirects:
                 raise FetchError(ErrorClass.REDIRECTS, f"{len(asked)} redirects, the last one to {url}")
             asked.add(url)
-            check_url(url, allow_loopback=self._lab is not None)
+            check_authority(authority_of(url), self._lab is not None)
             if before_request is not None:
                 await before_request(url)
             answer = await self._ask(url, timeout_s, spent_s, headers)
@@ -161,15 +161,7 @@ class Downloader:
         started = loop.time()
         try:
             async with asyncio.timeout(timeout_s - spent_s):
-                request_headers: dict[str, str] = dict(headers) if headers else {}
-                target = url
-                if self._lab:
-                    parts = urlsplit(url)
-                    request_headers["Host"] = parts.netloc
-                    target = self._lab_origin + url[len(parts.scheme) + 3 + len(parts.netloc) :]
-                async with self._open().get(
-                    URL(target, encoded=True), headers=request_headers, allow_redirects=False
-                ) as answer:
+                async with self._request(url, headers or {}) as answer:
                     lowered = _lower_names(answer.headers)
                     body = await self._read(answer, lowered)
         except FetchError:
@@ -177,6 +169,17 @@ class Downloader:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise typed(error, url, timeout_s) from error
         return Response(url, answer.status, lowered, body, spent_s + loop.time() - started)
+
+    def _request(
+        self, url: str, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        target = url
+        if self._lab_origin:
+            authority = authority_of(url)
+            headers = {**headers, "Host": authority}
+            target = self._lab_origin + url[url.index("://") + 3 + len(authority) :]
+        # encoded: the bytes of the address go out as they are.
+        return self._open().get(URL(target, encoded=True), headers=headers, allow_redirects=False)
 
     async def _read(self, answer: aiohttp.ClientResponse, headers: Mapping[str, str]) -> bytes:
         """The body, decompressed. That of a redirect is not read; that of an error is read if it can be."""

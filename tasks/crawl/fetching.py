@@ -70,8 +70,15 @@ class Fetcher:
         self._meter.bytes += len(response.body)
         return response
 
+    async def robots(self, url: str) -> RobotsRules:
+        """What robots.txt of the host of `url` says; fetched in its turn where it is not known."""
+        return await self._kit.robots.rules(url, self._robots_file)
+
     async def _robots_file(self, url: str) -> Response:
-        return await self._ask(url, self._in_turn)
+        try:
+            return await self._ask(url, self._in_turn)
+        except WaitTooLong as wait:
+            raise FetchError(ErrorClass.CONNECT, str(wait)) from None
 
     async def _ask(self, url: str, before: Callable[[str], Awaitable[None]]) -> Response:
         return await self._kit.downloader.fetch(
@@ -79,7 +86,7 @@ class Fetcher:
         )
 
     async def _before_page(self, url: str) -> None:
-        rules: RobotsRules = await self._kit.robots.rules(url, self._robots_file)
+        rules = await self.robots(url)
         if not rules.state.answered:
             raise FetchError(
                 ErrorClass.CONNECT, f"the host's robots.txt is not answered: {rules.state.value}"

@@ -8,10 +8,10 @@ that changes its mind between check and use (DNS rebinding) gains nothing.
 from __future__ import annotations
 
 import socket
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from urllib.parse import urlsplit
 
-from tasks.crawl.address import sendable
+from tasks.crawl.address import authority_of, sendable
 from tasks.crawl.model import ErrorClass, FetchError
 
 # An IPv4 address hides in the last 32 bits of these (RFC 6052; RFC 4291, 2.5.5.1).
@@ -28,7 +28,13 @@ def check_url(url: str, *, allow_loopback: bool) -> None:
     Raises:
         FetchError: SCHEME_REFUSED or ADDRESS_REFUSED.
     """
-    host = urlsplit(sendable(url)).hostname or ""
+    check_authority(authority_of(sendable(url)), allow_loopback)
+
+
+@lru_cache(maxsize=4096)
+def check_authority(authority: str, allow_loopback: bool) -> None:
+    """`check_url` for the host and port of an address that is sendable already."""
+    host = authority[1 : authority.index("]")] if authority.startswith("[") else authority.partition(":")[0]
     ip = _literal(host.rstrip("."))
     if ip is not None and not address_allowed(ip, allow_loopback):
         raise FetchError(ErrorClass.ADDRESS_REFUSED, f"{host} is no public address")

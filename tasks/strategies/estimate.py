@@ -92,11 +92,6 @@ class Belief(NamedTuple):
     overhead_s: float
     recall_after_s: float
 
-    @property
-    def completion(self) -> float:
-        """Expected completion rate of an attempt that neither quota nor budget ends."""
-        return self.page_chance * self.reach
-
     def rate(self, pages: float) -> float:
         """Expected pages per second of a slot, for an attempt of so many targets (formula above)."""
         tried = self.reach * pages
@@ -179,20 +174,12 @@ class Estimates:
         self._by_site = _lazily(pools.by_site, self._shrunk, self._all)
         self._by_node = _lazily(pools.by_node, self._shrunk, self._all)
         self._known: dict[tuple[str, str], Posterior] = {}
-        self._means: dict[tuple[str, str], Belief] = {}
 
     def posterior(self, site: str, node: str) -> Posterior:
         """The pair's posterior; that of its prior alone where it has no data."""
         found = self._known.get((site, node))
         if found is None:
             found = self._known[site, node] = self._posterior(site, node)
-        return found
-
-    def mean(self, site: str, node: str) -> Belief:
-        """The pair's posterior means."""
-        found = self._means.get((site, node))
-        if found is None:
-            found = self._means[site, node] = self.posterior(site, node).mean()
         return found
 
     def _posterior(self, site: str, node: str) -> Posterior:
@@ -267,11 +254,13 @@ def _pages(stats: PairStats, alike: float) -> tuple[float, float]:
 def _page_seconds(stats: PairStats, overhead_s: float) -> float:
     """Seconds per tried page once the overhead of every attempt is taken off; 0 without a tried page.
 
-    At least half of the active seconds are the pages': a rough overhead must not make a pair look free.
+    At least half of the active seconds are the pages', and a page takes at least 0.1 ms: a rough overhead must not
+    make a pair look free.
     """
     if stats.tried < _FADED:
         return 0.0
-    return max(stats.active_s - stats.attempts * overhead_s, 0.5 * stats.active_s, 1e-6) / stats.tried
+    spent = max(stats.active_s - stats.attempts * overhead_s, 0.5 * stats.active_s)
+    return max(spent / stats.tried, 1e-4)
 
 
 def _logit(share: float) -> float:

@@ -94,7 +94,7 @@ class Round:
     def take(self, group: Group, node: str) -> int:
         """Give the node the next subtask of the group; returns its number."""
         self.free[node] -= 1
-        for host in group.first.hosts:
+        for host in set(group.first.hosts):  # an engine may be its site's own search: one host, one attempt
             if host in self._room:
                 self._room[host] -= 1
         group.taken += 1

@@ -219,7 +219,8 @@ def test_page_without_review_is_blocked_or_broken():
 
 
 def test_inline_markup_joins_and_blocks_part():
-    html = '<div class=complaint><div class="complaint-body">非<b>常</b>好<br>喝<ul><li>一</li><li>二</li></ul>了</div></div>'
+    body = "非<b>常</b>好<br>喝<ul><li>一</li><li>二</li></ul>了"
+    html = f'<div class=complaint><div class="complaint-body">{body}</div></div>'
     assert page(html, COMPLAINT).reviews[0].body == "非常好 喝 一 二 了"
 
 

@@ -116,16 +116,16 @@ class Loop:
             self.manual += 1
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_feedback_collects_clearly_more_than_random_where_nodes_differ(seed):
-    feedback = Loop("feedback", GOOD, seed).run(1800)
-    random = Loop("random", GOOD, seed).run(1800)
+    feedback = Loop("feedback", GOOD, seed).run(900)
+    random = Loop("random", GOOD, seed).run(900)
     assert feedback.attempts > 400
     assert feedback.pages > 1.6 * random.pages
 
 
 def test_feedback_loses_nothing_where_all_nodes_are_alike():
-    feedback, random = (Loop(name, {}, 4).run(1800).pages for name in ("feedback", "random"))
+    feedback, random = (Loop(name, {}, 4).run(900).pages for name in ("feedback", "random"))
     assert feedback > 0.95 * random
 
 
@@ -146,7 +146,7 @@ def test_a_node_that_recovers_is_found_again_as_old_failures_fade():
     loop.run(900)
     stored_before = stored_by(loop, "node1")
     loop.rates = {("node1", site): Rates(0.4, 0.9) for site in SITES}
-    loop.run(2700)
+    loop.run(2400)
     assert stored_before == 0
     assert stored_by(loop, "node1") > stored_by(loop, "node2")
 

@@ -1,0 +1,161 @@
+"""Settings: the one place that reads the environment.
+
+Every variable begins with REVIEWLOOP_; a command's options come before it, the defaults here after it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+from splitter.catalog.load import find_catalog
+from splitter.catalog.model import Catalog
+from splitter.errors import InputError
+from tasks.crawl.settings import CrawlSettings
+from tasks.jobs.context import LoopSettings
+from tasks.store.views import BufferRule
+from tasks.strategies import ALLOCATION
+from tasks.strategies.recall import RecallSettings
+
+ROOT = Path(__file__).resolve().parent.parent
+MIGRATIONS = ROOT / "migrations"
+DEFAULT_DATABASE = "sqlite:///reviewloop.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a process is told from outside.
+
+    Attributes:
+        database_url: SQLite file or PostgreSQL.
+        redis_url: of the cluster's broker and rate limits; empty when embedded.
+        sites: a catalog file or a built-in catalog's name; None: ./sites.yaml, else the project's own.
+        lab: host and port every host is sent to; None: the real web.
+        contact: said in the User-Agent: an address or page where a site's operator reaches you.
+        allocation: name of the allocation strategy.
+        modification, recall: False switches the strategy off, to compare.
+        silent_after_s: silence after which a subtask is taken back.
+        rest_factor: multiplies the rests of hosts (below 1 only for the lab).
+        request_timeout_s: the most one request may last.
+        address: source address of this process's node; None: the system's choice.
+        slots: attempts a node runs at once.
+        report_file: where the sweep `report` writes; None: nowhere.
+        seed: of chance in allocation; None: another one each time.
+    """
+
+    database_url: str = DEFAULT_DATABASE
+    redis_url: str = ""
+    sites: str | None = None
+    lab: tuple[str, int] | None = None
+    contact: str = ""
+    allocation: str = "feedback"
+    modification: bool = True
+    recall: bool = True
+    silent_after_s: float = 60.0
+    rest_factor: float = 1.0
+    request_timeout_s: float = 30.0
+    address: str | None = None
+    slots: int = 4
+    report_file: str | None = None
+    seed: int | None = None
+
+    def catalog(self) -> Catalog:
+        """The catalog in force. Raises CatalogError."""
+        here = Path("sites.yaml")
+        return find_catalog(self.sites, here if here.is_file() else ROOT / "sites.yaml")
+
+    def loop(self) -> LoopSettings:
+        """Settings of the loop."""
+        recall = RecallSettings(enabled=self.recall, silent_after_s=self.silent_after_s)
+        return LoopSettings(
+            allocation=self.allocation,
+            modification=self.modification,
+            recall=recall,
+            buffer=BufferRule(silent_after_s=max(15.0, self.silent_after_s)),
+            lanes=self.crawl().lanes,
+        )
+
+    def crawl(self) -> CrawlSettings:
+        """Settings of the crawl."""
+        contact = self.contact or "no contact given"
+        return CrawlSettings(
+            user_agent=f"reviewloop/0.1 ({contact})",
+            request_timeout_s=self.request_timeout_s,
+            longest_wait_s=min(30.0, self.silent_after_s / 2),
+            rest_factor=self.rest_factor,
+            lab=self.lab,
+        )
+
+
+def from_environment(environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
+    """Settings from REVIEWLOOP_* variables, with a command's options (None = not given) over them.
+
+    Raises:
+        InputError: a value cannot be read; the message names the variable.
+    """
+    given = os.environ if environment is None else environment
+    values: dict[str, Any] = {}
+    for name, read in _READERS.items():
+        variable = f"REVIEWLOOP_{name.upper()}"
+        text = given.get(variable, "").strip()
+        if text:
+            try:
+                values[name] = read(text)
+            except (ValueError, InputError) as error:
+                raise InputError(f"{variable}={text!r}: {error}") from None
+    values.update({name: value for name, value in options.items() if value is not None})
+    settings = replace(Settings(), **values)
+    if settings.allocation not in ALLOCATION:
+        raise InputError(f"allocation {settings.allocation!r}: there is {', '.join(ALLOCATION)}")
+    return settings
+
+
+def lab_address(text: str) -> tuple[str, int]:
+    """Read HOST:PORT of a lab; only loopback is allowed. Raises InputError."""
+    host, _, port = text.rpartition(":")
+    try:
+        loopback = ip_address(host) in ip_network("127.0.0.0/8")
+        number = int(port)
+    except ValueError:
+        raise InputError(f"lab {text!r}: write HOST:PORT, for example 127.0.0.1:8400") from None
+    if not loopback or not 0 < number < 65536:
+        raise InputError(f"lab {text!r}: a lab is on loopback (127.0.0.0/8) and a port from 1 to 65535")
+    return host, number
+
+
+def _switch(text: str) -> bool:
+    if text.lower() in ("1", "on", "true", "yes"):
+        return True
+    if text.lower() in ("0", "off", "false", "no"):
+        return False
+    raise ValueError("write on or off")
+
+
+def _above_zero(text: str) -> float:
+    value = float(text)
+    if value <= 0:
+        raise ValueError("must be above 0")
+    return value
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "database_url": str,
+    "redis_url": str,
+    "sites": str,
+    "lab": lab_address,
+    "contact": str,
+    "allocation": str,
+    "modification": _switch,
+    "recall": _switch,
+    "silent_after_s": _above_zero,
+    "rest_factor": _above_zero,
+    "request_timeout_s": _above_zero,
+    "address": str,
+    "slots": int,
+    "report_file": str,
+    "seed": int,
+}

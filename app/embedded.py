@@ -1,0 +1,184 @@
+"""The embedded runner: the whole loop in one process over a SQLite file, several nodes with their own addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from app import wiring
+from app.config import Settings
+from app.failed_report import write_report
+from splitter.catalog.model import Catalog
+from tasks.crawl.fetching import Kit
+from tasks.crawl.node import CrawlNode
+from tasks.crawl.politeness import LocalSendTimes
+from tasks.crawl.robots_book import RobotsBook
+from tasks.jobs import planning
+from tasks.jobs.context import Context
+from tasks.jobs.ticks import tick
+from tasks.schedule import SWEEPS, TURN
+from tasks.store import reports
+from tasks.store.database import Store
+from tasks.store.nodes import Node
+from tasks.store.writer import Writer
+
+log = logging.getLogger("reviewloop.embedded")
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """When to end: when all is settled, or after so many seconds; neither: on a signal only."""
+
+    done: bool = False
+    seconds: float | None = None
+
+
+class EmbeddedRunner:
+    """Runs the loop until `until`, or a signal; work goes on at the next start.
+
+    Args:
+        watch: called about twice a second with the store, to show progress; not on the event loop.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        store: Store,
+        nodes: Sequence[Node],
+        until: Until,
+        watch: Callable[[], None] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._catalog = catalog
+        self._store = store
+        self._node_rows = nodes
+        self._until = until
+        self._watch = watch
+        self._context: Context = wiring.context(settings, catalog)
+        self._writer = Writer(store)
+        self._nodes: dict[str, CrawlNode] = {}
+        self._control: Kit | None = None
+        self._free = asyncio.Event()
+        self._end = asyncio.Event()
+        self._planning = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Run to the end; every lease is given back on the way out."""
+        try:
+            async with AsyncExitStack() as stack:
+                await self._open_nodes(stack)
+                self._listen_to_signals()
+                scheduler = self._scheduler()
+                scheduler.start()
+                helpers = [asyncio.create_task(self._turns()), asyncio.create_task(self._watching())]
+                try:
+                    self._free.set()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(self._until.seconds):
+                            await self._end.wait()
+                finally:
+                    scheduler.shutdown(wait=False)
+                    for helper in helpers:
+                        helper.cancel()
+                    await asyncio.gather(*helpers, return_exceptions=True)
+                    await asyncio.gather(*(node.stop("the runner stops") for node in self._nodes.values()))
+        finally:
+            self._writer.close()
+
+    async def _open_nodes(self, stack: AsyncExitStack) -> None:
+        robots = RobotsBook(self._writer)
+        send_times = LocalSendTimes(time.monotonic)
+        for node in self._node_rows:
+            tools = await stack.enter_async_context(
+                wiring.kit(
+                    self._settings, self._catalog, robots, send_times, name=node.name, address=node.address
+                )
+            )
+            self._control = self._control or tools
+            crawl_node = wiring.crawl_node(
+                self._settings, self._catalog, self._writer, node, tools, self._free.set
+            )
+            await crawl_node.open()
+            crawl_node.serve()
+            self._nodes[node.name] = crawl_node
+
+    def _listen_to_signals(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # Only the main thread may; a runner in a thread is ended by `until`.
+            with suppress(ValueError, RuntimeError):
+                asyncio.get_running_loop().add_signal_handler(number, self._end.set)
+
+    def _scheduler(self) -> AsyncIOScheduler:
+        scheduler = AsyncIOScheduler(timezone="UTC")
+        hurry = self._settings.silent_after_s / 4
+        for sweep in SWEEPS:
+            scheduler.add_job(
+                self._sweep,
+                "interval",
+                args=(sweep.name,),
+                seconds=min(sweep.every_s, max(0.2, hurry)),
+                id=sweep.name,
+                max_instances=1,
+                coalesce=True,
+            )
+        return scheduler
+
+    async def _sweep(self, name: str) -> None:
+        if name == "plan":
+            await self._plan()
+        elif name == "report":
+            if self._settings.report_file:
+                await asyncio.to_thread(write_report, self._store, self._settings.report_file)
+        elif name == "admit":
+            await self._tick(("admit", "allocate"))
+        else:
+            await self._tick((name,))
+
+    async def _tick(self, names: Sequence[str]) -> None:
+        leases = await self._writer.run(lambda conn, now: tick(conn, now, self._context, names))
+        for lease in leases:
+            self._nodes[lease.node].offer(lease)
+
+    async def _plan(self) -> None:
+        tools = self._control
+        if tools is None or self._planning.locked():
+            return
+        async with self._planning:
+            made = await planning.plan(
+                self._writer,
+                self._catalog,
+                lambda url: wiring.robots_of(url, tools),
+                tools.settings.robots_token,
+            )
+        if made:
+            self._free.set()
+
+    async def _turns(self) -> None:
+        """Let the loop turn whenever a node has a free slot; look whether all is done."""
+        await self._plan()
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await self._free.wait()
+            self._free.clear()
+            try:
+                await self._tick(TURN)
+                if self._until.done and await self._writer.run(lambda conn, _now: reports.all_settled(conn)):
+                    self._end.set()
+            except Exception:
+                log.exception("a turn of the loop failed; the next one comes")
+            # Slots that become free together are served together.
+            await asyncio.sleep(0.02)
+
+    async def _watching(self) -> None:
+        while self._watch is not None:
+            await asyncio.to_thread(self._watch)
+            await asyncio.sleep(0.5)

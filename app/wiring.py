@@ -1,0 +1,84 @@
+"""Where things are put together: store, writer, catalog, strategies, crawl nodes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from app.config import MIGRATIONS, Settings
+from splitter.catalog.model import Catalog
+from tasks.crawl.attempt import LeaseRules
+from tasks.crawl.downloader import Downloader
+from tasks.crawl.fetching import Fetcher, Kit
+from tasks.crawl.hosts import HostBook
+from tasks.crawl.meter import Meter
+from tasks.crawl.node import CrawlNode
+from tasks.crawl.politeness import SendTimes
+from tasks.crawl.robots import RobotsRules
+from tasks.crawl.robots_book import RobotsBook
+from tasks.jobs.context import Context
+from tasks.store import migrate
+from tasks.store.database import Store
+from tasks.store.nodes import Node
+from tasks.store.writer import Writer
+
+
+@contextmanager
+def opened_store(settings: Settings) -> Iterator[Store]:
+    """The store, brought to the newest schema."""
+    store = Store.open(settings.database_url)
+    try:
+        migrate.upgrade(store, MIGRATIONS)
+        yield store
+    finally:
+        store.close()
+
+
+def context(settings: Settings, catalog: Catalog) -> Context:
+    """What the sweeps need."""
+    return Context(catalog, settings.loop(), HostBook(catalog), Random(settings.seed))
+
+
+@asynccontextmanager
+async def kit(
+    settings: Settings,
+    catalog: Catalog,
+    robots: RobotsBook,
+    send_times: SendTimes,
+    *,
+    name: str,
+    address: str | None,
+) -> AsyncIterator[Kit]:
+    """The tools of one node, its downloader bound to its own source address."""
+    crawl = settings.crawl()
+    async with Downloader(
+        user_agent=crawl.user_agent, clock=utc_now, local_address=address, lab=settings.lab
+    ) as downloader:
+        yield Kit(downloader, send_times, robots, HostBook(catalog), address or name, crawl, utc_now)
+
+
+def crawl_node(
+    settings: Settings,
+    catalog: Catalog,
+    writer: Writer,
+    node: Node,
+    tools: Kit,
+    on_free: Callable[[], None],
+) -> CrawlNode:
+    """A node, ready to be opened."""
+    rules = LeaseRules(timedelta(seconds=settings.silent_after_s))
+    return CrawlNode(node, tools, catalog, writer, rules, on_free)
+
+
+async def robots_of(url: str, tools: Kit) -> RobotsRules:
+    """What robots.txt of a URL's host says, asked with these tools."""
+    fetcher = Fetcher(tools, Meter(time.monotonic), lambda _wait_s: None)
+    return await fetcher.robots(url)
+
+
+def utc_now() -> datetime:
+    """The wall clock, for dates on pages (3小时前) and Retry-After; never for leases."""
+    return datetime.now(UTC)

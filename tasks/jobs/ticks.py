@@ -1,0 +1,38 @@
+"""One sweep by its name, in one transaction: what both runners call on schedule and on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from tasks.jobs import sweeps
+from tasks.jobs.context import Context
+from tasks.store.database import try_lock
+from tasks.store.leases import Lease
+
+_PLAIN: dict[str, Callable[[Connection, datetime, Context], object]] = {
+    "admit": sweeps.admit,
+    "recall": sweeps.recall,
+    "wake": sweeps.wake,
+    "recrawl_due": sweeps.recrawl_due,
+}
+
+
+def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]) -> list[Lease]:
+    """Run sweeps in this order under the scheduler's lock.
+
+    Returns:
+        Leases that were given; ring their nodes' doorbells once the transaction is committed. Nothing happens
+        where another scheduler holds the lock: it does the same work.
+    """
+    if not try_lock(conn, "scheduler"):
+        return []
+    given: list[Lease] = []
+    for name in names:
+        if name == "allocate":
+            given += sweeps.allocate(conn, now, context)
+        else:
+            _PLAIN[name](conn, now, context)
+    return given

@@ -1,0 +1,33 @@
+"""The one table of periodic sweeps: APScheduler (embedded) and Celery beat (cluster) both run it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A periodic job.
+
+    Attributes:
+        every_s: seconds between two runs.
+        does: one line for `schedule list`.
+    """
+
+    name: str
+    every_s: float
+    does: str
+
+
+SWEEPS: tuple[Sweep, ...] = (
+    Sweep("plan", 2.0, "make the tasks of new products, on every site that is permitted"),
+    Sweep("admit", 5.0, "PRIORITY to WAIT, as far as WAIT has room"),
+    Sweep("allocate", 5.0, "WAIT to CRAWL: give subtasks to nodes"),
+    Sweep("recall", 5.0, "take back silent leases; failed subtasks to another node or to a person"),
+    Sweep("wake", 5.0, "SLEEP to DONE, follow-up subtasks, next chunks"),
+    Sweep("recrawl_due", 60.0, "begin a new round of products whose recrawl time has come"),
+    Sweep("report", 600.0, "write the report of subtasks that wait for a person"),
+)
+
+TURN = ("recall", "wake", "admit", "allocate")
+"""Sweeps run together, in this order, whenever a node reports a free slot."""

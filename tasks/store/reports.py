@@ -1,0 +1,216 @@
+"""What people ask about: queues, pairs, failed subtasks, why a decision was taken. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from tasks.model import State
+from tasks.store.tables import (
+    attempts,
+    events,
+    pages,
+    pair_stats,
+    products,
+    reviews,
+    subtasks,
+    targets,
+    tasks,
+    virtual_tasks,
+)
+
+
+def queues(conn: Connection) -> dict[str, int]:
+    """Subtasks per queue, every queue named."""
+    counts = dict.fromkeys((str(state) for state in State), 0)
+    for state, n in conn.execute(select(subtasks.c.state, func.count()).group_by(subtasks.c.state)):
+        counts[state] = n
+    return counts
+
+
+def all_settled(conn: Connection) -> bool:
+    """True where every product is planned and every subtask DONE, CANCELLED or MANUAL."""
+    unplanned = conn.execute(
+        select(virtual_tasks.c.id).where(virtual_tasks.c.planned_at.is_(None)).limit(1)
+    ).one_or_none()
+    settled = [str(state) for state in State if state.settled]
+    busy = conn.execute(select(subtasks.c.id).where(subtasks.c.state.not_in(settled)).limit(1)).one_or_none()
+    return unplanned is None and busy is None
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """What closed attempts of a (site, node) sum up to; times in seconds."""
+
+    site: str
+    node: str
+    attempts: int
+    failed: int
+    silent: int
+    offered: int
+    tried: int
+    collected: int
+    active_s: float
+    wait_s: float
+
+    @property
+    def completion(self) -> float | None:
+        """Collected / offered; None where nothing was offered."""
+        return self.collected / self.offered if self.offered else None
+
+    @property
+    def efficiency_s(self) -> float | None:
+        """Active seconds per collected page; None where nothing was collected."""
+        return self.active_s / self.collected if self.collected else None
+
+
+def pairs(conn: Connection) -> list[PairRow]:
+    """Every (site, node) that has closed attempts, by site, then node."""
+    rows = conn.execute(
+        select(
+            pair_stats.c.site,
+            pair_stats.c.node,
+            pair_stats.c.attempts,
+            pair_stats.c.failed,
+            pair_stats.c.silent,
+            pair_stats.c.offered,
+            pair_stats.c.tried,
+            pair_stats.c.collected,
+            pair_stats.c.active_s,
+            pair_stats.c.wait_s,
+        ).order_by(pair_stats.c.site, pair_stats.c.node)
+    )
+    return [PairRow(*tuple(r)) for r in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What is stored, and how far the targets are."""
+
+    products: int
+    tasks: int
+    pages: int
+    reviews: int
+    recalls: int
+    targets: Mapping[str, int]
+
+
+def totals(conn: Connection) -> Totals:
+    """Counts over the whole store."""
+
+    def count(table: Any) -> int:
+        return int(conn.execute(select(func.count()).select_from(table)).scalar_one())
+
+    states = {
+        str(state): int(n)
+        for state, n in conn.execute(
+            select(targets.c.state, func.count()).where(targets.c.kind == "hit").group_by(targets.c.state)
+        )
+    }
+    recalls = conn.execute(
+        select(func.count()).select_from(events).where(events.c.transition == "recall")
+    ).scalar_one()
+    return Totals(count(products), count(tasks), count(pages), count(reviews), int(recalls), states)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRow:
+    """A subtask that waits for a person.
+
+    Attributes:
+        since: when it came to MANUAL.
+        why, suggestion: what the recall strategy said when it gave up.
+    """
+
+    subtask_id: int
+    product: str
+    site: str
+    chunk: int
+    reason: str
+    attempts: int
+    round: int
+    recalls: int
+    nodes: tuple[str, ...]
+    since: datetime
+    why: str
+    suggestion: str
+
+
+def waiting_for_a_person(conn: Connection) -> list[FailedRow]:
+    """Every subtask in MANUAL, grouped by cause (reason, then site)."""
+    last = (
+        select(events.c.subtask_id, func.max(events.c.id).label("id"))
+        .where(events.c.transition == "give_up")
+        .group_by(events.c.subtask_id)
+        .subquery()
+    )
+    rows = conn.execute(
+        select(subtasks, products.c.name, events.c.at, events.c.detail)
+        .join(products, products.c.id == subtasks.c.product_id)
+        .join(last, last.c.subtask_id == subtasks.c.id)
+        .join(events, events.c.id == last.c.id)
+        .where(subtasks.c.state == State.MANUAL)
+        .order_by(subtasks.c.reason, subtasks.c.site, subtasks.c.id)
+    )
+    return [
+        FailedRow(
+            r.id,
+            r.name,
+            r.site,
+            r.chunk,
+            r.reason or "",
+            r.attempts,
+            r.round,
+            r.recalls,
+            tuple(r.failed_on),
+            r.at,
+            (r.detail or {}).get("why", ""),
+            (r.detail or {}).get("suggestion", ""),
+        )
+        for r in rows
+    ]
+
+
+def subtask(conn: Connection, subtask_id: int) -> Mapping[str, Any] | None:
+    """A subtask's row with its product's name and its task's found; None if there is none."""
+    row = conn.execute(
+        select(
+            subtasks,
+            products.c.name.label("product"),
+            tasks.c.found,
+            tasks.c.found_provenance,
+            tasks.c.engine,
+        )
+        .join(products, products.c.id == subtasks.c.product_id)
+        .join(tasks, tasks.c.id == subtasks.c.task_id)
+        .where(subtasks.c.id == subtask_id)
+    ).one_or_none()
+    return dict(row._mapping) if row is not None else None
+
+
+def attempts_of(conn: Connection, subtask_id: int) -> Sequence[Mapping[str, Any]]:
+    """Every attempt of a subtask, in order."""
+    rows = conn.execute(select(attempts).where(attempts.c.subtask_id == subtask_id).order_by(attempts.c.no))
+    return [dict(r._mapping) for r in rows]
+
+
+def events_of(conn: Connection, subtask_id: int) -> Sequence[Mapping[str, Any]]:
+    """The event log of a subtask, in order."""
+    rows = conn.execute(select(events).where(events.c.subtask_id == subtask_id).order_by(events.c.id))
+    return [dict(r._mapping) for r in rows]
+
+
+def targets_of(conn: Connection, subtask_id: int) -> Sequence[Mapping[str, Any]]:
+    """Every target of a subtask, in order."""
+    rows = conn.execute(
+        select(
+            targets.c.id, targets.c.kind, targets.c.url, targets.c.state, targets.c.reason, targets.c.tries
+        )
+        .where(targets.c.subtask_id == subtask_id)
+        .order_by(targets.c.id)
+    )
+    return [dict(r._mapping) for r in rows]

@@ -1,0 +1,355 @@
+import time
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.model import HostView, NodeView, PairStats, SubtaskView
+from tasks.strategies import ALLOCATION
+from tasks.strategies.decision import AllocationSettings
+
+BOTH = frozenset({"meta", "microblog"})
+every_strategy = pytest.mark.parametrize("strategy", sorted(ALLOCATION))
+
+
+def node(name, free=1, kinds=BOTH, slots=2):
+    return NodeView(name, frozenset(kinds), free, slots)
+
+
+def subtask(number, site="a", *, kind="meta", left=20, priority=0, hosts=None, **more):
+    return SubtaskView(number, site, kind, (site,) if hosts is None else hosts, left, priority, **more)
+
+
+def known(site, name, *, pages_per_s=1.0, attempts=200, failed=0.0, completion=0.9):
+    """Much data of one pair, at so many pages per active second."""
+    tried = 20.0 * (attempts - failed)
+    collected = completion * tried
+    active = attempts + collected / pages_per_s
+    return PairStats(site, name, attempts, failed, 0, 20.0 * attempts, tried, collected, active)
+
+
+def decide(strategy, subtasks, nodes, hosts=(), stats=(), seed=0, **parameters):
+    return ALLOCATION[strategy](
+        subtasks,
+        nodes,
+        {host.host: host for host in hosts},
+        {(one.site, one.node): one for one in stats},
+        AllocationSettings(**parameters),
+        Random(seed),
+    )
+
+
+def given_to(allocation):
+    return {one.subtask_id: one.node for one in allocation.assignments}
+
+
+def why_waiting(allocation):
+    return {number: one.why for one in allocation.waiting for number in one.subtask_ids}
+
+
+@every_strategy
+def test_a_task_goes_only_to_its_kind(strategy):
+    nodes = [node("m", kinds={"meta"}), node("w", kinds={"microblog"})]
+    decided = decide(strategy, [subtask(1), subtask(2, "weibo.com", kind="microblog"), subtask(3)], nodes)
+    assert given_to(decided) == {1: "m", 2: "w"}
+
+
+@every_strategy
+def test_without_a_node_of_its_kind_it_waits_and_says_so(strategy):
+    decided = decide(strategy, [subtask(1, kind="microblog")], [node("m", kinds={"meta"})])
+    assert why_waiting(decided) == {1: "no live node crawls microblog sites"}
+
+
+@every_strategy
+def test_nobody_alive_is_said(strategy):
+    assert why_waiting(decide(strategy, [subtask(1)], [])) == {1: "no node is alive"}
+
+
+@every_strategy
+def test_a_node_whose_address_a_host_refuses_is_left_out(strategy):
+    hosts = [HostView("engine", 9), HostView("a", 9, frozenset({"n1"}))]
+    waiting = subtask(1, hosts=("engine", "a"))
+    assert given_to(decide(strategy, [waiting], [node("n1"), node("n2")], hosts)) == {1: "n2"}
+    assert why_waiting(decide(strategy, [waiting], [node("n1")], hosts)) == {
+        1: "no node may run it now: a refuses its address at present"
+    }
+
+
+@every_strategy
+def test_nodes_that_failed_it_are_avoided_and_waited_around(strategy):
+    waiting = subtask(1, failed_on=("n1",))
+    assert given_to(decide(strategy, [waiting], [node("n1"), node("n2")])) == {1: "n2"}
+    busy = decide(strategy, [waiting], [node("n1"), node("n2", free=0)])
+    assert why_waiting(busy) == {1: "every node that may run it is busy (n2)"}
+
+
+@every_strategy
+def test_the_oldest_failure_is_forgiven_first_where_nobody_else_exists(strategy):
+    waiting = subtask(1, failed_on=("n2", "n1"))
+    decided = decide(strategy, [waiting], [node("n1"), node("n2")])
+    assert given_to(decided) == {1: "n2"}
+    assert decided.assignments[0].forgiven == "n2"
+    kinds = [node("n1"), node("n2"), node("n3", kinds={"microblog"})]
+    assert decide(strategy, [waiting], kinds).assignments[0].forgiven == "n2"
+
+
+@every_strategy
+def test_a_forgiven_node_that_is_busy_is_waited_for(strategy):
+    decided = decide(strategy, [subtask(1, failed_on=("n2", "n1"))], [node("n1"), node("n2", free=0)])
+    assert why_waiting(decided) == {1: "waits for a free slot of n2, whose failure would be forgiven"}
+
+
+@every_strategy
+def test_a_failed_node_that_a_host_refuses_is_not_forgiven(strategy):
+    hosts = [HostView("a", 9, frozenset({"n2"}))]
+    decided = decide(strategy, [subtask(1, failed_on=("n2", "n1"))], [node("n1"), node("n2")], hosts)
+    assert decided.assignments[0].forgiven == "n1"
+
+
+@every_strategy
+def test_a_node_a_person_asked_for_is_the_only_one(strategy):
+    waiting = subtask(1, failed_on=("n1",), assigned="n1")
+    nodes = [node("n1"), node("n2")]
+    assert given_to(decide(strategy, [waiting], nodes)) == {1: "n1"}
+    assert decide(strategy, [waiting], nodes).assignments[0].forgiven == "n1"
+    assert why_waiting(decide(strategy, [waiting], nodes[1:])) == {
+        1: "n1, which a person asked for, is not alive or is drained"
+    }
+
+
+@every_strategy
+def test_an_attempt_takes_room_of_each_of_its_hosts(strategy):
+    hosts = [HostView("engine", 2), HostView("a", 5), HostView("b", 5)]
+    waiting = [subtask(number, site, hosts=("engine", site)) for number, site in enumerate("aabb")]
+    decided = decide(strategy, waiting, [node("n1", free=4)], hosts)
+    assert len(decided.assignments) == 2
+    assert set(why_waiting(decided).values()) == {
+        "engine is asked as often as it allows: no room for another attempt"
+    }
+
+
+@every_strategy
+def test_a_host_that_is_engine_and_site_counts_an_attempt_once(strategy):
+    waiting = [subtask(number, hosts=("a", "a")) for number in range(2)]
+    assert len(decide(strategy, waiting, [node("n1", free=2)], [HostView("a", 2)]).assignments) == 2
+
+
+@every_strategy
+def test_higher_priority_first_then_first_in(strategy):
+    waiting = [subtask(7, priority=5), subtask(3), subtask(4), subtask(5)]
+    assert set(given_to(decide(strategy, waiting, [node("n1", free=3)]))) == {7, 3, 4}
+
+
+def test_priority_outweighs_any_yield():
+    stats = [known("good", "n1", pages_per_s=9), known("poor", "n1", pages_per_s=0.3)]
+    waiting = [subtask(1, "poor", priority=1), subtask(2, "good")]
+    assert given_to(decide("feedback", waiting, [node("n1")], stats=stats)) == {1: "n1"}
+
+
+def test_a_subtask_goes_where_its_site_yields_most():
+    stats = [known("a", "n1", pages_per_s=0.5), known("a", "n2", pages_per_s=2)]
+    decided = decide("feedback", [subtask(1)], [node("n1"), node("n2")], stats=stats)
+    assert given_to(decided) == {1: "n2"}
+
+
+def test_completion_counts_as_much_as_speed():
+    stats = [known("a", "n1", completion=0.2, pages_per_s=0.4), known("a", "n2", pages_per_s=1.5)]
+    assert given_to(decide("feedback", [subtask(1)], [node("n1"), node("n2")], stats=stats)) == {1: "n2"}
+
+
+def test_nodes_do_not_take_from_each_other_what_they_need_less():
+    """n1 is best at both sites; still it leaves `a` to n2, which is no use for `b`: 1.9 + 1.8 beats 2.0 + 0.2."""
+    stats = [
+        known("a", "n1", pages_per_s=2.0, attempts=5000),
+        known("b", "n1", pages_per_s=1.9, attempts=5000),
+        known("a", "n2", pages_per_s=1.8, attempts=5000),
+        known("b", "n2", pages_per_s=0.2, attempts=5000),
+    ]
+    decided = decide(
+        "feedback", [subtask(1, "a"), subtask(2, "b")], [node("n1"), node("n2")], stats=stats, scarcity=0
+    )
+    assert given_to(decided) == {1: "n2", 2: "n1"}
+
+
+def test_few_data_are_tried_out_many_are_believed():
+    def share(attempts):
+        stats = [known("a", "n1", attempts=300), known("a", "n2", pages_per_s=0.7, attempts=attempts)]
+        chosen = Counter(
+            given_to(decide("feedback", [subtask(1)], [node("n1"), node("n2")], stats=stats, seed=seed))[1]
+            for seed in range(200)
+        )
+        return chosen["n2"] / 200
+
+    assert share(1) > 0.05
+    assert share(300) < 0.02
+
+
+def test_a_node_that_is_too_poor_stays_idle_while_better_ones_will_be_done_sooner():
+    stats = [known("a", "n1", pages_per_s=2), known("a", "n2", pages_per_s=0.01)]
+    nodes = [node("n1", free=0), node("n2")]
+    decided = decide("feedback", [subtask(1)], nodes, stats=stats)
+    assert not decided.assignments
+    assert why_waiting(decided)[1].startswith("too poor on n2: ")
+    assert given_to(decide("feedback", [subtask(1)], nodes, stats=stats, poor_fraction=0.0)) == {1: "n2"}
+
+
+def test_with_a_long_backlog_a_poor_node_helps():
+    stats = [known("a", "n1", pages_per_s=2), known("a", "n2", pages_per_s=0.05)]
+    waiting = [subtask(number) for number in range(300)]
+    assert decide("feedback", waiting, [node("n1", free=0), node("n2")], stats=stats).assignments
+
+
+def test_a_node_that_only_fails_is_left_out_even_then():
+    stats = [known("a", "n1"), known("a", "n2", attempts=5000, failed=5000)]
+    waiting = [subtask(number) for number in range(300)]
+    assert not decide("feedback", waiting, [node("n1", free=0), node("n2")], stats=stats).assignments
+
+
+def test_a_poor_node_is_taken_where_it_is_the_only_one():
+    stats = [known("a", "n1", attempts=500, failed=500), known("a", "gone", pages_per_s=5)]
+    assert decide("feedback", [subtask(1)], [node("n1")], stats=stats).assignments
+
+
+def test_candidates_tell_what_was_seen_and_why():
+    stats = [known("a", "n1", pages_per_s=2), known("a", "n2", pages_per_s=0.5)]
+    nodes = [
+        node("n1"), node("n2"), node("n3", kinds={"microblog"}), node("n4", free=0), node("n5"),
+    ]  # fmt: skip
+    made = decide("feedback", [subtask(1, failed_on=("n5",))], nodes, stats=stats).assignments[0]
+    by_name = {one.node: one for one in made.candidates}
+    assert list(by_name) == ["n1", "n2", "n3", "n4", "n5"]
+    assert made.score == by_name[made.node].score
+    assert by_name[made.node].why.startswith("chosen: ")
+    assert (by_name["n1"].completion, by_name["n1"].attempts) == (pytest.approx(0.9), 200)
+    assert by_name["n2"].efficiency_s == pytest.approx(stats[1].active_s / stats[1].collected)
+    assert by_name["n3"].why == "does not crawl meta sites"
+    assert by_name["n4"].why.startswith("busy: no free slot")
+    assert (by_name["n4"].eligible, by_name["n4"].completion) == (True, None)
+    assert (by_name["n5"].eligible, by_name["n5"].why) == (False, "failed this subtask before")
+
+
+def test_random_draws_every_node_that_may_run_it_alike_whatever_was_seen():
+    stats = [known("a", "n1", pages_per_s=9), known("a", "n2", pages_per_s=0.01)]
+    nodes = [node("n1"), node("n2"), node("n3")]
+    drawn = Counter(
+        given_to(decide("random", [subtask(1)], nodes, stats=stats, seed=seed))[1] for seed in range(600)
+    )
+    assert set(drawn) == {"n1", "n2", "n3"}
+    assert all(150 < count < 250 for count in drawn.values())
+
+
+NAMES = ("n1", "n2", "n3", "n4")
+a_node = st.builds(
+    node,
+    st.sampled_from(NAMES),
+    st.integers(0, 3),
+    st.sampled_from([{"meta"}, {"microblog"}, {"meta", "microblog"}]),
+)
+a_host = st.builds(HostView, st.sampled_from("abc"), st.integers(0, 4), st.frozensets(st.sampled_from(NAMES)))
+a_pair = st.builds(
+    known,
+    st.sampled_from("abc"),
+    st.sampled_from(NAMES),
+    pages_per_s=st.floats(0.001, 10),
+    attempts=st.floats(0.5, 500),
+)
+some_work = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),
+        st.sampled_from(["meta", "microblog"]),
+        st.integers(0, 60),
+        st.integers(0, 2),
+        st.lists(st.sampled_from(NAMES), unique=True).map(tuple),
+        st.none() | st.sampled_from(NAMES),
+    ),
+    max_size=25,
+).map(
+    lambda rows: [
+        subtask(number, site, kind=kind, left=left, priority=priority, failed_on=failed_on, assigned=assigned)
+        for number, (site, kind, left, priority, failed_on, assigned) in enumerate(
+            sorted(rows, key=lambda row: -row[3])
+        )
+    ]
+)
+
+
+def may_run(wanted, one, hosts):
+    return (
+        wanted.kind in one.kinds
+        and wanted.assigned in (None, one.name)
+        and all(one.name not in hosts[host].resting for host in wanted.hosts if host in hosts)
+    )
+
+
+@every_strategy
+@settings(max_examples=80, deadline=None)
+@given(
+    work=some_work,
+    nodes=st.lists(a_node, unique_by=lambda one: one.name),
+    hosts=st.lists(a_host, unique_by=lambda one: one.host),
+    stats=st.lists(a_pair, unique_by=lambda one: (one.site, one.node)),
+    seed=st.integers(0, 99),
+)
+def test_every_decision_keeps_the_rules(strategy, work, nodes, hosts, stats, seed):
+    decided = decide(strategy, work, nodes, hosts, stats, seed)
+    by_id, by_name = {one.id: one for one in work}, {one.name: one for one in nodes}
+    by_host = {one.host: one for one in hosts}
+    where, waits = given_to(decided), why_waiting(decided)
+    assert len(decided.assignments) == len(where)
+    assert sorted([*where, *waits]) == sorted(by_id)
+    assert all(waits.values())
+    for one in decided.assignments:
+        wanted, chosen = by_id[one.subtask_id], by_name[one.node]
+        assert may_run(wanted, chosen, by_host)
+        able = [name for name in by_name if may_run(wanted, by_name[name], by_host)]
+        if one.forgiven is None:
+            assert one.node not in wanted.failed_on
+        elif wanted.assigned is None:
+            assert one.node == next(name for name in wanted.failed_on if name in able)
+            assert set(able) <= set(wanted.failed_on)
+    for name, count in Counter(where.values()).items():
+        assert count <= by_name[name].free
+    asked = Counter(host for number in where for host in by_id[number].hosts)
+    assert all(asked[host.host] <= host.room for host in hosts)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    work=some_work,
+    nodes=st.lists(a_node, unique_by=lambda one: one.name),
+    stats=st.lists(a_pair, unique_by=lambda one: (one.site, one.node)),
+    seed=st.integers(0, 99),
+)
+def test_no_slot_stays_idle_while_there_is_work_it_may_do(work, nodes, stats, seed):
+    decided = decide("feedback", work, nodes, (), stats, seed, poor_fraction=0.0)
+    used, waits = Counter(given_to(decided).values()), why_waiting(decided)
+    for one in work:
+        if one.id in waits and one.assigned is None and not one.failed_on:
+            assert not any(one.kind in other.kinds and used[other.name] < other.free for other in nodes)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    work=some_work,
+    nodes=st.lists(a_node, unique_by=lambda one: one.name, min_size=1),
+    stats=st.lists(a_pair, unique_by=lambda one: (one.site, one.node)),
+)
+def test_equal_input_and_seed_give_an_equal_decision(work, nodes, stats):
+    first, second = (decide("feedback", work, nodes, (), stats, 3) for _ in range(2))
+    assert first == second
+
+
+def test_a_thousand_waiting_on_ten_nodes_are_decided_fast():
+    rng = Random(1)
+    sites = [f"site{number}" for number in range(35)]
+    nodes = [node(f"n{number}", free=4, slots=4) for number in range(10)]
+    stats = [known(site, one.name, pages_per_s=rng.uniform(0.3, 3)) for site in sites for one in nodes]
+    work = [subtask(number, rng.choice(sites), left=rng.randint(1, 50)) for number in range(1000)]
+    seconds = []
+    for seed in range(5):
+        start = time.perf_counter()
+        assert len(decide("feedback", work, nodes, (), stats, seed).assignments) == 40
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.1  # about 0.01 on an idle core; the margin is for a busy machine
