@@ -76,7 +76,6 @@ class Settings:
             modification=self.modification,
             recall=recall,
             buffer=BufferRule(silent_after_s=max(15.0, self.silent_after_s)),
-            lanes=self.crawl().lanes,
         )
 
     def crawl(self) -> CrawlSettings:
@@ -85,7 +84,7 @@ class Settings:
         return CrawlSettings(
             user_agent=f"reviewloop/0.1 ({contact})",
             request_timeout_s=self.request_timeout_s,
-            longest_wait_s=min(30.0, self.silent_after_s / 2),
+            longest_wait_s=self.loop().recall.longest_wait_s,
             rest_factor=self.rest_factor,
             lab=self.lab,
         )

@@ -95,7 +95,7 @@ class EmbeddedRunner:
 
     async def _open_nodes(self, stack: AsyncExitStack) -> None:
         robots = RobotsBook(self._writer)
-        send_times = LocalSendTimes(time.monotonic)
+        send_times = LocalSendTimes(time.monotonic, self._settings.crawl().longest_wait_s)
         for node in self._node_rows:
             tools = await stack.enter_async_context(
                 wiring.kit(

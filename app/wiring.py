@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from random import Random
 
 from app.config import MIGRATIONS, Settings
 from splitter.catalog.model import Catalog
-from tasks.crawl.attempt import LeaseRules
 from tasks.crawl.downloader import Downloader
 from tasks.crawl.fetching import Fetcher, Kit
 from tasks.crawl.hosts import HostBook
@@ -69,8 +68,7 @@ def crawl_node(
     on_free: Callable[[], None],
 ) -> CrawlNode:
     """A node, ready to be opened."""
-    rules = LeaseRules(timedelta(seconds=settings.silent_after_s))
-    return CrawlNode(node, tools, catalog, writer, rules, on_free)
+    return CrawlNode(node, tools, catalog, writer, settings.loop().recall, on_free)
 
 
 async def robots_of(url: str, tools: Kit) -> RobotsRules:

@@ -12,8 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from splitter.catalog.model import Catalog
 from sqlalchemy import Connection
@@ -40,15 +39,9 @@ from tasks.store.pages import (
     save_result_page,
 )
 from tasks.store.writer import Writer
+from tasks.strategies.recall import RecallSettings, renewed_deadline
 
 _REPORT_EVERY_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseRules:
-    """How long a lease lasts without a sign of life."""
-
-    silent_after: timedelta = timedelta(seconds=60)
 
 
 class Attempt:
@@ -65,7 +58,7 @@ class Attempt:
         kit: Kit,
         catalog: Catalog,
         writer: Writer,
-        rules: LeaseRules,
+        rules: RecallSettings,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -93,7 +86,7 @@ class Attempt:
         self._full = False
         self._lost = False
         self._reported_at = clock()
-        self._promised_s = 0.0
+        self._report_every_s = min(_REPORT_EVERY_S, rules.silent_after_s / 4)
         self._interrupted = ""
         self._runner: asyncio.Task[object] | None = None
 
@@ -104,7 +97,7 @@ class Attempt:
         is the orderly way.
         """
         work = await self._writer.run(
-            lambda conn, now: leases.start(conn, now, self.lease, now + self._rules.silent_after)
+            lambda conn, now: leases.start(conn, now, self.lease, self._deadline(now))
         )
         if work is None:
             return False
@@ -286,9 +279,8 @@ class Attempt:
     # --- sign of life, report -------------------------------------------------------------------------------
 
     def _promise(self, wait_s: float) -> None:
-        self._promised_s = max(self._promised_s, wait_s)
-        if wait_s > _REPORT_EVERY_S:
-            self._renew(wait_s)
+        if wait_s > self._report_every_s:
+            self._renew()
 
     async def _alive(self) -> None:
         if self._clock() - self._reported_at < min(
@@ -299,13 +291,15 @@ class Attempt:
         if not await asyncio.wrap_future(future):
             self._lost = True
 
-    def _renew(self, promised_s: float) -> Future[bool]:
+    def _renew(self) -> Future[bool]:
         self._reported_at = self._clock()
         counters = self._counters()
-        ahead = self._rules.silent_after + timedelta(seconds=promised_s)
         return self._writer.submit(
-            lambda conn, now: leases.progress(conn, now, self.lease, now + ahead, counters)
+            lambda conn, now: leases.progress(conn, now, self.lease, self._deadline(now), counters)
         )
+
+    def _deadline(self, now: datetime) -> datetime:
+        return renewed_deadline(now, self._rules)
 
     def _counters(self) -> Counters:
         left_over = self._left_over if not self._interrupted else len(self._queue)

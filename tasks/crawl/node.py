@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 
 from splitter.catalog.model import Catalog
 
-from tasks.crawl.attempt import Attempt, LeaseRules
+from tasks.crawl.attempt import Attempt
 from tasks.crawl.fetching import Kit
 from tasks.model import Reason
 from tasks.store import leases, nodes
 from tasks.store.leases import Counters, Lease, Report
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
+from tasks.strategies.recall import RecallSettings
 
 log = logging.getLogger("reviewloop.node")
 
@@ -60,7 +61,7 @@ class CrawlNode:
         kit: Kit,
         catalog: Catalog,
         writer: Writer,
-        rules: LeaseRules,
+        rules: RecallSettings,
         on_free: Callable[[], None],
         *,
         clock: Callable[[], float] = time.monotonic,

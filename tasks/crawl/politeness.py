@@ -62,10 +62,12 @@ class LocalSendTimes:
 
     Args:
         clock: monotonic seconds.
+        max_ahead_s: a send time further ahead is told, and not reserved.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], max_ahead_s: float = MAX_AHEAD_S) -> None:
         self._clock = clock
+        self._max_ahead_s = max_ahead_s
         self._hosts: dict[str, _Host] = {}
         self._sweep_at = _SWEEP_HOSTS
 
@@ -77,7 +79,7 @@ class LocalSendTimes:
         # What lies a whole spacing back can no longer be too close to anything.
         del state.granted[: bisect_left(state.granted, now - between_all_s)]
         at = first_gap(state.granted, max(now, state.next_of.get(address, now)), between_all_s)
-        if at - now <= MAX_AHEAD_S:
+        if at - now <= self._max_ahead_s:
             insort(state.granted, at)
             state.next_of[address] = at + between_own_s
         return at - now

@@ -105,6 +105,7 @@ class RedisSendTimes:
     Args:
         redis: an open client; its owner closes it.
         clock: monotonic seconds of this process, to hand out what is held.
+        max_ahead_s: a send time further ahead is told, and not reserved.
         redis_now_us: in tests, the time Redis is told instead of asking its own clock.
     """
 
@@ -112,10 +113,12 @@ class RedisSendTimes:
         self,
         redis: Redis,
         clock: Callable[[], float],
+        max_ahead_s: float = MAX_AHEAD_S,
         *,
         redis_now_us: Callable[[], int] | None = None,
     ) -> None:
         self._clock = clock
+        self._max_ahead_s = max_ahead_s
         self._redis_now_us = redis_now_us
         self._reserve = redis.register_script(_RESERVE)
         self._push_back = redis.register_script(_PUSH_BACK)
@@ -152,7 +155,7 @@ class RedisSendTimes:
                 _us(between_own_s),
                 _us(between_all_s),
                 count,
-                _us(MAX_AHEAD_S),
+                _us(self._max_ahead_s),
                 _us(_BATCH_AHEAD_S),
                 int(between_all_s) + _EXPIRE_AFTER_S,
                 self._now(),

@@ -2,7 +2,7 @@
 
 - A lease is in force while now < deadline; at the exact deadline it is over.
 - Progress renews it to now + `silent_after_s`. A granted send time counts as progress if it is at most half
-  of that ahead: as one request may last the other half, a lease that is kept is never overdue. A longer wait
+  of that ahead: as one request may last the other half, a lease that is kept never runs out. A longer wait
   is no progress: the attempt has to end by itself.
 - A failed subtask goes back to the ordinary allocation, away from the nodes that failed it: at once where
   the node or its address was the cause, after a growing, jittered delay where the host was.
@@ -92,25 +92,11 @@ SUGGESTIONS: dict[Reason, str] = {
 """By reason: what a person could do about it."""
 
 
-def overdue(deadline: datetime, now: datetime) -> bool:
-    """True where the lease is over: a lease is in force while now < deadline."""
-    return now >= deadline
+def renewed_deadline(now: datetime, settings: RecallSettings) -> datetime:
+    """The deadline of a lease after progress at `now` (the database's time).
 
-
-def renewed_deadline(now: datetime, promised_wait_s: float, settings: RecallSettings) -> datetime | None:
-    """The deadline of a lease after progress.
-
-    Args:
-        now: the database's time.
-        promised_wait_s: seconds until the granted send time of the next request; 0 after a response, and
-            for the start of a lease.
-        settings: parameters.
-
-    Returns:
-        now + `silent_after_s`; None where the wait is too long to be progress and the attempt has to end.
+    Progress is a response, or a granted send time at most `longest_wait_s` ahead.
     """
-    if promised_wait_s > settings.longest_wait_s:
-        return None
     return now + timedelta(seconds=settings.silent_after_s)
 
 

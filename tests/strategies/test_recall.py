@@ -12,7 +12,6 @@ from tasks.strategies.recall import (
     RecallSettings,
     ToManual,
     after_failure,
-    overdue,
     renewed_deadline,
 )
 
@@ -25,22 +24,13 @@ def fail(reason, recalls=0, failed_on=(), settings=SETTINGS, node="n1", seed=0):
     return after_failure(reason, node, recalls, failed_on, settings, Random(seed))
 
 
-def test_a_lease_is_over_at_its_exact_deadline_and_not_before():
-    deadline = renewed_deadline(NOW, 0.0, SETTINGS)
-    assert deadline == NOW + timedelta(seconds=60)
-    assert not overdue(deadline, deadline - timedelta(microseconds=1))
-    assert overdue(deadline, deadline)
+def test_progress_renews_a_lease_for_the_time_of_silence():
+    assert renewed_deadline(NOW, SETTINGS) == NOW + timedelta(seconds=60)
 
 
-def test_a_granted_send_time_renews_if_it_is_at_most_30_s_ahead():
-    assert renewed_deadline(NOW, 30.0, SETTINGS) == NOW + timedelta(seconds=60)
-    assert renewed_deadline(NOW, 30.01, SETTINGS) is None
-
-
-def test_a_shorter_silence_shortens_the_longest_wait_with_it():
-    short = RecallSettings(silent_after_s=8)
-    assert renewed_deadline(NOW, 4.0, short) == NOW + timedelta(seconds=8)
-    assert renewed_deadline(NOW, 4.5, short) is None
+def test_a_granted_send_time_may_be_30_s_ahead_and_less_where_silence_is_shorter():
+    assert SETTINGS.longest_wait_s == 30
+    assert RecallSettings(silent_after_s=8).longest_wait_s == 4
 
 
 @pytest.mark.parametrize("reason", CURABLE)
