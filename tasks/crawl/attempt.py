@@ -23,7 +23,7 @@ from tasks.crawl.extract import read_page
 from tasks.crawl.fetching import Fetcher, Kit, WaitTooLong
 from tasks.crawl.judge import Ending, failure
 from tasks.crawl.meter import Meter
-from tasks.crawl.model import ErrorClass, FetchError, Provenance, Response, ResultPage
+from tasks.crawl.model import ErrorClass, FetchError, Response, ResultPage
 from tasks.crawl.results import read_results
 from tasks.crawl.settings import MAX_TRIES
 from tasks.store import leases
@@ -165,7 +165,6 @@ class Attempt:
             await self._writer.run(lambda conn, _now: end_target(conn, self.lease, end))
             return False
         hits = _found_hits(page)
-        provenance, found = _provenance(page, work.chunk, len(hits))
         more_chunk = work.chunk if page.more and not behind else None
 
         def save(conn: Connection, now: datetime) -> Hits:
@@ -174,9 +173,8 @@ class Attempt:
                 now,
                 self.lease,
                 target,
+                page,
                 hits,
-                found=found,
-                provenance=provenance,
                 past_end=[] if page.more else behind,
                 more_chunk=more_chunk,
             )
@@ -205,6 +203,9 @@ class Attempt:
             with self._meter.active():
                 response = await self._fetcher.page(target.url)
                 page = self._read(target, response)
+        except asyncio.CancelledError:
+            self._tried -= 1
+            raise
         except WaitTooLong as wait:
             self._tried -= 1
             self._queue.append(target)
@@ -283,12 +284,9 @@ class Attempt:
             self._renew()
 
     async def _alive(self) -> None:
-        if self._clock() - self._reported_at < min(
-            _REPORT_EVERY_S, self._rules.silent_after.total_seconds() / 4
-        ):
+        if self._clock() - self._reported_at < self._report_every_s:
             return
-        future = self._renew(0.0)
-        if not await asyncio.wrap_future(future):
+        if not await asyncio.wrap_future(self._renew()):
             self._lost = True
 
     def _renew(self) -> Future[bool]:
@@ -302,9 +300,9 @@ class Attempt:
         return renewed_deadline(now, self._rules)
 
     def _counters(self) -> Counters:
-        left_over = self._left_over if not self._interrupted else len(self._queue)
+        offered = self._tried if self._interrupted else self._responsible - self._left_over
         return Counters(
-            offered=max(self._responsible - left_over, self._collected),
+            offered=max(offered, self._tried, self._collected),
             tried=self._tried,
             collected=self._collected,
             known=self._known,
@@ -340,14 +338,6 @@ def _found_hits(page: ResultPage) -> list[FoundHit]:
         except FetchError:
             continue
     return list(found.values())
-
-
-def _provenance(page: ResultPage, chunk: int, hits: int) -> tuple[Provenance, int | None]:
-    if page.found is not None:
-        return Provenance.REPORTED, page.found
-    if not page.more and chunk == 0:
-        return Provenance.COUNTED, hits
-    return Provenance.UNKNOWN, None
 
 
 def _last_response(url: str, error: FetchError) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
@@ -10,7 +10,7 @@ from splitter.catalog.model import Site
 from sqlalchemy import Connection, func, select, update
 
 from tasks.jobs.context import Context
-from tasks.model import PairStats, Reason, State
+from tasks.model import PairStats, Reason, State, SubtaskView
 from tasks.queues import Transition
 from tasks.store import leases, products, stats, transitions, views
 from tasks.store.leases import Grant, Lease
@@ -52,7 +52,9 @@ def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     if not waiting:
         return []
     known = stats.load(conn, now)
-    hosts = views.host_views(conn, now, context.hosts_of, context.hosts.limits, known, settings.lanes)
+    hosts = views.host_views(
+        conn, now, context.hosts_of, context.hosts.limits, known, settings.lanes, _sites(waiting)
+    )
     decision = context.strategy(waiting, open_nodes, hosts, known, settings.allocating, context.rng)
     left = {view.id: (view.site, view.left) for view in waiting}
     grants = [
@@ -67,9 +69,15 @@ def preview(conn: Connection, now: datetime, context: Context) -> Allocation:
     settings = context.settings
     waiting = views.waiting(conn, now, settings.wait_limit, context.hosts_of)
     known = stats.load(conn, now)
-    hosts = views.host_views(conn, now, context.hosts_of, context.hosts.limits, known, settings.lanes)
+    hosts = views.host_views(
+        conn, now, context.hosts_of, context.hosts.limits, known, settings.lanes, _sites(waiting)
+    )
     open_nodes = views.open_nodes(conn, now, settings.buffer)
     return context.strategy(waiting, open_nodes, hosts, known, settings.allocating, context.rng)
+
+
+def _sites(waiting: Sequence[SubtaskView]) -> set[str]:
+    return {view.site for view in waiting}
 
 
 def modification(

@@ -6,6 +6,8 @@ half-way that somebody else wrote. PostgreSQL: READ COMMITTED; what must not run
 
 from __future__ import annotations
 
+import sqlite3
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,7 +55,8 @@ def _open_sqlite(url: str) -> Engine:
     def _prepare(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # the driver must not begin transactions behind our back
         cursor = connection.cursor()
-        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "temp_store=MEMORY"):
+        _to_wal(cursor)
+        for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "temp_store=MEMORY"):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
@@ -63,6 +66,19 @@ def _open_sqlite(url: str) -> Engine:
         connection.exec_driver_sql(f"BEGIN {mode}")
 
     return engine
+
+
+def _to_wal(cursor: Any) -> None:
+    """Switch to WAL. SQLite does not keep its busy timeout for that: programs that start together collide."""
+    give_up = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
 
 
 class Store:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
-from tasks.crawl.model import Provenance, Review
+from tasks.crawl.model import Provenance, ResultPage, Review
 from tasks.store.database import insert_new
 from tasks.store.leases import Lease, WorkTarget
 from tasks.store.tables import attempts, page_products, pages, reviews, subtasks, targets, tasks
@@ -84,16 +84,16 @@ def save_result_page(
     now: datetime,
     lease: Lease,
     target: WorkTarget,
+    page: ResultPage,
     hits: Sequence[FoundHit],
     *,
-    found: int | None,
-    provenance: Provenance,
     past_end: Sequence[int],
     more_chunk: int | None,
 ) -> Hits:
     """Store what a result page revealed: found, its hits as targets, and that it needs no second reading.
 
     Args:
+        hits: those of `page`, by their canonical addresses, each once.
         past_end: targets of result pages behind this one that do not exist, as this is the last.
         more_chunk: the chunk whose last page this is, where it showed that there is more; None otherwise.
     """
@@ -134,7 +134,7 @@ def save_result_page(
             .where(targets.c.id.in_(past_end), targets.c.state == "todo")
             .values(state="refused", reason="past_end")
         )
-    _note_found(conn, row.task_id, lease, found, provenance)
+    _note_found(conn, row.task_id, lease, page)
     if more_chunk is not None:
         conn.execute(
             update(tasks)
@@ -145,15 +145,21 @@ def save_result_page(
     return Hits(tuple(WorkTarget(*t) for t in todo), len(known))
 
 
-def _note_found(
-    conn: Connection, task_id: int, lease: Lease, found: int | None, provenance: Provenance
-) -> None:
+def _note_found(conn: Connection, task_id: int, lease: Lease, page: ResultPage) -> None:
+    """Record how many hits the search reports, or that they were counted up to its last page."""
+    found, provenance = page.found, Provenance.REPORTED
+    if found is None and page.more:
+        return
+    if found is None:
+        provenance = Provenance.COUNTED
+        found = conn.execute(
+            select(func.count())
+            .select_from(targets)
+            .where(targets.c.task_id == task_id, targets.c.kind == "hit")
+        ).scalar_one()
     values = {"found": found, "found_provenance": provenance}
     conn.execute(update(attempts).where(attempts.c.id == lease.attempt_id).values(values))
-    statement = update(tasks).where(tasks.c.id == task_id)
-    if provenance is Provenance.UNKNOWN:
-        statement = statement.where(tasks.c.found.is_(None))
-    conn.execute(statement.values(values))
+    conn.execute(update(tasks).where(tasks.c.id == task_id).values(values))
 
 
 def save_page(conn: Connection, now: datetime, lease: Lease, page: NewPage) -> bool:

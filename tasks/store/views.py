@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -80,8 +80,9 @@ def host_views(
     limits_of: Callable[[str], Limits],
     stats: Mapping[tuple[str, str], PairStats],
     lanes: int,
+    sites: Iterable[str],
 ) -> dict[str, HostView]:
-    """Every host that somebody crawls or that refuses somebody, with the attempts it can feed beyond those.
+    """The hosts of these sites, and every other that is crawled or refuses somebody: what each can feed.
 
     An attempt asks its site's host as fast as one address may and its lanes can; its engine's host only for
     the result pages, one request in about `HITS_UNREAD` + 1. So many attempts saturate total_per_s.
@@ -90,7 +91,7 @@ def host_views(
         select(subtasks.c.site, func.count()).where(subtasks.c.state == State.CRAWL).group_by(subtasks.c.site)
     )
     resting = host_store.resting(conn, now)
-    load: dict[str, float] = {}
+    load: dict[str, float] = {host: 0.0 for site in sites for host in hosts_of(site)}
     pace = _page_seconds(stats)
     for site, n in running:
         engine_host, site_host = hosts_of(site)

@@ -1,0 +1,107 @@
+"""Databases and servers for every test: private, lazily started, always stopped (see `servers`)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import servers
+from redis import Redis
+from sqlalchemy import URL
+
+from tasks.store import migrate
+from tasks.store.database import Store
+
+MIGRATIONS = Path(__file__).parents[1] / "migrations"
+
+
+def _migrated(url: str) -> None:
+    store = Store.open(url)
+    try:
+        migrate.upgrade(store, MIGRATIONS)
+    finally:
+        store.close()
+
+
+@pytest.fixture(scope="session")
+def migrations() -> Path:
+    """The folder of the migrations."""
+    return MIGRATIONS
+
+
+@pytest.fixture(scope="session")
+def postgres_databases() -> Iterator[servers.Databases]:
+    """A PostgreSQL to make databases in."""
+    with servers.postgres() as databases:
+        yield databases
+
+
+@pytest.fixture(scope="session")
+def _postgres_template(postgres_databases: servers.Databases) -> Iterator[URL]:
+    template = postgres_databases.create()
+    try:
+        _migrated(servers.url_of(template))
+        yield template
+    finally:
+        postgres_databases.drop(template)
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_databases: servers.Databases) -> Iterator[str]:
+    """A PostgreSQL database of the test's own, without tables."""
+    url = postgres_databases.create()
+    yield servers.url_of(url)
+    postgres_databases.drop(url)
+
+
+@pytest.fixture
+def postgres_url(postgres_databases: servers.Databases, _postgres_template: URL) -> Iterator[str]:
+    """A PostgreSQL database of the test's own, migrated and empty."""
+    url = postgres_databases.create(_postgres_template)
+    yield servers.url_of(url)
+    postgres_databases.drop(url)
+
+
+@pytest.fixture(scope="session")
+def _sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sqlite") / "template.db"
+    _migrated(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path, _sqlite_template: Path) -> str:
+    """A SQLite database of the test's own, migrated and empty."""
+    path = shutil.copy(_sqlite_template, tmp_path / "reviewloop.db")
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """A migrated, empty database of each kind."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    """An opened store over each kind of database, migrated and empty."""
+    opened = Store.open(store_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def _redis() -> Iterator[str]:
+    with servers.redis() as url:
+        yield url
+
+
+@pytest.fixture
+def redis_url(_redis: str) -> str:
+    """URL of an empty Redis database."""
+    with Redis.from_url(_redis) as client:
+        client.flushdb()
+    return _redis

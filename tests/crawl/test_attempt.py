@@ -1,0 +1,356 @@
+"""One attempt against an in-memory web: what it stores, how it ends, what it counts."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from splitter.catalog.load import builtin
+from tasks.crawl.attempt import Attempt
+from tasks.crawl.fetching import Kit
+from tasks.crawl.hosts import HostBook
+from tasks.crawl.model import ErrorClass, FetchError, Response
+from tasks.crawl.politeness import LocalSendTimes
+from tasks.crawl.robots_book import RobotsBook
+from tasks.crawl.settings import CrawlSettings
+from tasks.model import State
+from tasks.queues import Transition
+from tasks.store import leases, migrate, nodes, products, transitions
+from tasks.store.database import Store
+from tasks.store.leases import Grant
+from tasks.store.nodes import Node
+from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.tables import attempts, host_rests, pages, reviews, subtasks, targets, tasks
+from tasks.store.writer import Writer
+from tasks.strategies.recall import RecallSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = "315tousu.org"
+SEARCH = "http://www.baidu.com/s?wd=a&pn=0"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Clock:
+    """Seconds that pass only where somebody sleeps or a request takes time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+class Web:
+    """Answers by URL; what is not there is 404. Each entry is text, an error, or a list of them in turn."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.answers: dict[str, object] = {}
+        self.asked: list[str] = []
+        self.takes_s = 0.1
+
+    async def fetch(self, url: str, *, timeout_s: float, before_request) -> Response:
+        await before_request(url)
+        self.asked.append(url)
+        await self.clock.sleep(self.takes_s)
+        answer = self.answers.get(url, FetchError(ErrorClass.NOT_FOUND, "404"))
+        if isinstance(answer, list):
+            answer = answer.pop(0) if len(answer) > 1 else answer[0]
+        if isinstance(answer, FetchError):
+            raise answer
+        return Response(url, 200, {"content-type": "text/html; charset=utf-8"}, str(answer).encode(), 0.1)
+
+
+def result_page(*hits: str, found: int | None = None, more: bool = False) -> str:
+    listed = "".join(
+        f'<div class="result"><h3 class="t"><a href="{u}">t</a></h3><div class="c-abstract">a</div></div>'
+        for u in hits
+    )
+    count = f"<p>百度为您找到相关结果约{found}个</p>" if found is not None else ""
+    following = '<a class="n" rel="next" href="#">下一页</a>' if more else ""
+    return f"<html><title>r</title><body>{count}{listed}{following}</body></html>"
+
+
+EMPTY = "<html><body>很抱歉，没有找到与 x 相关的网页</body></html>"
+
+
+def complaint(text: str) -> str:
+    return (
+        f'<html><title>投诉 {text}</title><div class="complaint" data-id="{text}"><h1 class="complaint-title">T</h1>'
+        f'<div class="complaint-body">牛奶变质 {text}</div><span class="complaint-date">2013-05-06</span></div></html>'
+    )
+
+
+def hit(n: int) -> str:
+    return f"http://{SITE}/c/{n}.html"
+
+
+class World:
+    """A store with one subtask, and everything an attempt needs."""
+
+    def __init__(self, path: Path, *, urls: tuple[str, ...] = (SEARCH,), **crawl: object) -> None:
+        self.store = Store.open(f"sqlite:///{path / 'a.db'}")
+        migrate.upgrade(self.store, ROOT / "migrations")
+        self.clock = Clock()
+        self.web = Web(self.clock)
+        self.web.answers["http://www.baidu.com/robots.txt"] = "User-agent: *\nAllow: /"
+        self.web.answers[f"http://{SITE}/robots.txt"] = "User-agent: *\nDisallow: /private/"
+        self.catalog = builtin("paper-2014")
+        self.crawl = CrawlSettings(**crawl)
+        with self.store.begin() as conn:
+            products.add(conn, NOW, NewProduct("牛奶", ("牛奶",)))
+            (wanted,) = products.unplanned(conn, 1)
+            planned = Planned(SITE, "baidu", "meta", (Chunk(urls, first=True),))
+            products.plan(conn, NOW, wanted, [planned])
+            nodes.register(conn, NOW, Node("n1", frozenset(), 1))
+            self.subtask_id = conn.scalar(select(subtasks.c.id))
+            transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.Note())
+
+    def run(self, *, quota: int = 100, budget_s: float = 100.0, during=None) -> bool:
+        """One attempt, from grant to close; `during(attempt)` runs beside it."""
+        writer = Writer(self.store)
+        try:
+            return asyncio.run(self._run(writer, quota, budget_s, during))
+        finally:
+            writer.close()
+
+    async def _run(self, writer: Writer, quota: int, budget_s: float, during) -> bool:
+        wanted = Grant(self.subtask_id, "n1", quota, budget_s, {})
+        within = RecallSettings()
+        (lease,) = await writer.run(lambda conn, now: leases.grant(conn, now, [wanted], within_s(within)))
+        kit = Kit(
+            self.web,
+            LocalSendTimes(self.clock),
+            RobotsBook(writer),
+            HostBook(self.catalog),
+            "127.0.0.2",
+            self.crawl,
+            lambda: NOW,
+            self.clock.sleep,
+        )
+        attempt = Attempt(lease, kit, self.catalog, writer, within, clock=self.clock)
+        if during is None:
+            return await attempt.run()
+        running = asyncio.ensure_future(attempt.run())
+        await during(attempt, writer, lease)
+        return await running
+
+    def wake(self) -> None:
+        """Back to WAIT by hand, as a recall would."""
+        with self.store.begin() as conn:
+            transitions.move(conn, NOW, self.subtask_id, Transition.RECALL, transitions.Note())
+
+    def rows(self, table):
+        with self.store.read() as conn:
+            return conn.execute(select(table).order_by(*table.primary_key)).all()
+
+    @property
+    def subtask(self):
+        return self.rows(subtasks)[0]
+
+    @property
+    def attempt(self):
+        return self.rows(attempts)[-1]
+
+    def hits(self) -> dict[str, tuple[str, str | None, int]]:
+        return {t.url: (t.state, t.reason, t.tries) for t in self.rows(targets) if t.kind == "hit"}
+
+
+def within_s(settings: RecallSettings):
+    from datetime import timedelta
+
+    return timedelta(seconds=settings.silent_after_s)
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = World(tmp_path)
+    yield made
+    made.store.close()
+
+
+def test_hits_become_pages_and_reviews_with_their_origin(world):
+    world.web.answers[SEARCH] = result_page(hit(1), hit(2), found=2)
+    world.web.answers |= {hit(1): complaint("一"), hit(2): complaint("二")}
+    assert world.run()
+    assert world.subtask.state == State.SLEEP
+    assert [p.url for p in world.rows(pages)] == [hit(1), hit(2)]
+    review = world.rows(reviews)[0]
+    assert (review.body, review.site, review.node, review.attempt_id) == (
+        "牛奶变质 一",
+        SITE,
+        "n1",
+        world.attempt.id,
+    )
+    a = world.attempt
+    assert (a.outcome, a.found, a.found_provenance) == ("succeeded", 2, "reported")
+    assert (a.offered, a.tried, a.collected, a.errors) == (2, 2, 2, {})
+    assert a.active_s > 0
+    assert a.wait_s > 0
+    assert world.rows(tasks)[0].found == 2
+
+
+def test_a_proven_empty_answer_is_a_success_with_nothing(world):
+    world.web.answers[SEARCH] = EMPTY
+    assert world.run()
+    assert world.subtask.state == State.SLEEP
+    assert (world.attempt.found, world.attempt.offered) == (0, 0)
+
+
+def test_a_captcha_page_is_blocked_not_empty_and_the_host_rests(world):
+    world.web.answers[SEARCH] = "<html><title>百度安全验证</title><body>百度安全验证</body></html>"
+    assert world.run()
+    assert (world.subtask.state, world.subtask.reason) == (State.FAILED, "blocked")
+    (rest,) = world.rows(host_rests)
+    assert (rest.host, rest.node, rest.cause) == ("www.baidu.com", "n1", "captcha")
+    (target,) = world.rows(targets)
+    assert (target.state, target.tries) == ("todo", 0)
+
+
+def test_a_page_the_rules_find_nothing_in_is_a_bad_rule(world):
+    world.web.answers[SEARCH] = "<html><body><p>a new layout</p></body></html>"
+    assert world.run()
+    assert world.subtask.reason == "bad_rule"
+    assert "div.result" in world.attempt.last_response["detail"]
+
+
+def test_a_host_nobody_answers_at_costs_no_try(world):
+    world.web.answers[SEARCH] = FetchError(ErrorClass.CONNECT, "refused")
+    assert world.run()
+    assert world.subtask.reason == "host_unreachable"
+    assert world.rows(targets)[0].tries == 0
+
+
+def test_quota_leaves_the_rest_to_a_follow_up_and_out_of_offered(world):
+    world.web.answers[SEARCH] = result_page(*map(hit, range(9)))
+    world.web.answers |= {hit(n): complaint(str(n)) for n in range(9)}
+    assert world.run(quota=4)
+    assert (world.attempt.offered, world.attempt.tried, world.attempt.collected) == (4, 4, 4)
+    assert world.subtask.left == 5
+
+
+def test_the_budget_of_active_seconds_ends_an_attempt(tmp_path):
+    world = World(tmp_path, lanes=1)
+    world.web.answers[SEARCH] = result_page(*map(hit, range(9)))
+    world.web.answers |= {hit(n): complaint(str(n)) for n in range(9)}
+    assert world.run(budget_s=0.35)
+    a = world.attempt
+    assert 0 < a.collected < 9
+    assert a.offered == a.tried == a.collected
+    world.store.close()
+
+
+def test_a_broken_page_is_tried_three_times_then_given_up(world):
+    world.web.answers[SEARCH] = result_page(hit(1))
+    world.web.answers[hit(1)] = FetchError(ErrorClass.SERVER_ERROR, "500")
+    for tries in (1, 2):
+        assert world.run()
+        assert (world.subtask.state, world.subtask.reason) == (State.FAILED, "nothing_stored")
+        assert world.hits()[hit(1)] == ("todo", "server_error", tries)
+        world.wake()
+    assert world.run()
+    assert world.hits()[hit(1)] == ("given_up", "server_error", 3)
+    assert world.subtask.state == State.SLEEP
+    assert world.web.asked.count(SEARCH) == 1
+
+
+def test_a_page_that_is_gone_is_refused_at_once_and_robots_is_obeyed(world):
+    private = f"http://{SITE}/private/1.html"
+    world.web.answers[SEARCH] = result_page(hit(1), hit(2), private, "ftp://x.cn/a")
+    world.web.answers |= {hit(1): complaint("一"), private: complaint("secret")}
+    assert world.run()
+    assert world.hits() == {
+        hit(1): ("stored", None, 1),
+        hit(2): ("refused", "not_found", 1),
+        private: ("refused", "robots", 1),
+    }
+    assert private not in world.web.asked
+    assert (world.attempt.offered, world.attempt.tried, world.attempt.collected) == (2, 2, 1)
+
+
+def test_a_block_in_the_middle_keeps_the_pages_and_leaves_the_rest_in_offered(tmp_path):
+    world = World(tmp_path, lanes=1)
+    world.web.answers[SEARCH] = result_page(*map(hit, range(6)))
+    world.web.answers |= {hit(n): complaint(str(n)) for n in range(6)}
+    world.web.answers[hit(2)] = FetchError(ErrorClass.RATE_LIMITED, "429", retry_after_s=7)
+    assert world.run()
+    a = world.attempt
+    assert (a.outcome, a.offered, a.tried, a.collected) == ("succeeded", 6, 3, 2)
+    assert world.rows(host_rests)[0].host == SITE
+    assert world.subtask.left == 4
+    world.store.close()
+
+
+def test_the_same_page_under_two_addresses_is_fetched_once(world):
+    world.web.answers[SEARCH] = result_page(hit(1), hit(1) + "?utm_source=x", hit(1) + "#top")
+    world.web.answers[hit(1)] = complaint("一")
+    assert world.run()
+    assert world.web.asked.count(hit(1)) == 1
+    assert len(world.rows(pages)) == 1
+
+
+def test_interrupting_keeps_what_is_stored_and_costs_no_recall(tmp_path):
+    world = World(tmp_path, lanes=1)
+    world.web.answers[SEARCH] = result_page(*map(hit, range(6)))
+    world.web.answers |= {hit(n): complaint(str(n)) for n in range(6)}
+
+    async def drain(attempt, writer, lease):
+        while not await writer.run(lambda conn, _now: conn.scalar(select(pages.c.id).limit(1))):
+            await asyncio.sleep(0)
+        attempt.interrupt("drained")
+
+    assert world.run(during=drain)
+    assert (world.subtask.state, world.subtask.recalls) == (State.WAIT, 0)
+    a = world.attempt
+    assert a.outcome == "released"
+    assert a.offered == a.tried >= a.collected == len(world.rows(pages)) >= 1
+    assert world.subtask.left == 6 - a.collected
+    world.store.close()
+
+
+def test_pages_that_come_after_the_recall_are_kept_and_marked_late(tmp_path):
+    world = World(tmp_path, lanes=1)
+    world.web.answers[SEARCH] = result_page(hit(1))
+    world.web.answers[hit(1)] = complaint("一")
+
+    async def take_back(attempt, writer, lease):
+        while SEARCH not in world.web.asked:
+            await asyncio.sleep(0)
+        from tasks.model import Reason
+
+        await writer.run(lambda conn, now: leases.silence(conn, now, lease, Reason.SILENT))
+
+    assert not world.run(during=take_back)
+    assert world.subtask.state == State.FAILED
+    assert world.attempt.outcome == "silent"
+    assert [p.late for p in world.rows(pages)] in ([], [True])
+    assert world.attempt.collected == 0
+    world.store.close()
+
+
+def test_a_page_number_beyond_the_last_is_not_asked(tmp_path):
+    second = "http://www.baidu.com/s?wd=a&pn=10"
+    world = World(tmp_path, urls=(SEARCH, second))
+    world.web.answers[SEARCH] = result_page(hit(1))
+    world.web.answers[hit(1)] = complaint("一")
+    assert world.run()
+    assert second not in world.web.asked
+    assert [t.reason for t in world.rows(targets) if t.kind == "result"] == ["read", "past_end"]
+    assert world.rows(tasks)[0].found_provenance == "counted"
+    world.store.close()
+
+
+def test_more_pages_are_remembered_for_the_next_chunk(world):
+    world.web.answers[SEARCH] = result_page(hit(1), more=True)
+    world.web.answers[hit(1)] = complaint("一")
+    assert world.run()
+    assert world.rows(tasks)[0].more_chunk == 1
+    assert world.attempt.more
