@@ -1,0 +1,5 @@
+"""``python -m app``: the command line without its script."""
+
+from app.cli import main
+
+main()

@@ -1,0 +1,117 @@
+"""What each strategy adds: the same work in the lab's default profile, with one strategy switched off at a time.
+
+Every run starts with an empty store and the same products, four nodes and a lab of its own (another process), and
+lasts equally long; there is more work than can be done in it. Variants take turns within a seed, so that a machine
+that slows down slows all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from app import wiring
+from app.config import Settings
+from app.embedded import EmbeddedRunner, Until
+from splitter.catalog.model import Kind
+from splitter.query import product_query
+from tasks.store import products, reports
+from tasks.store.database import read_now
+from tasks.store.nodes import Node
+from tasks.store.products import NewProduct
+
+SEEDS = (1, 2, 3, 4, 5)
+SECONDS = 45.0
+NAMES = ["光明高钙牛奶", "特仑苏", "蒙牛早餐奶", "雀巢中老年奶粉", "伊利优酸乳", "伊利谷粒多", "蒙牛新养道", "蒙牛纯甄", "光明莫斯利安", "三元纯牛奶", "君乐宝酸奶", "旺仔牛奶", "伊利金典纯牛奶", "安怡高钙低脂奶粉", "伊利QQ星", "合生元奶粉"]
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "all three": {},
+    "allocation off": {"allocation": "random"},
+    "modification off": {"modification": False},
+    "recall off": {"recall": False},
+}
+
+
+def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
+    """Measure every variant with every seed.
+
+    Returns:
+        ``ratios``: median over the seeds of pages stored, against all three strategies on; ``figures``: by variant
+        the median, least and most of each count.
+    """
+    base = Settings(silent_after_s=10.0, rest_factor=0.05, request_timeout_s=5.0)
+    counted: dict[str, list[dict[str, float]]] = {name: [] for name in VARIANTS}
+    for seed in SEEDS:
+        for name, options in VARIANTS.items():
+            counted[name].append(_one(replace(base, seed=seed, **options), seed))
+    figures = {name: _spread(runs) for name, runs in counted.items()}
+    full = [r["pages"] for r in counted["all three"]]
+    ratios = {
+        f"pages.{name}": round(statistics.median(r["pages"] / f for r, f in zip(runs, full, strict=True)), 3)
+        for name, runs in counted.items()
+    }
+    return {"bench": "ablation", "ratios": ratios, "figures": {"seconds_a_run": SECONDS, **figures}}
+
+
+def _spread(runs: list[dict[str, float]]) -> dict[str, list[float]]:
+    return {
+        key: [
+            round(value, 3)
+            for value in (
+                statistics.median(r[key] for r in runs),
+                min(r[key] for r in runs),
+                max(r[key] for r in runs),
+            )
+        ]
+        for key in runs[0]
+    }
+
+
+def _one(settings: Settings, seed: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder, _lab(seed) as address:
+        settings = replace(settings, database_url=f"sqlite:///{folder}/run.db", lab=address)
+        catalog = settings.catalog()
+        with wiring.opened_store(settings) as store:
+            with store.begin() as conn:
+                now = read_now(conn)
+                for name in NAMES:
+                    products.add(conn, now, NewProduct(name, product_query(name).keywords, pages=3))
+            nodes = [Node(f"node{n}", frozenset(Kind), 4, f"127.0.0.{n + 1}") for n in range(1, 5)]
+            runner = EmbeddedRunner(settings, catalog, store, nodes, Until(seconds=SECONDS))
+            asyncio.run(runner.run())
+            with store.read() as conn:
+                totals = reports.totals(conn)
+                pairs = reports.pairs(conn)
+                queues = reports.queues(conn)
+    offered = sum(p.offered for p in pairs)
+    return {
+        "pages": totals.pages,
+        "reviews": totals.reviews,
+        "completion": sum(p.collected for p in pairs) / max(1, offered),
+        "active_s_per_page": sum(p.active_s for p in pairs) / max(1, totals.pages),
+        "recalls": totals.recalls,
+        "manual": queues["MANUAL"],
+    }
+
+
+@contextmanager
+def _lab(seed: int) -> Iterator[tuple[str, int]]:
+    command = [sys.executable, "-m", "app", "lab", "--profile", "default", "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--seed", str(seed), "--json"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            ready = json.loads(process.stdout.readline())
+            yield ready["host"], ready["port"]
+        finally:
+            process.terminate()
