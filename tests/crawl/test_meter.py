@@ -1,0 +1,50 @@
+"""Active and waiting seconds: they never overlap, and what is neither counts as neither."""
+
+from contextlib import ExitStack
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.crawl.meter import Meter
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_one_lane_in_flight_is_active_all_lanes_waiting_is_waiting():
+    clock = Clock()
+    meter = Meter(clock)
+    clock.now += 1  # nothing happens: neither
+    with meter.active():
+        clock.now += 2
+        with meter.active():
+            clock.now += 3  # two at once count once
+            with meter.waiting():
+                clock.now += 4  # the other is still in flight
+        with meter.waiting():
+            clock.now += 5
+    clock.now += 6
+    assert (meter.active_s, meter.wait_s) == (9, 5)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["ask", "wait", "pass", "end"]), st.floats(0, 10)), max_size=40))
+def test_active_and_waiting_never_add_up_to_more_than_the_time_that_passed(steps):
+    clock = Clock()
+    meter = Meter(clock)
+    with ExitStack() as open_now:
+        for what, seconds in steps:
+            if what == "ask":
+                open_now.enter_context(meter.active())
+            elif what == "wait":
+                open_now.enter_context(meter.active())
+                open_now.enter_context(meter.waiting())
+            elif what == "end":
+                open_now.close()
+            clock.now += seconds
+            assert meter.active_s >= 0
+            assert meter.wait_s >= 0
+            assert meter.active_s + meter.wait_s <= clock.now + 1e-6

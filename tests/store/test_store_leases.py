@@ -1,0 +1,231 @@
+"""The lease: who runs a subtask until when, to the microsecond, and what somebody without it cannot do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from world import SILENT, START, World, hit
+
+from tasks.errors import IllegalTransition, UnknownSubtask
+from tasks.model import Reason, State
+from tasks.store import leases, pages
+from tasks.store.leases import Counters, Lease, Rest
+from tasks.store.pages import TargetEnd
+from tasks.store.tables import attempts, events, host_rests, targets
+
+TICK = timedelta(microseconds=1)
+
+
+def test_a_grant_leases_the_subtask_and_opens_an_attempt(world: World) -> None:
+    subtask_id = world.waiting()
+    lease = world.grant(subtask_id)
+    row, (attempt,) = world.subtask(subtask_id), world.attempts(subtask_id)
+    assert (row.state, row.lease_token, row.lease_node) == (State.CRAWL, lease.token, "n1")
+    assert (row.lease_deadline, row.lease_started, row.attempts) == (START + SILENT, False, 1)
+    assert (attempt.id, attempt.no, attempt.quota, attempt.started_at) == (lease.attempt_id, 1, 20, None)
+    assert Lease(**lease.as_message()) == lease
+
+
+def test_what_has_left_wait_is_passed_over(world: World) -> None:
+    subtask_id = world.waiting()
+    assert world.grant(subtask_id) is not None
+    assert world.grant(subtask_id, "n2") is None
+    assert len(world.attempts(subtask_id)) == 1
+
+
+@pytest.mark.parametrize(("at", "in_force"), [(START + SILENT - TICK, True), (START + SILENT, False)])
+class TestBoundary:
+    """A lease is in force while now < deadline; at the deadline it is over."""
+
+    def test_start(self, world: World, at: object, in_force: bool) -> None:
+        lease = world.grant(world.waiting())
+        world.now = at
+        assert (world.start(lease) is not None) is in_force
+        assert (world.attempts(lease.subtask_id)[0].started_at is not None) is in_force
+        assert world.subtask(lease.subtask_id).lease_started is in_force
+
+    def test_progress(self, world: World, at: object, in_force: bool) -> None:
+        lease, _ = world.begin(world.waiting())
+        world.now = at
+        counters = Counters(offered=3, tried=2)
+        assert world.do(leases.progress, lease, world.now + SILENT, counters) is in_force
+        (attempt,) = world.attempts(lease.subtask_id)
+        assert (attempt.tried, attempt.progress_at) == ((2, at) if in_force else (0, START))
+
+    def test_overdue(self, world: World, at: object, in_force: bool) -> None:
+        lease = world.grant(world.waiting())
+        with world.store.read() as conn:
+            assert leases.overdue(conn, at, 10) == ([] if in_force else [(lease, False)])
+
+    def test_silence(self, world: World, at: object, in_force: bool) -> None:
+        lease, _ = world.begin(world.waiting())
+        world.now = at
+        assert world.do(leases.silence, lease, Reason.SILENT) is not in_force
+        assert world.state(lease.subtask_id) is (State.CRAWL if in_force else State.FAILED)
+
+
+def test_a_doubled_doorbell_starts_once_and_prolongs_nothing(world: World) -> None:
+    lease = world.grant(world.waiting())
+    assert world.start(lease) is not None
+    world.pass_s(10)
+    assert world.start(lease) is None
+    row = world.subtask(lease.subtask_id)
+    assert row.lease_deadline == START + SILENT
+    assert world.attempts(lease.subtask_id)[0].started_at == START
+
+
+def test_progress_prolongs_the_lease(world: World) -> None:
+    lease, _ = world.begin(world.waiting())
+    world.pass_s(59)
+    assert world.do(leases.progress, lease, world.now + SILENT, Counters(active_s=1.5, errors={"timeout": 2}))
+    world.pass_s(59)
+    assert world.look(leases.overdue, world.now, 10) == []
+    (attempt,) = world.attempts(lease.subtask_id)
+    assert (attempt.active_s, attempt.errors) == (1.5, {"timeout": 2})
+
+
+def test_an_attempt_that_succeeds(world: World) -> None:
+    lease, work = world.begin(world.waiting())
+    (target,) = world.read_results(lease, work.targets[0], [hit("1")]).todo
+    world.save(lease, target)
+    rest = Rest("cca.org.cn", "rate_limited", 30.0)
+    assert world.close(lease, Counters(offered=1, tried=1, collected=1, active_s=2.0), rests=(rest,))
+    row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
+    assert (row.state, row.left, row.lease_token, row.attempt_id) == (State.SLEEP, 0, None, None)
+    assert (attempt.outcome, attempt.reason, attempt.ended_at) == ("succeeded", None, START)
+    (resting,) = world.rows(host_rests)
+    assert (resting.node, resting.until) == ("n1", START + timedelta(seconds=30))
+
+
+def test_an_attempt_that_fails(world: World) -> None:
+    lease, _ = world.begin(world.waiting())
+    last = {"url": hit("1"), "status": 403, "head": "访问过于频繁\x00\ud800"}
+    assert world.close(lease, Counters(offered=1), reason=Reason.BLOCKED, last_response=last)
+    row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
+    assert (row.state, row.reason, row.failed_on, row.left) == (State.FAILED, Reason.BLOCKED, ["n1"], 10)
+    assert (attempt.outcome, attempt.reason) == ("failed", Reason.BLOCKED)
+    assert attempt.last_response == {**last, "head": "访问过于频繁\ufffd\ufffd"}
+
+
+def test_a_shorter_rest_does_not_end_a_longer_one(world: World) -> None:
+    world.do(leases.rest_host, "n1", Rest("h", "captcha", 600.0))
+    world.do(leases.rest_host, "n1", Rest("h", "rate_limited", 5.0))
+    (row,) = world.rows(host_rests)
+    assert (row.cause, row.until) == ("captcha", START + timedelta(seconds=600))
+
+
+def test_release_gives_back_what_was_not_started(world: World) -> None:
+    lease = world.grant(world.waiting())
+    assert world.do(leases.release, lease, "drained")
+    row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
+    assert (row.state, row.recalls, row.failed_on, row.lease_token) == (State.WAIT, 0, [], None)
+    assert attempt.outcome == "released"
+    assert not world.do(leases.release, lease, "again")
+
+
+def test_release_does_not_take_what_was_started(world: World) -> None:
+    lease, _ = world.begin(world.waiting())
+    assert not world.do(leases.release, lease, "drained")
+    assert world.state(lease.subtask_id) is State.CRAWL
+
+
+def test_unstarted_leases_of_a_node(world: World) -> None:
+    started, _ = world.begin(world.waiting("甲"))
+    held = world.grant(world.waiting("乙"))
+    world.grant(world.waiting("丙"), "n2")
+    assert world.look(leases.unstarted_of, "n1") == [held]
+    assert started != held
+
+
+def test_interrupt_keeps_what_was_collected(world: World) -> None:
+    lease, work = world.begin(world.waiting())
+    first, _ = world.read_results(lease, work.targets[0], [hit("1"), hit("2")]).todo
+    world.save(lease, first)
+    assert world.do(leases.interrupt, lease, Counters(offered=1, tried=1), "shutdown")
+    row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
+    assert (row.state, row.recalls, row.left) == (State.WAIT, 0, 1)
+    assert (attempt.outcome, attempt.collected) == ("released", 1)
+    _, again = world.begin(lease.subtask_id)
+    assert [target.url for target in again.targets] == [hit("2")]
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_cancel_closes_the_attempt_that_runs(world: World, started: bool) -> None:
+    lease = world.grant(world.waiting())
+    if started:
+        world.start(lease)
+    world.do(leases.cancel, lease.subtask_id, "not wanted")
+    assert world.state(lease.subtask_id) is State.CANCELLED
+    assert world.attempts(lease.subtask_id)[0].outcome == "cancelled"
+    with pytest.raises(IllegalTransition):
+        world.do(leases.cancel, lease.subtask_id, "again")
+    with pytest.raises(UnknownSubtask):
+        world.do(leases.cancel, 999, "who?")
+
+
+def _lost(world: World, how: str) -> Lease:
+    """A lease that its node believes to hold, and that is over."""
+    lease, work = world.begin(world.waiting())
+    world.read_results(lease, work.targets[0], [hit("1"), hit("2")])
+    if how == "cancelled":
+        world.do(leases.cancel, lease.subtask_id, "not wanted")
+        return lease
+    if how == "given back":
+        world.do(leases.interrupt, lease, Counters(), "shutdown")
+    else:
+        world.pass_s(60)
+        world.do(leases.silence, lease, Reason.SILENT)
+    if how == "given back":
+        world.begin(lease.subtask_id, "n2")
+    return lease
+
+
+@pytest.mark.parametrize("how", ["cancelled", "given back", "silent"])
+class TestLostLease:
+    def test_nothing_it_does_counts(self, world: World, how: str) -> None:
+        lease = _lost(world, how)
+        before = [world.rows(table) for table in (attempts, events, targets)], world.subtask(lease.subtask_id)
+        target = world.rows(targets, targets.c.url == hit("1"))[0]
+        assert world.start(lease) is None
+        assert not world.do(leases.progress, lease, world.now + SILENT, Counters(tried=9))
+        assert not world.close(lease, Counters(tried=9))
+        assert not world.close(lease, Counters(tried=9), reason=Reason.BAD_RULE)
+        assert not world.do(leases.release, lease, "drained")
+        assert not world.do(leases.interrupt, lease, Counters(), "shutdown")
+        assert not world.do(leases.silence, lease, Reason.SILENT)
+        world.do(
+            lambda conn, _: pages.end_target(conn, lease, TargetEnd(target.id, "refused", "not_found", True))
+        )
+        after = [world.rows(table) for table in (attempts, events, targets)], world.subtask(lease.subtask_id)
+        assert after == before
+
+    def test_its_page_is_stored_marked_late_and_not_counted(self, world: World, how: str) -> None:
+        lease = _lost(world, how)
+        counted = world.pair()
+        moved = world.subtask(lease.subtask_id)
+        row = world.rows(targets, targets.c.url == hit("1"))[0]
+        assert world.save(lease, leases.WorkTarget(row.id, row.kind, row.url, row.tries))
+        attempt = world.attempts(lease.subtask_id)[0]
+        assert (attempt.collected, attempt.late) == (0, 1)
+        (page,) = world.rows(pages.pages)
+        assert (page.late, page.attempt_id) == (True, lease.attempt_id)
+        assert world.targets(lease.subtask_id)[hit("1")] == "stored"
+        assert (world.pair(), world.subtask(lease.subtask_id)) == (counted, moved)
+
+    def test_its_result_page_leaves_no_target_behind(self, world: World, how: str) -> None:
+        lease = _lost(world, how)
+        before = world.rows(targets)
+        result = world.rows(targets, targets.c.kind == "result")[0]
+        target = leases.WorkTarget(result.id, result.kind, result.url, result.tries)
+        hits = world.read_results(lease, target, [hit("3")], more_chunk=1)
+        assert (hits.todo, hits.known) == ((), 0)
+        assert world.rows(targets) == before
+
+
+def test_a_lease_that_ran_out_is_closed_by_its_node_as_long_as_nobody_took_it(world: World) -> None:
+    """The token fences, not the clock: work that was done counts if it comes before the sweep."""
+    lease, _ = world.begin(world.waiting())
+    world.pass_s(61)
+    assert world.close(lease, Counters())
+    assert world.state(lease.subtask_id) is State.SLEEP

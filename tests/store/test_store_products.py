@@ -1,0 +1,110 @@
+"""Products become virtual tasks, tasks and subtasks, each once; the urgent are admitted first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from world import SITE, World, hit
+
+from tasks.jobs import sweeps
+from tasks.jobs.context import LoopSettings
+from tasks.model import State
+from tasks.store import leases, products
+from tasks.store.leases import Counters
+from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.tables import subtasks, virtual_tasks
+
+
+@pytest.mark.parametrize(
+    "name", ["特仑苏", "蒙牛早餐奶 250ml", "Ａ２　牛奶🥛", "𠮷野家", "e\u0301 é", "O'Brien; --"]
+)
+def test_a_product_is_added_once(world: World, name: str) -> None:
+    assert world.do(products.add, NewProduct(name, ("蒙牛",), own_keywords=("蒙牛",), aliases=("别名",)))
+    assert not world.do(products.add, NewProduct(name, ("其他",)))
+    (row,) = world.look(products.listed)
+    assert (row.name, row.keywords, row.aliases) == (name, ("蒙牛",), ("别名",))
+    assert len(world.rows(virtual_tasks)) == 1
+
+
+def test_a_virtual_task_is_planned_once(world: World) -> None:
+    world.do(products.add, NewProduct("特仑苏", ("蒙牛", "特仑苏")))
+    (wanted,) = world.look(products.unplanned, 10)
+    planned = [Planned(SITE, "baidu", "meta", (Chunk(("http://search/1",), True),))]
+    assert world.do(products.plan, wanted, planned) == 1
+    assert world.do(products.plan, wanted, planned) == 0
+    assert world.look(products.unplanned, 10) == []
+    assert len(world.rows(subtasks)) == 1
+
+
+def test_every_keyword_sets_first_chunk_is_released_at_once_and_no_other(world: World) -> None:
+    released = world.add("特仑苏", chunks=(True, False, True, False))
+    assert [world.subtask(i).chunk for i in released] == [1, 3]
+    assert [world.state(i) for i in released] == [State.PRIORITY] * 2
+
+
+def _finish(world: World, subtask_id: int, *, more: bool) -> None:
+    lease, work = world.begin(subtask_id)
+    (result,) = work.targets
+    chunk = work.chunk if more else None
+    hits = world.read_results(lease, result, [hit(f"{work.task_id}-{work.chunk}")], more_chunk=chunk)
+    for target in hits.todo:
+        world.save(lease, target)
+    assert world.close(lease, Counters(offered=1, tried=1, collected=1))
+
+
+def test_the_next_chunk_is_released_when_a_chunk_shows_that_there_is_more(world: World) -> None:
+    first = world.waiting(chunks=(True, False, False))
+    _finish(world, first, more=True)
+    assert world.sweep(sweeps.wake) == 1
+    (second,) = world.rows(subtasks, subtasks.c.state == State.PRIORITY)
+    assert (second.chunk, world.state(first)) == (2, State.DONE)
+    world.sweep(sweeps.admit)
+    _finish(world, second.id, more=False)
+    world.sweep(sweeps.wake)
+    assert [row.chunk for row in world.rows(subtasks)] == [1, 2]
+
+
+def test_what_one_keyword_set_shows_releases_no_chunk_of_another(world: World) -> None:
+    released = world.add("特仑苏", chunks=(True, False, True, False))
+    world.sweep(sweeps.admit)
+    _finish(world, released[0], more=False)
+    _finish(world, released[1], more=True)
+    world.sweep(sweeps.wake)
+    assert sorted(row.chunk for row in world.rows(subtasks)) == [1, 3, 4]
+
+
+def test_a_chunk_is_not_released_beyond_the_end_nor_into_the_next_keyword_set(world: World) -> None:
+    released = world.add("特仑苏", chunks=(True, True))
+    world.sweep(sweeps.admit)
+    for subtask_id in released:
+        _finish(world, subtask_id, more=True)
+    world.sweep(sweeps.wake)
+    assert len(world.rows(subtasks)) == 2
+
+
+def test_higher_priority_first_then_first_in_first_out(world: World) -> None:
+    early, urgent, late = (
+        world.add(name, priority=priority)[0] for name, priority in (("甲", 0), ("乙", 5), ("丙", 0))
+    )
+    settings = LoopSettings(wait_limit=2)
+    world.context = replace(world.context, settings=settings)
+    assert world.sweep(sweeps.admit) == 2
+    assert [world.state(i) for i in (urgent, early, late)] == [State.WAIT, State.WAIT, State.PRIORITY]
+    assert world.sweep(sweeps.admit) == 0, "WAIT is bounded"
+    lease = world.grant(urgent)
+    assert world.sweep(sweeps.admit) == 1
+    assert world.state(late) is State.WAIT
+    assert world.do(leases.release, lease, "drained")
+
+
+def test_a_product_due_again_begins_a_round_and_the_others_do_not(world: World) -> None:
+    world.do(products.add, NewProduct("甲", ("甲",), recrawl_every=timedelta(hours=1)))
+    world.do(products.add, NewProduct("乙", ("乙",)))
+    world.pass_s(3599)
+    assert world.sweep(sweeps.recrawl_due) == 0
+    world.pass_s(1)
+    assert world.sweep(sweeps.recrawl_due) == 1
+    assert world.sweep(sweeps.recrawl_due) == 0
+    assert [(row.product_id, row.round) for row in world.rows(virtual_tasks)] == [(1, 1), (2, 1), (1, 2)]

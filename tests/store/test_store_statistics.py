@@ -1,0 +1,97 @@
+"""Every closed attempt is folded into its pair's statistics once: plain sums are sums over attempts."""
+
+from __future__ import annotations
+
+import pytest
+from world import SITE, World, hit
+
+from tasks.model import Reason
+from tasks.store import leases, stats
+from tasks.store.leases import Counters
+
+SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)
+
+
+def _work(world: World, name: str) -> leases.Lease:
+    """A started attempt with one page stored."""
+    lease, work = world.begin(world.waiting(name))
+    todo = world.read_results(lease, work.targets[0], [hit(f"{name}{n}") for n in range(5)]).todo
+    world.save(lease, todo[0])
+    return lease
+
+
+def _sums(world: World) -> tuple[object, ...]:
+    row = world.pair()
+    return (row.attempts, row.failed, row.silent, row.offered, row.tried, row.collected, row.active_s)
+
+
+def test_a_success_counts_what_is_stored(world: World) -> None:
+    world.close(_work(world, "甲"), SEEN)
+    assert _sums(world) == (1, 0, 0, 5, 4, 1, 8.0)
+    assert world.pair().wait_s == 2.0
+
+
+def test_a_failure(world: World) -> None:
+    world.close(_work(world, "甲"), SEEN, reason=Reason.NOTHING_STORED)
+    assert _sums(world) == (1, 1, 0, 5, 4, 1, 8.0)
+
+
+def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World) -> None:
+    lease = _work(world, "甲")
+    world.do(leases.progress, lease, world.now + leases.timedelta(seconds=60), SEEN)
+    world.pass_s(75)
+    assert world.do(leases.silence, lease, Reason.SILENT)
+    assert _sums(world) == (1, 0, 1, 5, 4, 1, 8.0)
+    assert world.pair().lost_s == 75.0
+
+
+def test_pages_count_though_their_node_never_reported(world: World) -> None:
+    lease = _work(world, "甲")
+    world.pass_s(60)
+    world.do(leases.silence, lease, Reason.SILENT)
+    assert _sums(world) == (1, 0, 1, 1, 1, 1, 0.0)
+
+
+def test_what_was_given_back_untouched_counts_for_nothing(world: World) -> None:
+    lease = world.grant(world.waiting())
+    world.do(leases.release, lease, "drained")
+    assert _sums(world) == (0, 0, 0, 0, 0, 0, 0.0)
+
+
+@pytest.mark.parametrize("end", ["interrupt", "cancel"])
+def test_what_was_given_back_counts_over_what_was_tried(world: World, end: str) -> None:
+    lease = _work(world, "甲")
+    world.do(leases.progress, lease, world.now + leases.timedelta(seconds=60), SEEN)
+    if end == "interrupt":
+        world.do(leases.interrupt, lease, SEEN, "shutdown")
+    else:
+        world.do(leases.cancel, lease.subtask_id, "not wanted")
+    assert _sums(world) == (1, 0, 0, 4, 4, 1, 8.0)
+
+
+def test_an_attempt_is_folded_once_whoever_closes_it_first(world: World) -> None:
+    lease = _work(world, "甲")
+    world.close(lease, SEEN)
+    world.close(lease, SEEN)
+    world.pass_s(60)
+    world.do(leases.silence, lease, Reason.SILENT)
+    world.do(leases.cancel, lease.subtask_id, "not wanted")
+    assert _sums(world) == (1, 0, 0, 5, 4, 1, 8.0)
+
+
+def test_sums_of_many_attempts_fade_for_decisions_and_stay_for_people(world: World) -> None:
+    world.close(_work(world, "甲"), SEEN)
+    world.pass_s(stats.HALF_LIFE_S)
+    world.close(_work(world, "乙"), SEEN)
+    assert _sums(world) == (2, 0, 0, 10, 8, 2, 16.0)
+    known = world.look(stats.load, world.now)[SITE, "n1"]
+    assert (known.attempts, known.offered, known.active_s) == pytest.approx((1.5, 7.5, 12.0))
+    later = world.now + leases.timedelta(seconds=stats.HALF_LIFE_S)
+    assert world.look(stats.load, later)[SITE, "n1"].attempts == pytest.approx(0.75)
+
+
+def test_other_pairs_are_left_alone(world: World) -> None:
+    world.close(_work(world, "甲"), SEEN)
+    lease, _ = world.begin(world.waiting("乙"), "n2")
+    world.close(lease, Counters())
+    assert world.pair().attempts == world.pair(node="n2").attempts == 1

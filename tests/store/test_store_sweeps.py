@@ -1,0 +1,160 @@
+"""The sweeps over real tables: recall, giving up, waking, and a person's retry."""
+
+from __future__ import annotations
+
+import pytest
+from world import START, World, hit
+
+from tasks.jobs import sweeps
+from tasks.jobs.sweeps import Recalled
+from tasks.model import Reason, State
+from tasks.queues import MAX_RECALLS, Transition
+from tasks.store import leases, transitions
+from tasks.store.leases import Counters
+from tasks.store.tables import events, subtasks
+
+
+def _events(world: World, subtask_id: int) -> list[str]:
+    return [row.transition for row in world.rows(events, events.c.subtask_id == subtask_id)]
+
+
+def test_silence_is_recalled_to_another_node(world: World) -> None:
+    lease, _ = world.begin(world.waiting())
+    world.pass_s(59.999999)
+    assert world.sweep(sweeps.recall) == Recalled()
+    world.pass_s(0.000001)
+    assert world.sweep(sweeps.recall) == Recalled(silenced=1, recalled=1)
+    row = world.subtask(lease.subtask_id)
+    assert (row.state, row.recalls, row.failed_on, row.reason) == (State.WAIT, 1, ["n1"], Reason.SILENT)
+    assert (row.lease_token, row.attempt_id) == (None, None)
+    assert _events(world, lease.subtask_id)[-3:] == ["allocate", "silent", "recall"]
+
+
+def test_five_recalls_then_a_person(world: World) -> None:
+    subtask_id = world.waiting()
+    for n in range(1, MAX_RECALLS + 1):
+        world.begin(subtask_id, f"n{n}")
+        world.pass_s(60)
+        assert world.sweep(sweeps.recall) == Recalled(silenced=1, recalled=1)
+    world.begin(subtask_id, "n2")
+    world.pass_s(60)
+    assert world.sweep(sweeps.recall) == Recalled(silenced=1, manual=1)
+    row = world.subtask(subtask_id)
+    assert (row.state, row.recalls) == (State.MANUAL, 5)
+    assert row.failed_on == ["n1", "n3", "n4", "n5", "n2"], "the oldest failure first"
+
+
+def test_a_lease_that_a_live_node_did_not_start_is_given_back_without_a_recall(world: World) -> None:
+    lease = world.grant(world.waiting())
+    world.pass_s(30)
+    world.node("n1")
+    world.pass_s(30)
+    assert world.sweep(sweeps.recall) == Recalled(released=1)
+    row = world.subtask(lease.subtask_id)
+    assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_lease_that_a_silent_node_did_not_start_is_recalled(world: World, known: bool) -> None:
+    if known:
+        world.node("n1")
+    lease = world.grant(world.waiting())
+    world.pass_s(60)
+    assert world.sweep(sweeps.recall) == Recalled(silenced=1, recalled=1)
+    row = world.subtask(lease.subtask_id)
+    assert (row.reason, row.recalls) == (Reason.NOT_STARTED, 1)
+
+
+@pytest.mark.parametrize("reason", [r for r in Reason if not r.curable])
+def test_what_no_node_could_cure_goes_to_a_person_at_once(world: World, reason: Reason) -> None:
+    lease, _ = world.begin(world.waiting())
+    world.close(lease, reason=reason)
+    assert world.sweep(sweeps.recall) == Recalled(manual=1)
+    row = world.subtask(lease.subtask_id)
+    assert (row.state, row.recalls, row.reason) == (State.MANUAL, 0, reason)
+
+
+def test_a_hosts_failure_waits_before_it_is_tried_again(world: World) -> None:
+    lease, _ = world.begin(world.waiting())
+    world.close(lease, reason=Reason.HOST_UNREACHABLE)
+    world.sweep(sweeps.recall)
+    assert world.subtask(lease.subtask_id).not_before > world.now
+    world.node("n2")
+    assert world.sweep(sweeps.allocate) == []
+    world.pass_s(2)
+    world.node("n2")
+    (given,) = world.sweep(sweeps.allocate)
+    assert (given.subtask_id, given.node) == (lease.subtask_id, "n2")
+
+
+def test_targets_left_over_become_a_follow_up(world: World) -> None:
+    lease, work = world.begin(world.waiting(chunks=(True, False)))
+    one, *_ = world.read_results(lease, work.targets[0], [hit("1"), hit("2"), hit("3")], more_chunk=1).todo
+    world.save(lease, one)
+    world.close(lease, Counters(offered=1, tried=1, collected=1))
+    assert world.sweep(sweeps.wake) == 1
+    assert world.sweep(sweeps.wake) == 0
+    done, follow_up, chunk = world.rows(subtasks)
+    assert (done.state, follow_up.state, chunk.state) == (State.DONE, State.PRIORITY, State.PRIORITY)
+    assert (follow_up.parent_id, follow_up.chunk, follow_up.left) == (done.id, 1, 2)
+    assert (chunk.parent_id, chunk.chunk) == (None, 2)
+    assert world.targets(follow_up.id) == {hit("2"): "todo", hit("3"): "todo"}
+    assert "todo" not in world.targets(done.id).values()
+    (woken,) = world.rows(events, events.c.transition == Transition.WAKE)
+    assert (woken.detail["left"], woken.detail["follow_up"]) == (2, follow_up.id)
+    assert woken.detail["next_chunk"] == chunk.id
+
+
+def test_nothing_left_over_nothing_follows(world: World) -> None:
+    lease, work = world.begin(world.waiting())
+    world.read_results(lease, work.targets[0], [])
+    world.close(lease)
+    world.sweep(sweeps.wake)
+    assert [row.state for row in world.rows(subtasks)] == [State.DONE]
+
+
+def test_the_attempt_before_last_does_not_wake(world: World) -> None:
+    subtask_id = world.waiting()
+    lease = world.grant(subtask_id, "n1")
+    world.do(leases.release, lease, "drained")
+    lease, work = world.begin(subtask_id, "n2")
+    world.read_results(lease, work.targets[0], [])
+    world.close(lease)
+    world.sweep(sweeps.wake)
+    (woken,) = world.rows(events, events.c.transition == Transition.WAKE)
+    assert woken.node == "n2"
+
+
+def test_a_retry_begins_a_new_round_of_recalls(world: World) -> None:
+    subtask_id = world.waiting()
+    for _ in range(2):
+        for _ in range(MAX_RECALLS + 1):
+            world.begin(subtask_id)
+            world.pass_s(60)
+            world.sweep(sweeps.recall)
+        assert world.state(subtask_id) is State.MANUAL
+        fresh = {"recalls": 0, "failed_on": [], "round": world.subtask(subtask_id).round + 1}
+        world.do(transitions.move, subtask_id, Transition.RETRY, transitions.Note(), values=fresh)
+    assert _events(world, subtask_id).count("recall") == 2 * MAX_RECALLS
+
+
+def test_allocation_gives_work_to_live_nodes_only(world: World) -> None:
+    world.node("dead")
+    world.pass_s(60)
+    subtask_id = world.waiting()
+    assert world.sweep(sweeps.allocate) == []
+    world.node("n1")
+    before = sweeps_preview(world)
+    (lease,) = world.sweep(sweeps.allocate)
+    assert (lease.subtask_id, lease.node) == (subtask_id, "n1")
+    assert before == [(subtask_id, "n1")]
+    (event,) = world.rows(events, events.c.transition == Transition.ALLOCATE)
+    assert {"strategy", "score", "candidates", "modification"} <= event.detail.keys()
+    assert world.now > START
+
+
+def sweeps_preview(world: World) -> list[tuple[int, str]]:
+    """What allocation would do now; looking changes nothing."""
+    decision = world.sweep(sweeps.preview)
+    assert world.rows(events, events.c.transition == Transition.ALLOCATE) == []
+    return [(a.subtask_id, a.node) for a in decision.assignments]

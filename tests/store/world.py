@@ -1,0 +1,177 @@
+"""A store with a movable clock, and the few steps that every story about it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+from sqlalchemy import Connection, Table, select
+
+from splitter.catalog.load import builtin
+from splitter.catalog.model import Kind
+from tasks.crawl.canonical import canonical, page_key
+from tasks.crawl.hosts import HostBook
+from tasks.crawl.model import Provenance, Review
+from tasks.jobs import sweeps
+from tasks.jobs.context import Context, LoopSettings
+from tasks.model import State
+from tasks.store import leases, nodes, pages, products
+from tasks.store.database import Store
+from tasks.store.leases import Counters, Grant, Lease, Report, Work, WorkTarget
+from tasks.store.pages import FoundHit, Hits, NewPage
+from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.tables import attempts, pair_stats, subtasks, targets
+from tasks.store.verify import Verification, verify
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SILENT = timedelta(seconds=60)
+SITE = "cca.org.cn"
+CATALOG = builtin("paper-2014")
+
+
+def review(key: str, body: str) -> Review:
+    return Review(key, "标题", body, "作者", "2014-03-15", START, 1.0)
+
+
+def hit(name: str, site: str = SITE) -> str:
+    return f"http://{site}/{name}"
+
+
+class World:
+    def __init__(self, store: Store, settings: LoopSettings | None = None) -> None:
+        self.store = store
+        self.now = START
+        self.context = Context(CATALOG, settings or LoopSettings(), HostBook(CATALOG), Random(0))
+
+    def do(self, operation: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Run `operation(conn, now, ...)` in a transaction of its own."""
+        with self.store.begin() as conn:
+            return operation(conn, self.now, *args, **named)
+
+    def sweep(self, sweep: Callable[..., Any]) -> Any:
+        return self.do(sweep, self.context)
+
+    def look(self, operation: Callable[..., Any], *args: Any) -> Any:
+        with self.store.read() as conn:
+            return operation(conn, *args)
+
+    def rows(self, table: Table, *where: Any) -> Sequence[Any]:
+        def read(conn: Connection) -> Sequence[Any]:
+            order = list(table.primary_key.columns)
+            return conn.execute(select(table).where(*where).order_by(*order)).all()
+
+        return self.look(read)
+
+    def pass_s(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    def verification(self) -> Verification:
+        return self.look(verify, self.now)
+
+    # --- what is wanted -------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        name: str,
+        *,
+        sites: Sequence[str] = (SITE,),
+        chunks: Sequence[bool] = (True,),
+        priority: int = 0,
+    ) -> list[int]:
+        """Add and plan a product; returns its new subtasks. `chunks`: which of a task's chunks are `first`."""
+        known = {row.id for row in self.rows(subtasks)}
+        assert self.do(products.add, NewProduct(name, ("蒙牛", "牛奶"), priority=priority))
+        (wanted,) = [v for v in self.look(products.unplanned, 100) if v.product == name]
+        planned = [
+            Planned(
+                site,
+                CATALOG.sites[site].engine,
+                str(CATALOG.kind_of(site)),
+                tuple(
+                    Chunk((f"http://search/{name}/{site}/{n}",), first) for n, first in enumerate(chunks, 1)
+                ),
+            )
+            for site in sites
+        ]
+        assert self.do(products.plan, wanted, planned) == len(sites)
+        return [row.id for row in self.rows(subtasks) if row.id not in known]
+
+    def waiting(self, name: str = "特仑苏", **named: Any) -> int:
+        """A product's first subtask, admitted."""
+        first, *_ = self.add(name, **named)
+        self.sweep(sweeps.admit)
+        return first
+
+    def node(self, name: str, slots: int = 4) -> None:
+        self.do(nodes.register, nodes.Node(name, frozenset({Kind.META, Kind.MICROBLOG}), slots))
+
+    # --- the life of an attempt -----------------------------------------------------------------------------
+
+    def grant(self, subtask_id: int, node: str = "n1") -> Lease | None:
+        wanted = Grant(subtask_id, node, 20, 30.0, {"why": "test"})
+        given: list[Lease] = self.do(leases.grant, [wanted], SILENT)
+        return given[0] if given else None
+
+    def start(self, lease: Lease) -> Work | None:
+        return self.do(leases.start, lease, self.now + SILENT)
+
+    def begin(self, subtask_id: int, node: str = "n1") -> tuple[Lease, Work]:
+        """Grant and start."""
+        lease = self.grant(subtask_id, node)
+        assert lease is not None
+        work = self.start(lease)
+        assert work is not None
+        return lease, work
+
+    def read_results(
+        self, lease: Lease, target: WorkTarget, urls: Sequence[str], *, more_chunk: int | None = None
+    ) -> Hits:
+        """Store a result page with these hits."""
+        found = [FoundHit(canonical(url), page_key(url)) for url in urls]
+        return self.do(
+            pages.save_result_page,
+            lease,
+            target,
+            found,
+            found=len(urls),
+            provenance=Provenance.REPORTED,
+            past_end=[],
+            more_chunk=more_chunk,
+        )
+
+    def save(self, lease: Lease, target: WorkTarget, reviews: Sequence[Review] | None = None) -> bool:
+        """Store the page of a hit."""
+        stored: bool = self.do(pages.save_page, lease, page_of(target, reviews))
+        return stored
+
+    def close(self, lease: Lease, counters: Counters | None = None, **report: Any) -> bool:
+        closed: bool = self.do(leases.close, lease, Report(counters or Counters(), **report))
+        return closed
+
+    # --- what has become of it ------------------------------------------------------------------------------
+
+    def subtask(self, subtask_id: int) -> Any:
+        (row,) = self.rows(subtasks, subtasks.c.id == subtask_id)
+        return row
+
+    def state(self, subtask_id: int) -> State:
+        return State(self.subtask(subtask_id).state)
+
+    def attempts(self, subtask_id: int) -> Sequence[Any]:
+        return self.rows(attempts, attempts.c.subtask_id == subtask_id)
+
+    def targets(self, subtask_id: int) -> dict[str, str]:
+        """State by URL."""
+        return {row.url: row.state for row in self.rows(targets, targets.c.subtask_id == subtask_id)}
+
+    def pair(self, site: str = SITE, node: str = "n1") -> Any:
+        rows = self.rows(pair_stats, pair_stats.c.site == site, pair_stats.c.node == node)
+        return rows[0] if rows else None
+
+
+def page_of(target: WorkTarget, reviews: Sequence[Review] | None = None) -> NewPage:
+    read = [review("1", f"投诉 {target.url}")] if reviews is None else reviews
+    key = page_key(target.url)
+    return NewPage(target.id, target.url, key, "标题", "00" * 16, "utf-8", 1000, tuple(read))
