@@ -12,8 +12,8 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
-from splitter.catalog.load import find_catalog
-from splitter.catalog.model import Catalog
+from splitter.catalog.load import BUILTIN, builtin, find_catalog
+from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError
 from tasks.crawl.settings import CrawlSettings
 from tasks.jobs.context import LoopSettings
@@ -32,23 +32,29 @@ class Settings:
 
     Attributes:
         database_url: SQLite file or PostgreSQL.
-        redis_url: of the cluster's broker and rate limits; empty when embedded.
+        redis_url: of the cluster's broker and rate limits: redis://, rediss:// or
+            sentinel://HOST:PORT;sentinel://HOST:PORT; empty when embedded.
+        redis_master: name of the master the sentinels watch.
         sites: a catalog file or a built-in catalog's name; None: ./sites.yaml, else the project's own.
         lab: host and port every host is sent to; None: the real web.
         contact: said in the User-Agent: an address or page where a site's operator reaches you.
         allocation: name of the allocation strategy.
         modification, recall: False switches the strategy off, to compare.
         silent_after_s: silence after which a subtask is taken back.
+        backoff_s: delay of a recall after the first failure of a host; it doubles with every recall.
         rest_factor: multiplies the rests of hosts (below 1 only for the lab).
-        request_timeout_s: the most one request may last.
+        request_timeout_s: the most one request may last; never more than half of `silent_after_s`, so that a
+            request on its way does not look like silence.
         address: source address of this process's node; None: the system's choice.
         slots: attempts a node runs at once.
+        kinds: what this process's node may crawl; None: what its row says, else all.
         report_file: where the sweep `report` writes; None: nowhere.
         seed: of chance in allocation; None: another one each time.
     """
 
     database_url: str = DEFAULT_DATABASE
     redis_url: str = ""
+    redis_master: str = "mymaster"
     sites: str | None = None
     lab: tuple[str, int] | None = None
     contact: str = ""
@@ -56,21 +62,24 @@ class Settings:
     modification: bool = True
     recall: bool = True
     silent_after_s: float = 60.0
+    backoff_s: float = 2.0
     rest_factor: float = 1.0
     request_timeout_s: float = 30.0
     address: str | None = None
     slots: int = 4
+    kinds: frozenset[Kind] | None = None
     report_file: str | None = None
     seed: int | None = None
 
     def catalog(self) -> Catalog:
         """The catalog in force. Raises CatalogError."""
-        here = Path("sites.yaml")
-        return find_catalog(self.sites, here if here.is_file() else ROOT / "sites.yaml")
+        return catalog(self.sites)
 
     def loop(self) -> LoopSettings:
         """Settings of the loop."""
-        recall = RecallSettings(enabled=self.recall, silent_after_s=self.silent_after_s)
+        recall = RecallSettings(
+            enabled=self.recall, silent_after_s=self.silent_after_s, backoff_s=self.backoff_s
+        )
         return LoopSettings(
             allocation=self.allocation,
             modification=self.modification,
@@ -83,11 +92,24 @@ class Settings:
         contact = self.contact or "no contact given"
         return CrawlSettings(
             user_agent=f"reviewloop/0.1 ({contact})",
-            request_timeout_s=self.request_timeout_s,
+            request_timeout_s=min(self.request_timeout_s, self.silent_after_s / 2),
             longest_wait_s=self.loop().recall.longest_wait_s,
             rest_factor=self.rest_factor,
             lab=self.lab,
         )
+
+
+def catalog(spec: str | None) -> Catalog:
+    """The catalog asked for: a file or a built-in catalog's name; None: ./sites.yaml, else the project's own.
+
+    Raises:
+        CatalogError: there is none of that name, or it is wrong.
+    """
+    here = Path("sites.yaml")
+    default = here if here.is_file() else ROOT / "sites.yaml"
+    if spec is None and not default.is_file():
+        return builtin(BUILTIN[0])
+    return find_catalog(spec, default)
 
 
 def from_environment(environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
@@ -126,6 +148,34 @@ def lab_address(text: str) -> tuple[str, int]:
     return host, number
 
 
+def kinds(text: str) -> frozenset[Kind]:
+    """Read what a node may crawl: `meta`, `microblog`, or both with a comma between. Raises ValueError."""
+    try:
+        return frozenset(Kind(word.strip()) for word in text.split(","))
+    except ValueError:
+        raise ValueError(f"write {','.join(Kind)}, or one of them") from None
+
+
+def as_environment(settings: Settings) -> dict[str, str]:
+    """The environment of a process that shall have these settings: this one's, with its REVIEWLOOP_* replaced."""
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("REVIEWLOOP_")}
+    for name in _READERS:
+        value = getattr(settings, name)
+        if value is not None and value != "":
+            environment[f"REVIEWLOOP_{name.upper()}"] = _written(value)
+    return environment
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return ":".join(str(part) for part in value)
+    if isinstance(value, frozenset):
+        return ",".join(sorted(value))
+    return str(value)
+
+
 def _switch(text: str) -> bool:
     if text.lower() in ("1", "on", "true", "yes"):
         return True
@@ -144,6 +194,7 @@ def _above_zero(text: str) -> float:
 _READERS: dict[str, Callable[[str], Any]] = {
     "database_url": str,
     "redis_url": str,
+    "redis_master": str,
     "sites": str,
     "lab": lab_address,
     "contact": str,
@@ -151,10 +202,12 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "modification": _switch,
     "recall": _switch,
     "silent_after_s": _above_zero,
+    "backoff_s": _above_zero,
     "rest_factor": _above_zero,
     "request_timeout_s": _above_zero,
     "address": str,
     "slots": int,
+    "kinds": kinds,
     "report_file": str,
     "seed": int,
 }

@@ -23,7 +23,7 @@ from tasks.crawl.robots_book import RobotsBook
 from tasks.jobs import planning
 from tasks.jobs.context import Context
 from tasks.jobs.ticks import tick
-from tasks.schedule import SWEEPS, TURN
+from tasks.schedule import SWEEPS, TURN, interval_s
 from tasks.store import reports
 from tasks.store.database import Store
 from tasks.store.nodes import Node
@@ -118,13 +118,12 @@ class EmbeddedRunner:
 
     def _scheduler(self) -> AsyncIOScheduler:
         scheduler = AsyncIOScheduler(timezone="UTC")
-        hurry = self._settings.silent_after_s / 4
         for sweep in SWEEPS:
             scheduler.add_job(
                 self._sweep,
                 "interval",
                 args=(sweep.name,),
-                seconds=min(sweep.every_s, max(0.2, hurry)),
+                seconds=interval_s(sweep, self._settings.silent_after_s),
                 id=sweep.name,
                 max_instances=1,
                 coalesce=True,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -94,11 +95,15 @@ class HostView:
     Attributes:
         room: attempts it can feed at its rate beyond those that run now.
         resting: names of nodes whose address it refuses at present.
+        address_limit: attempts that use up what one address may ask; None: no such limit.
+        held: attempts there now, by node.
     """
 
     host: str
     room: int
     resting: frozenset[str] = frozenset()
+    address_limit: int | None = None
+    held: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,3 +31,8 @@ SWEEPS: tuple[Sweep, ...] = (
 
 TURN = ("recall", "wake", "admit", "allocate")
 """Sweeps run together, in this order, whenever a node reports a free slot."""
+
+
+def interval_s(sweep: Sweep, silent_after_s: float) -> float:
+    """Seconds between two runs, in step with a silence shorter than the usual 60 s (the lab, tests)."""
+    return max(0.2, sweep.every_s * min(1.0, silent_after_s / 60.0))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from app.cli.options import sites_option
+from app.config import from_environment
+
 if TYPE_CHECKING:
     from app.lab.server import Lab
-
-_OWN_CATALOG = Path(__file__).resolve().parents[2] / "sites.yaml"
 
 
 @click.command()
@@ -33,11 +34,7 @@ _OWN_CATALOG = Path(__file__).resolve().parents[2] / "sites.yaml"
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write one JSON line for every request to this file.",
 )
-@click.option(
-    "--sites",
-    metavar="NAME|FILE",
-    help="Built-in catalog (paper-2014) or file to serve; default: sites.yaml.",
-)
+@sites_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document when it is ready.")
 def lab(
     port: int, host: str, profile: str, seed: int, log_path: Path | None, sites: str | None, as_json: bool
@@ -54,11 +51,8 @@ def lab(
     """
     # Slow to import (aiohttp), and of no use to any other command.
     from app.lab.running import serve
-    from splitter.catalog.load import BUILTIN, find_catalog
 
-    here = Path("sites.yaml")
-    default = here if here.is_file() else _OWN_CATALOG
-    catalog = find_catalog(sites if sites or default.is_file() else BUILTIN[0], default)
+    catalog = from_environment(sites=sites).catalog()
 
     def ready(running: Lab) -> None:
         if as_json:

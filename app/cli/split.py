@@ -6,18 +6,16 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TextIO
 
 import click
 
-from splitter.catalog.load import BUILTIN, builtin, find_catalog
-from splitter.catalog.model import Catalog
+from app.cli.options import sites_option
+from app.config import from_environment
 from splitter.errors import InputError
 from splitter.split import Plan, Refused, SearchUrl, split
 
 _WRONG_INPUT = 2
-_OWN_CATALOG = Path(__file__).resolve().parents[2] / "sites.yaml"
 
 
 @click.command("split")
@@ -29,7 +27,7 @@ _OWN_CATALOG = Path(__file__).resolve().parents[2] / "sites.yaml"
 @click.option(
     "--alias", "aliases", metavar="NAME", multiple=True, help="Another name of the product (with one NAME)."
 )
-@click.option("--sites", "catalog", metavar="FILE", help=f"Catalog to use: a file or {', '.join(BUILTIN)}.")
+@sites_option
 @click.option(
     "--pages", type=click.IntRange(1, 1000), help="Result pages of each site (default: the site's own)."
 )
@@ -44,7 +42,7 @@ def split_command(
     source: TextIO | None,
     keywords: str | None,
     aliases: tuple[str, ...],
-    catalog: str | None,
+    sites: str | None,
     pages: int | None,
     only: tuple[str, ...],
     no_site: bool,
@@ -65,7 +63,7 @@ def split_command(
       reviewloop split --json --file products.txt
     """
     try:
-        plan = Plan(_catalog(catalog), only, pages, no_site, no_paging)
+        plan = Plan(from_environment(sites=sites).catalog(), only, pages, no_site, no_paging)
         given = list(_names(names, source))
         words = _keywords(keywords, aliases, given)
     except InputError as error:
@@ -74,15 +72,6 @@ def split_command(
     results = split(plan, given, keywords=words, aliases=aliases)
     if _print_json(results) if as_json else _print_listing(results):
         sys.exit(_WRONG_INPUT)
-
-
-def _catalog(spec: str | None) -> Catalog:
-    """The catalog asked for, or sites.yaml here, or the project's own, or the built-in one."""
-    here = Path("sites.yaml")
-    default = here if here.is_file() else _OWN_CATALOG
-    if spec is None and not default.is_file():
-        return builtin(BUILTIN[0])
-    return find_catalog(spec, default)
 
 
 def _names(names: Sequence[str], source: TextIO | None) -> Iterator[str]:

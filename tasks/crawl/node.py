@@ -6,10 +6,12 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from splitter.catalog.model import Catalog
+from sqlalchemy import Connection
 
 from tasks.crawl.attempt import Attempt
 from tasks.crawl.fetching import Kit
@@ -77,18 +79,19 @@ class CrawlNode:
         self._running: dict[str, Attempt] = {}
         self._waiting: deque[Lease] = deque()
         self._more = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._pulse: asyncio.Task[None] | None = None
+        self._slots: list[asyncio.Task[None]] = []
         self._stopping = False
         self.drained = False
 
     async def open(self) -> None:
         """Register the node and begin its heartbeat."""
         await self._writer.run(lambda conn, now: nodes.register(conn, now, self.node))
-        self._tasks.append(asyncio.create_task(self._beat()))
+        self._pulse = asyncio.create_task(self._beat())
 
     def serve(self) -> None:
         """Begin to take what `offer` brings, on every slot (embedded: the node keeps its own buffer)."""
-        self._tasks += [asyncio.create_task(self._slot()) for _ in range(self.node.slots)]
+        self._slots = [asyncio.create_task(self._slot()) for _ in range(self.node.slots)]
 
     def offer(self, lease: Lease) -> None:
         """The doorbell: a lease for this node."""
@@ -119,17 +122,15 @@ class CrawlNode:
     async def stop(self, why: str) -> None:
         """Give back what was not started, interrupt what runs (its pages are kept), and leave."""
         self._stopping = True
-        for lease in self._waiting:
-            await self._give_back(lease, why)
-        self._waiting.clear()
+        await _ended([self._pulse] if self._pulse else [])
+        # Before anything is given back: allocation would give it to this node again.
+        await self._writer.run(lambda conn, _now: nodes.leave(conn, self.node.name))
+        await self._give_all_back(why)
         for attempt in list(self._running.values()):
             attempt.interrupt(why)
         while self._running:
             await asyncio.sleep(0.01)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._writer.run(lambda conn, _now: nodes.leave(conn, self.node.name))
+        await _ended(self._slots)
 
     async def _slot(self) -> None:
         while True:
@@ -157,8 +158,17 @@ class CrawlNode:
             log.exception("node %s: heartbeat", self.node.name)
             return
         if self.drained:
-            while self._waiting:
-                await self._give_back(self._waiting.popleft(), "the node is drained")
+            await self._give_all_back("the node is drained")
+
+    async def _give_all_back(self, why: str) -> None:
+        """Give back every lease that was not started, those whose doorbell has not been heard included."""
+        self._waiting.clear()
+
+        def release(conn: Connection, now: datetime) -> None:
+            for lease in leases.unstarted_of(conn, self.node.name):
+                leases.release(conn, now, lease, why)
+
+        await self._writer.run(release)
 
     async def _give_back(self, lease: Lease, why: str) -> None:
         await self._writer.run(lambda conn, now: leases.release(conn, now, lease, why))
@@ -170,3 +180,9 @@ class CrawlNode:
         except Exception:
             log.exception("node %s: closing attempt %s", self.node.name, lease.attempt_id)
             return False
+
+
+async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
@@ -22,11 +23,15 @@ class RobotsBook:
     """What robots.txt says: from memory, from the store, or fetched with the asking node's own downloader.
 
     One per process; for the coroutines of one event loop.
+
+    Args:
+        clock: monotonic seconds, for how long memory serves.
     """
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, clock: Callable[[], float] = time.monotonic) -> None:
         self._writer = writer
-        self._known: dict[str, tuple[datetime, RobotsRules]] = {}
+        self._clock = clock
+        self._known: dict[str, tuple[float, RobotsRules]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def rules(self, url: str, fetch: Fetch) -> RobotsRules:
@@ -35,29 +40,30 @@ class RobotsBook:
         Args:
             fetch: fetches a URL, raising FetchError; for the robots.txt itself.
         """
-        parts = urlsplit(url)
-        host = parts.netloc.lower()
-        kept = self._known.get(host)
-        if kept is not None:
-            return kept[1]
-        async with self._locks.setdefault(host, asyncio.Lock()):
-            kept = self._known.get(host)
-            if kept is not None:
-                return kept[1]
-            now, stored = await self._writer.run(
-                lambda conn, now: (now, load_robots(conn, [host], now - KEEP).get(host))
-            )
-            rules = RobotsRules.parse(stored.text, stored.status) if stored else None
-            if stored is None or rules is None or self._too_old(stored, rules, now):
-                stored = await self._fetch(f"{parts.scheme}://{parts.netloc}/robots.txt", host, now, fetch)
-                rules = RobotsRules.parse(stored.text, stored.status)
-            if rules.state.answered:
-                self._known[host] = (now, rules)
-            return rules
+        host = urlsplit(url).netloc.lower()
+        if (kept := self._kept(host)) is not None:
+            return kept
+        try:
+            async with self._locks.setdefault(host, asyncio.Lock()):
+                return self._kept(host) or await self._look_up(url, host, fetch)
+        finally:
+            self._locks.pop(host, None)
 
-    def forget(self) -> None:
-        """Drop what is in memory, so that the store is asked again (once a day)."""
-        self._known.clear()
+    def _kept(self, host: str) -> RobotsRules | None:
+        kept = self._known.get(host)
+        return kept[1] if kept is not None and self._clock() < kept[0] else None
+
+    async def _look_up(self, url: str, host: str, fetch: Fetch) -> RobotsRules:
+        now, stored = await self._writer.run(
+            lambda conn, now: (now, load_robots(conn, [host], now - KEEP).get(host))
+        )
+        rules = RobotsRules.parse(stored.text, stored.status) if stored else None
+        if stored is None or rules is None or self._too_old(stored, rules, now):
+            stored = await self._fetch(f"{urlsplit(url).scheme}://{host}/robots.txt", host, now, fetch)
+            rules = RobotsRules.parse(stored.text, stored.status)
+        if rules.state.answered:
+            self._known[host] = (self._clock() + KEEP.total_seconds(), rules)
+        return rules
 
     @staticmethod
     def _too_old(stored: Robots, rules: RobotsRules, now: datetime) -> bool:

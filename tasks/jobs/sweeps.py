@@ -7,14 +7,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from splitter.catalog.model import Site
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection
 
 from tasks.jobs.context import Context
 from tasks.model import PairStats, Reason, State, SubtaskView
 from tasks.queues import Transition
-from tasks.store import leases, products, stats, transitions, views
+from tasks.store import leases, nodes, products, stats, transitions, views
 from tasks.store.leases import Grant, Lease
-from tasks.store.tables import nodes, subtasks, targets
 from tasks.strategies.decision import Allocation, Assignment
 from tasks.strategies.modification import Modification, fixed, modify
 from tasks.strategies.recall import Recall, ToManual, after_failure
@@ -24,18 +23,10 @@ _BATCH = 1000
 
 def admit(conn: Connection, now: datetime, context: Context) -> int:
     """PRIORITY to WAIT, higher priority first, as far as WAIT has room; returns how many."""
-    waiting = conn.execute(
-        select(func.count()).select_from(subtasks).where(subtasks.c.state == State.WAIT)
-    ).scalar_one()
-    room = context.settings.wait_limit - waiting
+    room = context.settings.wait_limit - views.count_in(conn, State.WAIT)
     if room <= 0:
         return 0
-    ids = conn.scalars(
-        select(subtasks.c.id)
-        .where(subtasks.c.state == State.PRIORITY)
-        .order_by(subtasks.c.priority.desc(), subtasks.c.id)
-        .limit(min(room, _BATCH))
-    ).all()
+    ids = views.next_to_admit(conn, min(room, _BATCH))
     return sum(
         transitions.try_move(conn, now, subtask_id, Transition.ADMIT, transitions.Note())
         for subtask_id in ids
@@ -122,8 +113,9 @@ class Recalled:
 def recall(conn: Connection, now: datetime, context: Context) -> Recalled:
     """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
     silenced = released = recalled = manual = 0
+    silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
     for lease, started in leases.overdue(conn, now, _BATCH):
-        if not started and _alive(conn, now, lease.node, context):
+        if not started and nodes.alive(conn, now, lease.node, silent_after):
             released += leases.release(conn, now, lease, "a live node did not start it in time")
         else:
             reason = Reason.SILENT if started else Reason.NOT_STARTED
@@ -137,12 +129,6 @@ def recall(conn: Connection, now: datetime, context: Context) -> Recalled:
         else:
             manual += _to_manual(conn, now, view, decision)
     return Recalled(silenced, released, recalled, manual)
-
-
-def _alive(conn: Connection, now: datetime, node: str, context: Context) -> bool:
-    seen = conn.execute(select(nodes.c.seen_at).where(nodes.c.name == node)).scalar_one_or_none()
-    after = timedelta(seconds=context.settings.buffer.silent_after_s)
-    return seen is not None and now - seen < after
 
 
 def _recall(conn: Connection, now: datetime, view: views.FailedView, decision: Recall) -> bool:
@@ -178,7 +164,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
     known = stats.load(conn, now)
     for view in views.sleeping(conn, _BATCH):
         left = leases.left_to_do(conn, view.id)
-        follow_up = _follow_up(conn, now, view, left) if left else None
+        follow_up = products.follow_up(conn, now, view.id, left) if left else None
         chunk = None
         if products.more_after(conn, view.task_id, view.chunk):
             chunk = products.release_chunk(conn, now, view.task_id, view.chunk + 1)
@@ -195,28 +181,6 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
             conn, now, view.id, Transition.WAKE, transitions.Note(node=view.node, detail=detail)
         )
     return woken
-
-
-def _follow_up(conn: Connection, now: datetime, view: views.SleepingView, left: int) -> int:
-    row = {
-        "task_id": view.task_id,
-        "product_id": view.product_id,
-        "parent_id": view.id,
-        "site": view.site,
-        "kind": view.kind,
-        "chunk": view.chunk,
-        "priority": view.priority,
-        "left": left,
-    }
-    (new_id,) = transitions.create(
-        conn, now, [row], transitions.Note(detail={"follows": view.id, "left": left})
-    )
-    conn.execute(
-        update(targets)
-        .where(targets.c.subtask_id == view.id, targets.c.state == "todo")
-        .values(subtask_id=new_id)
-    )
-    return new_id
 
 
 def recrawl_due(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001

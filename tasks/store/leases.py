@@ -5,6 +5,7 @@ The lease is in the subtask's row (token, node, deadline); the attempt's row is 
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -28,6 +29,8 @@ _FOLDED = {
     "released": Outcome.RELEASED,
     "cancelled": Outcome.RELEASED,  # nobody's fault either
 }
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 HITS_UNREAD = 10
 """Hits a result page counts for until it is read."""
@@ -130,9 +133,9 @@ def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within
     given = []
     for wanted in grants:
         row = conn.execute(
-            select(subtasks.c.site, subtasks.c.product_id, subtasks.c.round, subtasks.c.attempts).where(
-                subtasks.c.id == wanted.subtask_id, subtasks.c.state == State.WAIT
-            )
+            select(subtasks.c.site, subtasks.c.product_id, subtasks.c.round, subtasks.c.attempts)
+            .where(subtasks.c.id == wanted.subtask_id, subtasks.c.state == State.WAIT)
+            .with_for_update()
         ).one_or_none()
         if row is None:
             continue
@@ -185,27 +188,16 @@ def _grant_one(
 
 def start(conn: Connection, now: datetime, lease: Lease, deadline: datetime) -> Work | None:
     """Begin a granted attempt; None if the lease is over, or has begun already (a doubled doorbell)."""
-    begun = conn.execute(
-        update(attempts)
-        .where(
-            attempts.c.id == lease.attempt_id, attempts.c.started_at.is_(None), attempts.c.outcome.is_(None)
-        )
-        .values(started_at=now, progress_at=now)
-    )
-    if begun.rowcount != 1:
-        return None
-    if not transitions.renew(conn, lease.subtask_id, lease.token, now, deadline):
-        conn.execute(
-            update(attempts)
-            .where(attempts.c.id == lease.attempt_id)
-            .values(started_at=None, progress_at=None)
-        )
-        return None
     row = conn.execute(
-        select(subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk).where(
-            subtasks.c.id == lease.subtask_id
-        )
-    ).one()
+        select(subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk)
+        .where(subtasks.c.id == lease.subtask_id, subtasks.c.lease_started.is_(False))
+        .with_for_update()
+    ).one_or_none()
+    if row is None or not transitions.renew(conn, lease.subtask_id, lease.token, now, deadline):
+        return None
+    conn.execute(
+        update(attempts).where(attempts.c.id == lease.attempt_id).values(started_at=now, progress_at=now)
+    )
     todo = conn.execute(
         select(targets.c.id, targets.c.kind, targets.c.url, targets.c.tries)
         .where(targets.c.subtask_id == lease.subtask_id, targets.c.state == "todo")
@@ -249,7 +241,8 @@ def close(conn: Connection, now: datetime, lease: Lease, report: Report) -> bool
     except LeaseLost:
         return False
     outcome = "succeeded" if report.reason is None else "failed"
-    _end(conn, now, lease.attempt_id, outcome, report.reason, report.counters, report.last_response)
+    last = _storable(report.last_response) if report.last_response is not None else None
+    _end(conn, now, lease.attempt_id, outcome, report.reason, report.counters, last)
     for rest in report.rests:
         rest_host(conn, now, lease.node, rest)
     return True
@@ -258,9 +251,9 @@ def close(conn: Connection, now: datetime, lease: Lease, report: Report) -> bool
 def release(conn: Connection, now: datetime, lease: Lease, why: str) -> bool:
     """Give a lease back that was not started: to WAIT without a recall; False if it is over or has begun."""
     row = conn.execute(
-        select(subtasks.c.lease_started).where(
-            subtasks.c.id == lease.subtask_id, subtasks.c.lease_token == lease.token
-        )
+        select(subtasks.c.lease_started)
+        .where(subtasks.c.id == lease.subtask_id, subtasks.c.lease_token == lease.token)
+        .with_for_update()
     ).one_or_none()
     if row is None or row.lease_started:
         return False
@@ -292,7 +285,22 @@ def interrupt(conn: Connection, now: datetime, lease: Lease, counters: Counters,
 
 
 def silence(conn: Connection, now: datetime, lease: Lease, reason: Reason) -> bool:
-    """Take back a lease that ran out: CRAWL to FAILED; the attempt is closed as silent."""
+    """Take back a lease that ran out: CRAWL to FAILED; the attempt is closed as silent.
+
+    Returns:
+        False where it is over already, or its node renewed it since `overdue` saw it.
+    """
+    ran_out = conn.execute(
+        select(subtasks.c.id)
+        .where(
+            subtasks.c.id == lease.subtask_id,
+            subtasks.c.lease_token == lease.token,
+            subtasks.c.lease_deadline <= now,
+        )
+        .with_for_update()
+    ).one_or_none()
+    if ran_out is None:
+        return False
     row = conn.execute(
         select(attempts.c.progress_at, attempts.c.allocated_at).where(attempts.c.id == lease.attempt_id)
     ).one()
@@ -324,7 +332,7 @@ def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> None:
         UnknownSubtask: there is no such subtask.
     """
     attempt_id = conn.execute(
-        select(subtasks.c.attempt_id).where(subtasks.c.id == subtask_id)
+        select(subtasks.c.attempt_id).where(subtasks.c.id == subtask_id).with_for_update()
     ).scalar_one_or_none()
     transitions.cancel(
         conn,
@@ -407,6 +415,14 @@ def unstarted_of(conn: Connection, node: str) -> Sequence[Lease]:
 def _with_failed(conn: Connection, subtask_id: int, node: str) -> list[str]:
     failed = conn.execute(select(subtasks.c.failed_on).where(subtasks.c.id == subtask_id)).scalar_one()
     return [n for n in failed if n != node] + [node]
+
+
+def _storable(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the characters that PostgreSQL's JSON does not take."""
+    return {
+        name: _UNSTORABLE.sub("\ufffd", value) if isinstance(value, str) else value
+        for name, value in response.items()
+    }
 
 
 def _columns(counters: Counters) -> dict[str, Any]:

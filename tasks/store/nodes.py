@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from splitter.catalog.model import Kind
 from sqlalchemy import Connection, func, select, update
@@ -72,6 +72,12 @@ def heartbeat(conn: Connection, now: datetime, name: str, *, attempts_per_s: flo
     if row is None:
         raise UnknownNode(f"node {name!r} is not registered")
     return bool(row.drained)
+
+
+def alive(conn: Connection, now: datetime, name: str, silent_after: timedelta) -> bool:
+    """Whether a node was heard of less than `silent_after` ago."""
+    seen = conn.execute(select(nodes.c.seen_at).where(nodes.c.name == name)).scalar_one_or_none()
+    return seen is not None and now - seen < silent_after
 
 
 def leave(conn: Connection, name: str) -> None:

@@ -32,7 +32,7 @@ class Hits:
     """What became of a result page's hits.
 
     Attributes:
-        todo: new targets of this subtask, to be fetched.
+        todo: new targets of this subtask, to be fetched; a hit listed before is none.
         known: hits that were stored already: linked to the product, nothing to fetch.
     """
 
@@ -92,18 +92,28 @@ def save_result_page(
 ) -> Hits:
     """Store what a result page revealed: found, its hits as targets, and that it needs no second reading.
 
+    Nothing is stored where the lease is over: its targets could belong to a subtask that is done. Whoever owns the
+    subtask now reads the page again.
+
     Args:
         hits: those of `page`, by their canonical addresses, each once.
         past_end: targets of result pages behind this one that do not exist, as this is the last.
         more_chunk: the chunk whose last page this is, where it showed that there is more; None otherwise.
     """
     row = conn.execute(
-        select(subtasks.c.task_id, subtasks.c.product_id).where(subtasks.c.id == lease.subtask_id)
-    ).one()
+        select(subtasks.c.task_id, subtasks.c.product_id)
+        .where(subtasks.c.id == lease.subtask_id, subtasks.c.lease_token == lease.token)
+        .with_for_update()
+    ).one_or_none()
+    if row is None:
+        return Hits((), 0)
     known = _link_known(conn, now, row.product_id, [h.key for h in hits])
+    todo: list[WorkTarget] = []
     if hits:
-        conn.execute(
-            insert_new(conn.dialect, targets),
+        added = conn.execute(
+            insert_new(conn.dialect, targets).returning(
+                targets.c.id, targets.c.kind, targets.c.url, targets.c.tries, targets.c.state
+            ),
             [
                 {
                     "task_id": row.task_id,
@@ -117,16 +127,8 @@ def save_result_page(
                 for hit in hits
             ],
         )
-    todo = conn.execute(
-        select(targets.c.id, targets.c.kind, targets.c.url, targets.c.tries)
-        .where(
-            targets.c.task_id == row.task_id,
-            targets.c.subtask_id == lease.subtask_id,
-            targets.c.state == "todo",
-            targets.c.url_key.in_([h.key for h in hits]),
-        )
-        .order_by(targets.c.id)
-    ).all()
+        # A hit that another result page listed before is somebody's target already.
+        todo = sorted((WorkTarget(*t[:4]) for t in added if t.state == "todo"), key=lambda t: t.id)
     conn.execute(update(targets).where(targets.c.id == target.id).values(state="stored", reason="read"))
     if past_end:
         conn.execute(
@@ -142,7 +144,7 @@ def save_result_page(
             .values(more_chunk=more_chunk)
         )
         conn.execute(update(attempts).where(attempts.c.id == lease.attempt_id).values(more=True))
-    return Hits(tuple(WorkTarget(*t) for t in todo), len(known))
+    return Hits(tuple(todo), len(known))
 
 
 def _note_found(conn: Connection, task_id: int, lease: Lease, page: ResultPage) -> None:
@@ -213,42 +215,50 @@ def _save_reviews(
     conn: Connection, now: datetime, lease: Lease, page_id: int, site: str, page: NewPage
 ) -> None:
     hashes = [blake2b(r.body.encode("utf-8", "surrogatepass"), digest_size=16).digest() for r in page.reviews]
-    first: dict[bytes, int] = {
-        digest: review_id
-        for review_id, digest in conn.execute(
-            select(reviews.c.id, reviews.c.text_hash).where(
-                reviews.c.text_hash.in_(hashes), reviews.c.same_as.is_(None)
-            )
-        )
-    }
-    conn.execute(
-        insert(reviews),
-        [
-            {
-                "page_id": page_id,
-                "key": review.key,
-                "title": review.title,
-                "body": review.body,
-                "author": review.author,
-                "date_text": review.date_text,
-                "published_at": review.date,
-                "rating": review.rating,
-                "url": page.url,
-                "site": site,
-                "text_hash": digest,
-                "same_as": first.get(digest),
-                "collected_at": now,
-                "node": lease.node,
-                "attempt_id": lease.attempt_id,
-            }
-            for review, digest in zip(page.reviews, hashes, strict=True)
-        ],
+    earlier = _first_with(conn, hashes)
+    originals, copies = [], []
+    on_this_page: set[bytes] = set()
+    for review, digest in zip(page.reviews, hashes, strict=True):
+        row = {
+            "page_id": page_id,
+            "key": review.key,
+            "title": review.title,
+            "body": review.body,
+            "author": review.author,
+            "date_text": review.date_text,
+            "published_at": review.date,
+            "rating": review.rating,
+            "url": page.url,
+            "site": site,
+            "text_hash": digest,
+            "same_as": earlier.get(digest),
+            "collected_at": now,
+            "node": lease.node,
+            "attempt_id": lease.attempt_id,
+        }
+        (copies if digest in on_this_page else originals).append(row)
+        on_this_page.add(digest)
+    conn.execute(insert(reviews), originals)
+    if copies:
+        earlier = _first_with(conn, hashes)
+        conn.execute(insert(reviews), [{**row, "same_as": earlier[row["text_hash"]]} for row in copies])
+
+
+def _first_with(conn: Connection, hashes: Sequence[bytes]) -> dict[bytes, int]:
+    """The first review with each of these texts, where there is one."""
+    rows = conn.execute(
+        select(reviews.c.text_hash, func.min(reviews.c.id))
+        .where(reviews.c.text_hash.in_(hashes), reviews.c.same_as.is_(None))
+        .group_by(reviews.c.text_hash)
     )
+    return {bytes(digest): review_id for digest, review_id in rows}
 
 
 def end_target(conn: Connection, lease: Lease, end: TargetEnd) -> None:
     """Record that a target gave no page; nothing happens where the lease is over (the try was cut off)."""
-    owner = conn.execute(select(subtasks.c.lease_token).where(subtasks.c.id == lease.subtask_id)).scalar_one()
+    owner = conn.execute(
+        select(subtasks.c.lease_token).where(subtasks.c.id == lease.subtask_id).with_for_update()
+    ).scalar_one()
     if owner != lease.token:
         return
     conn.execute(

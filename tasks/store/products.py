@@ -12,7 +12,16 @@ from tasks.crawl.canonical import page_key
 from tasks.store import transitions
 from tasks.store.database import insert_new
 from tasks.store.leases import HITS_UNREAD
-from tasks.store.tables import page_products, pages, products, subtasks, targets, tasks, virtual_tasks
+from tasks.store.tables import (
+    attempts,
+    page_products,
+    pages,
+    products,
+    subtasks,
+    targets,
+    tasks,
+    virtual_tasks,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +223,37 @@ def release_chunk(conn: Connection, now: datetime, task_id: int, number: int) ->
 
 def more_after(conn: Connection, task_id: int, number: int) -> bool:
     """Whether chunk `number` showed that there is more, and the next one goes on with its result pages."""
-    task = conn.execute(select(tasks.c.chunks, tasks.c.more_chunk).where(tasks.c.id == task_id)).one()
-    return task.more_chunk >= number and number < len(task.chunks) and not task.chunks[number]["first"]
+    chunks = conn.execute(select(tasks.c.chunks).where(tasks.c.id == task_id)).scalar_one()
+    if number >= len(chunks) or chunks[number]["first"]:
+        return False
+    showed = (
+        select(attempts.c.id)
+        .join(subtasks, subtasks.c.id == attempts.c.subtask_id)
+        .where(subtasks.c.task_id == task_id, subtasks.c.chunk == number, attempts.c.more)
+        .limit(1)
+    )
+    return conn.execute(showed).one_or_none() is not None
+
+
+def follow_up(conn: Connection, now: datetime, parent_id: int, left: int) -> int:
+    """Make the subtask that carries on a subtask's targets still to do; returns its id.
+
+    Args:
+        left: hits it has to do, as `tasks.store.leases.left_to_do` counts them.
+    """
+    inherited = ("task_id", "product_id", "site", "kind", "chunk", "priority")
+    parent = conn.execute(
+        select(*(subtasks.c[name] for name in inherited)).where(subtasks.c.id == parent_id)
+    ).one()
+    row = {**parent._mapping, "parent_id": parent_id, "left": left}
+    note = transitions.Note(detail={"follows": parent_id, "left": left})
+    (new_id,) = transitions.create(conn, now, [row], note)
+    conn.execute(
+        update(targets)
+        .where(targets.c.subtask_id == parent_id, targets.c.state == "todo")
+        .values(subtask_id=new_id)
+    )
+    return new_id
 
 
 def recrawl_due(conn: Connection, now: datetime) -> int:

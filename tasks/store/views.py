@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select
 from tasks.model import HostView, NodeView, PairStats, Reason, State, SubtaskView
 from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
+from tasks.store.leases import HITS_UNREAD
 from tasks.store.tables import attempts, subtasks
 
 HostsOf = Callable[[str], tuple[str, str]]
@@ -30,6 +31,22 @@ class BufferRule:
 
     horizon_s: float = 30.0
     silent_after_s: float = 60.0
+
+
+def count_in(conn: Connection, state: State) -> int:
+    """How many subtasks are in a queue."""
+    counted = select(func.count()).select_from(subtasks).where(subtasks.c.state == state)
+    return int(conn.execute(counted).scalar_one())
+
+
+def next_to_admit(conn: Connection, limit: int) -> Sequence[int]:
+    """Subtasks in PRIORITY: higher priority first, then first in, first out."""
+    return conn.scalars(
+        select(subtasks.c.id)
+        .where(subtasks.c.state == State.PRIORITY)
+        .order_by(subtasks.c.priority.desc(), subtasks.c.id)
+        .limit(limit)
+    ).all()
 
 
 def waiting(conn: Connection, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
@@ -80,31 +97,38 @@ def host_views(
     limits_of: Callable[[str], Limits],
     stats: Mapping[tuple[str, str], PairStats],
     lanes: int,
-    sites: Iterable[str],
+    sites: Collection[str],
 ) -> dict[str, HostView]:
     """The hosts of these sites, and every other that is crawled or refuses somebody: what each can feed.
 
     An attempt asks its site's host as fast as one address may and its lanes can; its engine's host only for
-    the result pages, one request in about `HITS_UNREAD` + 1. So many attempts saturate total_per_s.
+    the result pages, one request in about `HITS_UNREAD` + 1. So many attempts use up what the host, and what
+    one address there, may be asked.
     """
     running = conn.execute(
-        select(subtasks.c.site, func.count()).where(subtasks.c.state == State.CRAWL).group_by(subtasks.c.site)
+        select(subtasks.c.site, subtasks.c.lease_node, func.count())
+        .where(subtasks.c.state == State.CRAWL)
+        .group_by(subtasks.c.site, subtasks.c.lease_node)
     )
     resting = host_store.resting(conn, now)
     load: dict[str, float] = {host: 0.0 for site in sites for host in hosts_of(site)}
-    pace = _page_seconds(stats)
-    for site, n in running:
+    held: dict[str, dict[str, int]] = {}
+    for site, node, n in running:
         engine_host, site_host = hosts_of(site)
         load[site_host] = load.get(site_host, 0.0) + n
+        held.setdefault(site_host, {})[node] = n
         if engine_host != site_host:
-            load[engine_host] = load.get(engine_host, 0.0) + n / 11
+            load[engine_host] = load.get(engine_host, 0.0) + n / (HITS_UNREAD + 1)
+    engine_hosts = {engine for engine, site in map(hosts_of, sites) if engine != site}
+    pace = _page_seconds(stats)
     views = {}
     for host in {*load, *resting}:
         limits = limits_of(host)
-        rate = min(limits.per_address_per_s, lanes / pace.get(host, 0.2))
-        feeds = max(1, math.ceil(limits.total_per_s / rate))
+        fastest = lanes / pace.get(host, 0.2)
+        feeds = max(1, math.ceil(limits.total_per_s / min(limits.per_address_per_s, fastest)))
         room = max(0, math.floor(feeds - load.get(host, 0.0) + 0.999))
-        views[host] = HostView(host, room, frozenset(resting.get(host, {})))
+        alone = None if host in engine_hosts else max(1, math.ceil(limits.per_address_per_s / fastest))
+        views[host] = HostView(host, room, frozenset(resting.get(host, {})), alone, held.get(host, {}))
     return views
 
 
@@ -167,12 +191,7 @@ class SleepingView:
 
 
 def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
-    """Subtasks in SLEEP, the oldest first."""
-    last = (
-        select(attempts.c.subtask_id, func.max(attempts.c.no).label("no"))
-        .group_by(attempts.c.subtask_id)
-        .subquery()
-    )
+    """Subtasks in SLEEP, the oldest first; nobody else moves them until the transaction ends."""
     rows = conn.execute(
         select(
             subtasks.c.id,
@@ -186,10 +205,10 @@ def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
             attempts.c.quota,
             attempts.c.budget_s,
         )
-        .join(last, last.c.subtask_id == subtasks.c.id)
-        .join(attempts, (attempts.c.subtask_id == subtasks.c.id) & (attempts.c.no == last.c.no))
+        .join(attempts, (attempts.c.subtask_id == subtasks.c.id) & (attempts.c.no == subtasks.c.attempts))
         .where(subtasks.c.state == State.SLEEP)
         .order_by(subtasks.c.id)
         .limit(limit)
+        .with_for_update(of=subtasks, skip_locked=True)
     )
     return [SleepingView(*tuple(r)) for r in rows]

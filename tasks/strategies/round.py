@@ -9,7 +9,8 @@ module.
    subtask waits for it), the oldest failure that can be forgiven is forgiven; a node resting at a host can't.
 4. A node a person asked for is the only one; that it failed before is then forgiven.
 5. A node gets no more than its free slots, a host no more attempts than it has room for: an attempt takes
-   one of the room of each of its hosts.
+   one of the room of each of its hosts. And a node gets no more attempts on a host than use up what its
+   address may ask there: the others would hold slots only to wait.
 
 Subtasks that differ in nothing these rules or a yield look at are one `Group`; within it, first in is first
 out.
@@ -77,6 +78,7 @@ class Round:
         self._stats = stats
         self.free = {node.name: max(0, node.free) for node in nodes}
         self._room = {name: max(0, host.room) for name, host in hosts.items()}
+        self._held = {(name, node): n for name, host in hosts.items() for node, n in host.held.items()}
         self._permits: dict[tuple[object, ...], tuple[list[NodeView], dict[str, str]]] = {}
         self.levels = [self._level(level) for _, level in groupby(subtasks, key=lambda one: one.priority)]
 
@@ -89,12 +91,21 @@ class Round:
 
     def takes(self, group: Group, node: str) -> int:
         """How many of the group the node could be given now."""
-        return int(min(group.count, self.free[node], self.room(group)))
+        return int(min(group.count, self.free[node], self.room(group), self._address_room(group, node)))
+
+    def _address_room(self, group: Group, node: str) -> float:
+        room = math.inf
+        for host in group.first.hosts:
+            view = self._hosts.get(host)
+            if view is not None and view.address_limit is not None:
+                room = min(room, max(0, view.address_limit - self._held.get((host, node), 0)))
+        return room
 
     def take(self, group: Group, node: str) -> int:
         """Give the node the next subtask of the group; returns its number."""
         self.free[node] -= 1
         for host in set(group.first.hosts):  # an engine may be its site's own search: one host, one attempt
+            self._held[host, node] = self._held.get((host, node), 0) + 1
             if host in self._room:
                 self._room[host] -= 1
         group.taken += 1
@@ -185,12 +196,17 @@ class Round:
         return Candidate(
             node=node,
             eligible=refused is None,
-            why=refused or notes.get(node, "busy: no free slot"),
+            why=refused or notes.get(node) or self._why_busy(group, node),
             completion=None if seen is None else completion(seen),
             efficiency_s=None if seen is None else efficiency_s(seen),
             attempts=0.0 if seen is None else seen.attempts,
             score=scores.get(node),
         )
+
+    def _why_busy(self, group: Group, node: str) -> str:
+        if self.free[node] > 0 and self._address_room(group, node) < 1:
+            return "already asks there as often as its address may"
+        return "busy: no free slot"
 
     def _why_waiting(self, group: Group) -> str:
         wanted = group.first

@@ -13,7 +13,7 @@ from splitter.catalog.load import builtin
 from splitter.catalog.model import Kind
 from tasks.crawl.canonical import canonical, page_key
 from tasks.crawl.hosts import HostBook
-from tasks.crawl.model import Provenance, Review
+from tasks.crawl.model import Hit, ResultPage, Review
 from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.model import State
@@ -126,18 +126,26 @@ class World:
         return lease, work
 
     def read_results(
-        self, lease: Lease, target: WorkTarget, urls: Sequence[str], *, more_chunk: int | None = None
+        self,
+        lease: Lease,
+        target: WorkTarget,
+        urls: Sequence[str],
+        *,
+        more_chunk: int | None = None,
+        past_end: Sequence[int] = (),
     ) -> Hits:
         """Store a result page with these hits."""
+        page = ResultPage(
+            len(urls) or None, tuple(Hit(url, "标题") for url in urls), not urls, more_chunk is not None
+        )
         found = [FoundHit(canonical(url), page_key(url)) for url in urls]
         return self.do(
             pages.save_result_page,
             lease,
             target,
+            page,
             found,
-            found=len(urls),
-            provenance=Provenance.REPORTED,
-            past_end=[],
+            past_end=past_end,
             more_chunk=more_chunk,
         )
 

@@ -1,0 +1,93 @@
+"""Options that several commands share, and what they open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from app.config import Settings, from_environment, lab_address
+from splitter.catalog.load import BUILTIN
+from splitter.errors import InputError
+
+if TYPE_CHECKING:
+    from tasks.store.database import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+db_option = click.option(
+    "--db",
+    metavar="URL",
+    help="sqlite:///FILE or postgresql://USER@HOST/NAME. "
+    "Default: REVIEWLOOP_DATABASE_URL, else sqlite:///reviewloop.db in this folder.",
+)
+sites_option = click.option(
+    "--sites",
+    metavar="FILE|NAME",
+    help=f"Catalog: a file, or the built-in {', '.join(BUILTIN)}. Default: sites.yaml here, else the project's.",
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print only JSON on standard output; the rest goes to standard error."
+)
+
+
+class LabAddress(click.ParamType[tuple[str, int]]):
+    """HOST:PORT of a lab on loopback."""
+
+    name = "lab"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Read the address, or fail with what would be right."""
+        try:
+            return value if isinstance(value, tuple) else lab_address(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+lab_option = click.option(
+    "--lab",
+    type=LabAddress(),
+    metavar="127.0.0.1:PORT",
+    help="Ask the lab there instead of the web (see `reviewloop lab`).",
+)
+
+
+@contextmanager
+def store_for_work(settings: Settings) -> Iterator[Store]:
+    """The store, begun where there is none yet."""
+    from app import wiring
+
+    with wiring.opened_store(settings) as store:
+        yield store
+
+
+@contextmanager
+def store_there(settings: Settings) -> Iterator[Store]:
+    """The store of commands that look: a SQLite file that is not there is an error, not a new database.
+
+    Raises:
+        InputError: there is no such file.
+    """
+    path = sqlite_file(settings.database_url)
+    if path is not None and not path.is_file():
+        raise InputError(
+            f"there is no database {path}: name yours with --db, or begin one with `reviewloop product add NAME`"
+        )
+    with store_for_work(settings) as store:
+        yield store
+
+
+def sqlite_file(url: str) -> Path | None:
+    """The file of a SQLite database; None for another database, or one in memory."""
+    path = url.removeprefix("sqlite:///")
+    return Path(path) if path != url and path not in ("", ":memory:") else None
+
+
+def settings_of(db: str | None = None, sites: str | None = None, **options: Any) -> Settings:
+    """Settings from the environment with a command's options over them. Raises InputError."""
+    return from_environment(database_url=db, sites=sites, **options)

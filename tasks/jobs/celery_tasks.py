@@ -1,0 +1,79 @@
+"""The Celery tasks: doorbells. Each hands over to what `tasks.jobs.runtime` holds; losing or doubling one does no harm.
+
+Every message has an expiry, so that none piles up where nobody listens. It is compared with the receiving machine's
+clock; `CLOCKS_S` is how far the clocks of the machines may lie apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from celery import shared_task
+
+from tasks.jobs import runtime, ticks
+from tasks.schedule import TURN
+from tasks.store.database import read_now
+from tasks.store.leases import Lease
+
+CONTROL = "control"
+CRAWL_PREFIX = "crawl."
+CLOCKS_S = 30.0
+
+
+def crawl_queue(node: str) -> str:
+    """The queue of a node."""
+    return CRAWL_PREFIX + node
+
+
+def node_of(queues: Sequence[str]) -> str | None:
+    """The node whose queue is among these; None if there is none.
+
+    Raises:
+        ValueError: there are several: a process is one node.
+    """
+    nodes = sorted(queue.removeprefix(CRAWL_PREFIX) for queue in queues if queue.startswith(CRAWL_PREFIX))
+    if len(nodes) > 1:
+        raise ValueError(f"a worker process is one node, and -Q names {len(nodes)}: {', '.join(nodes)}")
+    return nodes[0] if nodes else None
+
+
+@shared_task(name="tick")
+def tick(name: str) -> None:
+    """Run a sweep by its name, or those of a `turn`, and ring the doorbells of the leases it gave."""
+    control = runtime.control()
+    with control.turning, control.store.begin() as conn:
+        given = ticks.tick(conn, read_now(conn), control.context, TURN if name == "turn" else (name,))
+    start_within_s = control.context.settings.recall.silent_after_s
+    for lease in given:
+        crawl.apply_async(
+            (lease.as_message(),), queue=crawl_queue(lease.node), expires=start_within_s + CLOCKS_S
+        )
+
+
+@shared_task(name="plan")
+def plan() -> None:
+    """Make the tasks of new products; then let the loop turn at once."""
+    if runtime.control().plan():
+        ask_for_turn()
+
+
+@shared_task(name="report")
+def report() -> None:
+    """Write the report of subtasks that wait for a person."""
+    runtime.control().report()
+
+
+@shared_task(name="crawl")
+def crawl(message: Mapping[str, Any]) -> None:
+    """Run a lease on this process's node and wait for its end.
+
+    Args:
+        message: `Lease.as_message`.
+    """
+    runtime.crawl()(Lease(**message))
+
+
+def ask_for_turn() -> None:
+    """Let the control worker run the sweeps of a turn soon."""
+    tick.apply_async(("turn",), queue=CONTROL, expires=CLOCKS_S)

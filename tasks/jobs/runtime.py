@@ -1,0 +1,62 @@
+"""What a worker process has opened for its tasks; app/worker.py fills it in, `celery_tasks` uses it.
+
+A Celery task is a plain function that is given a message and nothing else, so this is the one global of the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+
+from tasks.errors import TaskError
+from tasks.jobs.context import Context
+from tasks.store.database import Store
+from tasks.store.leases import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What the tasks of queue `control` need.
+
+    Attributes:
+        plan: makes the tasks of new products; returns how many.
+        report: writes the report of subtasks that wait for a person.
+        turning: held during a tick. The database's lock turns a second tick away; within a process it waits
+            instead, or a node's free slot would go unseen because a sweep happened to run.
+    """
+
+    store: Store
+    context: Context
+    plan: Callable[[], int]
+    report: Callable[[], None]
+    turning: Lock = field(default_factory=Lock)
+
+
+Crawl = Callable[[Lease], bool]
+"""Runs a lease on this process's node, to its end; False where it was not ours to run."""
+
+
+@dataclass(slots=True)
+class Opened:
+    """The parts this process has; None: its queues don't need it."""
+
+    control: Control | None = None
+    crawl: Crawl | None = None
+
+
+opened = Opened()
+
+
+def control() -> Control:
+    """What ticks need. Raises TaskError in a process that doesn't serve the queue `control`."""
+    if opened.control is None:
+        raise TaskError("this worker process does not serve the queue control: start it with -Q control")
+    return opened.control
+
+
+def crawl() -> Crawl:
+    """This process's node. Raises TaskError in a process that has none."""
+    if opened.crawl is None:
+        raise TaskError("this worker process has no crawl node: start it with -Q crawl.NODE")
+    return opened.crawl

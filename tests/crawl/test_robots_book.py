@@ -1,0 +1,94 @@
+"""robots.txt: asked once, kept in memory and in the store, asked again soon where nobody answered."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tasks.crawl.model import ErrorClass, FetchError, Response
+from tasks.crawl.robots_book import RobotsBook
+from tasks.store import migrate
+from tasks.store.database import Store
+from tasks.store.tables import hosts
+from tasks.store.writer import Writer
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = "http://a.cn/x"
+
+
+class Host:
+    """Answers robots.txt, and counts how often it was asked."""
+
+    def __init__(self, status: int | None, text: str = "") -> None:
+        self.status, self.text, self.asked = status, text, 0
+
+    async def __call__(self, url: str) -> Response:
+        assert url == "http://a.cn/robots.txt"
+        self.asked += 1
+        await asyncio.sleep(0)
+        if self.status is None:
+            raise FetchError(ErrorClass.CONNECT, "refused")
+        response = Response(url, self.status, {}, self.text.encode(), 0.0)
+        if self.status >= 400:
+            raise FetchError(ErrorClass.OTHER_STATUS, str(self.status), response=response)
+        return response
+
+
+@pytest.fixture
+def writer(tmp_path):
+    store = Store.open(f"sqlite:///{tmp_path / 'r.db'}")
+    migrate.upgrade(store, ROOT / "migrations")
+    made = Writer(store)
+    yield made
+    made.close()
+    store.close()
+
+
+def test_many_pages_ask_once_and_another_process_reads_the_store(writer):
+    host = Host(200, "User-agent: *\nDisallow: /y")
+
+    async def scenario():
+        book = RobotsBook(writer)
+        rules = await asyncio.gather(*(book.rules(PAGE, host) for _ in range(9)))
+        assert all(r.allows(PAGE, "reviewloop") for r in rules)
+        again = await RobotsBook(writer).rules("http://a.cn/y", host)
+        assert not again.allows("http://a.cn/y", "reviewloop")
+
+    asyncio.run(scenario())
+    assert host.asked == 1
+
+
+def test_memory_serves_for_a_day(writer):
+    host, now = Host(404), [0.0]
+
+    async def scenario():
+        book = RobotsBook(writer, clock=lambda: now[0])
+        assert (await book.rules(PAGE, host)).allows(PAGE, "reviewloop")
+        writer.call(lambda conn, _now: conn.execute(hosts.delete()))
+        now[0] = 24 * 3600 - 1
+        await book.rules(PAGE, host)
+        assert host.asked == 1
+        now[0] += 1
+        await book.rules(PAGE, host)
+        assert host.asked == 2
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("status", [None, 503])
+def test_no_answer_allows_nothing_and_is_kept_only_shortly(writer, status):
+    host = Host(status)
+
+    async def scenario():
+        book = RobotsBook(writer)
+        assert not (await book.rules(PAGE, host)).allows(PAGE, "reviewloop")
+        await book.rules(PAGE, host)
+        assert host.asked == 1
+        aged = "UPDATE hosts SET robots_at = datetime(robots_at, '-6 seconds') || '.000000'"
+        writer.call(lambda conn, _now: conn.exec_driver_sql(aged))
+        await book.rules(PAGE, host)
+        assert host.asked == 2
+
+    asyncio.run(scenario())
