@@ -101,13 +101,14 @@ class Attempt:
         )
         if work is None:
             return False
-        self._runner = asyncio.ensure_future(self._crawl(work))
-        try:
-            await self._runner
-        except asyncio.CancelledError:
-            if not self._interrupted:
-                self._runner.cancel()
-                raise
+        if not self._interrupted:
+            self._runner = asyncio.ensure_future(self._crawl(work))
+            try:
+                await self._runner
+            except asyncio.CancelledError:
+                if not self._interrupted:
+                    self._runner.cancel()
+                    raise
         if self._interrupted:
             return await self._writer.run(
                 lambda conn, now: leases.interrupt(conn, now, self.lease, self._counters(), self._interrupted)

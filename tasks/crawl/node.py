@@ -153,12 +153,11 @@ class CrawlNode:
                     conn, now, self.node.name, attempts_per_s=rate, backlog=backlog
                 )
             )
+            if self.drained:
+                await self._give_all_back("the node is drained")
         except Exception:
             # A database that is away for a while must not end the node: leases run out by themselves.
             log.exception("node %s: heartbeat", self.node.name)
-            return
-        if self.drained:
-            await self._give_all_back("the node is drained")
 
     async def _give_all_back(self, why: str) -> None:
         """Give back every lease that was not started, those whose doorbell has not been heard included."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from tasks.model import State
 from tasks.store.tables import (
@@ -40,6 +40,60 @@ def all_settled(conn: Connection) -> bool:
     settled = [str(state) for state in State if state.settled]
     busy = conn.execute(select(subtasks.c.id).where(subtasks.c.state.not_in(settled)).limit(1)).one_or_none()
     return unplanned is None and busy is None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the queues have before them.
+
+    Attributes:
+        held: subtasks in WAIT that are held back after a failure.
+        next_at: when the first of these may go.
+        oldest_at: since when the subtask that waits longest (PRIORITY, WAIT) has been in its queue.
+    """
+
+    held: int
+    next_at: datetime | None
+    oldest_at: datetime | None
+
+
+def load(conn: Connection, now: datetime) -> Load:
+    """What waits, and for how long."""
+    held, next_at = conn.execute(
+        select(func.count(), func.min(subtasks.c.not_before)).where(
+            subtasks.c.state == State.WAIT, subtasks.c.not_before > now
+        )
+    ).one()
+    oldest = conn.execute(
+        select(func.min(subtasks.c.changed_at)).where(subtasks.c.state.in_((State.PRIORITY, State.WAIT)))
+    ).scalar_one()
+    return Load(held, next_at, oldest)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Pages and reviews stored since a mark: their numbers, and the mark to go on from."""
+
+    pages: int = 0
+    reviews: int = 0
+    page_id: int = 0
+    review_id: int = 0
+
+
+def stored_since(conn: Connection, mark: Stored) -> Stored:
+    """`mark` with what came after it added: cheap to ask often, for progress."""
+    n_pages, page_id = conn.execute(
+        select(func.count(), func.max(pages.c.id)).where(pages.c.id > mark.page_id)
+    ).one()
+    n_reviews, review_id = conn.execute(
+        select(func.count(), func.max(reviews.c.id)).where(reviews.c.id > mark.review_id)
+    ).one()
+    return Stored(
+        mark.pages + n_pages,
+        mark.reviews + n_reviews,
+        page_id or mark.page_id,
+        review_id or mark.review_id,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +139,96 @@ def pairs(conn: Connection) -> list[PairRow]:
         ).order_by(pair_stats.c.site, pair_stats.c.node)
     )
     return [PairRow(*tuple(r)) for r in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class ProductPairRow:
+    """As `PairRow`, of one product."""
+
+    product: str
+    pair: PairRow
+
+
+def pairs_by_product(conn: Connection, site: str | None, node: str | None) -> list[ProductPairRow]:
+    """Every (product, site, node) that has closed attempts, summed from these, in this order.
+
+    Args:
+        site, node: only this one; None: all.
+    """
+    a = attempts.c
+
+    def of(outcome: str) -> Any:
+        return func.sum(case((a.outcome == outcome, 1), else_=0))
+
+    statement = (
+        select(products.c.name, a.site, a.node, func.count(), of("failed"), of("silent"))
+        .add_columns(*(func.sum(column) for column in (a.offered, a.tried, a.collected, a.active_s, a.wait_s)))
+        .join(products, products.c.id == a.product_id)
+        # What was given back untouched is no attempt (tasks.control.fold).
+        .where(a.outcome.is_not(None), a.outcome.not_in(("released", "cancelled")) | (a.tried > 0))
+        .group_by(products.c.id, products.c.name, a.site, a.node)
+        .order_by(products.c.id, a.site, a.node)
+    )
+    if site is not None:
+        statement = statement.where(a.site == site)
+    if node is not None:
+        statement = statement.where(a.node == node)
+    return [ProductPairRow(row[0], PairRow(*tuple(row)[1:])) for row in conn.execute(statement)]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRow:
+    """What a site has had so far.
+
+    Attributes:
+        manual: subtasks that wait for a person.
+    """
+
+    tasks: int = 0
+    pages: int = 0
+    reviews: int = 0
+    manual: int = 0
+
+
+def by_site(conn: Connection) -> dict[str, SiteRow]:
+    """Tasks, pages and reviews of every site that has any."""
+    made = dict(conn.execute(select(tasks.c.site, func.count()).group_by(tasks.c.site)).tuples())
+    stored = {
+        site: (n, int(read or 0))
+        for site, n, read in conn.execute(
+            select(pages.c.site, func.count(), func.sum(pages.c.reviews)).group_by(pages.c.site)
+        )
+    }
+    manual = dict(
+        conn.execute(
+            select(subtasks.c.site, func.count())
+            .where(subtasks.c.state == State.MANUAL)
+            .group_by(subtasks.c.site)
+        ).tuples()
+    )
+    return {
+        site: SiteRow(made.get(site, 0), *stored.get(site, (0, 0)), manual.get(site, 0))
+        for site in sorted({*made, *stored, *manual})
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RecrawlRow:
+    """A product that is looked at again and again."""
+
+    product: str
+    every_s: float
+    next_at: datetime
+
+
+def recrawls(conn: Connection) -> list[RecrawlRow]:
+    """Products with a recrawl schedule, the next one first."""
+    rows = conn.execute(
+        select(products.c.name, products.c.recrawl_every_s, products.c.next_crawl_at)
+        .where(products.c.next_crawl_at.is_not(None))
+        .order_by(products.c.next_crawl_at, products.c.id)
+    )
+    return [RecrawlRow(*tuple(row)) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,8 @@ def world(store: Store) -> Iterator[World]:
 
 
 @pytest.fixture
-def postgres_world(postgres_url: str) -> Iterator[World]:
+def postgres_world(postgres_store: Store) -> Iterator[World]:
     """For what only several writers at once can show."""
-    store = Store.open(postgres_url)
-    made = World(store)
+    made = World(postgres_store)
     yield made
     assert made.verification().violations == ()
-    store.close()

@@ -1,0 +1,18 @@
+"""The Celery entry point of the cluster.
+
+    celery -A app.celery worker -P threads -c 4 -Q crawl.NODE   a crawl node
+    celery -A app.celery worker -P threads -c 2 -Q control      the scheduler's sweeps
+    celery -A app.celery beat                                   their clock
+
+Settings come from REVIEWLOOP_* (docs/cluster.md).
+"""
+
+from __future__ import annotations
+
+from app.broker import make_app
+from app.config import from_environment
+from app.worker import Runtime
+
+settings = from_environment()
+app = make_app(settings)
+app.steps["worker"].add(Runtime)

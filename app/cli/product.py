@@ -1,0 +1,214 @@
+"""`reviewloop product`: what reviews are wanted of."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import islice
+from typing import Any, BinaryIO
+
+import click
+
+from app.cli.options import db_option, json_option, settings_of, store_for_work, store_there
+from app.cli.output import print_json, printed, say, seconds, table
+from app.imports import MOST_PAGES, Refused, new_product, period, read_products
+from splitter.errors import InputError
+from tasks.store import products
+from tasks.store.database import Store, read_now
+from tasks.store.products import NewProduct
+
+_BATCH = 500
+_SHOWN = 20
+
+
+class Period(click.ParamType[timedelta]):
+    """A length of time: 7d, 12h."""
+
+    name = "period"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        """Read it, or fail with what would be right."""
+        try:
+            return value if isinstance(value, timedelta) else period(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.group()
+def product() -> None:
+    """Add, import and list products: what reviews are wanted of.
+
+    \b
+    Examples:
+      reviewloop product add 光明高钙牛奶 特仑苏
+      reviewloop product import products.csv
+      reviewloop product list
+    """
+
+
+@product.command("add")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option("--keywords", metavar="W,W", help="AND keywords instead of those found in the name (one NAME).")
+@click.option("--alias", "aliases", metavar="NAME", multiple=True, help="Another name, searched too (one NAME).")
+@click.option("--priority", type=int, default=0, show_default=True, help="Higher goes first.")
+@click.option("--pages", type=click.IntRange(1, MOST_PAGES), help="Result pages of each site. Default: the site's.")
+@click.option("--recrawl", type=Period(), metavar="7d|12h", help="Look again every so often. Default: once.")
+@db_option
+@json_option
+def add(
+    names: tuple[str, ...],
+    keywords: str | None,
+    aliases: tuple[str, ...],
+    priority: int,
+    pages: int | None,
+    recrawl: timedelta | None,
+    db: str | None,
+    as_json: bool,
+) -> None:
+    """Add products; a runner crawls them as soon as it sees them.
+
+    A NAME that gives no query is refused with its reason, the others are added; the exit status is then 2.
+
+    \b
+    Examples:
+      reviewloop product add 光明高钙牛奶 特仑苏
+      reviewloop product add 雀巢怡养 --keywords 雀巢,怡养 --alias 雀巢中老年奶粉 --priority 5 --recrawl 7d
+    """
+    if (keywords is not None or aliases) and len(names) != 1:
+        raise InputError(f"--keywords and --alias belong to one name; {len(names)} are given")
+    words = tuple(word for word in (keywords or "").replace("，", ",").split(",") if word.strip())
+    if keywords is not None and not words:
+        raise InputError("--keywords holds no word; write --keywords 光明,牛奶")
+    given: list[NewProduct | Refused] = []
+    for name in names:
+        try:
+            given.append(
+                new_product(
+                    name, keywords=words, aliases=aliases, priority=priority, pages=pages, recrawl=recrawl
+                )
+            )
+        except InputError as error:
+            given.append(Refused(name, str(error)))
+    with store_for_work(settings_of(db)) as store:
+        _finish(add_products(store, given), as_json)
+
+
+@product.command("import")
+@click.argument("file", type=click.File("rb"))
+@db_option
+@json_option
+def import_(file: BinaryIO, db: str | None, as_json: bool) -> None:
+    """Add the products of FILE (- for standard input): CSV, or one name a line.
+
+    A CSV file begins with a header: name, and as you like keywords, aliases, priority, pages, recrawl. Within a
+    cell, | separates. UTF-8 and GB18030 are read. Each line that is refused is told; the others are added.
+
+    \b
+    Example, products.csv:
+      name,keywords,aliases,priority,recrawl
+      光明高钙牛奶,,光明高钙奶,5,7d
+      雀巢怡养,雀巢|怡养,,,
+    """
+    rows = read_products(file.read(), file.name)
+    with store_for_work(settings_of(db)) as store:
+        _finish(add_products(store, (row for _, row in rows)), as_json)
+
+
+@product.command("list")
+@db_option
+@json_option
+def list_(db: str | None, as_json: bool) -> None:
+    """List products with their keywords and what is stored of them.
+
+    \b
+    Example:
+      reviewloop product list --json
+    """
+    with store_there(settings_of(db)) as store, store.read() as conn:
+        rows = products.listed(conn)
+    if as_json:
+        print_json({"products": rows})
+        return
+    columns = ("id", "product", "keywords", "aliases", "priority", "again every", "pages", "reviews")
+    printed().print(
+        table(
+            columns,
+            (
+                (r.id, r.name, "&".join(r.keywords), ", ".join(r.aliases), r.priority)
+                + (seconds(r.recrawl_every_s), r.pages, r.reviews)
+                for r in rows
+            ),
+            f"{len(rows)} products",
+        )
+    )
+
+
+@dataclass(slots=True)
+class Added:
+    """What became of products that were given."""
+
+    added: list[NewProduct] = field(default_factory=list)
+    already: list[str] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+
+
+def add_products(store: Store, given: Iterable[NewProduct | Refused]) -> Added:
+    """Store products, those of a few hundred in one transaction."""
+    result = Added()
+    rest = iter(given)
+    while batch := list(islice(rest, _BATCH)):
+        with store.begin() as conn:
+            now = read_now(conn)
+            for one in batch:
+                if isinstance(one, Refused):
+                    result.refused.append(one)
+                elif products.add(conn, now, one):
+                    result.added.append(one)
+                else:
+                    result.already.append(one.name)
+    return result
+
+
+def tell_refused(refused: Sequence[Refused]) -> None:
+    """Say which products were refused, and why."""
+    for one in refused:
+        place = f"line {one.line}: " if one.line else ""
+        say(f"refused: {place}{one.why}", "red")
+
+
+def _finish(result: Added, as_json: bool) -> None:
+    tell_refused(result.refused)
+    if as_json:
+        print_json(
+            {
+                "added": [
+                    {"name": p.name, "keywords": p.keywords, "aliases": p.aliases, "priority": p.priority}
+                    for p in result.added
+                ],
+                "already": result.already,
+                "refused": result.refused,
+            }
+        )
+    else:
+        _print(result)
+    if result.refused:
+        sys.exit(2)
+
+
+def _print(result: Added) -> None:
+    out = printed()
+    for one in result.added[:_SHOWN]:
+        out.print(f"added: {one.name} -> {'&'.join(one.keywords)}", soft_wrap=True)
+    if len(result.added) > _SHOWN:
+        out.print(f"       ... and {len(result.added) - _SHOWN} more")
+    for name in result.already[:_SHOWN]:
+        out.print(f"there already: {name}", soft_wrap=True)
+    if len(result.already) > _SHOWN:
+        out.print(f"       ... and {len(result.already) - _SHOWN} more")
+    out.print(
+        f"{len(result.added)} added, {len(result.already)} there already, {len(result.refused)} refused"
+    )
+
+

@@ -1,0 +1,131 @@
+"""The loop's state as people read it: queues, pairs, what waits for a person. Used by several commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.output import Cell, percent, seconds, short, shown, table
+from app.summary import Summary
+from tasks.store.reports import FailedRow, PairRow
+
+_NODES_A_TABLE = 8
+_SUBTASKS_SHOWN = 8
+
+COLORS = {
+    "PRIORITY": "blue",
+    "WAIT": "cyan",
+    "CRAWL": "bold green",
+    "SLEEP": "magenta",
+    "FAILED": "red",
+    "MANUAL": "yellow",
+    "DONE": "green",
+    "CANCELLED": "dim",
+}
+
+
+def queue_line(queues: Mapping[str, int], *, all_of_them: bool = True) -> Text:
+    """Queues in one line, in the order of the loop."""
+    parts = [
+        Text(f"{name} {n:,}", style=COLORS.get(name, "") if n else "dim")
+        for name, n in queues.items()
+        if n or all_of_them
+    ]
+    return Text("  ").join(parts)
+
+
+def pair_matrices(pairs: Sequence[PairRow]) -> Iterator[Table]:
+    """Completion rate and efficiency: sites as rows, nodes as columns, the best node of a row marked."""
+    nodes = sorted({pair.node for pair in pairs})
+    cells = {(pair.site, pair.node): pair for pair in pairs}
+    best = {site: _best(list(of_site)) for site, of_site in groupby(pairs, key=lambda pair: pair.site)}
+    for at in range(0, len(nodes), _NODES_A_TABLE):
+        columns = nodes[at : at + _NODES_A_TABLE]
+        yield table(
+            ("site", *columns),
+            ((site, *(_pair_cell(cells.get((site, node)), best[site] == node) for node in columns)) for site in best),
+            "Completion rate / active time per page, of each (site, node)",
+            "* least active time per collected page among the nodes that were tried there",
+        )
+
+
+def _best(pairs: Sequence[PairRow]) -> str | None:
+    """The node with the fewest active seconds per collected page; None where there is nothing to compare."""
+    rated = [(pair.efficiency_s, pair.node) for pair in pairs if pair.efficiency_s is not None]
+    return min(rated)[1] if rated and len(pairs) > 1 else None
+
+
+def _pair_cell(pair: PairRow | None, best: bool) -> Cell:
+    if pair is None:
+        return Text("·", style="dim")
+    told = f"{percent(pair.completion) or '-'} / {seconds(pair.efficiency_s) or '-'}"
+    return Text(f"{told} *", style="bold green") if best else Text(told)
+
+
+def pair_list(pairs: Sequence[PairRow], products: Sequence[str] = ()) -> Table:
+    """Completion rate and efficiency with the counts behind them.
+
+    Args:
+        products: of each pair, where they are told apart.
+    """
+    columns = ("site", "node", "completion", "per page", "offered", "tried", "collected", "attempts", "failed")
+    rows = [
+        (p.site, p.node, percent(p.completion), seconds(p.efficiency_s), p.offered, p.tried, p.collected)
+        + (p.attempts, p.failed, p.silent, seconds(p.active_s), seconds(p.wait_s))
+        for p in pairs
+    ]
+    columns = (*columns, "silent", "active", "waited")
+    if products:
+        columns = ("product", *columns)
+        rows = [(name, *row) for name, row in zip(products, rows, strict=True)]  # type: ignore[misc]
+    return table(
+        columns, rows, caption="completion = collected / offered; per page = active time / collected pages"
+    )
+
+
+def print_manual(out: Console, rows: Sequence[FailedRow], db_hint: str = "") -> None:
+    """What waits for a person, grouped by cause, with what is suggested."""
+    if not rows:
+        out.print("Nothing waits for a person.", style="green")
+        return
+    out.print(f"{len(rows)} subtasks wait for a person:", style="bold yellow")
+    for (reason, site), group in groupby(rows, key=lambda row: (row.reason, row.site)):
+        of_cause = list(group)
+        out.print(f"\n  {reason} at {site}: {len(of_cause)}", style="bold")
+        for row in of_cause[:_SUBTASKS_SHOWN]:
+            nodes = ", ".join(row.nodes) or "no node"
+            out.print(
+                f"    subtask {row.subtask_id}  {shown(row.product)}  {row.attempts} attempts on {nodes}, "
+                f"{row.recalls} recalls",
+                soft_wrap=True,
+            )
+        if len(of_cause) > _SUBTASKS_SHOWN:
+            out.print(f"    ... and {len(of_cause) - _SUBTASKS_SHOWN} more")
+        out.print(f"    suggested: {of_cause[0].suggestion}", soft_wrap=True)
+    out.print(f"\n  Look: reviewloop failed show {rows[0].subtask_id}{db_hint}", style="dim", soft_wrap=True)
+
+
+def print_summary(out: Console, done: Summary, db_hint: str = "") -> None:
+    """What a run came to."""
+    totals = done.totals
+    if done.pairs:
+        for matrix in pair_matrices(done.pairs):
+            out.print(matrix)
+    out.print(Text("Queues   ", style="bold") + queue_line(done.queues), soft_wrap=True)
+    out.print(
+        Text("Stored   ", style="bold")
+        + f"{totals.pages:,} pages, {totals.reviews:,} reviews ({done.added.pages:,} and {done.added.reviews:,} "
+        f"of them by this run) of {totals.products:,} products on {totals.tasks:,} tasks",
+        soft_wrap=True,
+    )
+    hits = ", ".join(f"{n:,} {short(state.replace('_', ' '), 20)}" for state, n in totals.targets.items())
+    out.print(
+        Text("Took     ", style="bold") + f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {hits or 'none'}",
+        soft_wrap=True,
+    )
+    out.print()
+    print_manual(out, done.manual, db_hint)

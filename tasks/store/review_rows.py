@@ -1,0 +1,95 @@
+"""Reviews as they are taken out: one row per (review, product), streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from splitter.errors import InputError
+from sqlalchemy import Connection, select
+
+from tasks.store.tables import page_products, pages, products, reviews
+
+_FETCHED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRow:
+    """A review, as it serves one product.
+
+    Attributes:
+        review: its number.
+        date_text: the date as written; `published_at` where it could be read.
+        attempt: number of the attempt that collected it, on `node`.
+        same_as: number of the first review with an equal text; None where it is that one.
+    """
+
+    review: int
+    product: str
+    site: str
+    url: str
+    page_title: str
+    title: str
+    body: str
+    author: str
+    published_at: datetime | None
+    date_text: str
+    rating: float | None
+    collected_at: datetime
+    node: str
+    attempt: int
+    same_as: int | None
+
+
+def review_rows(
+    conn: Connection, *, product: str | None = None, site: str | None = None, since: datetime | None = None
+) -> Iterator[ReviewRow]:
+    """Reviews in the order they were stored.
+
+    Args:
+        product: only this one's, by its exact name.
+        site: only those of this site.
+        since: only those collected at this time or later.
+
+    Raises:
+        InputError: there is no product of that name.
+    """
+    if product is not None:
+        _check_product(conn, product)
+    statement = (
+        select(
+            reviews.c.id,
+            products.c.name,
+            reviews.c.site,
+            reviews.c.url,
+            pages.c.title,
+            reviews.c.title,
+            reviews.c.body,
+            reviews.c.author,
+            reviews.c.published_at,
+            reviews.c.date_text,
+            reviews.c.rating,
+            reviews.c.collected_at,
+            reviews.c.node,
+            reviews.c.attempt_id,
+            reviews.c.same_as,
+        )
+        .join(pages, pages.c.id == reviews.c.page_id)
+        .join(page_products, page_products.c.page_id == pages.c.id)
+        .join(products, products.c.id == page_products.c.product_id)
+        .order_by(reviews.c.id, products.c.id)
+    )
+    if product is not None:
+        statement = statement.where(products.c.name == product)
+    if site is not None:
+        statement = statement.where(reviews.c.site == site)
+    if since is not None:
+        statement = statement.where(reviews.c.collected_at >= since)
+    rows = conn.execute(statement, execution_options={"yield_per": _FETCHED_AT_ONCE})
+    return (ReviewRow(*tuple(row)) for row in rows)
+
+
+def _check_product(conn: Connection, name: str) -> None:
+    if conn.execute(select(products.c.id).where(products.c.name == name)).one_or_none() is None:
+        raise InputError(f"there is no product {name!r}: see `reviewloop product list`")
