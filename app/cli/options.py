@@ -30,7 +30,10 @@ sites_option = click.option(
     help=f"Catalog: a file, or the built-in {', '.join(BUILTIN)}. Default: sites.yaml here, else the project's.",
 )
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print only JSON on standard output; the rest goes to standard error."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print only JSON on standard output; the rest goes to standard error.",
 )
 
 

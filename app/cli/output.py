@@ -69,7 +69,9 @@ def say(text: str, style: str = "") -> None:
     messages.print(shown(text), style=style)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: str = "", caption: str = "") -> Table:
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: str = "", caption: str = ""
+) -> Table:
     """A table; columns whose cells are numbers are aligned right. A column "text>" takes what room is left."""
     made = Table(title=title or None, caption=caption or None, box=box.SIMPLE_HEAD, title_justify="left")
     made.title_style = "bold"
@@ -106,7 +108,9 @@ def shown(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        char if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cs") else "\N{REPLACEMENT CHARACTER}"
+        char
+        if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cs")
+        else "\N{REPLACEMENT CHARACTER}"
         for char in text
     )
 
@@ -147,9 +151,14 @@ def clock(moment: datetime | None) -> str | None:
 
 def set_up_logging(verbose: bool) -> None:
     """Warnings (with `verbose`: information too) to standard error, in step with live progress."""
-    handler = RichHandler(console=messages, show_path=False, show_time=verbose, markup=False, highlighter=None)
+    handler = RichHandler(
+        console=messages, show_path=False, show_time=verbose, markup=False, highlighter=None
+    )
     logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING, format="%(message)s", handlers=[handler], force=True
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(message)s",
+        handlers=[handler],
+        force=True,
     )
     # They tell every sweep that came late by a moment.
     for chatty in ("apscheduler", "alembic"):

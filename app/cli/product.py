@@ -51,9 +51,13 @@ def product() -> None:
 @product.command("add")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.option("--keywords", metavar="W,W", help="AND keywords instead of those found in the name (one NAME).")
-@click.option("--alias", "aliases", metavar="NAME", multiple=True, help="Another name, searched too (one NAME).")
+@click.option(
+    "--alias", "aliases", metavar="NAME", multiple=True, help="Another name, searched too (one NAME)."
+)
 @click.option("--priority", type=int, default=0, show_default=True, help="Higher goes first.")
-@click.option("--pages", type=click.IntRange(1, MOST_PAGES), help="Result pages of each site. Default: the site's.")
+@click.option(
+    "--pages", type=click.IntRange(1, MOST_PAGES), help="Result pages of each site. Default: the site's."
+)
 @click.option("--recrawl", type=Period(), metavar="7d|12h", help="Look again every so often. Default: once.")
 @db_option
 @json_option
@@ -210,5 +214,3 @@ def _print(result: Added) -> None:
     out.print(
         f"{len(result.added)} added, {len(result.already)} there already, {len(result.refused)} refused"
     )
-
-

@@ -47,7 +47,10 @@ def pair_matrices(pairs: Sequence[PairRow]) -> Iterator[Table]:
         columns = nodes[at : at + _NODES_A_TABLE]
         yield table(
             ("site", *columns),
-            ((site, *(_pair_cell(cells.get((site, node)), best[site] == node) for node in columns)) for site in best),
+            (
+                (site, *(_pair_cell(cells.get((site, node)), best[site] == node) for node in columns))
+                for site in best
+            ),
             "Completion rate / active time per page, of each (site, node)",
             "* least active time per collected page among the nodes that were tried there",
         )
@@ -72,7 +75,17 @@ def pair_list(pairs: Sequence[PairRow], products: Sequence[str] = ()) -> Table:
     Args:
         products: of each pair, where they are told apart.
     """
-    columns = ("site", "node", "completion", "per page", "offered", "tried", "collected", "attempts", "failed")
+    columns = (
+        "site",
+        "node",
+        "completion",
+        "per page",
+        "offered",
+        "tried",
+        "collected",
+        "attempts",
+        "failed",
+    )
     rows = [
         (p.site, p.node, percent(p.completion), seconds(p.efficiency_s), p.offered, p.tried, p.collected)
         + (p.attempts, p.failed, p.silent, seconds(p.active_s), seconds(p.wait_s))
@@ -124,7 +137,8 @@ def print_summary(out: Console, done: Summary, db_hint: str = "") -> None:
     )
     hits = ", ".join(f"{n:,} {short(state.replace('_', ' '), 20)}" for state, n in totals.targets.items())
     out.print(
-        Text("Took     ", style="bold") + f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {hits or 'none'}",
+        Text("Took     ", style="bold")
+        + f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {hits or 'none'}",
         soft_wrap=True,
     )
     out.print()

@@ -12,13 +12,14 @@ from sqlalchemy import Connection
 from tasks.jobs.context import Context
 from tasks.model import PairStats, Reason, State, SubtaskView
 from tasks.queues import Transition
-from tasks.store import leases, nodes, products, stats, transitions, views
+from tasks.store import leases, nodes, products, retention, stats, transitions, views
 from tasks.store.leases import Grant, Lease
 from tasks.strategies.decision import Allocation, Assignment
 from tasks.strategies.modification import Modification, fixed, modify
 from tasks.strategies.recall import Recall, ToManual, after_failure
 
 _BATCH = 1000
+_CANDIDATES_KEPT = 12
 
 
 def admit(conn: Connection, now: datetime, context: Context) -> int:
@@ -94,10 +95,20 @@ def _grant(
         "strategy": context.settings.allocation,
         "score": assignment.score,
         "forgiven": assignment.forgiven,
-        "candidates": [asdict(candidate) for candidate in assignment.candidates],
+        **_shown(assignment),
         "modification": asdict(limits),
     }
     return Grant(assignment.subtask_id, assignment.node, limits.quota, limits.budget_s, detail)
+
+
+def _shown(assignment: Assignment) -> dict[str, object]:
+    """The candidates worth keeping: the chosen node, then the best of the others; how many are left out."""
+    ranked = sorted(
+        assignment.candidates,
+        key=lambda c: (c.node != assignment.node, not c.eligible, -(c.score or 0.0), c.node),
+    )
+    kept = ranked[:_CANDIDATES_KEPT]
+    return {"candidates": [asdict(c) for c in kept], "candidates_left_out": len(ranked) - len(kept)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +197,8 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
 def recrawl_due(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001
     """Begin a new round of every product whose recrawl time has come."""
     return products.recrawl_due(conn, now)
+
+
+def drop_old(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001
+    """Drop the data behind decisions that nobody asks about any more."""
+    return retention.drop_old(conn, now)

@@ -17,6 +17,7 @@ _PLAIN: dict[str, Callable[[Connection, datetime, Context], object]] = {
     "recall": sweeps.recall,
     "wake": sweeps.wake,
     "recrawl_due": sweeps.recrawl_due,
+    "retention": sweeps.drop_old,
 }
 
 

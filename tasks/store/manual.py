@@ -38,7 +38,9 @@ def retry(conn: Connection, now: datetime, subtask_id: int, *, node: str | None 
     if row is None:
         raise UnknownSubtask(f"there is no subtask {subtask_id}")
     if row.state != State.MANUAL:
-        raise IllegalTransition(f"subtask {subtask_id} is in {row.state}; only one in MANUAL can be tried again")
+        raise IllegalTransition(
+            f"subtask {subtask_id} is in {row.state}; only one in MANUAL can be tried again"
+        )
     if node is not None:
         _check_kind(conn, subtask_id, row.kind, node)
     conn.execute(

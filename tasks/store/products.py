@@ -116,6 +116,11 @@ def add(conn: Connection, now: datetime, product: NewProduct) -> bool:
     return True
 
 
+def any_there(conn: Connection) -> bool:
+    """Whether there is any product."""
+    return conn.execute(select(products.c.id).limit(1)).one_or_none() is not None
+
+
 def unplanned(conn: Connection, limit: int) -> list[VirtualTask]:
     """Virtual tasks whose tasks are still to be made: higher priority first, then first in, first out."""
     rows = conn.execute(

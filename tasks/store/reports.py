@@ -162,7 +162,9 @@ def pairs_by_product(conn: Connection, site: str | None, node: str | None) -> li
 
     statement = (
         select(products.c.name, a.site, a.node, func.count(), of("failed"), of("silent"))
-        .add_columns(*(func.sum(column) for column in (a.offered, a.tried, a.collected, a.active_s, a.wait_s)))
+        .add_columns(
+            *(func.sum(column) for column in (a.offered, a.tried, a.collected, a.active_s, a.wait_s))
+        )
         .join(products, products.c.id == a.product_id)
         # What was given back untouched is no attempt (tasks.control.fold).
         .where(a.outcome.is_not(None), a.outcome.not_in(("released", "cancelled")) | (a.tried > 0))

@@ -61,7 +61,7 @@ metadata = MetaData(
 
 # SQLite numbers rows by itself only for INTEGER keys; PostgreSQL gets 64 bits.
 _Id = BigInteger().with_variant(Integer(), "sqlite")
-_Json = JSON().with_variant(postgresql.JSONB(), "postgresql")
+_Json = JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
 
 
 def _id() -> Column[int]:

@@ -1,0 +1,196 @@
+"""Live progress on standard error: queues, nodes, rates, time left; plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.output import messages, seconds
+from app.cli.tables import COLORS, queue_line
+from tasks.model import State
+from tasks.store import nodes, reports
+from tasks.store.database import Store, read_now
+from tasks.store.nodes import NodeRow
+from tasks.store.reports import Load, Stored
+
+_WINDOW_S = 15.0
+_LINE_EVERY_S = 5.0
+_FEWEST_SETTLED = 5
+# Looking may take at most this share of the time: a large store is looked at less often.
+_MOST_LOOKING = 0.1
+_NODES_SHOWN = 16
+_BAR = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The store at a moment of a run.
+
+    Attributes:
+        at_s: seconds since the run began.
+        added: stored by this run.
+        next_in_s: seconds until the first subtask that is held back may go.
+    """
+
+    at_s: float
+    queues: Mapping[str, int]
+    nodes: tuple[NodeRow, ...]
+    added: Stored
+    load: Load
+    next_in_s: float
+
+    @property
+    def settled(self) -> int:
+        """Subtasks for which nothing more happens by itself."""
+        return sum(n for name, n in self.queues.items() if State(name).settled)
+
+    @property
+    def open(self) -> int:
+        """The others."""
+        return sum(self.queues.values()) - self.settled
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast it goes, over the last seconds.
+
+    Attributes:
+        left: what can honestly be said about the time left.
+    """
+
+    pages_per_s: float
+    reviews_per_s: float
+    left: str
+
+
+def pace(first: Look, last: Look) -> Pace:
+    """The pace between two looks. The time left supposes that it stays so and that no more work turns up."""
+    passed_s = max(0.001, last.at_s - first.at_s)
+    settled = last.settled - first.settled
+    return Pace(
+        (last.added.pages - first.added.pages) / passed_s,
+        (last.added.reviews - first.added.reviews) / passed_s,
+        _left(last, settled, passed_s),
+    )
+
+
+def _left(last: Look, settled: int, passed_s: float) -> str:
+    if not last.open:
+        return "nothing left"
+    if last.load.held and last.open == last.load.held:
+        return f"{last.load.held} held back after failures, the next one goes in {seconds(last.next_in_s)}"
+    if settled < _FEWEST_SETTLED:
+        return "time left not known yet"
+    return f"about {seconds(last.open * passed_s / settled)} left at this pace"
+
+
+class Progress:
+    """Looks at a store and shows what has changed. `look` may be called from another thread.
+
+    Args:
+        begin: mark of the store at the beginning of the run.
+    """
+
+    def __init__(self, store: Store, begin: Stored, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._mark = begin
+        self._clock = clock
+        self._began_s = clock()
+        self._rest_until_s = 0.0
+        self._line_at_s = 0.0
+        self._looks: deque[Look] = deque()
+        self._live: Live | None = None
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show progress as long as the block runs."""
+        if not messages.is_terminal:
+            yield
+            return
+        with Live(console=messages, refresh_per_second=4, transient=True) as live:
+            self._live = live
+            try:
+                yield
+            finally:
+                self._live = None
+
+    def look(self) -> None:
+        """Look at the store, unless it was looked at just now, and show it."""
+        begin_s = self._clock()
+        if begin_s < self._rest_until_s:
+            return
+        look = self._look(begin_s - self._began_s)
+        self._looks.append(look)
+        while self._looks[0].at_s < look.at_s - _WINDOW_S:
+            self._looks.popleft()
+        self._show(look, pace(self._looks[0], look))
+        end_s = self._clock()
+        self._rest_until_s = end_s + (end_s - begin_s) / _MOST_LOOKING
+
+    def _look(self, at_s: float) -> Look:
+        with self._store.read() as conn:
+            now = read_now(conn)
+            self._mark = reports.stored_since(conn, self._mark)
+            load = reports.load(conn, now)
+            wait_s = max(0.0, (load.next_at - now).total_seconds()) if load.next_at else 0.0
+            return Look(at_s, reports.queues(conn), tuple(nodes.listed(conn)), self._mark, load, wait_s)
+
+    def _show(self, look: Look, now: Pace) -> None:
+        if self._live is not None:
+            self._live.update(_picture(look, now))
+        elif not messages.is_terminal and look.at_s >= self._line_at_s:
+            self._line_at_s = look.at_s + _LINE_EVERY_S
+            messages.print(
+                f"{look.at_s:5.0f} s | {queue_line(look.queues, all_of_them=False).plain} | "
+                f"{look.added.pages:,} pages, {look.added.reviews:,} reviews | "
+                f"{now.pages_per_s:.1f} pages/s | {now.left}"
+            )
+
+
+def _picture(look: Look, now: Pace) -> Group:
+    head = Text.assemble(
+        (f"{look.at_s:.0f} s  ", "bold"),
+        f"{look.added.pages:,} pages ({now.pages_per_s:.1f}/s)  ",
+        f"{look.added.reviews:,} reviews ({now.reviews_per_s:.1f}/s)  ",
+        (now.left, "dim"),
+    )
+    return Group(_bar(look.queues), queue_line(look.queues), head, _nodes(look.nodes))
+
+
+def _bar(queues: Mapping[str, int]) -> Text:
+    """All subtasks as one bar, the settled ones first."""
+    total = sum(queues.values())
+    bar = Text()
+    if not total:
+        return Text("no subtasks yet", style="dim")
+    order = sorted(queues, key=lambda name: not State(name).settled)
+    cut = 0.0
+    for name in order:
+        begin, cut = round(cut), cut + queues[name] / total * _BAR
+        bar.append("━" * (round(cut) - begin), style=COLORS[name])
+    bar.append(f"  {sum(n for name, n in queues.items() if State(name).settled):,} of {total:,} settled")
+    return bar
+
+
+def _nodes(rows: tuple[NodeRow, ...]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    for row in rows[:_NODES_SHOWN]:
+        slots = row.node.slots
+        busy = min(row.running, slots)
+        grid.add_row(
+            row.node.name,
+            Text.assemble(("●" * busy, "green"), ("○" * (slots - busy), "dim")),
+            f"{row.running} running, {row.waiting} held",
+            Text("drained" if row.drained else "", style="yellow"),
+        )
+    if len(rows) > _NODES_SHOWN:
+        grid.add_row(f"and {len(rows) - _NODES_SHOWN} more")
+    return grid

@@ -1,0 +1,140 @@
+"""`reviewloop run`: the whole loop in this process."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from app.cli.options import db_option, json_option, lab_option, settings_of, sites_option, store_for_work
+from app.cli.output import print_json, printed, say
+from app.cli.product import add_products, tell_refused
+from app.cli.progress import Progress
+from app.cli.tables import print_summary
+from app.config import Settings
+from app.imports import Refused, new_product
+from app.summary import Summary, document
+from splitter.errors import InputError
+from tasks.store import products
+from tasks.store.database import Store
+from tasks.strategies import ALLOCATION
+
+_NODES_ON_THE_WEB = 1
+_NODES_IN_THE_LAB = 4
+_MOST_NODES = 250
+_MOST_SLOTS = 1000
+
+
+@click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--until-done", is_flag=True, help="End when all is DONE, CANCELLED or waits for a person.")
+@click.option(
+    "--for", "seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="End after so long."
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, _MOST_NODES),
+    help="Crawl nodes in this process. Default: 1, with --lab 4.",
+)
+@click.option(
+    "--slots", type=click.IntRange(1, _MOST_SLOTS), help="Attempts a node runs at once. Default: 4."
+)
+@lab_option
+@click.option("--allocation", type=click.Choice(list(ALLOCATION)), help="Who gets what. Default: feedback.")
+@click.option("--no-modification", is_flag=True, help="Leave quota and budget at the site's defaults.")
+@click.option("--no-recall", is_flag=True, help="Give every failed subtask to a person at once.")
+@click.option(
+    "--silent-after",
+    type=click.FloatRange(1),
+    metavar="S",
+    help="Silence after which work is taken back. Default: 60.",
+)
+@click.option("--seed", type=int, help="Of chance in allocation. Default: another one each time.")
+@db_option
+@sites_option
+@json_option
+def run(
+    names: tuple[str, ...],
+    until_done: bool,
+    seconds: float | None,
+    nodes: int | None,
+    slots: int | None,
+    lab: tuple[str, int] | None,
+    allocation: str | None,
+    no_modification: bool,
+    no_recall: bool,
+    silent_after: float | None,
+    seed: int | None,
+    db: str | None,
+    sites: str | None,
+    as_json: bool,
+) -> None:
+    """Crawl what is wanted, with all the loop's strategies, until done, for a time, or until Ctrl-C.
+
+    NAMEs are added as products first. Ctrl-C ends it cleanly; the work goes on at the next start. While it runs,
+    `reviewloop status` and the other commands work from another terminal.
+
+    \b
+    Examples:
+      reviewloop run --until-done 光明高钙牛奶
+      reviewloop run --for 600 --json > result.json
+      reviewloop lab --port 8400 &
+      reviewloop run --until-done --lab 127.0.0.1:8400 --sites paper-2014 特仑苏 蒙牛早餐奶
+    """
+    settings = settings_of(
+        db,
+        sites,
+        lab=lab,
+        slots=slots,
+        allocation=allocation,
+        modification=False if no_modification else None,
+        recall=False if no_recall else None,
+        silent_after_s=silent_after,
+        seed=seed,
+    )
+    settings.catalog()  # a wrong one is told before anything is stored
+    count = nodes or (_NODES_IN_THE_LAB if settings.lab else _NODES_ON_THE_WEB)
+    with store_for_work(settings) as store:
+        refused = _add(store, names)
+        done = _run(settings, store, count, until_done, seconds)
+    _tell(done, as_json)
+    if refused:
+        sys.exit(2)
+
+
+def _add(store: Store, names: tuple[str, ...]) -> bool:
+    given: list[Any] = []
+    for name in names:
+        try:
+            given.append(new_product(name))
+        except InputError as error:
+            given.append(Refused(name, str(error)))
+    result = add_products(store, given)
+    tell_refused(result.refused)
+    with store.read() as conn:
+        if not products.any_there(conn):
+            raise InputError("there is no product to crawl: reviewloop run --until-done 光明高钙牛奶")
+    return bool(result.refused)
+
+
+def _run(settings: Settings, store: Store, nodes: int, until_done: bool, seconds: float | None) -> Summary:
+    # Slow to import (aiohttp, APScheduler); a wrong option should be told at once.
+    from app.embedded import Until
+    from app.runs import run as run_embedded
+
+    where = "the lab at {}:{}".format(*settings.lab) if settings.lab else "the web"
+    say(
+        f"{nodes} {'node' if nodes == 1 else 'nodes'} with {settings.slots} slots on {where}; Ctrl-C ends it.",
+        "dim",
+    )
+    return run_embedded(
+        settings, store, nodes, Until(until_done, seconds), lambda begin: Progress(store, begin)
+    )
+
+
+def _tell(done: Summary, as_json: bool) -> None:
+    if as_json:
+        print_json(document(done))
+    else:
+        print_summary(printed(), done)

@@ -1,0 +1,81 @@
+"""The scheduler's process: what the tasks of queue `control` work with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+from app import wiring
+from app.broker import open_redis
+from app.config import Settings
+from app.failed_report import write_report
+from splitter.catalog.model import Catalog
+from tasks.crawl.redis_politeness import RedisSendTimes
+from tasks.crawl.robots_book import RobotsBook
+from tasks.jobs import planning
+from tasks.jobs.runtime import Control
+from tasks.store import products
+from tasks.store.database import Store
+from tasks.store.writer import Writer
+
+
+@contextmanager
+def opened_control(settings: Settings) -> Iterator[Control]:
+    """The scheduler's parts, for as long as the block runs."""
+    catalog = settings.catalog()
+    with wiring.opened_store(settings) as store:
+        writer = Writer(store)
+        try:
+            planner = Planner(settings, catalog, store, writer)
+
+            def report() -> None:
+                if settings.report_file:
+                    write_report(store, settings.report_file)
+
+            yield Control(store, wiring.context(settings, catalog), planner.plan, report)
+        finally:
+            writer.close()
+
+
+class Planner:
+    """Makes the tasks of new products; asks robots.txt with tools of its own, on an event loop of its own."""
+
+    def __init__(self, settings: Settings, catalog: Catalog, store: Store, writer: Writer) -> None:
+        self._settings = settings
+        self._catalog = catalog
+        self._store = store
+        self._writer = writer
+        self._planning = Lock()
+
+    def plan(self) -> int:
+        """Plan what is there; returns how many tasks were made. Nothing where another thread is at it."""
+        with self._store.read() as conn:
+            if not products.unplanned(conn, 1):
+                return 0
+        if not self._planning.acquire(blocking=False):
+            return 0
+        try:
+            return asyncio.run(self._plan())
+        finally:
+            self._planning.release()
+
+    async def _plan(self) -> int:
+        async with (
+            open_redis(self._settings) as redis,
+            wiring.kit(
+                self._settings,
+                self._catalog,
+                RobotsBook(self._writer),
+                RedisSendTimes(redis, asyncio.get_running_loop().time),
+                name="control",
+                address=self._settings.address,
+            ) as tools,
+        ):
+            return await planning.plan(
+                self._writer,
+                self._catalog,
+                lambda url: wiring.robots_of(url, tools),
+                tools.settings.robots_token,
+            )

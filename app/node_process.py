@@ -1,0 +1,194 @@
+"""A crawl node in a Celery worker process: one event loop in a background thread, one slot per pool thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import AsyncExitStack
+from threading import Thread
+from types import TracebackType
+
+from redis.asyncio import Redis
+from sqlalchemy import Connection
+
+from app import wiring
+from app.broker import open_redis
+from app.config import Settings
+from splitter.catalog.model import Catalog, Kind
+from tasks.crawl.node import CrawlNode
+from tasks.crawl.redis_politeness import RedisSendTimes
+from tasks.crawl.robots_book import RobotsBook
+from tasks.errors import TaskError, UnknownNode
+from tasks.jobs.celery_tasks import ask_for_turn
+from tasks.store import nodes
+from tasks.store.database import Store
+from tasks.store.leases import Lease
+from tasks.store.nodes import Node
+from tasks.store.writer import Writer
+
+log = logging.getLogger("reviewloop.worker")
+
+STOP_S = 10.0
+"""What a node may take to give its leases back; then they run out by themselves."""
+
+_CLOSE_S = 2.0
+_TURN_EVERY_MS = 200
+_TURN_KEY = "reviewloop:turn"
+
+
+class NodeProcess:
+    """This process's node; a context manager. `crawl` may be called from any thread.
+
+    Args:
+        settings: address and kinds here come before the node's row.
+        name: of the node.
+        slots: attempts it runs at once: threads of the pool.
+    """
+
+    def __init__(self, settings: Settings, name: str, slots: int) -> None:
+        self._settings = settings
+        self._name = name
+        self._slots = slots
+        self._ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, CrawlNode]] = Future()
+        self._thread = Thread(target=self._live, name=f"reviewloop-{name}", daemon=True)
+
+    def __enter__(self) -> NodeProcess:
+        """Open the node. Raises what opening raised."""
+        self._thread.start()
+        self._ready.result()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop the node; attempts that run are interrupted, what they stored is kept."""
+        loop, end, _ = self._ready.result()
+        loop.call_soon_threadsafe(end.set)
+        self._thread.join(STOP_S + 2 * _CLOSE_S)
+
+    def crawl(self, lease: Lease) -> bool:
+        """Run a lease to its end on the node's event loop; False where it was not ours to run.
+
+        Raises:
+            TaskError: the lease is another node's: its message came to the wrong queue.
+        """
+        if lease.node != self._name:
+            raise TaskError(f"lease of {lease.node}, and this is {self._name}")
+        loop, _, node = self._ready.result()
+        return asyncio.run_coroutine_threadsafe(node.run(lease), loop).result()
+
+    def _live(self) -> None:
+        try:
+            with (
+                wiring.opened_store(self._settings) as store,
+                asyncio.Runner() as runner,
+            ):
+                runner.run(self._serve(store))
+        except BaseException as error:
+            if not self._ready.done():
+                self._ready.set_exception(error)
+            else:
+                log.exception("node %s", self._name)
+
+    async def _serve(self, store: Store) -> None:
+        end = asyncio.Event()
+        catalog = self._settings.catalog()
+        writer = Writer(store)
+        try:
+            async with AsyncExitStack() as stack:
+                redis = await stack.enter_async_context(open_redis(self._settings))
+                turns = Turns(redis, ask_for_turn)
+                node = await self._open(stack, catalog, writer, redis, turns.ask)
+                serving = asyncio.create_task(turns.serve())
+                self._ready.set_result((asyncio.get_running_loop(), end, node))
+                turns.ask()
+                await end.wait()
+                serving.cancel()
+                await self._stop(node)
+        finally:
+            # A writer that waits for a database that doesn't answer is left behind.
+            closing = Thread(target=writer.close, daemon=True)
+            closing.start()
+            closing.join(_CLOSE_S)
+
+    async def _open(
+        self,
+        stack: AsyncExitStack,
+        catalog: Catalog,
+        writer: Writer,
+        redis: Redis,
+        on_free: Callable[[], None],
+    ) -> CrawlNode:
+        row = await writer.run(lambda conn, _now: self._known(conn))
+        send_times = RedisSendTimes(redis, time.monotonic, self._settings.crawl().longest_wait_s)
+        tools = await stack.enter_async_context(
+            wiring.kit(
+                self._settings,
+                catalog,
+                RobotsBook(writer),
+                send_times,
+                name=row.name,
+                address=row.address,
+            )
+        )
+        node = wiring.crawl_node(self._settings, catalog, writer, row, tools, on_free)
+        await node.open()
+        return node
+
+    def _known(self, conn: Connection) -> Node:
+        """The node by its row, with what this process was told over it."""
+        try:
+            row = nodes.get(conn, self._name)
+        except UnknownNode:
+            row = Node(self._name, frozenset(Kind), self._slots)
+        kinds = self._settings.kinds or row.kinds
+        return Node(self._name, kinds, self._slots, self._settings.address or row.address)
+
+    async def _stop(self, node: CrawlNode) -> None:
+        try:
+            async with asyncio.timeout(STOP_S):
+                await node.stop("the worker stops")
+        except Exception:
+            log.exception("node %s did not stop in order: its leases will run out", self._name)
+
+
+class Turns:
+    """Asks for turns of the loop, a few a second over the whole cluster however many slots become free.
+
+    Args:
+        redis: holds the mark of the last turn asked for.
+        send: asks the control worker; blocks for a moment.
+    """
+
+    def __init__(self, redis: Redis, send: Callable[[], None]) -> None:
+        self._redis = redis
+        self._send = send
+        self._free = asyncio.Event()
+
+    def ask(self) -> None:
+        """A slot is free; on the event loop."""
+        self._free.set()
+
+    async def serve(self) -> None:
+        """Ask until cancelled. A turn that cannot be asked for is the next sweep's."""
+        while True:
+            await self._free.wait()
+            self._free.clear()
+            try:
+                await self._turn()
+            except Exception:
+                log.warning("no turn could be asked for", exc_info=True)
+
+    async def _turn(self) -> None:
+        if not await self._ours():
+            # It may have been asked for before our slot was free; one asked for after it serves us too.
+            await asyncio.sleep(_TURN_EVERY_MS / 1000)
+            if not await self._ours():
+                return
+        await asyncio.to_thread(self._send)
+
+    async def _ours(self) -> bool:
+        return bool(await self._redis.set(_TURN_KEY, "asked for", nx=True, px=_TURN_EVERY_MS))

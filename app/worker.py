@@ -1,0 +1,71 @@
+"""What a Celery worker process opens for its queues before it takes work, and closes after its last task."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from typing import Any
+
+from celery import bootsteps
+
+from app.config import Settings, from_environment
+from splitter.errors import ReviewloopError
+from tasks.jobs import runtime
+from tasks.jobs.celery_tasks import CONTROL, node_of
+
+log = logging.getLogger("reviewloop.worker")
+
+
+class Runtime(bootsteps.StartStopStep):
+    """Opens the scheduler for queue `control` and the crawl node for queue `crawl.NODE`.
+
+    Started after the pool and before the consumer; stopped between them: no message comes any more, the pool's
+    threads still wait for their attempts, and these can still be acknowledged.
+    """
+
+    requires = ("celery.worker.components:Pool",)
+
+    def __init__(self, worker: Any, **options: Any) -> None:
+        super().__init__(worker, **options)
+        self._stack = ExitStack()
+
+    def start(self, worker: Any) -> None:
+        """Open. Ends the process with 2 where the settings are wrong, 1 where the database doesn't answer."""
+        try:
+            with ExitStack() as stack:
+                self._open(worker, stack)
+                self._stack = stack.pop_all()
+        except (ReviewloopError, ValueError) as error:
+            log.critical("%s", error)
+            raise SystemExit(2) from None
+
+    def stop(self, worker: Any) -> None:  # noqa: ARG002
+        """Give leases back and close; a node takes at most `node_process.STOP_S`."""
+        self._stack.close()
+
+    terminate = stop
+
+    def _open(self, worker: Any, stack: ExitStack) -> None:
+        if not worker.pool_cls.__module__.endswith("thread"):
+            raise ValueError("a worker's slots are threads of one process: start it with -P threads")
+        queues = list(worker.app.amqp.queues.consume_from)
+        node = node_of(queues)
+        if node is None and CONTROL not in queues:
+            raise ValueError(f"-Q {','.join(queues)}: a worker serves crawl.NODE, {CONTROL}, or both")
+        settings = from_environment()
+        if CONTROL in queues:
+            runtime.opened.control = _control(settings, stack)
+        if node is not None:
+            runtime.opened.crawl = _crawl(settings, stack, node, worker.concurrency)
+
+
+def _control(settings: Settings, stack: ExitStack) -> runtime.Control:
+    from app.control_process import opened_control
+
+    return stack.enter_context(opened_control(settings))
+
+
+def _crawl(settings: Settings, stack: ExitStack, name: str, slots: int) -> runtime.Crawl:
+    from app.node_process import NodeProcess
+
+    return stack.enter_context(NodeProcess(settings, name, slots)).crawl

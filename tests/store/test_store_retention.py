@@ -1,0 +1,30 @@
+"""Retention empties details in time and never touches a transition."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import func, select
+
+from tasks.store import leases, retention
+from tasks.store.leases import Rest
+from tasks.store.products import Chunk, NewProduct, Planned, add, plan, unplanned
+from tasks.store.tables import events, host_rests
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_old_details_go_and_transitions_stay(store):
+    with store.begin() as conn:
+        add(conn, NOW, NewProduct("牛奶", ("牛奶",)))
+        (wanted,) = unplanned(conn, 1)
+        plan(conn, NOW, wanted, [Planned("a.cn", "baidu", "meta", (Chunk(("http://e/1",), first=True),))])
+        leases.rest_host(conn, NOW, "n1", Rest("a.cn", "captcha", 60))
+        before = conn.scalar(select(func.count()).select_from(events))
+        assert retention.drop_old(conn, NOW + timedelta(seconds=59)) == 0
+        assert retention.drop_old(conn, NOW + timedelta(seconds=60)) == 1
+        assert conn.scalar(select(func.count()).select_from(host_rests)) == 0
+        assert retention.drop_old(conn, NOW + retention.KEEP_DETAIL) == 0
+        assert retention.drop_old(conn, NOW + retention.KEEP_DETAIL + timedelta(seconds=1)) == 1
+        assert conn.scalar(select(func.count()).select_from(events)) == before
+        assert conn.scalars(select(events.c.detail)).all() == [None]
