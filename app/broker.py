@@ -115,7 +115,8 @@ def open_redis(settings: Settings) -> Redis:
         if url.username:
             options["username"] = unquote(url.username)
     sentinels = [(url.hostname, url.port or _SENTINEL_PORT) for url in urls]
-    master: Redis = Sentinel(sentinels, socket_timeout=_ANSWER_S).master_for(settings.redis_master, **options)
+    watching = Sentinel(sentinels, socket_timeout=_ANSWER_S)  # type: ignore[no-untyped-call]
+    master: Redis = watching.master_for(settings.redis_master, **options)
     return master
 
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 @db_option
 @json_option
 def demo(seed: int, db: str | None, as_json: bool) -> None:
-    """Run the whole loop on a local web that comes with the project: four dairy products, four nodes, one minute.
+    """See the whole loop work on a local web, in a minute.
 
+    Four dairy products, four nodes.
     Search engines, complaint sites and microblogs are simulated on loopback, each node is another client to them.
     The database is a new one in a temporary folder, unless --db names one, and stays there to be looked at.
 
@@ -80,7 +81,7 @@ def _introduce(settings: Settings, names: tuple[str, ...]) -> None:
 
 
 def _print_document(settings: Settings, result: DemoResult) -> None:
-    from app.demo import PRODUCTS, SHORTENED
+    from app.demo import PRODUCTS
     from app.summary import document
 
     print_json(
@@ -89,7 +90,12 @@ def _print_document(settings: Settings, result: DemoResult) -> None:
             "split": [{"product": name, "keywords": product_query(name).keywords} for name in PRODUCTS],
             "samples": [asdict(row) for row in result.samples],
             "verify": asdict(result.verification),
-            "shortened": SHORTENED,
+            "shortened": {
+                "silent_after_s": settings.silent_after_s,
+                "request_timeout_s": settings.request_timeout_s,
+                "backoff_s": settings.backoff_s,
+                "rest_factor": settings.rest_factor,
+            },
             "database": settings.database_url,
         }
     )
@@ -99,7 +105,7 @@ def _print_result(settings: Settings, result: DemoResult) -> None:
     out = printed()
     hint = f" --db {settings.database_url}"
     out.print("3. What came of it", style="bold")
-    print_summary(out, result.summary)
+    print_summary(out, result.summary, hint)
     out.print("\n4. Reviews, for example", style="bold")
     for row in result.samples:
         _print_review(out, row)

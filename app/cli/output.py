@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich import box
@@ -21,6 +21,7 @@ from rich.text import Text
 _WIDTH_OF_FILES = 160
 """Columns of a table that goes to a file or a pipe."""
 
+T = TypeVar("T")
 Cell = str | int | float | Text | None
 
 messages = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
@@ -92,6 +93,11 @@ def table(
     return made
 
 
+def table_of(rows: Sequence[T], columns: Mapping[str, Callable[[T], Cell]], title: str = "") -> Table:
+    """A table of rows, each column with what it shows of a row."""
+    return table(tuple(columns), ([show(row) for show in columns.values()] for row in rows), title)
+
+
 def cell(value: Cell) -> Text:
     """A value as it stands in a table; None is a dash."""
     if isinstance(value, Text):
@@ -133,10 +139,10 @@ def seconds(value: float | None) -> str | None:
     if value < 1:
         return f"{value * 1000:.0f} ms"
     if value < 120:
-        return f"{value:.1f} s"
+        return f"{value:.0f} s" if value == round(value) else f"{value:.1f} s"
     if value < 7200:
-        return f"{value / 60:.0f} min"
-    return f"{value / 3600:.1f} h" if value < 172_800 else f"{value / 86_400:.1f} d"
+        return f"{value / 60:.3g} min"
+    return f"{value / 3600:.3g} h" if value < 172_800 else f"{value / 86_400:.3g} d"
 
 
 def ago(then: datetime | None, now: datetime) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import click
 
 from app.cli.options import db_option, json_option, settings_of, store_for_work, store_there
-from app.cli.output import print_json, printed, say, seconds, table
+from app.cli.output import print_json, printed, say, seconds, table_of
 from app.imports import MOST_PAGES, Refused, new_product, period, read_products
 from splitter.errors import InputError
 from tasks.store import products
@@ -38,7 +38,7 @@ class Period(click.ParamType[timedelta]):
 
 @click.group()
 def product() -> None:
-    """Add, import and list products: what reviews are wanted of.
+    """Add, import and list what reviews are wanted of.
 
     \b
     Examples:
@@ -135,15 +135,19 @@ def list_(db: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"products": rows})
         return
-    columns = ("id", "product", "keywords", "aliases", "priority", "again every", "pages", "reviews")
     printed().print(
-        table(
-            columns,
-            (
-                (r.id, r.name, "&".join(r.keywords), ", ".join(r.aliases), r.priority)
-                + (seconds(r.recrawl_every_s), r.pages, r.reviews)
-                for r in rows
-            ),
+        table_of(
+            rows,
+            {
+                "id": lambda row: row.id,
+                "product": lambda row: row.name,
+                "keywords": lambda row: "&".join(row.keywords),
+                "aliases": lambda row: ", ".join(row.aliases) or None,
+                "priority": lambda row: row.priority,
+                "again every": lambda row: seconds(row.recrawl_every_s),
+                "pages": lambda row: row.pages,
+                "reviews": lambda row: row.reviews,
+            },
             f"{len(rows)} products",
         )
     )

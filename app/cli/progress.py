@@ -83,13 +83,15 @@ def pace(first: Look, last: Look) -> Pace:
 
 
 def _left(last: Look, settled: int, passed_s: float) -> str:
+    if not sum(last.queues.values()):
+        return "making tasks"
     if not last.open:
         return "nothing left"
     if last.load.held and last.open == last.load.held:
         return f"{last.load.held} held back after failures, the next one goes in {seconds(last.next_in_s)}"
     if settled < _FEWEST_SETTLED:
         return "time left not known yet"
-    return f"about {seconds(last.open * passed_s / settled)} left at this pace"
+    return f"about {seconds(float(round(last.open * passed_s / settled)))} left at this pace"
 
 
 class Progress:

@@ -70,8 +70,9 @@ def run(
     sites: str | None,
     as_json: bool,
 ) -> None:
-    """Crawl what is wanted, with all the loop's strategies, until done, for a time, or until Ctrl-C.
+    """Crawl what is wanted, in this process.
 
+    Until all is done, for a time, or until Ctrl-C.
     NAMEs are added as products first. Ctrl-C ends it cleanly; the work goes on at the next start. While it runs,
     `reviewloop status` and the other commands work from another terminal.
 
@@ -96,14 +97,22 @@ def run(
     settings.catalog()  # a wrong one is told before anything is stored
     count = nodes or (_NODES_IN_THE_LAB if settings.lab else _NODES_ON_THE_WEB)
     with store_for_work(settings) as store:
-        refused = _add(store, names)
+        refused = add_names(store, names)
         done = _run(settings, store, count, until_done, seconds)
-    _tell(done, as_json)
+    if as_json:
+        print_json(document(done))
+    else:
+        print_summary(printed(), done, f" --db {db}" if db else "")
     if refused:
         sys.exit(2)
 
 
-def _add(store: Store, names: tuple[str, ...]) -> bool:
+def add_names(store: Store, names: tuple[str, ...]) -> bool:
+    """Add products named on the command line; True where some were refused (told on standard error).
+
+    Raises:
+        InputError: there is no product at all to crawl.
+    """
     given: list[Any] = []
     for name in names:
         try:
@@ -131,10 +140,3 @@ def _run(settings: Settings, store: Store, nodes: int, until_done: bool, seconds
     return run_embedded(
         settings, store, nodes, Until(until_done, seconds), lambda begin: Progress(store, begin)
     )
-
-
-def _tell(done: Summary, as_json: bool) -> None:
-    if as_json:
-        print_json(document(done))
-    else:
-        print_summary(printed(), done)

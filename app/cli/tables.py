@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.output import Cell, percent, seconds, short, shown, table
+from app.cli.output import Cell, percent, seconds, short, shown, table, table_of
 from app.summary import Summary
 from tasks.store.reports import FailedRow, PairRow
 
@@ -75,29 +75,24 @@ def pair_list(pairs: Sequence[PairRow], products: Sequence[str] = ()) -> Table:
     Args:
         products: of each pair, where they are told apart.
     """
-    columns = (
-        "site",
-        "node",
-        "completion",
-        "per page",
-        "offered",
-        "tried",
-        "collected",
-        "attempts",
-        "failed",
-    )
-    rows = [
-        (p.site, p.node, percent(p.completion), seconds(p.efficiency_s), p.offered, p.tried, p.collected)
-        + (p.attempts, p.failed, p.silent, seconds(p.active_s), seconds(p.wait_s))
-        for p in pairs
-    ]
-    columns = (*columns, "silent", "active", "waited")
-    if products:
-        columns = ("product", *columns)
-        rows = [(name, *row) for name, row in zip(products, rows, strict=True)]  # type: ignore[misc]
-    return table(
-        columns, rows, caption="completion = collected / offered; per page = active time / collected pages"
-    )
+    columns: dict[str, Callable[[tuple[str, PairRow]], Cell]] = {
+        "product": lambda row: row[0],
+        "site": lambda row: row[1].site,
+        "node": lambda row: row[1].node,
+        "completion": lambda row: percent(row[1].completion),
+        "per page": lambda row: seconds(row[1].efficiency_s),
+        "offered": lambda row: row[1].offered,
+        "tried": lambda row: row[1].tried,
+        "collected": lambda row: row[1].collected,
+        "attempts": lambda row: row[1].attempts,
+        "failed": lambda row: row[1].failed,
+        "silent": lambda row: row[1].silent,
+        "active": lambda row: seconds(row[1].active_s),
+        "waited": lambda row: seconds(row[1].wait_s),
+    }
+    if not products:
+        del columns["product"]
+    return table_of(list(zip(products or [""] * len(pairs), pairs, strict=True)), columns)
 
 
 def print_manual(out: Console, rows: Sequence[FailedRow], db_hint: str = "") -> None:

@@ -151,6 +151,14 @@ def try_lock(conn: Connection, name: str) -> bool:
     return bool(conn.execute(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": key}).scalar_one())
 
 
+def lost_deadlock(error: Exception) -> bool:
+    """Whether PostgreSQL ended a statement to free others of a deadlock: the same statement may succeed later.
+
+    It cannot be ruled out: transactions of several processes store pages, and each page's address is unique.
+    """
+    return isinstance(error, OperationalError) and getattr(error.orig, "pgcode", None) == "40P01"
+
+
 def insert_new(dialect: Dialect, table: Table) -> Any:
     """An INSERT that skips rows whose key is there already (ON CONFLICT DO NOTHING)."""
     make = sqlite.insert if dialect.name == "sqlite" else postgresql.insert

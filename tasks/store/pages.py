@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
+from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
@@ -216,7 +217,8 @@ def _save_reviews(
 ) -> None:
     hashes = [blake2b(r.body.encode("utf-8", "surrogatepass"), digest_size=16).digest() for r in page.reviews]
     earlier = _first_with(conn, hashes)
-    originals, copies = [], []
+    originals: list[dict[str, Any]] = []
+    copies: list[dict[str, Any]] = []
     on_this_page: set[bytes] = set()
     for review, digest in zip(page.reviews, hashes, strict=True):
         row = {

@@ -194,19 +194,23 @@ class SiteRow:
 
 def by_site(conn: Connection) -> dict[str, SiteRow]:
     """Tasks, pages and reviews of every site that has any."""
-    made = dict(conn.execute(select(tasks.c.site, func.count()).group_by(tasks.c.site)).tuples())
+    made: dict[str, int] = dict(
+        conn.execute(select(tasks.c.site, func.count()).group_by(tasks.c.site)).tuples().all()
+    )
     stored = {
         site: (n, int(read or 0))
         for site, n, read in conn.execute(
             select(pages.c.site, func.count(), func.sum(pages.c.reviews)).group_by(pages.c.site)
         )
     }
-    manual = dict(
+    manual: dict[str, int] = dict(
         conn.execute(
             select(subtasks.c.site, func.count())
             .where(subtasks.c.state == State.MANUAL)
             .group_by(subtasks.c.site)
-        ).tuples()
+        )
+        .tuples()
+        .all()
     )
     return {
         site: SiteRow(made.get(site, 0), *stored.get(site, (0, 0)), manual.get(site, 0))

@@ -19,13 +19,12 @@ class ReviewRow:
     """A review, as it serves one product.
 
     Attributes:
-        review: its number.
         date_text: the date as written; `published_at` where it could be read.
         attempt: number of the attempt that collected it, on `node`.
+        review: its number.
         same_as: number of the first review with an equal text; None where it is that one.
     """
 
-    review: int
     product: str
     site: str
     url: str
@@ -40,6 +39,7 @@ class ReviewRow:
     node: str
     attempt: int
     same_as: int | None
+    review: int
 
 
 def review_rows(
@@ -59,7 +59,6 @@ def review_rows(
         _check_product(conn, product)
     statement = (
         select(
-            reviews.c.id,
             products.c.name,
             reviews.c.site,
             reviews.c.url,
@@ -74,6 +73,7 @@ def review_rows(
             reviews.c.node,
             reviews.c.attempt_id,
             reviews.c.same_as,
+            reviews.c.id,
         )
         .join(pages, pages.c.id == reviews.c.page_id)
         .join(page_products, page_products.c.page_id == pages.c.id)

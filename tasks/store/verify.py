@@ -17,7 +17,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, case, func, or_, select
+from sqlalchemy import Connection, and_, case, func, or_, select
 
 from tasks.model import State
 from tasks.queues import LEGAL, MAX_RECALLS, Transition
@@ -127,7 +127,7 @@ def _event_log(conn: Connection) -> Iterator[Violation]:
         yield from _chain(subtask_id, list(of_subtask))
 
 
-def _chain(subtask_id: int, rows: Sequence[Row[Any]]) -> Iterator[Violation]:
+def _chain(subtask_id: int, rows: Sequence[Any]) -> Iterator[Violation]:
     """The events of one subtask, in order, against its row."""
     here, recalls = None, 0
     for row in rows:
@@ -336,12 +336,12 @@ def _lost_pages(conn: Connection) -> Iterator[Violation]:
         yield Violation("lost", None, f"page {row.id} ({row.url}) belongs to no product")
     read = select(reviews.c.page_id, func.count().label("n")).group_by(reviews.c.page_id).subquery()
     n = func.coalesce(read.c.n, 0)
-    rows = conn.execute(
+    short = conn.execute(
         select(pages.c.id, pages.c.reviews, n.label("n"))
         .select_from(pages.outerjoin(read, read.c.page_id == pages.c.id))
         .where(pages.c.reviews != n)
     )
-    for row in rows:
+    for row in short:
         yield Violation("lost", None, f"page {row.id} had {row.reviews} reviews, {row.n} are stored")
 
 
@@ -364,21 +364,20 @@ def _lost_tasks(conn: Connection) -> Iterator[Violation]:
 
 def _lost_chunks(conn: Connection) -> Iterator[Violation]:
     """Chunks whose predecessor is DONE and showed that there is more, and that were not released."""
-    after = subtasks.alias("after")
-    released = (
-        select(after.c.id)
-        .where(after.c.task_id == subtasks.c.task_id, after.c.chunk == subtasks.c.chunk + 1)
-        .exists()
-    )
+    released = select(subtasks.c.task_id, subtasks.c.chunk).distinct().subquery()
+    next_one = and_(released.c.task_id == subtasks.c.task_id, released.c.chunk == subtasks.c.chunk + 1)
     rows = conn.execute(
         select(subtasks.c.id, subtasks.c.chunk, tasks.c.chunks)
-        .join(attempts, attempts.c.subtask_id == subtasks.c.id)
-        .join(tasks, tasks.c.id == subtasks.c.task_id)
-        .where(attempts.c.more, subtasks.c.state == State.DONE, ~released)
+        .select_from(
+            attempts.join(subtasks, subtasks.c.id == attempts.c.subtask_id)
+            .join(tasks, tasks.c.id == subtasks.c.task_id)
+            .outerjoin(released, next_one)
+        )
+        .where(attempts.c.more, subtasks.c.state == State.DONE, released.c.chunk.is_(None))
         .order_by(subtasks.c.id)
     )
-    for row in rows:
-        if row.chunk < len(row.chunks) and not row.chunks[row.chunk]["first"]:
+    for subtask_id, chunk, chunks in rows:
+        if chunk < len(chunks) and not chunks[chunk]["first"]:
             yield Violation(
-                "lost", row.id, f"showed that there is more, but chunk {row.chunk + 1} was not released"
+                "lost", subtask_id, f"showed that there is more, but chunk {chunk + 1} was not released"
             )

@@ -17,12 +17,16 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from tasks.errors import TaskError
-from tasks.store.database import Store, read_now
+from tasks.store.database import Store, lost_deadlock, read_now
 
 T = TypeVar("T")
 Operation = Callable[[Connection, datetime], T]
 
+_Item = tuple[Operation[Any], Future[Any]]
+
 _MOST_AT_ONCE = 64
+_TRIES = 5
+"""Times an operation is tried that loses a deadlock each time."""
 
 
 class Writer:
@@ -30,17 +34,19 @@ class Writer:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._queue: queue.SimpleQueue[tuple[Operation[Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="reviewloop-writer", daemon=True)
         self._closed = False
+        self._door = threading.Lock()  # nothing may come to lie behind the end of the queue
         self._thread.start()
 
     def submit(self, operation: Operation[T]) -> Future[T]:
         """Queue an operation; its future is done once its transaction is committed. Raises TaskError if closed."""
-        if self._closed:
-            raise TaskError("the writer is closed")
         future: Future[T] = Future()
-        self._queue.put((operation, future))
+        with self._door:
+            if self._closed:
+                raise TaskError("the writer is closed")
+            self._queue.put((operation, future))
         return future
 
     def call(self, operation: Operation[T]) -> T:
@@ -53,10 +59,11 @@ class Writer:
 
     def close(self) -> None:
         """Commit what is queued, then stop."""
-        if not self._closed:
-            self._closed = True
-            self._queue.put(None)
-            self._thread.join()
+        with self._door:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
 
     def _work(self) -> None:
         while True:
@@ -78,10 +85,19 @@ class Writer:
             if stop:
                 return
 
-    def _commit(self, batch: list[tuple[Operation[Any], Future[Any]]]) -> None:
-        if not batch:
-            return
+    def _commit(self, batch: list[_Item]) -> None:
+        """Commit a batch; what lost a deadlock to another process goes again, alone and so without holding others."""
+        for item in self._commit_together(batch):
+            for tries in range(2, _TRIES + 1):
+                if not self._commit_together([item], again=tries < _TRIES):
+                    break
+
+    def _commit_together(self, batch: list[_Item], *, again: bool = True) -> list[_Item]:
+        """Commit a batch in one transaction; returns those to be done again, if `again`."""
         done: list[tuple[Future[Any], Any, Exception | None]] = []
+        victims: list[_Item] = []
+        if not batch:
+            return victims
         try:
             with self._store.begin() as conn:
                 now = read_now(conn)
@@ -92,13 +108,17 @@ class Writer:
                     except Exception as error:
                         if conn.invalidated or conn.closed:
                             raise
-                        done.append((future, None, error))
+                        if again and lost_deadlock(error):
+                            victims.append((operation, future))
+                        else:
+                            done.append((future, None, error))
         except Exception as error:
             for _, future in batch:
                 future.set_exception(error)
-            return
+            return []
         for future, result, failure in done:
             if failure is None:
                 future.set_result(result)
             else:
                 future.set_exception(failure)
+        return victims

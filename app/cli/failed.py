@@ -1,0 +1,319 @@
+"""`reviewloop failed`: what waits for a person, and what the person can do about it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
+
+import click
+from rich.console import Console
+
+from app.asking import Answer, AskFailed, ask
+from app.cli.options import db_option, json_option, lab_option, settings_of, sites_option, store_there
+from app.cli.output import (
+    Cell,
+    clock,
+    messages,
+    print_json,
+    printed,
+    say,
+    seconds,
+    short,
+    shown,
+    table,
+    table_of,
+)
+from app.cli.tables import print_manual
+from splitter.errors import InputError
+from tasks.crawl.decode import decode
+from tasks.crawl.model import FetchError
+from tasks.errors import TaskError, UnknownSubtask
+from tasks.model import Reason
+from tasks.store import manual, reports
+from tasks.store.database import Store, read_now
+
+_HEAD = 600
+
+
+@click.group()
+def failed() -> None:
+    """See what waits for a person, and act on it.
+
+    \b
+    Examples:
+      reviewloop failed list
+      reviewloop failed show 40 --refetch
+      reviewloop failed retry --site 12315.com
+      reviewloop failed assign 40 node2
+      reviewloop failed abandon 40 --why "the site is gone"
+    """
+
+
+@failed.command("list")
+@db_option
+@json_option
+def list_(db: str | None, as_json: bool) -> None:
+    """List what waits for a person, grouped by cause, with what is suggested.
+
+    \b
+    Example:
+      reviewloop failed list --json
+    """
+    with store_there(settings_of(db)) as store, store.read() as conn:
+        rows = reports.waiting_for_a_person(conn)
+    if not as_json:
+        print_manual(printed(), rows, f" --db {db}" if db else "")
+        return
+    groups = []
+    for (reason, site), of_cause in groupby(rows, key=lambda row: (row.reason, row.site)):
+        members = [asdict(row) for row in of_cause]
+        suggestion = members[0]["suggestion"]
+        groups.append(
+            {
+                "reason": reason,
+                "site": site,
+                "count": len(members),
+                "suggestion": suggestion,
+                "subtasks": members,
+            }
+        )
+    print_json({"groups": groups, "total": len(rows)})
+
+
+@failed.command()
+@click.argument("subtask", type=int)
+@click.option("--refetch", is_flag=True, help="Ask the last URL again, from here, and show what comes.")
+@lab_option
+@db_option
+@sites_option
+@json_option
+def show(
+    subtask: int, refetch: bool, lab: tuple[str, int] | None, db: str | None, sites: str | None, as_json: bool
+) -> None:
+    """Show every attempt of SUBTASK: node, times, reason, counters, errors, last response; and what is suggested.
+
+    \b
+    Example:
+      reviewloop failed show 40 --refetch
+    """
+    settings = settings_of(db, sites, lab=lab)
+    with store_there(settings) as store, store.read() as conn:
+        row = reports.subtask(conn, subtask)
+        if row is None:
+            raise UnknownSubtask(f"there is no subtask {subtask}")
+        attempts = reports.attempts_of(conn, subtask)
+        targets = reports.targets_of(conn, subtask)
+        waiting = [r for r in reports.waiting_for_a_person(conn) if r.subtask_id == subtask]
+    again = None
+    if refetch:
+        again = _refetch(_last_url(attempts, targets), lambda url: ask(url, settings.crawl()))
+    suggestion = waiting[0].suggestion if waiting else None
+    if as_json:
+        document = {"subtask": row, "why": waiting[0].why if waiting else None, "suggestion": suggestion}
+        print_json(document | {"attempts": attempts, "targets": targets, "refetch": again})
+        return
+    out = printed()
+    out.print(
+        f"Subtask {subtask}  {shown(row['product'])} on {row['site']}, chunk {row['chunk']}", style="bold"
+    )
+    out.print(
+        f"{row['state']}, round {row['round']}, {row['recalls']} recalls, last reason: {row['reason'] or '-'}"
+    )
+    _print_attempts(out, attempts)
+    _print_targets(out, targets)
+    if again is not None:
+        _print_again(out, again)
+    if waiting:
+        out.print(f"Why here:  {waiting[0].why}", soft_wrap=True)
+        out.print(f"Suggested: {suggestion}", style="yellow", soft_wrap=True)
+
+
+def _last_url(attempts: Sequence[Mapping[str, Any]], targets: Sequence[Mapping[str, Any]]) -> str:
+    """The address that was asked last and told; else the first that is still to do."""
+    for attempt in reversed(attempts):
+        if (attempt["last_response"] or {}).get("url"):
+            return str(attempt["last_response"]["url"])
+    return str(next((t["url"] for t in targets if t["state"] == "todo"), targets[0]["url"]))
+
+
+def _refetch(url: str, asked: Callable[[str], Answer]) -> dict[str, Any]:
+    try:
+        answer = asked(url)
+    except AskFailed as error:
+        return {"url": url, "error": str(error)}
+    try:
+        text, encoding = decode(answer.body, answer.headers)
+    except FetchError as error:
+        text, encoding = "", str(error)
+    return {
+        "url": answer.url,
+        "status": answer.status,
+        "seconds": answer.elapsed_s,
+        "bytes": len(answer.body),
+        "encoding": encoding,
+        "redirects": answer.redirects,
+        "head": text[:_HEAD],
+    }
+
+
+def _print_attempts(out: Console, attempts: Sequence[Mapping[str, Any]]) -> None:
+    def lasted(a: Mapping[str, Any]) -> str | None:
+        begin, end = a["started_at"] or a["allocated_at"], a["ended_at"]
+        return seconds((end - begin).total_seconds()) if end else "runs"
+
+    columns: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
+        "no": lambda a: a["no"],
+        "round": lambda a: a["round"],
+        "node": lambda a: a["node"],
+        "given (UTC)": lambda a: clock(a["allocated_at"]),
+        "lasted": lasted,
+        "ended": lambda a: a["reason"] or a["outcome"],
+        "offered": lambda a: a["offered"],
+        "tried": lambda a: a["tried"],
+        "collected": lambda a: a["collected"],
+        "requests": lambda a: a["requests"],
+        "active": lambda a: seconds(a["active_s"]),
+        "waited": lambda a: seconds(a["wait_s"]),
+        "errors": lambda a: ", ".join(f"{n} × {name}" for name, n in a["errors"].items()) or None,
+    }
+    out.print(table_of(attempts, columns))
+    told = None
+    for attempt in attempts:
+        last = attempt["last_response"]
+        if not last or last == told:
+            continue
+        told = last
+        status = f" status {last['status']}" if "status" in last else ""
+        out.print(f"Last response of attempt {attempt['no']}:{status} {last['error']}", style="bold")
+        out.print(f"  {shown(last['url'])}\n  {shown(last['detail'])}", soft_wrap=True)
+        if last.get("head"):
+            out.print(f"  {shown(short(last['head'], 300))}", style="dim", soft_wrap=True)
+
+
+def _print_targets(out: Console, targets: Sequence[Mapping[str, Any]]) -> None:
+    rows = [
+        (t["kind"], t["state"], t["tries"], t["reason"], shown(t["url"]))
+        for t in targets
+        if t["state"] != "stored"
+    ]
+    if rows:
+        out.print(table(("target", "state", "tries", "reason", "url>"), rows))
+
+
+def _print_again(out: Console, again: Mapping[str, Any]) -> None:
+    out.print("Asked again", style="bold")
+    if "error" in again:
+        out.print(f"  {shown(again['error'])}", style="red", soft_wrap=True)
+        return
+    out.print(
+        f"  {shown(again['url'])}\n  status {again['status']}, {again['bytes']:,} bytes, {again['encoding']}, "
+        f"{seconds(again['seconds'])}",
+        soft_wrap=True,
+    )
+    out.print(f"  {shown(short(again['head'], _HEAD))}", style="dim", soft_wrap=True)
+
+
+@failed.command()
+@click.argument("subtasks", type=int, nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All that wait.")
+@click.option("--reason", type=click.Choice([str(r) for r in Reason]), help="All with this cause.")
+@click.option("--site", metavar="NAME", help="All of this site.")
+@db_option
+@json_option
+def retry(
+    subtasks: tuple[int, ...],
+    every: bool,
+    reason: str | None,
+    site: str | None,
+    db: str | None,
+    as_json: bool,
+) -> None:
+    """Try subtasks again: a new round, without recalls, without nodes to avoid, every target untried.
+
+    \b
+    Examples:
+      reviewloop failed retry 40 41
+      reviewloop failed retry --reason bad_rule
+      reviewloop failed retry --site 12315.com
+      reviewloop failed retry --all
+    """
+    wide = every or reason is not None or site is not None
+    if wide == bool(subtasks):
+        raise InputError("name subtasks, or choose them by --all, --reason, --site; not both")
+    with store_there(settings_of(db)) as store:
+        ids: Sequence[int] = subtasks
+        if wide:
+            with store.read() as conn:
+                ids = manual.chosen(conn, reason=reason, site=site)
+        _each(store, ids, manual.retry, "tried again", as_json)
+
+
+@failed.command()
+@click.argument("subtask", type=int)
+@click.argument("node")
+@db_option
+@json_option
+def assign(subtask: int, node: str, db: str | None, as_json: bool) -> None:
+    """Try SUBTASK again, on NODE and no other.
+
+    \b
+    Example:
+      reviewloop failed assign 40 node2
+    """
+    with store_there(settings_of(db)) as store:
+        _each(
+            store,
+            [subtask],
+            lambda conn, now, number: manual.retry(conn, now, number, node=node),
+            f"given to {node}",
+            as_json,
+        )
+
+
+@failed.command()
+@click.argument("subtasks", type=int, nargs=-1, required=True)
+@click.option("--why", default="abandoned by a person", metavar="TEXT", help="Kept in the event log.")
+@db_option
+@json_option
+def abandon(subtasks: tuple[int, ...], why: str, db: str | None, as_json: bool) -> None:
+    """Give subtasks up for good (CANCELLED); also those that don't wait for a person but aren't DONE.
+
+    \b
+    Example:
+      reviewloop failed abandon 40 --why "the site is gone"
+    """
+    with store_there(settings_of(db)) as store:
+        _each(
+            store,
+            subtasks,
+            lambda conn, now, number: manual.abandon(conn, now, number, why),
+            "abandoned",
+            as_json,
+        )
+
+
+def _each(store: Store, ids: Sequence[int], act: Callable[..., object], what: str, as_json: bool) -> None:
+    """Do something to each subtask; those it cannot be done to are told, the others go on."""
+    done: list[int] = []
+    refused: list[dict[str, Any]] = []
+    with store.begin() as conn:
+        now = read_now(conn)
+        for number in dict.fromkeys(ids):
+            try:
+                act(conn, now, number)
+                done.append(number)
+            except (TaskError, InputError) as error:
+                refused.append({"subtask": number, "why": str(error)})
+    for one in refused:
+        say(f"refused: {one['why']}", "red")
+    if as_json:
+        print_json({"done": done, "refused": refused})
+    elif done:
+        printed().print(f"{what}: {', '.join(map(str, done))}", soft_wrap=True)
+    elif not refused:
+        messages.print("nothing waits for a person there")
+    if refused:
+        sys.exit(2)

@@ -1,0 +1,129 @@
+"""`reviewloop nodes`: who crawls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.options import db_option, json_option, settings_of, store_there
+from app.cli.output import ago, print_json, printed, table_of
+from tasks.store import nodes as node_store
+from tasks.store.database import read_now
+from tasks.store.nodes import NodeRow
+
+
+@click.group()
+def nodes() -> None:
+    """List crawl nodes, drain them, and take them back.
+
+    \b
+    Examples:
+      reviewloop nodes list
+      reviewloop nodes drain node2
+      reviewloop nodes resume node2
+    """
+
+
+@nodes.command("list")
+@db_option
+@json_option
+def list_(db: str | None, as_json: bool) -> None:
+    """List the nodes with what each is doing.
+
+    \b
+    Example:
+      reviewloop nodes list --json
+    """
+    settings = settings_of(db)
+    with store_there(settings) as store, store.read() as conn:
+        now, rows = read_now(conn), node_store.listed(conn)
+    alive_after = timedelta(seconds=settings.loop().buffer.silent_after_s)
+    if as_json:
+        print_json({"nodes": [node_document(row, now, alive_after) for row in rows]})
+    elif rows:
+        printed().print(node_table(rows, now, alive_after))
+    else:
+        printed().print("No node has run yet: reviewloop run --until-done")
+
+
+@nodes.command()
+@click.argument("name")
+@db_option
+@json_option
+def drain(name: str, db: str | None, as_json: bool) -> None:
+    """Give a node nothing new; what it runs it ends, what it has not started goes back.
+
+    \b
+    Example:
+      reviewloop nodes drain node2
+    """
+    _set(name, db, as_json, drained=True)
+
+
+@nodes.command()
+@click.argument("name")
+@db_option
+@json_option
+def resume(name: str, db: str | None, as_json: bool) -> None:
+    """Give a drained node work again.
+
+    \b
+    Example:
+      reviewloop nodes resume node2
+    """
+    _set(name, db, as_json, drained=False)
+
+
+def _set(name: str, db: str | None, as_json: bool, *, drained: bool) -> None:
+    with store_there(settings_of(db)) as store, store.begin() as conn:
+        node_store.set_drained(conn, name, drained)
+    if as_json:
+        print_json({"node": name, "drained": drained})
+    else:
+        printed().print(f"{name} is {'drained: it gets nothing new' if drained else 'in service again'}")
+
+
+def state_of(row: NodeRow, now: datetime, alive_after: timedelta) -> str:
+    """What people call a node's state: alive, drained, silent or stopped."""
+    if row.seen_at is None:
+        return "stopped"
+    if now - row.seen_at >= alive_after:
+        return "silent"
+    return "drained" if row.drained else "alive"
+
+
+def node_document(row: NodeRow, now: datetime, alive_after: timedelta) -> dict[str, Any]:
+    """A node as `--json` prints it."""
+    node = asdict(row.node) | {"kinds": sorted(row.node.kinds)}
+    rest = {name: getattr(row, name) for name in NodeRow.__dataclass_fields__ if name != "node"}
+    return node | rest | {"state": state_of(row, now, alive_after)}
+
+
+def node_table(rows: Sequence[NodeRow], now: datetime, alive_after: timedelta) -> Table:
+    """Nodes as people read them."""
+    styles = {"alive": "green", "drained": "yellow", "silent": "red", "stopped": "dim"}
+
+    def state(row: NodeRow) -> Text:
+        told = state_of(row, now, alive_after)
+        return Text(told + (" (drained)" if row.drained and told != "drained" else ""), style=styles[told])
+
+    return table_of(
+        rows,
+        {
+            "node": lambda row: row.node.name,
+            "state": state,
+            "seen": lambda row: ago(row.seen_at, now),
+            "kinds": lambda row: ", ".join(sorted(row.node.kinds)),
+            "address": lambda row: row.node.address,
+            "slots": lambda row: row.node.slots,
+            "running": lambda row: row.running,
+            "held": lambda row: row.waiting,
+            "attempts/s": lambda row: row.attempts_per_s,
+        },
+    )

@@ -1,0 +1,262 @@
+"""`reviewloop sites`: the catalog, what robots.txt says of it, and whether its rules still fit."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from app.cli.options import (
+    db_option,
+    json_option,
+    lab_option,
+    settings_of,
+    sites_option,
+    sqlite_file,
+    store_there,
+)
+from app.cli.output import print_json, printed, seconds, short, shown, table, table_of
+from app.config import Settings
+from app.wiring import utc_now
+from splitter.catalog.model import Catalog
+from splitter.errors import InputError
+from tasks.crawl.hosts import HostBook
+from tasks.crawl.robots import RobotsRules
+from tasks.jobs.planning import Permission, addresses, permission
+from tasks.store import reports
+from tasks.store.database import read_now
+from tasks.store.hosts import load_robots
+from tasks.store.reports import SiteRow
+
+_RECORDS_SHOWN = 3
+_ROBOTS_OF_ANY_AGE = timedelta(days=36_500)
+
+
+@click.group()
+def sites() -> None:
+    """List sites, check the catalog, try its rules.
+
+    \b
+    Examples:
+      reviewloop sites list
+      reviewloop sites check --sites my-sites.yaml
+      reviewloop sites try 12315.com saved-page.html
+    """
+
+
+@sites.command("list")
+@db_option
+@sites_option
+@json_option
+def list_(db: str | None, sites: str | None, as_json: bool) -> None:
+    """List sites with their engine, limits, what robots.txt says, and what they have brought.
+
+    A site is "not permitted" where robots.txt of its own host or of its engine's refuses; it then gets no task.
+    "unknown": not asked yet (a runner asks when it makes tasks), or nobody answers.
+
+    \b
+    Example:
+      reviewloop sites list --sites paper-2014 --json
+    """
+    settings = settings_of(db, sites)
+    catalog = settings.catalog()
+    permissions, had = _stored(settings, catalog)
+    rows = [_site(catalog, name, permissions[name], had.get(name, SiteRow())) for name in catalog.sites]
+    if as_json:
+        print_json({"catalog": catalog.name, "sites": rows})
+        return
+    styles = {"permitted": "green", "not permitted": "red", "unknown": "dim"}
+    out = printed()
+    out.print(
+        table_of(
+            rows,
+            {
+                "site": lambda row: row["site"],
+                "title": lambda row: row["title"] or None,
+                "kind": lambda row: row["kind"],
+                "engine": lambda row: row["engine"],
+                "per address": lambda row: f"{row['per_address_per_s']:g}/s",
+                "in all": lambda row: f"{row['total_per_s']:g}/s",
+                "robots": lambda row: Text(row["robots"], style=styles[row["robots"]]),
+                "tasks": lambda row: row["tasks"],
+                "pages": lambda row: row["pages"],
+                "reviews": lambda row: row["reviews"],
+                "manual": lambda row: row["manual"],
+            },
+            f"{len(rows)} sites of the catalog {catalog.name}",
+        )
+    )
+    for row in rows:
+        if row["robots"] == "not permitted":
+            out.print(f"{row['site']}: not permitted: {row['robots_why']}", style="red", soft_wrap=True)
+
+
+def _stored(settings: Settings, catalog: Catalog) -> tuple[dict[str, Permission], dict[str, SiteRow]]:
+    """Permissions by what robots.txt said when it was asked last, and what each site has had."""
+    rules: dict[str, RobotsRules] = {}
+    had: dict[str, SiteRow] = {}
+    urls = {url for site in catalog.sites for url in addresses(catalog, site)}
+    path = sqlite_file(settings.database_url)
+    if path is None or path.is_file():
+        with store_there(settings) as store, store.read() as conn:
+            hosts = {urlsplit(url).netloc.lower() for url in urls}
+            kept = load_robots(conn, hosts, read_now(conn) - _ROBOTS_OF_ANY_AGE)
+            had = reports.by_site(conn)
+        for url in urls:
+            robots = kept.get(urlsplit(url).netloc.lower())
+            if robots is not None:
+                rules[url] = RobotsRules.parse(robots.text, robots.status)
+    agent = settings.crawl().robots_token
+    return {site: permission(catalog, site, rules, agent) for site in catalog.sites}, had
+
+
+def _site(catalog: Catalog, name: str, allowed: Permission, had: SiteRow) -> dict[str, Any]:
+    site, limits = catalog.sites[name], HostBook(catalog).limits(name)
+    return {
+        "site": name,
+        "title": site.title,
+        "kind": str(catalog.kind_of(name)),
+        "engine": site.engine,
+        "rules": site.rules,
+        "per_address_per_s": limits.per_address_per_s,
+        "total_per_s": limits.total_per_s,
+        "robots": allowed.state,
+        "robots_why": allowed.why,
+        **asdict(had),
+    }
+
+
+@sites.command()
+@sites_option
+@json_option
+def check(sites: str | None, as_json: bool) -> None:
+    """Check a catalog: every problem is told by file, line and key; exit status 2 if there is one.
+
+    \b
+    Example:
+      reviewloop sites check --sites my-sites.yaml
+    """
+    catalog = settings_of(None, sites).catalog()
+    kinds = Counter(str(catalog.kind_of(site)) for site in catalog.sites)
+    counts = {
+        "catalog": catalog.name,
+        "sites": len(catalog.sites),
+        "by_kind": dict(kinds),
+        "engines": len(catalog.engines),
+        "rules": len(catalog.rules),
+    }
+    if as_json:
+        print_json(counts)
+        return
+    told = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
+    printed().print(
+        f"{catalog.name} is right: {len(catalog.sites)} sites ({told}), {len(catalog.engines)} engines, "
+        f"{len(catalog.rules)} sets of page rules",
+        soft_wrap=True,
+    )
+
+
+@sites.command("try")
+@click.argument("site")
+@click.argument("source", metavar="URL|FILE")
+@click.option(
+    "--as",
+    "read_as",
+    type=click.Choice(("page", "result")),
+    help="By the site's page rules or its engine's result rules. Default: by the URL, for a file page.",
+)
+@lab_option
+@sites_option
+@json_option
+def try_(
+    site: str, source: str, read_as: str | None, lab: tuple[str, int] | None, sites: str | None, as_json: bool
+) -> None:
+    """Show what the rules of SITE take from a page, asked once from its URL or read from a file.
+
+    Tells apart what the crawl tells apart: records, a proven empty answer, a refusal, a page the rules don't fit.
+    Where they find nothing, an outline of the page shows what rules could be written by. Exit status 1 for a
+    refusal or a page that doesn't fit.
+
+    \b
+    Examples:
+      reviewloop sites try cca.org.cn http://www.cca.org.cn/tsdh/detail/1.html
+      reviewloop sites try 12315.com saved.html
+      reviewloop sites try 12315.com results.html --as result
+    """
+    from app.trial import is_result_page, try_rules
+
+    settings = settings_of(None, sites, lab=lab)
+    catalog = settings.catalog()
+    if site not in catalog.sites:
+        raise InputError(f"there is no site {site!r} in {catalog.name}: see `reviewloop sites list`")
+    body, headers, url, got = _source(settings, catalog, site, source, read_as)
+    result = read_as == "result" or (read_as is None and is_result_page(catalog, site, url))
+    trial = try_rules(catalog, site, body, headers, url, result=result, now=utc_now())
+    if as_json:
+        shown_of = {**asdict(trial), "records": trial.records[:_RECORDS_SHOWN], "count": len(trial.records)}
+        print_json({"site": site, **got, **shown_of})
+    else:
+        _print_trial(printed(), site, got, trial)
+    if trial.verdict in ("blocked", "broken"):
+        sys.exit(1)
+
+
+def _source(
+    settings: Settings, catalog: Catalog, site: str, source: str, read_as: str | None
+) -> tuple[bytes, dict[str, str], str, dict[str, Any]]:
+    """Body, headers, URL, and what to tell of where they come from."""
+    from app.asking import ask
+
+    if "://" in source:
+        answer = ask(source, settings.crawl())
+        got = {
+            "url": answer.url,
+            "status": answer.status,
+            "bytes": len(answer.body),
+            "seconds": answer.elapsed_s,
+        }
+        return answer.body, dict(answer.headers), answer.url, got
+    try:
+        body = Path(source).read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{source}: {error.strerror}; give a URL that begins with http://, or a file"
+        ) from error
+    url = catalog.engine_of(site).url if read_as == "result" else f"http://{site}/"
+    return body, {}, url, {"file": source, "bytes": len(body)}
+
+
+def _print_trial(out: Console, site: str, got: dict[str, Any], trial: Any) -> None:
+    source = got.get("url") or got.get("file")
+    came = f"status {got['status']}, {seconds(got['seconds'])}, " if "status" in got else ""
+    out.print(Text(f"{shown(str(source))}", style="bold"), soft_wrap=True)
+    out.print(
+        f"{came}{got['bytes']:,} bytes, {trial.encoding or 'no text'}, read as a {trial.read_as} of {site}"
+    )
+    style = {"records": "bold green", "empty": "yellow"}.get(trial.verdict, "bold red")
+    told = f"{len(trial.records)} records" if trial.records else f"{trial.verdict}: {trial.why}"
+    out.print(shown(told), style=style, soft_wrap=True)
+    if trial.read_as == "result" and trial.records:
+        found = "not said" if trial.found is None else f"{trial.found:,}"
+        out.print(f"found: {found}; next page: {'yes' if trial.more else 'no'}")
+    if trial.title:
+        out.print(f"page title: {shown(trial.title)}", soft_wrap=True)
+    rules = ((r.name, r.rule, r.matches, short(r.example, 60)) for r in trial.rules)
+    out.print(table(("field", "rule", "filled in", "for example>"), rules))
+    for number, record in enumerate(trial.records[:_RECORDS_SHOWN], 1):
+        out.print(f"record {number}", style="bold")
+        for name, value in asdict(record).items():
+            if value not in (None, ""):
+                out.print(f"  {name}: {shown(short(str(value), 120))}", soft_wrap=True)
+    if trial.outline:
+        out.print("What the page looks like", style="bold")
+        for line in trial.outline:
+            out.print(f"  {shown(line)}", soft_wrap=True)

@@ -1,0 +1,121 @@
+"""`reviewloop status` and `reviewloop schedule`: where things stand, while a runner runs or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import click
+from rich.text import Text
+
+from app.cli.nodes import node_document, node_table
+from app.cli.options import db_option, json_option, settings_of, sqlite_file, store_there
+from app.cli.output import ago, clock, print_json, printed, seconds, table
+from app.cli.tables import queue_line
+from tasks.schedule import SWEEPS
+from tasks.store import nodes, reports
+from tasks.store.database import read_now
+from tasks.store.reports import Load
+
+
+@click.command()
+@db_option
+@json_option
+def status(db: str | None, as_json: bool) -> None:
+    """Show the queues, what is stored, and which nodes are alive.
+
+    \b
+    Examples:
+      reviewloop status
+      watch -n 2 reviewloop status
+    """
+    settings = settings_of(db)
+    with store_there(settings) as store, store.read() as conn:
+        now = read_now(conn)
+        queues, load, totals = reports.queues(conn), reports.load(conn, now), reports.totals(conn)
+        rows = nodes.listed(conn)
+    alive_after = timedelta(seconds=settings.loop().buffer.silent_after_s)
+    if as_json:
+        print_json(
+            {
+                "queues": queues,
+                "held_back": load.held,
+                "next_held_at": load.next_at,
+                "oldest_waiting_since": load.oldest_at,
+                "products": totals.products,
+                "tasks": totals.tasks,
+                "pages": totals.pages,
+                "reviews": totals.reviews,
+                "recalls": totals.recalls,
+                "targets": dict(totals.targets),
+                "nodes": [node_document(row, now, alive_after) for row in rows],
+                "now": now,
+            }
+        )
+        return
+    out = printed()
+    out.print(Text("Queues   ", style="bold") + queue_line(queues), soft_wrap=True)
+    out.print(Text("Waiting  ", style="bold") + _waiting(load, now), soft_wrap=True)
+    out.print(
+        Text("Stored   ", style="bold")
+        + f"{totals.pages:,} pages, {totals.reviews:,} reviews of {totals.products:,} products "
+        f"({totals.tasks:,} tasks, {totals.recalls:,} recalls)",
+        soft_wrap=True,
+    )
+    out.print(Text("Hits     ", style="bold") + _states(totals.targets), soft_wrap=True)
+    if rows:
+        out.print(node_table(rows, now, alive_after))
+    else:
+        out.print("No node has run yet: reviewloop run --until-done", style="dim")
+
+
+def _waiting(load: Load, now: datetime) -> str:
+    if load.oldest_at is None:
+        return "nothing"
+    told = f"the oldest came to its queue {ago(load.oldest_at, now)}"
+    if load.next_at is not None:
+        told += f"; {load.held} held back after failures, the next may go in "
+        told += seconds(max(0.0, (load.next_at - now).total_seconds())) or ""
+    return told
+
+
+def _states(states: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {state.replace('_', ' ')}" for state, n in sorted(states.items())) or "none yet"
+
+
+@click.group()
+def schedule() -> None:
+    """Show what happens by itself, and when.
+
+    \b
+    Example:
+      reviewloop schedule list
+    """
+
+
+@schedule.command("list")
+@db_option
+@json_option
+def list_(db: str | None, as_json: bool) -> None:
+    """List the periodic sweeps, and the products that are looked at again and again.
+
+    \b
+    Example:
+      reviewloop schedule list --json
+    """
+    settings = settings_of(db)
+    path = sqlite_file(settings.database_url)
+    recrawls = []
+    if path is None or path.is_file():
+        with store_there(settings) as store, store.read() as conn:
+            recrawls = reports.recrawls(conn)
+    if as_json:
+        print_json({"sweeps": SWEEPS, "recrawls": recrawls})
+        return
+    out = printed()
+    out.print(table(("sweep", "every", "does"), ((s.name, seconds(s.every_s), s.does) for s in SWEEPS)))
+    if recrawls:
+        rows = ((r.product, seconds(r.every_s), clock(r.next_at)) for r in recrawls)
+        out.print(table(("product", "again every", "next time (UTC)"), rows))
+    else:
+        out.print("  No product is looked at again: give one --recrawl 7d when you add it.", style="dim")

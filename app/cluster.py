@@ -1,0 +1,269 @@
+"""A real cluster on one machine: servers, scheduler, beat and one Celery worker process a node, watched and restarted.
+
+One thread does it all: a child ends with the thread that made it (see `app.processes`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from subprocess import Popen
+from types import FrameType
+
+from sqlalchemy.exc import DBAPIError
+
+from app import processes
+from app.broker import check
+from app.config import DEFAULT_DATABASE, Settings, as_environment
+from app.embedded import Until
+from app.processes import Program, last_lines
+from app.servers import PostgresServer, RedisServer
+from splitter.errors import InputError, ReviewloopError
+from tasks.jobs.celery_tasks import CONTROL, crawl_queue
+from tasks.store import reports
+from tasks.store.database import Store
+from tasks.store.nodes import Node
+
+_LOOK_EVERY_S = 0.1
+_WATCH_EVERY_S = 0.5
+# A program that lives this long came up; one that doesn't, so many times in a row, never will.
+_CAME_UP_S = 10.0
+_GIVE_UP_AFTER = 5
+_BACKOFF_S, _BACKOFF_MOST_S = 0.5, 30.0
+_QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+
+Say = Callable[[str], None]
+
+
+class ClusterFailed(ReviewloopError):
+    """A program of the cluster ends again and again; the message has the end of its log."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A program and its process.
+
+    Attributes:
+        failures: ends in a row soon after the start.
+        again_at: when it is started again; None while it runs.
+    """
+
+    program: Program
+    process: Popen[bytes]
+    started_at: float
+    failures: int = 0
+    again_at: float | None = None
+
+
+class Supervisor:
+    """Keeps programs running. Belongs to the main thread."""
+
+    def __init__(self, say: Say, clock: Callable[[], float] = time.monotonic) -> None:
+        self._say = say
+        self._clock = clock
+        self._kept: dict[str, _Kept] = {}
+
+    def start(self, program: Program) -> None:
+        """Start a program and keep it running."""
+        self._kept[program.name] = _Kept(program, processes.start(program), self._clock())
+
+    def alive(self, name: str) -> bool:
+        """Whether a program runs now."""
+        return self._kept[name].process.poll() is None
+
+    def look(self) -> None:
+        """Start again what has ended, after a growing delay. Raises ClusterFailed where that is no use."""
+        for kept in self._kept.values():
+            if kept.again_at is None and kept.process.poll() is not None:
+                self._ended(kept)
+            elif kept.again_at is not None and self._clock() >= kept.again_at:
+                kept.process, kept.started_at = processes.start(kept.program), self._clock()
+                kept.again_at = None
+
+    def _ended(self, kept: _Kept) -> None:
+        now, program = self._clock(), kept.program
+        kept.failures = kept.failures + 1 if now - kept.started_at < _CAME_UP_S else 1
+        status = f"{program.name} ended with {_told(kept.process.returncode)}"
+        if kept.failures >= _GIVE_UP_AFTER:
+            raise ClusterFailed(
+                f"{status}, {kept.failures} times in a row; its log {program.log} ends:\n{last_lines(program.log)}"
+            )
+        delay_s = min(_BACKOFF_MOST_S, _BACKOFF_S * 2.0 ** (kept.failures - 1))
+        kept.again_at = now + delay_s
+        self._say(f"{status}; started again in {delay_s:g} s (log: {program.log})")
+
+    def stop(self, names: Sequence[str]) -> None:
+        """End programs in order, all at once, and keep them no longer; kills what doesn't end."""
+        running = [self._kept.pop(name) for name in names if name in self._kept]
+        for name in processes.stop([(kept.program, kept.process) for kept in running]):
+            self._say(f"{name} did not end in time and was killed: what it held is taken back by its lease")
+
+
+class Cluster:
+    """Servers for as long as the block runs, and in it `run` for the workers.
+
+    Args:
+        settings: a PostgreSQL or Redis not named there is started here.
+        folder: for the data of such servers, and for logs. One cluster at a time.
+        say: told, in one line, what a person should know.
+
+    Attributes:
+        settings: with the addresses of the servers.
+    """
+
+    def __init__(self, settings: Settings, folder: Path, say: Say) -> None:
+        self.settings = settings
+        self._folder = folder
+        self._logs = folder / "logs"
+        self._say = say
+        self._supervisor = Supervisor(say)
+        self._stack = ExitStack()
+        self._signalled = False
+
+    def __enter__(self) -> Cluster:
+        """Start the servers. Raises InputError, ServerFailed."""
+        with ExitStack() as stack:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._logs.mkdir(exist_ok=True)
+            stack.enter_context(_only_one(self._folder / "lock"))
+            stack.enter_context(self._signals())
+            if self.settings.database_url == DEFAULT_DATABASE:
+                self._own_postgres(stack)
+            if not self.settings.redis_url:
+                self._own_redis(stack)
+            check(self.settings)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop the servers; their data stays."""
+        self._stack.close()
+
+    def run(self, store: Store, nodes: Sequence[Node], until: Until, watch: Callable[[], None]) -> None:
+        """Run the workers until `until` or a signal; then every lease is given back.
+
+        Args:
+            watch: called about twice a second, to show progress.
+
+        Raises:
+            ClusterFailed: a program ends again and again.
+        """
+        programs = [self._control(), self._beat(), *(self._node(node) for node in nodes)]
+        end_at = None if until.seconds is None else time.monotonic() + until.seconds
+        watch_at = time.monotonic()
+        try:
+            for program in programs:
+                self._supervisor.start(program)
+            while not self._signalled and (end_at is None or time.monotonic() < end_at):
+                self._supervisor.look()
+                if time.monotonic() >= watch_at:
+                    watch_at = time.monotonic() + _WATCH_EVERY_S
+                    if self._watched(store, watch) and until.done:
+                        break
+                time.sleep(_LOOK_EVERY_S)
+        finally:
+            self._supervisor.stop([program.name for program in programs])
+
+    def _watched(self, store: Store, watch: Callable[[], None]) -> bool:
+        """Show progress; True where all is settled. A database that is away is no reason to end."""
+        try:
+            watch()
+            with store.read() as conn:
+                return reports.all_settled(conn)
+        except DBAPIError as error:
+            if not error.connection_invalidated and not _refused(error):
+                raise
+            return False
+
+    # --- what runs ------------------------------------------------------------------------------------------
+
+    def _control(self) -> Program:
+        return self._worker("control", CONTROL, 2, self.settings)
+
+    def _node(self, node: Node) -> Program:
+        settings = replace(self.settings, address=node.address, kinds=node.kinds)
+        return self._worker(node.name, crawl_queue(node.name), node.slots, settings)
+
+    def _worker(self, name: str, queue: str, slots: int, settings: Settings) -> Program:
+        options = ("-P", "threads", "-c", str(slots), "-Q", queue, "-n", f"{name}@%h", *_QUIET)
+        return self._celery(name, settings, "worker", *options)
+
+    def _beat(self) -> Program:
+        return self._celery("beat", self.settings, "beat")
+
+    def _celery(self, name: str, settings: Settings, *arguments: str) -> Program:
+        command = [sys.executable, "-m", "celery", "--quiet", "-A", "app.celery", *arguments, "-l", "WARNING"]
+        return Program(name, command, self._log(name), as_environment(settings))
+
+    def _own_postgres(self, stack: ExitStack) -> None:
+        server = PostgresServer(self._folder / "postgres", self._log("postgres"), self._say)
+        stack.callback(server.clean_up)
+        server.prepare()
+        self._serve(stack, server.program)
+        server.wait(lambda: self._supervisor.alive("postgres"))
+        self.settings = replace(self.settings, database_url=server.url)
+
+    def _own_redis(self, stack: ExitStack) -> None:
+        server = RedisServer(self._folder / "redis", self._log("redis"))
+        stack.callback(server.clean_up)
+        server.prepare()
+        self._serve(stack, server.program)
+        server.wait(lambda: self._supervisor.alive("redis"))
+        self.settings = replace(self.settings, redis_url=server.url)
+
+    def _serve(self, stack: ExitStack, program: Program) -> None:
+        self._supervisor.start(program)
+        stack.callback(self._supervisor.stop, [program.name])
+
+    def _log(self, name: str) -> Path:
+        """A new log; the one of the last run is kept beside it."""
+        log = self._logs / f"{name}.log"
+        if log.exists():
+            log.replace(log.with_suffix(".log.1"))
+        return log
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Ctrl-C, SIGTERM and a closed terminal end `run` in order."""
+
+        def note(_number: int, _frame: FrameType | None) -> None:
+            self._signalled = True
+
+        before = {
+            number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def _only_one(lock: Path) -> Iterator[None]:
+    """Hold a folder's lock. Raises InputError where another process has it."""
+    with lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"another cluster runs in {lock.parent}: end it, or name another folder with --data"
+            ) from None
+        yield
+
+
+def _told(status: int) -> str:
+    return f"status {status}" if status >= 0 else signal.Signals(-status).name
+
+
+def _refused(error: DBAPIError) -> bool:
+    """Whether a connection could not be made."""
+    from psycopg2 import OperationalError
+
+    return isinstance(error.orig, OperationalError)

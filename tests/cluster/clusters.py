@@ -1,0 +1,146 @@
+"""What the cluster's tests share: a small catalog's figures, stores compared, child processes watched."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+from sqlalchemy import select
+
+from app.config import Settings, as_environment
+from app.imports import new_product
+from tasks.store import products
+from tasks.store.database import Store, read_now
+from tasks.store.tables import pages
+from tasks.store.verify import verify
+
+PRODUCTS = ("光明高钙牛奶", "特仑苏", "蒙牛早餐奶")
+SITES = ("cca.org.cn", "315ok.com", "12315.com")
+FAST = {"per_address_per_s": 200, "total_per_s": 400}
+SILENT_S = 4.0
+T = TypeVar("T")
+
+Pages = frozenset[tuple[str, str]]
+
+
+def until(condition: Callable[[], T], seconds: float = 30.0, what: str = "") -> T:
+    """Wait until a condition holds; fail after so many seconds."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"not within {seconds:g} s: {what or condition}"
+        time.sleep(0.02)
+    return value
+
+
+def stored_pages(store: Store) -> Pages:
+    with store.read() as conn:
+        return frozenset(
+            (url, str(key)) for url, key in conn.execute(select(pages.c.url, pages.c.content_hash))
+        )
+
+
+def violations(store: Store) -> tuple[Any, ...]:
+    with store.read() as conn:
+        return verify(conn, read_now(conn)).violations
+
+
+def add_products(store: Store) -> None:
+    with store.begin() as conn:
+        for name in PRODUCTS:
+            assert products.add(conn, read_now(conn), new_product(name))
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Store]:
+    store = Store.open(url)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@dataclass(frozen=True)
+class Web:
+    """The lab, and its witness."""
+
+    port: int
+    sites: Path
+    log: Path
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(sites=str(self.sites), lab=("127.0.0.1", self.port), silent_after_s=SILENT_S)
+
+    def clients(self) -> set[str]:
+        return {json.loads(line)["client"] for line in self.log.read_text().splitlines()}
+
+
+class Process:
+    """A child process of a test, with what it started."""
+
+    def __init__(self, command: list[str], settings: Settings, cwd: Path) -> None:
+        self._errors = cwd / "errors.txt"
+        with self._errors.open("ab") as errors:
+            self.popen = subprocess.Popen(
+                [sys.executable, "-m", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=as_environment(settings),
+                cwd=cwd,
+            )
+        self.own = psutil.Process(self.popen.pid)
+
+    @property
+    def told(self) -> str:
+        return self._errors.read_text(errors="replace")
+
+    def children(self) -> list[psutil.Process]:
+        return self.own.children()
+
+    def child(self, word: str) -> psutil.Process | None:
+        """The child whose command line has this word."""
+        for process in self.children():
+            try:
+                if word in process.cmdline():
+                    return process
+            except psutil.Error:
+                continue
+        return None
+
+    def ended(self, seconds: float = 45.0) -> str:
+        """Wait for its end; what it printed. Fails if it ended with another status than 0."""
+        output, _ = self.popen.communicate(timeout=seconds)
+        assert self.popen.returncode == 0, self.told
+        return output.decode()
+
+    def kill(self) -> None:
+        """Kill it and all it started; for the end of a test that failed."""
+        family = [*self.own.children(recursive=True), self.own] if self.own.is_running() else []
+        for process in family:
+            try:
+                process.send_signal(signal.SIGKILL)
+            except psutil.Error:
+                continue
+        self.popen.communicate()
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    """True where none of these is alive (a zombie is not)."""
+    return not any(_alive(process) for process in processes)
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False

@@ -1,0 +1,120 @@
+"""`reviewloop up`: the same pages as an embedded run, whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import json
+import signal
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from clusters import PRODUCTS, SITES, gone, opened, stored_pages, until, violations
+from sqlalchemy import func, select
+from sqlalchemy.exc import DBAPIError
+
+from tasks.store import reports
+from tasks.store.tables import attempts, pages, subtasks
+
+
+def settings_of(web, **options):
+    return replace(web.settings, slots=1, **options)
+
+
+def up(launch, settings, *words):
+    return launch("app", "up", "--json", "--until-done", *words, settings=settings)
+
+
+def running_on(store, node):
+    with store.read() as conn:
+        return conn.execute(
+            select(subtasks.c.id).where(subtasks.c.lease_node == node, subtasks.c.lease_started).limit(1)
+        ).scalar_one_or_none()
+
+
+def caught_at_work(store, process, node):
+    """True, with the process stopped, where its node holds a lease it has started."""
+    process.suspend()
+    if running_on(store, node) is not None:
+        return True
+    process.resume()
+    return False
+
+
+def test_four_nodes_collect_what_an_embedded_run_collects(web, wanted, launch, postgres_url, redis_url):
+    settings = settings_of(web, database_url=postgres_url, redis_url=redis_url)
+    done = json.loads(up(launch, settings, "--nodes", 4, *PRODUCTS).ended())
+    assert done["tasks"] == len(PRODUCTS) * len(SITES)
+    assert done["queues"]["DONE"] == sum(done["queues"].values())
+    assert done["pages"] == len(wanted)
+    with opened(postgres_url) as store:
+        assert stored_pages(store) == wanted
+        assert not violations(store)
+    # 127.0.0.1 is the scheduler's, which asks for robots.txt.
+    assert web.clients() == {f"127.0.0.{n}" for n in range(1, 6)}
+
+
+def test_a_worker_killed_at_work_changes_nothing(web, wanted, launch, postgres_url, redis_url):
+    settings = settings_of(web, database_url=postgres_url, redis_url=redis_url)
+    process = up(launch, settings, "--nodes", 2, *PRODUCTS)
+    with opened(postgres_url) as store:
+        worker = until(lambda: process.child("crawl.node1"), what="node1 started")
+        until(lambda: caught_at_work(store, worker, "node1"), what="node1 at work")
+        worker.kill()
+        process.ended()
+        assert "node1 ended with SIGKILL; started again" in process.told
+        assert stored_pages(store) == wanted
+        assert not violations(store)
+        with store.read() as conn:
+            outcomes = set(conn.scalars(select(attempts.c.outcome)))
+        assert "silent" in outcomes
+
+
+@pytest.fixture
+def data():
+    """A folder with a short path: a socket's may have 103 characters only."""
+    with TemporaryDirectory(prefix="reviewloop-") as folder:
+        yield Path(folder) / "data"
+
+
+def test_a_cluster_with_servers_of_its_own_goes_on_where_it_was(web, wanted, launch, data):
+    settings = settings_of(web)
+    words = ("app", "up", "--nodes", 2, "--data", data)
+    with opened(f"postgresql://postgres@/postgres?host={data / 'postgres'}") as store:
+        first = launch(*words, *PRODUCTS, settings=settings)
+        until(lambda: pages_in(store), what="pages of the first start")
+        children = first.children()
+        assert len(children) == 6  # PostgreSQL, Redis, the scheduler, beat, two nodes
+        first.popen.send_signal(signal.SIGINT)
+        first.ended()
+        assert gone(children)
+
+        second = launch(*words, settings=settings)
+        until(lambda: second.child("crawl.node2"), what="node2 started again")
+        family = second.own.children(recursive=True)
+        refused = launch(*words, settings=settings)
+        refused.popen.communicate(timeout=20)
+        assert refused.popen.returncode == 2
+        assert "another cluster runs in" in refused.told
+        second.popen.kill()
+        until(lambda: gone(family), what="no orphan left")
+
+        third = launch(*words, settings=settings)
+        until(lambda: pages_in(store) == len(wanted) and settled(store), what="all pages")
+        assert stored_pages(store) == wanted
+        assert not violations(store)
+        third.popen.send_signal(signal.SIGTERM)
+        third.ended()
+
+
+def pages_in(store):
+    try:
+        with store.read() as conn:
+            return conn.execute(select(func.count()).select_from(pages)).scalar_one()
+    except DBAPIError:  # not there yet, or without its tables
+        return 0
+
+
+def settled(store):
+    with store.read() as conn:
+        return reports.all_settled(conn)

@@ -1,0 +1,234 @@
+"""Any legal order of operations, with nodes that crash and a clock that jumps, keeps every promise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
+from world import SILENT, World, hit
+
+from tasks.jobs import sweeps
+from tasks.model import Reason, State
+from tasks.queues import MAX_RECALLS, Transition
+from tasks.store import leases, nodes, pages, transitions
+from tasks.store.database import Store
+from tasks.store.leases import Counters, Lease, WorkTarget
+from tasks.store.pages import TargetEnd
+from tasks.store.tables import metadata, subtasks, targets
+
+NODES = ("n1", "n2", "n3")
+PLACES = st.integers(0, 5)
+
+
+class Loop(RuleBasedStateMachine):
+    """Leases stay in the bundle after they are lost: late nodes go on with what they hold."""
+
+    held = Bundle("held")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World(_empty_store())
+        self.products = 0
+
+    @initialize()
+    def begin(self) -> None:
+        self.add(chunks=[True, False], priority=0)
+        self.world.node("n1")
+
+    @rule(
+        chunks=st.lists(st.booleans(), max_size=2).map(lambda rest: [True, *rest]), priority=st.integers(0, 2)
+    )
+    def add(self, chunks: list[bool], priority: int) -> None:
+        if self.products < 3:
+            self.products += 1
+            self.world.add(f"产品{self.products}", chunks=chunks, priority=priority)
+
+    @rule(seconds=st.sampled_from([0.000001, 1.0, 29.0, 59.999999, 60.0, 3600.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.world.pass_s(seconds)
+
+    @rule(node=st.sampled_from(NODES), alive=st.booleans())
+    def node_comes_or_goes(self, node: str, alive: bool) -> None:
+        if alive:
+            self.world.node(node)
+        else:
+            self.world.do(lambda conn, _: nodes.leave(conn, node))
+
+    # --- sweeps ---------------------------------------------------------------------------------------------
+
+    @rule()
+    def admit(self) -> None:
+        self.world.sweep(sweeps.admit)
+
+    @rule()
+    def recall(self) -> None:
+        self.world.sweep(sweeps.recall)
+
+    @rule()
+    def wake(self) -> None:
+        self.world.sweep(sweeps.wake)
+
+    @rule(target=held)
+    def allocate(self) -> Any:
+        return multiple(*self.world.sweep(sweeps.allocate))
+
+    @rule(target=held, place=PLACES, node=st.sampled_from(NODES))
+    def grant(self, place: int, node: str) -> Any:
+        lease = self.world.grant(self._in(State.WAIT, place), node)
+        return multiple() if lease is None else lease
+
+    # --- a node and its lease; doing nothing is a crash -----------------------------------------------------
+
+    @rule(lease=held)
+    def start(self, lease: Lease) -> None:
+        self.world.start(lease)
+
+    @rule(lease=held, tried=st.integers(0, 3))
+    def progress(self, lease: Lease, tried: int) -> None:
+        counters = Counters(offered=tried + 1, tried=tried, active_s=tried * 0.1)
+        self.world.do(leases.progress, lease, self.world.now + SILENT, counters)
+
+    @rule(
+        lease=held, place=PLACES, names=st.lists(st.sampled_from("abcdef"), unique=True), more=st.booleans()
+    )
+    def read_results(self, lease: Lease, place: int, names: list[str], more: bool) -> None:
+        found = self._target(lease, place, "result")
+        if found is not None:
+            chunk = self.world.subtask(lease.subtask_id).chunk
+            urls = [hit(name) for name in names]
+            self.world.read_results(lease, found, urls, more_chunk=chunk if more else None)
+
+    @rule(lease=held, place=PLACES)
+    def save_page(self, lease: Lease, place: int) -> None:
+        found = self._target(lease, place, "hit")
+        if found is not None:
+            self.world.save(lease, found)
+
+    @rule(
+        lease=held, place=PLACES, state=st.sampled_from(["todo", "refused", "given_up"]), counts=st.booleans()
+    )
+    def end_target(self, lease: Lease, place: int, state: str, counts: bool) -> None:
+        found = self._target(lease, place, "hit")
+        if found is not None:
+            end = TargetEnd(found.id, state, "timeout", counts)
+            self.world.do(lambda conn, _: pages.end_target(conn, lease, end))
+
+    @rule(lease=consumes(held), reason=st.none() | st.sampled_from(list(Reason)), tried=st.integers(0, 3))
+    def close(self, lease: Lease, reason: Reason | None, tried: int) -> None:
+        self.world.close(lease, Counters(offered=tried + 1, tried=tried, active_s=0.3), reason=reason)
+
+    @rule(lease=held)
+    def release(self, lease: Lease) -> None:
+        self.world.do(leases.release, lease, "drained")
+
+    @rule(lease=held, tried=st.integers(0, 3))
+    def interrupt(self, lease: Lease, tried: int) -> None:
+        self.world.do(leases.interrupt, lease, Counters(offered=tried, tried=tried, wait_s=0.7), "shutdown")
+
+    @rule(lease=held)
+    def silence(self, lease: Lease) -> None:
+        self.world.do(leases.silence, lease, Reason.SILENT)
+
+    # --- a person -------------------------------------------------------------------------------------------
+
+    @rule(state=st.sampled_from([s for s in State if s not in (State.DONE, State.CANCELLED)]), place=PLACES)
+    def cancel(self, state: State, place: int) -> None:
+        subtask_id = self._in(state, place)
+        if subtask_id:
+            self.world.do(leases.cancel, subtask_id, "not wanted")
+
+    @rule(place=PLACES)
+    def retry(self, place: int) -> None:
+        subtask_id = self._in(State.MANUAL, place)
+        if subtask_id:
+            fresh = {"recalls": 0, "failed_on": [], "round": self.world.subtask(subtask_id).round + 1}
+            self.world.do(transitions.move, subtask_id, Transition.RETRY, transitions.Note(), values=fresh)
+
+    # --- what must hold -------------------------------------------------------------------------------------
+
+    @invariant()
+    def every_promise_is_kept(self) -> None:
+        assert self.world.verification().violations == ()
+
+    @invariant()
+    def nobody_is_recalled_for_ever(self) -> None:
+        assert all(row.recalls <= MAX_RECALLS for row in self.world.rows(subtasks))
+
+    def teardown(self) -> None:
+        """Whatever happened, the loop comes to its end once a node works and time passes."""
+        for _ in range(200):
+            if all(State(row.state).settled for row in self.world.rows(subtasks)):
+                return
+            self._turn()
+        raise AssertionError("the loop does not come to an end")
+
+    def _turn(self) -> None:
+        world = self.world
+        world.pass_s(130)
+        for node in NODES:
+            world.node(node)
+        for sweep in (sweeps.recall, sweeps.wake, sweeps.admit):
+            world.sweep(sweep)
+        for lease in world.sweep(sweeps.allocate):
+            work = world.start(lease)
+            assert work is not None
+            for found in work.targets:
+                listed = found.kind == "result"
+                work_on = world.read_results(lease, found, [hit("a")]).todo if listed else (found,)
+                for page in work_on:
+                    world.save(lease, page)
+            assert world.close(lease, Counters(offered=1, tried=1))
+
+    def _in(self, state: State, place: int) -> int:
+        """A subtask in that queue; 0 where there is none."""
+        rows = self.world.rows(subtasks, subtasks.c.state == state)
+        return int(rows[place % len(rows)].id) if rows else 0
+
+    def _target(self, lease: Lease, place: int, kind: str) -> WorkTarget | None:
+        """A target that the attempt took up when it was still to do, or might have."""
+        task_id = self.world.subtask(lease.subtask_id).task_id
+        rows = self.world.rows(targets, targets.c.task_id == task_id, targets.c.kind == kind)
+        row = rows[place % len(rows)] if rows else None
+        return WorkTarget(row.id, row.kind, row.url, row.tries) if row is not None else None
+
+
+_STORE: list[Store] = []
+
+
+def _empty_store() -> Store:
+    """One store for all examples, emptied: making one takes longer than an example."""
+    if not _STORE:
+        raise AssertionError("the test opens the store")
+    with _STORE[0].begin() as conn:
+        for table in reversed(metadata.sorted_tables):
+            conn.execute(table.delete())
+    return _STORE[0]
+
+
+def test_any_order_of_operations_keeps_every_promise(sqlite_store: Store) -> None:
+    _STORE[:] = [sqlite_store]
+    try:
+        run_state_machine_as_test(
+            Loop,
+            settings=settings(
+                max_examples=25,
+                stateful_step_count=25,
+                deadline=None,
+                derandomize=True,
+                database=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+    finally:
+        _STORE.clear()

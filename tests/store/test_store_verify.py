@@ -1,0 +1,234 @@
+"""`verify` sees each promise that is broken by hand, and names the subtask."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Connection, insert
+from world import SITE, START, World, hit
+
+from tasks.jobs import sweeps
+from tasks.model import Reason, State
+from tasks.queues import MAX_RECALLS, Transition
+from tasks.store import leases
+from tasks.store.database import Store
+from tasks.store.leases import Counters
+from tasks.store.tables import attempts, events, pages, pair_stats, reviews, subtasks
+from tasks.store.verify import Violation, verify
+
+DONE, CRAWLING, WAITING, FAILED_ONCE = 1, 2, 3, 4
+
+
+@pytest.fixture
+def told(store: Store) -> World:
+    """A store in which everything has happened: subtasks in DONE, CRAWL, WAIT (after a recall) and WAIT."""
+    world = World(store)
+    for number in (DONE, CRAWLING, WAITING, FAILED_ONCE):
+        assert world.waiting(f"产品{number}", chunks=(True, False)) == number
+    lease, work = world.begin(DONE)
+    todo = world.read_results(lease, work.targets[0], [hit("1"), hit("2")]).todo
+    for target in todo:
+        world.save(lease, target)
+    world.close(lease, Counters(offered=2, tried=2, collected=2, active_s=1.25, wait_s=0.5))
+    world.sweep(sweeps.wake)
+    world.begin(CRAWLING)
+    lease, _ = world.begin(FAILED_ONCE)
+    world.close(lease, Counters(offered=1), reason=Reason.BLOCKED)
+    world.sweep(sweeps.recall)
+    assert [world.state(n) for n in (1, 2, 3, 4)] == [State.DONE, State.CRAWL, State.WAIT, State.WAIT]
+    assert world.verification().violations == ()
+    return world
+
+
+def _found(world: World) -> list[tuple[str, int | None]]:
+    return [(violation.kind, violation.subtask_id) for violation in world.verification().violations]
+
+
+BROKEN = [
+    # the event log
+    ("UPDATE subtasks SET state = 'WAIT' WHERE id = 1", ("queue", DONE)),
+    ("UPDATE subtasks SET state = 'LIMBO' WHERE id = 3", ("queue", WAITING)),
+    ("DELETE FROM events WHERE subtask_id = 3", ("queue", WAITING)),
+    ("DELETE FROM events WHERE subtask_id = 1 AND transition = 'admit'", ("chain", DONE)),
+    ("DELETE FROM events WHERE subtask_id = 1 AND transition = 'create'", ("chain", DONE)),
+    (
+        "UPDATE events SET transition = 'recall' WHERE subtask_id = 3 AND transition = 'admit'",
+        ("transition", 3),
+    ),
+    (
+        "UPDATE events SET transition = 'teleport' WHERE subtask_id = 3 AND transition = 'admit'",
+        ("transition", 3),
+    ),
+    ("UPDATE subtasks SET recalls = 0 WHERE id = 4", ("recalls", FAILED_ONCE)),
+    # leases
+    ("UPDATE subtasks SET lease_deadline = NULL WHERE id = 2", ("lease", CRAWLING)),
+    ("UPDATE subtasks SET lease_token = NULL WHERE id = 2", ("lease", CRAWLING)),
+    ("UPDATE subtasks SET lease_node = 'n1' WHERE id = 3", ("lease", WAITING)),
+    ("UPDATE subtasks SET lease_started = true WHERE id = 3", ("lease", WAITING)),
+    # attempts
+    ("UPDATE subtasks SET lease_token = 'other' WHERE id = 2", ("attempt", CRAWLING)),
+    ("UPDATE attempts SET outcome = NULL WHERE subtask_id = 1", ("attempt", DONE)),
+    ("UPDATE attempts SET outcome = 'succeeded' WHERE subtask_id = 2", ("attempt", CRAWLING)),
+    ("UPDATE attempts SET no = 2 WHERE subtask_id = 4", ("attempt", FAILED_ONCE)),
+    ("UPDATE subtasks SET attempts = 2 WHERE id = 4", ("attempt", FAILED_ONCE)),
+    ("UPDATE subtasks SET attempts = 1 WHERE id = 3", ("attempt", WAITING)),
+    # counters
+    ("UPDATE attempts SET collected = 1 WHERE subtask_id = 1", ("counters", DONE)),
+    ("UPDATE attempts SET tried = 3 WHERE subtask_id = 1", ("counters", DONE)),
+    ("UPDATE attempts SET tried = 1 WHERE subtask_id = 1", ("counters", DONE)),
+    ("UPDATE attempts SET late = 1 WHERE subtask_id = 1", ("counters", DONE)),
+    ("UPDATE pages SET late = true WHERE id = 1", ("counters", DONE)),
+    # statistics
+    *[
+        (f"UPDATE pair_stats SET {name} = {name} + 1", ("statistics", None))
+        for name in [
+            "attempts",
+            "failed",
+            "silent",
+            "offered",
+            "tried",
+            "collected",
+            "active_s",
+            "wait_s",
+            "lost_s",
+        ]
+    ],
+    ("DELETE FROM pair_stats", ("statistics", None)),
+    # nothing lost
+    ("UPDATE targets SET state = 'todo' WHERE subtask_id = 1 AND kind = 'hit'", ("lost", DONE)),
+    ("UPDATE targets SET state = 'todo' WHERE subtask_id = 1 AND kind = 'result'", ("lost", DONE)),
+    ("UPDATE targets SET kind = 'hit', state = 'stored' WHERE subtask_id = 3", ("lost", WAITING)),
+    ("DELETE FROM page_products WHERE page_id = 1", ("lost", None)),
+    ("DELETE FROM reviews WHERE page_id = 1", ("lost", None)),
+    ("UPDATE attempts SET more = true WHERE subtask_id = 1", ("lost", DONE)),
+    ("UPDATE virtual_tasks SET planned_at = NULL WHERE id = 3", ("lost", None)),
+    (
+        "INSERT INTO products (name, keywords, aliases, created_at) VALUES ('x', '[]', '[]', '2026-01-01')",
+        ("lost", None),
+    ),
+    (
+        "INSERT INTO tasks (virtual_task_id, product_id, site, engine, kind, chunks, created_at) "
+        "VALUES (1, 1, 'x', 'baidu', 'meta', '[]', '2026-01-01')",
+        ("lost", None),
+    ),
+]
+
+
+@pytest.mark.parametrize(("statement", "expected"), BROKEN)
+def test_a_broken_promise_is_seen(told: World, statement: str, expected: tuple[str, int | None]) -> None:
+    with told.store.begin() as conn:
+        assert conn.exec_driver_sql(statement).rowcount > 0
+    assert expected in _found(told)
+
+
+def _stored_again(conn: Connection) -> None:
+    """What the constraints prevent, without them."""
+    if conn.dialect.name == "sqlite":
+        for table in ("pages", "reviews"):
+            conn.exec_driver_sql(f"CREATE TABLE copy AS SELECT * FROM {table}")
+            conn.exec_driver_sql(f"DROP TABLE {table}")
+            conn.exec_driver_sql(f"ALTER TABLE copy RENAME TO {table}")
+    else:
+        conn.exec_driver_sql("ALTER TABLE pages DROP CONSTRAINT uq_pages_url_key")
+        conn.exec_driver_sql("ALTER TABLE reviews DROP CONSTRAINT uq_reviews_page_id_key")
+    for table in (pages, reviews):
+        row = dict(conn.execute(table.select().limit(1)).one()._mapping)
+        conn.execute(insert(table).values({**row, "id": 100}))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_what_is_stored_twice_is_seen(request: pytest.FixtureRequest, kind: str) -> None:
+    store = Store.open(request.getfixturevalue(f"{kind}_url"))
+    world = World(store)
+    lease, work = world.begin(world.waiting())
+    world.save(lease, world.read_results(lease, work.targets[0], [hit("1")]).todo[0])
+    with store.engine.connect() as conn:
+        if store.is_sqlite:
+            conn.connection.driver_connection.execute("PRAGMA foreign_keys = OFF")
+        _stored_again(conn)
+        twice = [v.message for v in verify(conn, START).violations if v.kind == "twice"]
+        conn.rollback()
+    store.close()
+    assert twice == [f"page {hit('1')} is stored 2 times", "review '1' of page 1 is stored 2 times"]
+
+
+def test_more_than_five_recalls_in_a_round_are_seen_and_a_retry_begins_another(told: World) -> None:
+    def recall_again(conn: Connection, _now: object, times: int, then: str | None = None) -> None:
+        steps = [
+            (Transition.ALLOCATE, "WAIT", "CRAWL"),
+            (Transition.FAIL, "CRAWL", "FAILED"),
+            (Transition.RECALL, "FAILED", "WAIT"),
+        ] * times
+        if then is not None:
+            steps = [
+                *steps[:-1],
+                (Transition.GIVE_UP, "FAILED", "MANUAL"),
+                (Transition.RETRY, "MANUAL", "WAIT"),
+            ]
+        rows = [
+            {"at": START, "subtask_id": WAITING, "transition": t, "from_state": a, "to_state": b}
+            for t, a, b in steps
+        ]
+        conn.execute(insert(events), rows)
+
+    told.do(recall_again, MAX_RECALLS + 1, "retry")
+    assert _found(told) == []
+    told.do(recall_again, MAX_RECALLS)
+    told.do(lambda conn, _: conn.execute(subtasks.update().where(subtasks.c.id == WAITING).values(recalls=5)))
+    assert _found(told) == []
+    told.do(recall_again, 1)
+    assert _found(told) == [("recalls", WAITING)] * 2
+    first, second = told.verification().violations
+    assert "more than recall 5" in first.message
+    assert second == Violation("recalls", WAITING, "says 5 recalls, its events of the round 6")
+
+
+def test_counts_and_overdue_leases(told: World) -> None:
+    counts = told.verification().counts
+    assert (counts["subtasks"], counts["attempts"], counts["pages"], counts["reviews"]) == (4, 3, 2, 2)
+    assert counts["overdue"] == 0
+    told.pass_s(60)
+    assert told.verification().counts["overdue"] == 1
+    assert told.verification().violations == (), "a lease that has run out is no broken promise"
+
+
+def test_cancelled_subtasks_may_leave_targets_and_late_pages_are_fine(told: World) -> None:
+    lease, work = told.begin(WAITING)
+    one, _ = told.read_results(lease, work.targets[0], [hit("8"), hit("9")]).todo
+    told.do(leases.cancel, WAITING, "not wanted")
+    told.save(lease, one)
+    assert _found(told) == []
+
+
+def test_a_long_log_is_read_in_seconds(sqlite_store: Store) -> None:
+    """100,000 events over 20,000 subtasks. The limit is generous: it tells a pass from a search per row."""
+    world = World(sqlite_store)
+    (first,) = world.add("特仑苏")
+    row = world.subtask(first)._mapping
+
+    def fill(conn: Connection, _now: object) -> None:
+        ids = range(first + 1, first + 20_001)
+        conn.execute(insert(subtasks), [{**row, "id": n, "state": "DONE", "attempts": 1} for n in ids])
+        one = {"product_id": 1, "no": 1, "round": 1, "site": SITE, "node": "n1", "token": "t", "quota": 1}
+        one |= {"budget_s": 1.0, "allocated_at": START, "outcome": "succeeded", "errors": {}, "more": True}
+        conn.execute(insert(attempts), [{**one, "subtask_id": n} for n in ids])
+        conn.execute(insert(pair_stats).values(site=SITE, node="n1", attempts=20_000, faded_at=START))
+        path = [None, "PRIORITY", "WAIT", "CRAWL", "SLEEP", "DONE"]
+        steps = list(zip(("create", "admit", "allocate", "succeed", "wake"), path, path[1:], strict=False))
+        conn.execute(
+            insert(events),
+            [
+                {"at": START, "subtask_id": n, "transition": t, "from_state": a, "to_state": b}
+                for t, a, b in steps
+                for n in ids
+            ],
+        )
+
+    world.do(fill)
+    began = time.perf_counter()
+    result = world.verification()
+    took = timedelta(seconds=time.perf_counter() - began)
+    assert (result.violations, result.counts["events"]) == ((), 100_001)
+    assert took < timedelta(seconds=10)

@@ -1,0 +1,104 @@
+"""An embedded run that is killed at any moment loses nothing: the next one ends with the same pages."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from app.config import ROOT
+from app.lab.running import running_lab
+from splitter.catalog.load import builtin
+from splitter.catalog.model import Catalog, Limits
+from tasks.store.database import Store, read_now
+from tasks.store.tables import pages
+from tasks.store.verify import verify
+
+SITES = ("cca.org.cn", "315ok.com", "weibo.com")
+FAST = Limits(per_address_per_s=300, total_per_s=900)
+NAMES = ("特仑苏", "蒙牛早餐奶", "光明高钙牛奶")
+
+
+def small_catalog() -> Catalog:
+    whole = builtin("paper-2014")
+    engines = {name: engine.model_copy(update={"limits": FAST}) for name, engine in whole.engines.items()}
+    sites = {name: whole.sites[name].model_copy(update={"pages": 2}) for name in SITES}
+    return whole.model_copy(update={"limits": FAST, "engines": engines, "sites": sites})
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    catalog = small_catalog()
+    path = tmp_path_factory.mktemp("lab") / "sites.yaml"
+    path.write_text(json.dumps({"version": 1, **catalog.model_dump(mode="json", exclude_none=True)}), "utf-8")
+    with running_lab(catalog, "calm", seed=3) as running:
+        yield running, path
+
+
+def run(lab, url: str, *names: str) -> subprocess.Popen[str]:
+    running, _ = lab
+    command = ["run", *names, "--until-done", "--lab", f"127.0.0.1:{running.port}", "--db", url]
+    return subprocess.Popen(
+        [sys.executable, "-m", "app", *command, "--silent-after", "3", "--sites", str(lab[1]), "--json"],
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if not k.startswith("REVIEWLOOP_")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def stored(url: str) -> set[tuple[str, str]]:
+    store = Store.open(url)
+    try:
+        with store.read() as conn:
+            assert verify(conn, read_now(conn)).violations == ()
+            return {(r.url, r.content_hash) for r in conn.execute(select(pages))}
+    finally:
+        store.close()
+
+
+def committed(url: str) -> int:
+    """Pages in the database so far; 0 where there is none yet."""
+    if not Path(url.removeprefix("sqlite:///")).exists():
+        return 0
+    store = Store.open(url)
+    try:
+        with store.read() as conn:
+            known = conn.dialect.has_table(conn, "pages")
+            return conn.scalar(select(func.count()).select_from(pages)) if known else 0
+    finally:
+        store.close()
+
+
+def kill_after(process: subprocess.Popen[str], url: str, count: int) -> None:
+    """SIGKILL once so many pages are committed; fails where the run ends before."""
+    while process.poll() is None:
+        if committed(url) >= count:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            return
+    pytest.fail(f"the run ended before {count} pages: {process.communicate()}")
+
+
+def test_killed_twice_it_ends_with_the_same_pages_as_undisturbed(lab, tmp_path):
+    calm = f"sqlite:///{tmp_path / 'calm.db'}"
+    process = run(lab, calm, *NAMES)
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == 0, errors
+    expected = stored(calm)
+    assert len(expected) > 40
+
+    killed = f"sqlite:///{tmp_path / 'killed.db'}"
+    kill_after(run(lab, killed, *NAMES), killed, 5)
+    kill_after(run(lab, killed), killed, 25)
+    process = run(lab, killed)
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == 0, errors
+    assert stored(killed) == expected
