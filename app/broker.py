@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -94,8 +96,9 @@ def beat_schedule(silent_after_s: float) -> dict[str, dict[str, Any]]:
     return entries
 
 
-def open_redis(settings: Settings) -> Redis:
-    """A client of the cluster's Redis for one event loop; waits through a restart or failover of about 15 s."""
+@asynccontextmanager
+async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
+    """A client of the cluster's Redis, on this event loop; it waits through a restart or failover of about 15 s."""
     options: dict[str, Any] = {
         "retry": Retry(ExponentialBackoff(cap=_RETRY_MOST_S, base=_RETRY_FIRST_S), _RETRIES),
         "retry_on_error": [RedisConnectionError, RedisTimeoutError],
@@ -103,21 +106,31 @@ def open_redis(settings: Settings) -> Redis:
         "socket_connect_timeout": _ANSWER_S,
     }
     if not settings.redis_url.startswith("sentinel:"):
-        client: Redis = Redis.from_url(settings.redis_url, **options)
-        return client
-    urls = [urlsplit(url) for url in settings.redis_url.split(";")]
-    database = urls[-1].path.strip("/")
-    if database:
-        options["db"] = int(database)
-    for url in urls:
-        if url.password:
-            options["password"] = unquote(url.password)
-        if url.username:
-            options["username"] = unquote(url.username)
-    sentinels = [(url.hostname, url.port or _SENTINEL_PORT) for url in urls]
-    watching = Sentinel(sentinels, socket_timeout=_ANSWER_S)  # type: ignore[no-untyped-call]
-    master: Redis = watching.master_for(settings.redis_master, **options)
-    return master
+        async with Redis.from_url(settings.redis_url, **options) as redis:
+            yield redis
+        return
+    places, of_master = sentinels(settings.redis_url)
+    watching = Sentinel(places, socket_timeout=_ANSWER_S)  # type: ignore[no-untyped-call]
+    try:
+        async with watching.master_for(settings.redis_master, **options, **of_master) as redis:
+            yield redis
+    finally:
+        for sentinel in watching.sentinels:
+            await sentinel.aclose()
+
+
+def sentinels(url: str) -> tuple[list[tuple[str, int]], dict[str, Any]]:
+    """Host and port of each sentinel in a URL, and what it says of the master: user, password, database."""
+    parts = [urlsplit(part) for part in url.split(";")]
+    master: dict[str, Any] = {}
+    for part in parts:
+        if part.username:
+            master["username"] = unquote(part.username)
+        if part.password:
+            master["password"] = unquote(part.password)
+        if part.path.strip("/"):
+            master["db"] = int(part.path.strip("/"))
+    return [(part.hostname or "", part.port or _SENTINEL_PORT) for part in parts], master
 
 
 def _hidden(url: str) -> str:

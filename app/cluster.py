@@ -129,7 +129,7 @@ class Cluster:
     def __enter__(self) -> Cluster:
         """Start the servers. Raises InputError, ServerFailed."""
         with ExitStack() as stack:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._folder.mkdir(parents=True, exist_ok=True)
             self._logs.mkdir(exist_ok=True)
             stack.enter_context(_only_one(self._folder / "lock"))
             stack.enter_context(self._signals())

@@ -120,7 +120,7 @@ class EmbeddedRunner:
         scheduler = AsyncIOScheduler(timezone="UTC")
         for sweep in SWEEPS:
             scheduler.add_job(
-                self._sweep,
+                self._scheduled,
                 "interval",
                 args=(sweep.name,),
                 seconds=interval_s(sweep, self._settings.silent_after_s),
@@ -129,6 +129,11 @@ class EmbeddedRunner:
                 coalesce=True,
             )
         return scheduler
+
+    async def _scheduled(self, name: str) -> None:
+        # The scheduler cancels what runs when it shuts down, and would tell that as an error.
+        with suppress(asyncio.CancelledError):
+            await self._sweep(name)
 
     async def _sweep(self, name: str) -> None:
         if name == "plan":

@@ -14,9 +14,6 @@ from splitter.errors import InputError
 from splitter.query import product_query
 from tasks.store.products import NewProduct
 
-_COLUMNS = ("name", "keywords", "aliases", "priority", "pages", "recrawl")
-"""Columns of a CSV file; all but the first may be missing, others are passed over."""
-
 MOST_PAGES = 1000
 _MOST_PRIORITY = 1_000_000
 _SHORTEST_RECRAWL = timedelta(minutes=1)
@@ -78,8 +75,9 @@ def period(text: str) -> timedelta:
 def read_products(data: bytes, origin: str) -> Iterator[tuple[int, NewProduct | Refused]]:
     """Read a file of products: CSV with a header that begins with ``name``, or one name a line.
 
-    Separators within a cell are ``|``; UTF-8 (with or without mark) and GB18030 are read; blank lines and, in
-    plain files, lines that begin with # are passed over.
+    A CSV file may also have keywords, aliases, priority, pages, recrawl; other columns are passed over. Separators
+    within a cell are ``|``. UTF-8 (with or without mark) and GB18030 are read. Blank lines and, in plain files,
+    lines that begin with # are passed over.
 
     Yields:
         The line's number and what became of it.
@@ -89,7 +87,7 @@ def read_products(data: bytes, origin: str) -> Iterator[tuple[int, NewProduct | 
     """
     text = _text(data, origin)
     first = next((line for line in text.splitlines() if line.strip()), "")
-    if next(csv.reader([first]), [""])[0].strip().lower() == "name":
+    if first.partition(",")[0].strip(' "').lower() == "name":
         yield from _rows(text)
         return
     for number, line in enumerate(text.splitlines(), 1):

@@ -7,17 +7,19 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from threading import Thread
 from types import TracebackType
 
 from redis.asyncio import Redis
 from sqlalchemy import Connection
+from sqlalchemy.exc import ProgrammingError
 
 from app import wiring
 from app.broker import open_redis
 from app.config import Settings
 from splitter.catalog.model import Catalog, Kind
+from splitter.errors import InputError
 from tasks.crawl.node import CrawlNode
 from tasks.crawl.redis_politeness import RedisSendTimes
 from tasks.crawl.robots_book import RobotsBook
@@ -82,10 +84,8 @@ class NodeProcess:
 
     def _live(self) -> None:
         try:
-            with (
-                wiring.opened_store(self._settings) as store,
-                asyncio.Runner() as runner,
-            ):
+            # Bringing the schema up is the control worker's part; to import it costs a node a tenth of its start.
+            with closing(Store.open(self._settings.database_url)) as store, asyncio.Runner() as runner:
                 runner.run(self._serve(store))
         except BaseException as error:
             if not self._ready.done():
@@ -110,9 +110,9 @@ class NodeProcess:
                 await self._stop(node)
         finally:
             # A writer that waits for a database that doesn't answer is left behind.
-            closing = Thread(target=writer.close, daemon=True)
-            closing.start()
-            closing.join(_CLOSE_S)
+            last = Thread(target=writer.close, daemon=True)
+            last.start()
+            last.join(_CLOSE_S)
 
     async def _open(
         self,
@@ -122,7 +122,13 @@ class NodeProcess:
         redis: Redis,
         on_free: Callable[[], None],
     ) -> CrawlNode:
-        row = await writer.run(lambda conn, _now: self._known(conn))
+        try:
+            row = await writer.run(lambda conn, _now: self._known(conn))
+        except ProgrammingError as error:
+            raise InputError(
+                "the database has no tables, or old ones: start a worker with -Q control first, or run "
+                f"`python -m app.migrate` ({error.orig})"
+            ) from None
         send_times = RedisSendTimes(redis, time.monotonic, self._settings.crawl().longest_wait_s)
         tools = await stack.enter_async_context(
             wiring.kit(

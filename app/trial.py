@@ -21,6 +21,7 @@ from tasks.crawl.model import ErrorClass, FetchError
 from tasks.crawl.results import read_results
 
 _RECORD_FIELDS = ("link", "title", "abstract", "id", "body", "author", "date", "rating")
+_REFUSALS = (401, 403, 429, 432)
 _OUTLINE_HEADINGS = 5
 _OUTLINE_REPEATED = 12
 
@@ -82,6 +83,7 @@ def try_rules(
     *,
     result: bool,
     now: datetime,
+    status: int = 200,
 ) -> Trial:
     """Read a page by a site's rules.
 
@@ -90,16 +92,18 @@ def try_rules(
         url: of the page, which its links are resolved against.
         result: by the rules of the engine's result pages, otherwise by those of the site's pages.
         now: what relative dates count from.
+        status: of the answer; one that is no 2xx is no page, whatever its body.
     """
     read_as = "result" if result else "page"
     rules: ResultRules | PageRules = catalog.engine_of(site).results if result else catalog.rules_of(site)
-    encoding, title = "", ""
+    text, encoding, title = "", "", ""
     found: int | None = None
     more: bool | None = None
     records: tuple[Any, ...] = ()
     use: tuple[RuleUse, ...] = ()
     try:
         text, encoding = decode(body, headers)
+        _check_status(status, url)
         use = _use(parse(text), rules)
         if isinstance(rules, ResultRules):
             page = read_results(text, url, rules)
@@ -111,8 +115,14 @@ def try_rules(
     except FetchError as error:
         verdict, why = ("blocked" if error.error.blocks else "broken"), str(error)
         records = ()
-    outline = _outline(body) if verdict == "broken" and not why.startswith(ErrorClass.BAD_CONTENT) else ()
+    outline = _outline(text) if verdict == "broken" and text else ()
     return Trial(read_as, verdict, why, encoding, title, found, more, use, records, outline)
+
+
+def _check_status(status: int, url: str) -> None:
+    if not 200 <= status < 300:
+        error = ErrorClass.FORBIDDEN if status in _REFUSALS else ErrorClass.OTHER_STATUS
+        raise FetchError(error, f"{url} answers with status {status}")
 
 
 def _use(tree: LexborHTMLParser, rules: ResultRules | PageRules) -> tuple[RuleUse, ...]:
@@ -128,9 +138,9 @@ def _use(tree: LexborHTMLParser, rules: ResultRules | PageRules) -> tuple[RuleUs
     return tuple(use)
 
 
-def _outline(body: bytes) -> tuple[str, ...]:
+def _outline(text: str) -> tuple[str, ...]:
     """Title, headings, and elements that come again and again: candidates for a record's selector."""
-    soup = BeautifulSoup(body, "html.parser")
+    soup = BeautifulSoup(text, "html.parser")
     for hidden in soup(["script", "style", "noscript", "template"]):
         hidden.decompose()
     lines = [f"title: {_text(soup.title)}"] if soup.title else []

@@ -19,7 +19,6 @@ from tasks.crawl.politeness import SendTimes
 from tasks.crawl.robots import RobotsRules
 from tasks.crawl.robots_book import RobotsBook
 from tasks.jobs.context import Context
-from tasks.store import migrate
 from tasks.store.database import Store
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
@@ -28,6 +27,8 @@ from tasks.store.writer import Writer
 @contextmanager
 def opened_store(settings: Settings) -> Iterator[Store]:
     """The store, brought to the newest schema."""
+    from tasks.store import migrate  # Alembic is slow to import, and crawl nodes do without
+
     store = Store.open(settings.database_url)
     try:
         migrate.upgrade(store, MIGRATIONS)

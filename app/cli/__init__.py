@@ -14,7 +14,6 @@ _COMMANDS = {
     "product": ("product", "product"),
     "run": ("run", "run"),
     "up": ("up", "up"),
-    "up": ("up", "up"),
     "demo": ("demo", "demo"),
     "lab": ("lab", "lab"),
     "status": ("status", "status"),

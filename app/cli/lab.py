@@ -39,15 +39,16 @@ if TYPE_CHECKING:
 def lab(
     port: int, host: str, profile: str, seed: int, log_path: Path | None, sites: str | None, as_json: bool
 ) -> None:
-    """Serve a local web of simulated search engines and complaint sites until Ctrl-C.
+    """Serve a local web of simulated sites until Ctrl-C.
 
     Every site and engine of the catalog is there, told apart by the Host header; each source address is
-    treated as another client. Then, in another terminal:
+    treated as another client. Example, with the commands of another terminal:
 
     \b
-        reviewloop run --lab 127.0.0.1:PORT
-        curl -H 'Host: www.baidu.com' -G http://127.0.0.1:PORT/s --data-urlencode 'wd=光明 牛奶 site:12315.com'
-        curl http://127.0.0.1:PORT/__log
+        reviewloop lab --port 8400 --profile default
+        reviewloop run --until-done --lab 127.0.0.1:8400 特仑苏
+        curl -H 'Host: www.baidu.com' -G http://127.0.0.1:8400/s --data-urlencode 'wd=光明 牛奶 site:12315.com'
+        curl http://127.0.0.1:8400/__log
     """
     # Slow to import (aiohttp), and of no use to any other command.
     from app.lab.running import serve

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +11,7 @@ import click
 
 from app.config import Settings, from_environment, lab_address
 from splitter.catalog.load import BUILTIN
-from splitter.errors import InputError
+from splitter.errors import InputError, ReviewloopError
 
 if TYPE_CHECKING:
     from tasks.store.database import Store
@@ -35,6 +35,10 @@ json_option = click.option(
     is_flag=True,
     help="Print only JSON on standard output; the rest goes to standard error.",
 )
+
+
+class DatabaseUnusable(ReviewloopError):
+    """The database cannot be opened."""
 
 
 class LabAddress(click.ParamType[tuple[str, int]]):
@@ -62,10 +66,25 @@ lab_option = click.option(
 
 @contextmanager
 def store_for_work(settings: Settings) -> Iterator[Store]:
-    """The store, begun where there is none yet."""
+    """The store, begun where there is none yet.
+
+    Raises:
+        DatabaseUnusable: it cannot be opened, or is no database of ours.
+    """
+    from alembic.util import CommandError
+    from sqlalchemy.exc import DBAPIError
+
     from app import wiring
 
-    with wiring.opened_store(settings) as store:
+    with ExitStack() as stack:
+        try:
+            store = stack.enter_context(wiring.opened_store(settings))
+        except DBAPIError as error:
+            raise DatabaseUnusable(f"the database cannot be opened: {str(error.orig).strip()}") from error
+        except CommandError as error:
+            raise DatabaseUnusable(
+                f"the database is of another version of reviewloop: {error}; update reviewloop"
+            ) from error
         yield store
 
 

@@ -115,7 +115,7 @@ def import_(file: BinaryIO, db: str | None, as_json: bool) -> None:
       光明高钙牛奶,,光明高钙奶,5,7d
       雀巢怡养,雀巢|怡养,,,
     """
-    rows = read_products(file.read(), file.name)
+    rows = read_products(file.read(), getattr(file, "name", "standard input"))
     with store_for_work(settings_of(db)) as store:
         _finish(add_products(store, (row for _, row in rows)), as_json)
 

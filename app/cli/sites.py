@@ -199,7 +199,8 @@ def try_(
         raise InputError(f"there is no site {site!r} in {catalog.name}: see `reviewloop sites list`")
     body, headers, url, got = _source(settings, catalog, site, source, read_as)
     result = read_as == "result" or (read_as is None and is_result_page(catalog, site, url))
-    trial = try_rules(catalog, site, body, headers, url, result=result, now=utc_now())
+    status = got.get("status", 200)
+    trial = try_rules(catalog, site, body, headers, url, result=result, now=utc_now(), status=status)
     if as_json:
         shown_of = {**asdict(trial), "records": trial.records[:_RECORDS_SHOWN], "count": len(trial.records)}
         print_json({"site": site, **got, **shown_of})
@@ -249,8 +250,9 @@ def _print_trial(out: Console, site: str, got: dict[str, Any], trial: Any) -> No
         out.print(f"found: {found}; next page: {'yes' if trial.more else 'no'}")
     if trial.title:
         out.print(f"page title: {shown(trial.title)}", soft_wrap=True)
-    rules = ((r.name, r.rule, r.matches, short(r.example, 60)) for r in trial.rules)
-    out.print(table(("field", "rule", "filled in", "for example>"), rules))
+    if trial.rules:
+        rules = ((r.name, r.rule, r.matches, short(r.example, 60)) for r in trial.rules)
+        out.print(table(("field", "rule", "filled in", "for example>"), rules))
     for number, record in enumerate(trial.records[:_RECORDS_SHOWN], 1):
         out.print(f"record {number}", style="bold")
         for name, value in asdict(record).items():

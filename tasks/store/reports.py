@@ -194,24 +194,23 @@ class SiteRow:
 
 def by_site(conn: Connection) -> dict[str, SiteRow]:
     """Tasks, pages and reviews of every site that has any."""
-    made: dict[str, int] = dict(
-        conn.execute(select(tasks.c.site, func.count()).group_by(tasks.c.site)).tuples().all()
-    )
+    made = {
+        site: int(n) for site, n in conn.execute(select(tasks.c.site, func.count()).group_by(tasks.c.site))
+    }
     stored = {
         site: (n, int(read or 0))
         for site, n, read in conn.execute(
             select(pages.c.site, func.count(), func.sum(pages.c.reviews)).group_by(pages.c.site)
         )
     }
-    manual: dict[str, int] = dict(
-        conn.execute(
+    manual = {
+        site: int(n)
+        for site, n in conn.execute(
             select(subtasks.c.site, func.count())
             .where(subtasks.c.state == State.MANUAL)
             .group_by(subtasks.c.site)
         )
-        .tuples()
-        .all()
-    )
+    }
     return {
         site: SiteRow(made.get(site, 0), *stored.get(site, (0, 0)), manual.get(site, 0))
         for site in sorted({*made, *stored, *manual})

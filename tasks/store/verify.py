@@ -341,8 +341,8 @@ def _lost_pages(conn: Connection) -> Iterator[Violation]:
         .select_from(pages.outerjoin(read, read.c.page_id == pages.c.id))
         .where(pages.c.reviews != n)
     )
-    for row in short:
-        yield Violation("lost", None, f"page {row.id} had {row.reviews} reviews, {row.n} are stored")
+    for page_id, read_then, stored in short:
+        yield Violation("lost", None, f"page {page_id} had {read_then} reviews, {stored} are stored")
 
 
 def _lost_tasks(conn: Connection) -> Iterator[Violation]:
@@ -358,8 +358,10 @@ def _lost_tasks(conn: Connection) -> Iterator[Violation]:
         .where(virtual_tasks.c.planned_at.is_(None))
         .distinct()
     )
-    for row in conn.execute(half):
-        yield Violation("lost", None, f"virtual task {row.id} has tasks, but counts as still to be planned")
+    for virtual_task_id in conn.scalars(half):
+        yield Violation(
+            "lost", None, f"virtual task {virtual_task_id} has tasks, but counts as still to be planned"
+        )
 
 
 def _lost_chunks(conn: Connection) -> Iterator[Violation]:

@@ -78,7 +78,9 @@ class Web:
 
     @property
     def settings(self) -> Settings:
-        return Settings(sites=str(self.sites), lab=("127.0.0.1", self.port), silent_after_s=SILENT_S)
+        return Settings(
+            sites=str(self.sites), lab=("127.0.0.1", self.port), silent_after_s=SILENT_S, backoff_s=0.2
+        )
 
     def clients(self) -> set[str]:
         return {json.loads(line)["client"] for line in self.log.read_text().splitlines()}

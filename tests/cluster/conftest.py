@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -81,3 +82,11 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
     yield start
     for process in started:
         process.kill()
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A loopback port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -79,32 +79,29 @@ def data():
 
 def test_a_cluster_with_servers_of_its_own_goes_on_where_it_was(web, wanted, launch, data):
     settings = settings_of(web)
-    words = ("app", "up", "--nodes", 2, "--data", data)
+    words = ("app", "up", "--nodes", 1, "--data", data)
     with opened(f"postgresql://postgres@/postgres?host={data / 'postgres'}") as store:
-        first = launch(*words, *PRODUCTS, settings=settings)
+        killed = launch(*words, *PRODUCTS, settings=settings)
         until(lambda: pages_in(store), what="pages of the first start")
-        children = first.children()
-        assert len(children) == 6  # PostgreSQL, Redis, the scheduler, beat, two nodes
-        first.popen.send_signal(signal.SIGINT)
-        first.ended()
-        assert gone(children)
+        children = killed.own.children()
+        assert len(children) == 5  # PostgreSQL, Redis, the scheduler, beat, a node
+        family = [*children, *killed.own.children(recursive=True)]
+        killed.popen.kill()
+        until(lambda: gone(family), what="no orphan left")
 
-        second = launch(*words, settings=settings)
-        until(lambda: second.child("crawl.node2"), what="node2 started again")
-        family = second.own.children(recursive=True)
+        again = launch(*words, settings=settings)
+        until(lambda: again.child("crawl.node1"), what="node1 started")
         refused = launch(*words, settings=settings)
         refused.popen.communicate(timeout=20)
         assert refused.popen.returncode == 2
         assert "another cluster runs in" in refused.told
-        second.popen.kill()
-        until(lambda: gone(family), what="no orphan left")
-
-        third = launch(*words, settings=settings)
         until(lambda: pages_in(store) == len(wanted) and settled(store), what="all pages")
         assert stored_pages(store) == wanted
         assert not violations(store)
-        third.popen.send_signal(signal.SIGTERM)
-        third.ended()
+        family = again.own.children(recursive=True)
+        again.popen.send_signal(signal.SIGINT)
+        again.ended()
+        assert gone(family)
 
 
 def pages_in(store):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
     RuleBasedStateMachine,
-    consumes,
     initialize,
     invariant,
     multiple,
@@ -41,16 +40,20 @@ class Loop(RuleBasedStateMachine):
         self.world = World(_empty_store())
         self.products = 0
 
-    @initialize()
-    def begin(self) -> None:
-        self.add(chunks=[True, False], priority=0)
+    @initialize(target=held)
+    def begin(self) -> Any:
+        """Two attempts at work, so that the first steps lead somewhere already."""
         self.world.node("n1")
+        for priority in (0, 1):
+            self.add(chunks=[True, False], priority=priority)
+        self.world.sweep(sweeps.admit)
+        return multiple(self.attempt(0, "n1"), self.attempt(0, "n2"))
 
     @rule(
         chunks=st.lists(st.booleans(), max_size=2).map(lambda rest: [True, *rest]), priority=st.integers(0, 2)
     )
     def add(self, chunks: list[bool], priority: int) -> None:
-        if self.products < 3:
+        if self.products < 4:
             self.products += 1
             self.world.add(f"产品{self.products}", chunks=chunks, priority=priority)
 
@@ -67,17 +70,9 @@ class Loop(RuleBasedStateMachine):
 
     # --- sweeps ---------------------------------------------------------------------------------------------
 
-    @rule()
-    def admit(self) -> None:
-        self.world.sweep(sweeps.admit)
-
-    @rule()
-    def recall(self) -> None:
-        self.world.sweep(sweeps.recall)
-
-    @rule()
-    def wake(self) -> None:
-        self.world.sweep(sweeps.wake)
+    @rule(sweep=st.sampled_from([sweeps.admit, sweeps.recall, sweeps.wake]))
+    def sweep(self, sweep: Any) -> None:
+        self.world.sweep(sweep)
 
     @rule(target=held)
     def allocate(self) -> Any:
@@ -85,10 +80,17 @@ class Loop(RuleBasedStateMachine):
 
     @rule(target=held, place=PLACES, node=st.sampled_from(NODES))
     def grant(self, place: int, node: str) -> Any:
-        lease = self.world.grant(self._in(State.WAIT, place), node)
+        waiting = self._in(State.WAIT, place)
+        lease = self.world.grant(waiting, node) if waiting else None
         return multiple() if lease is None else lease
 
     # --- a node and its lease; doing nothing is a crash -----------------------------------------------------
+
+    def attempt(self, place: int, node: str) -> Lease:
+        """An attempt that has read its result page."""
+        lease, work = self.world.begin(self._in(State.WAIT, place), node)
+        self.world.read_results(lease, work.targets[0], [hit(name) for name in "abc"])
+        return lease
 
     @rule(lease=held)
     def start(self, lease: Lease) -> None:
@@ -124,7 +126,7 @@ class Loop(RuleBasedStateMachine):
             end = TargetEnd(found.id, state, "timeout", counts)
             self.world.do(lambda conn, _: pages.end_target(conn, lease, end))
 
-    @rule(lease=consumes(held), reason=st.none() | st.sampled_from(list(Reason)), tried=st.integers(0, 3))
+    @rule(lease=held, reason=st.none() | st.sampled_from(list(Reason)), tried=st.integers(0, 3))
     def close(self, lease: Lease, reason: Reason | None, tried: int) -> None:
         self.world.close(lease, Counters(offered=tried + 1, tried=tried, active_s=0.3), reason=reason)
 
@@ -136,9 +138,27 @@ class Loop(RuleBasedStateMachine):
     def interrupt(self, lease: Lease, tried: int) -> None:
         self.world.do(leases.interrupt, lease, Counters(offered=tried, tried=tried, wait_s=0.7), "shutdown")
 
-    @rule(lease=held)
-    def silence(self, lease: Lease) -> None:
+    @rule(lease=held, place=PLACES)
+    def go_silent(self, lease: Lease, place: int) -> None:
+        """A minute passes, the lease is taken back, and then a page of it arrives."""
+        self.world.pass_s(60)
         self.world.do(leases.silence, lease, Reason.SILENT)
+        self.save_page(lease, place)
+
+    @rule(target=held, lease=held, node=st.sampled_from(NODES))
+    def is_replaced(self, lease: Lease, node: str) -> Any:
+        """The lease is taken back and another node works on the subtask."""
+        self.world.pass_s(60)
+        self.world.do(leases.silence, lease, Reason.SILENT)
+        self.world.sweep(sweeps.recall)
+        again = self.world.grant(lease.subtask_id, node)
+        return multiple() if again is None else again
+
+    @rule(lease=held)
+    def finish(self, lease: Lease) -> None:
+        """The attempt ends well and its subtask is done; more of it may still arrive."""
+        self.world.close(lease, Counters(offered=2, tried=1))
+        self.world.sweep(sweeps.wake)
 
     # --- a person -------------------------------------------------------------------------------------------
 
@@ -222,8 +242,8 @@ def test_any_order_of_operations_keeps_every_promise(sqlite_store: Store) -> Non
         run_state_machine_as_test(
             Loop,
             settings=settings(
-                max_examples=25,
-                stateful_step_count=25,
+                max_examples=20,
+                stateful_step_count=20,
                 deadline=None,
                 derandomize=True,
                 database=None,

@@ -202,9 +202,10 @@ def test_cancelled_subtasks_may_leave_targets_and_late_pages_are_fine(told: Worl
     assert _found(told) == []
 
 
-def test_a_long_log_is_read_in_seconds(sqlite_store: Store) -> None:
+def test_a_long_log_is_read_in_seconds(sqlite_url: str) -> None:
     """100,000 events over 20,000 subtasks. The limit is generous: it tells a pass from a search per row."""
-    world = World(sqlite_store)
+    store = Store.open(sqlite_url)
+    world = World(store)
     (first,) = world.add("特仑苏")
     row = world.subtask(first)._mapping
 
@@ -232,3 +233,4 @@ def test_a_long_log_is_read_in_seconds(sqlite_store: Store) -> None:
     took = timedelta(seconds=time.perf_counter() - began)
     assert (result.violations, result.counts["events"]) == ((), 100_001)
     assert took < timedelta(seconds=10)
+    store.close()

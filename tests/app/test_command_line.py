@@ -1,0 +1,170 @@
+import json
+import logging
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import click
+import pytest
+from tiny_world import ROOT
+
+import app.demo
+from app.cli import cli
+from app.cli.output import seconds, short, shown
+from app.cli.progress import Look, pace
+from app.config import from_environment
+from splitter.errors import InputError
+from tasks.store.reports import Load, Stored
+
+
+def commands(group, path=()):
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+ALL = list(commands(cli))
+
+
+@pytest.mark.parametrize(("path", "command"), ALL, ids=[" ".join(path) for path, _ in ALL])
+def test_every_command_teaches(path, command):
+    text = command.help or ""
+    assert text.splitlines()[0].endswith(".")
+    assert f"reviewloop {path[0]}" in text or "Example" in text
+    if not isinstance(command, click.Group):
+        assert any("--json" in option.opts for option in command.params)
+
+
+def test_an_unknown_command_is_wrong_input(reviewloop):
+    assert reviewloop("collect").exit_code == 2
+    assert "reviewloop demo" in reviewloop("--help").stdout
+
+
+def test_verbose_tells_more(reviewloop, tmp_path):
+    reviewloop("-v", "product", "add", "特仑苏", "--db", f"sqlite:///{tmp_path / 'a.db'}")
+    assert logging.getLogger().level == logging.INFO
+    reviewloop("sites", "check")
+    assert logging.getLogger().level == logging.WARNING
+
+
+def test_a_closed_pipe_is_quiet(crawled):
+    command = f"{sys.executable} -m app export reviews --db {crawled.url} | head -c 10 > /dev/null"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ},
+        timeout=20,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_a_database_that_cannot_be_opened_is_told(reviewloop, tmp_path):
+    no_database = tmp_path / "text.db"
+    no_database.write_text("some text, long enough to be looked at\n" * 100)
+    for url in (
+        f"sqlite:///{tmp_path}/no/folder.db",
+        f"sqlite:///{no_database}",
+        "postgresql://x@127.0.0.1:1/x",
+    ):
+        result = reviewloop("product", "add", "特仑苏", "--db", url)
+        assert result.exit_code == 1
+        assert "the database cannot be opened" in result.stderr
+
+
+def test_a_database_of_a_newer_version_is_told(reviewloop, crawled):
+    with closing(sqlite3.connect(crawled.url.removeprefix("sqlite:///"))) as conn, conn:
+        conn.execute("UPDATE alembic_version SET version_num = '9999'")
+    result = reviewloop("status", "--db", crawled.url)
+    assert result.exit_code == 1
+    assert "another version of reviewloop" in result.stderr
+
+
+def test_settings_of_the_environment(tiny_sites):
+    settings = from_environment(
+        {"REVIEWLOOP_BACKOFF_S": "0.5", "REVIEWLOOP_SILENT_AFTER_S": "8"}, sites="paper-2014"
+    )
+    assert settings.loop().recall.backoff_s == 0.5
+    assert settings.crawl().request_timeout_s == 4
+    assert settings.catalog().name == "paper-2014"
+    with pytest.raises(InputError, match="REVIEWLOOP_BACKOFF_S"):
+        from_environment({"REVIEWLOOP_BACKOFF_S": "-1"})
+
+
+def test_the_demo_shows_everything(reviewloop, monkeypatch, tiny_sites, tmp_path):
+    monkeypatch.setattr(app.demo, "BUILTIN", (str(tiny_sites),))
+    monkeypatch.setattr(app.demo, "PRODUCTS", ("特仑苏",))
+    monkeypatch.setattr(app.demo, "BACKOFF_S", 0.02)
+    url = f"sqlite:///{tmp_path / 'demo.db'}"
+    result = reviewloop("demo", "--db", url)
+    assert result.exit_code == 0, result.stderr
+    for said in ("特仑苏 -> 蒙牛 & 特仑苏", "Shortened for the demo: silence until recall 12 s instead of 60",
+                 "Completion rate", "no violation", "What to try next", "reviewloop export reviews"):  # fmt: skip
+        assert said in result.stdout
+    again = json.loads(reviewloop("demo", "--db", url, "--json").stdout)
+    assert again["split"] == [{"product": "特仑苏", "keywords": ["蒙牛", "特仑苏"]}]
+    assert again["verify"]["violations"] == []
+    assert again["shortened"]["silent_after_s"] == 12
+    assert again["pages"] > again["added"]["pages"] == 0
+    assert set(again["samples"][0]) >= {"product", "body", "url", "node"}
+
+
+def test_bench(reviewloop, monkeypatch, tmp_path):
+    import bench.splitter
+
+    monkeypatch.setattr(
+        bench.splitter,
+        "run",
+        lambda shared: {"bench": "splitter", "ratios": {"names_per_s": 3}, "figures": {"a": 0.5}},
+    )
+    told = json.loads(reviewloop("bench", "splitter", "--shared", tmp_path, "--json").stdout)
+    assert told["ratios"] == {"names_per_s": 3}
+    assert "names_per_s" in reviewloop("bench", "splitter", "--shared", tmp_path).stdout
+    for wrong, said in ((("none",), "splitter"), (("splitter", "--shared", tmp_path / "no"), "--shared")):
+        result = reviewloop("bench", *wrong)
+        assert result.exit_code == 2
+        assert said in result.stderr
+
+
+def look(at_s, queues, pages=0, held=0):
+    full = {"WAIT": 0, "CRAWL": 0, "DONE": 0, "MANUAL": 0, **queues}
+    return Look(at_s, full, (), Stored(pages=pages), Load(held, None, None), 3.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "said"),
+    [
+        (look(0, {}), look(1, {}), "making tasks"),
+        (look(0, {"WAIT": 30}), look(10, {"WAIT": 26, "DONE": 4}), "time left not known yet"),
+        (
+            look(0, {"WAIT": 30}),
+            look(10, {"WAIT": 20, "DONE": 9, "MANUAL": 1}),
+            "about 20 s left at this pace",
+        ),
+        (look(0, {"DONE": 9}), look(10, {"WAIT": 3, "DONE": 9}, held=3), "3 held back"),
+        (look(0, {"WAIT": 9}), look(10, {"DONE": 9}), "nothing left"),
+    ],
+)
+def test_the_time_left_is_honest(first, last, said):
+    assert said in pace(first, last).left
+
+
+def test_rates():
+    now = pace(look(5, {}, pages=10), look(10, {}, pages=60))
+    assert now.pages_per_s == 10
+
+
+def test_words_for_people():
+    assert [seconds(s) for s in (0.0015, 2, 2.345, 600, 90_000, 604_800)] == [
+        "2 ms", "2 s", "2.3 s", "10 min", "25 h", "7 d",
+    ]  # fmt: skip
+    assert short("a  b\nc", 4) == "a b…"
+    assert shown("好\x1b[2J\udcff") == "好\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}"
+    assert shown("a\nb") == "a\nb"

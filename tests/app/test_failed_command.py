@@ -1,0 +1,107 @@
+import json
+
+import pytest
+from tiny_world import DEAD
+
+
+@pytest.fixture
+def waiting(crawled):
+    return [row["subtask_id"] for row in crawled.printed["waits_for_a_person"]]
+
+
+def test_list_groups_by_cause(crawled, reviewloop, waiting):
+    told = crawled.ask("failed", "list")
+    [group] = told["groups"]
+    assert (group["reason"], group["site"], group["count"]) == ("host_unreachable", DEAD, len(waiting))
+    assert "check that the site still exists" in group["suggestion"]
+    assert told["total"] == len(waiting)
+    shown = reviewloop("failed", "list", "--db", crawled.url).stdout
+    assert f"subtask {waiting[0]}" in shown
+    assert "suggested:" in shown
+
+
+def test_show_tells_every_attempt(crawled, reviewloop, waiting):
+    told = crawled.ask("failed", "show", waiting[0])
+    assert [a["no"] for a in told["attempts"]] == [1, 2, 3, 4, 5, 6]
+    assert all(a["reason"] == "host_unreachable" for a in told["attempts"])
+    assert told["attempts"][-1]["last_response"]["url"].startswith(f"http://{DEAD}/")
+    assert told["refetch"] is None
+    shown = reviewloop("failed", "show", waiting[0], "--db", crawled.url).stdout
+    assert "Last response of attempt" in shown
+    assert "Suggested:" in shown
+    assert reviewloop("failed", "show", 9999, "--db", crawled.url).exit_code == 2
+
+
+def test_refetch_asks_again(crawled, reviewloop, lab, waiting):
+    there = f"{lab.host}:{lab.port}"
+    told = crawled.ask("failed", "show", waiting[0], "--refetch", "--lab", there)
+    assert DEAD in told["refetch"]["error"]
+    done = next(n for n in range(1, 20) if crawled.ask("explain", n)["subtask"]["state"] == "DONE")
+    again = crawled.ask("failed", "show", done, "--refetch", "--lab", there)["refetch"]
+    assert again["status"] == 200
+    assert "<" in again["head"]
+    shown = reviewloop("failed", "show", done, "--refetch", "--lab", there, "--db", crawled.url).stdout
+    assert "Asked again" in shown
+    assert "status 200" in shown
+
+
+def test_retry_begins_a_new_round(crawled, reviewloop, waiting):
+    assert crawled.ask("failed", "retry", waiting[0]) == {"done": [waiting[0]], "refused": []}
+    subtask = crawled.ask("explain", waiting[0])["subtask"]
+    assert (subtask["state"], subtask["round"], subtask["recalls"]) == ("WAIT", 2, 0)
+    assert subtask["failed_on"] == []
+    again = reviewloop("failed", "retry", waiting[0], 9999, *waiting[1:], "--db", crawled.url, "--json")
+    assert again.exit_code == 2
+    told = json.loads(again.stdout)
+    assert told["done"] == waiting[1:]
+    assert [one["subtask"] for one in told["refused"]] == [waiting[0], 9999]
+    assert "is in WAIT" in again.stderr
+    assert "there is no subtask 9999" in again.stderr
+    assert crawled.ask("verify")["violations"] == []
+
+
+@pytest.mark.parametrize("choice", [("--all",), ("--site", DEAD), ("--reason", "host_unreachable")])
+def test_retry_by_choice(crawled, waiting, choice):
+    assert crawled.ask("failed", "retry", *choice)["done"] == waiting
+    assert crawled.ask("failed", "list")["total"] == 0
+
+
+def test_retry_of_nothing(crawled, reviewloop):
+    assert crawled.ask("failed", "retry", "--site", "12315.com")["done"] == []
+    for wrong in ((), ("1", "--all")):
+        result = reviewloop("failed", "retry", *wrong, "--db", crawled.url)
+        assert result.exit_code == 2
+        assert "not both" in result.stderr
+
+
+def test_what_is_tried_again_runs_again(crawled, reviewloop, lab, waiting):
+    crawled.ask("failed", "assign", waiting[0], "node2")
+    result = reviewloop(
+        "run", "--until-done", "--for", 20, "--lab", f"{lab.host}:{lab.port}", "--silent-after", 8,
+        "--db", crawled.url, "--json",
+    )  # fmt: skip
+    assert json.loads(result.stdout)["queues"]["MANUAL"] == len(waiting)
+    attempts = crawled.ask("failed", "show", waiting[0])["attempts"]
+    assert next(a["node"] for a in attempts if a["round"] == 2) == "node2"
+    assert crawled.ask("verify")["violations"] == []
+
+
+def test_assign(crawled, reviewloop, waiting):
+    for number, node, said in ((waiting[0], "node9", "there is no node"), (9999, "node1", "no subtask 9999")):
+        result = reviewloop("failed", "assign", number, node, "--db", crawled.url)
+        assert result.exit_code == 2
+        assert said in result.stderr
+    assert "given to node3" in reviewloop("failed", "assign", waiting[0], "node3", "--db", crawled.url).stdout
+    assert crawled.ask("explain", waiting[0])["subtask"]["assigned_node"] == "node3"
+
+
+def test_abandon(crawled, reviewloop, waiting):
+    done = next(n for n in range(1, 20) if crawled.ask("explain", n)["subtask"]["state"] == "DONE")
+    result = reviewloop("failed", "abandon", waiting[0], done, "--why", "it is gone", "--db", crawled.url)
+    assert result.exit_code == 2
+    assert f"abandoned: {waiting[0]}" in result.stdout
+    assert "does not start from DONE" in result.stderr
+    told = crawled.ask("explain", waiting[0])
+    assert told["subtask"]["state"] == "CANCELLED"
+    assert told["events"][-1]["detail"] == {"why": "it is gone"}
+    assert crawled.ask("verify")["violations"] == []

@@ -1,0 +1,103 @@
+from datetime import timedelta
+
+import pytest
+
+from app.imports import Refused, new_product, period, read_products
+from splitter.errors import InputError
+
+
+def read(text, encoding="utf-8"):
+    return list(read_products(text.encode(encoding), "products.csv"))
+
+
+HEADER = "name,keywords,aliases,priority,pages,recrawl\r\n"
+
+
+def test_a_full_row():
+    [(line, product)] = read(HEADER + "雀巢怡养,雀巢|怡养,特仑苏|雀巢中老年奶粉,-3,2,12h\r\n")
+    assert line == 2
+    assert product.name == "雀巢怡养"
+    assert product.keywords == product.own_keywords == ("雀巢", "怡养")
+    assert product.alias_keywords == (("蒙牛", "特仑苏"), ("雀巢", "中老年", "奶粉"))
+    assert (product.priority, product.pages, product.recrawl_every) == (-3, 2, timedelta(hours=12))
+
+
+def test_columns_in_another_order_unknown_ones_and_short_rows():
+    rows = read("Name,index_id,priority\n特仑苏,17,4\n蒙牛早餐奶\n")
+    assert [(p.name, p.priority, p.own_keywords) for _, p in rows] == [
+        ("特仑苏", 4, ()),
+        ("蒙牛早餐奶", 0, ()),
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030"])
+def test_encodings(encoding):
+    rows = read(HEADER + "光明高钙牛奶,,,,,\n", encoding)
+    assert [p.name for _, p in rows] == ["光明高钙牛奶"]
+    assert [p.name for _, p in read("光明高钙牛奶\n特仑苏", encoding)] == ["光明高钙牛奶", "特仑苏"]
+
+
+def test_every_refusal_names_its_line_and_the_good_ones_stay():
+    rows = read(
+        HEADER
+        + '光明高钙牛奶,,,,,\n\n250ml,,,,,\n特仑苏,,,high,,\n特仑苏,,,,0,\n特仑苏,,,,,soon\n"特,仑",,,,,,,\n'
+        + f"{'长' * 201},,,,,\n,牛奶,,,,\n特仑苏,,250ml,,,\n蒙牛早餐奶,,,,,\n"
+    )
+    refused = {line: row.why for line, row in rows if isinstance(row, Refused)}
+    assert [p.name for _, p in rows if not isinstance(p, Refused)] == ["光明高钙牛奶", "蒙牛早餐奶"]
+    assert list(refused) == [4, 5, 6, 7, 8, 9, 10, 11]
+    for line, said in {4: "keyword", 5: "'high'", 6: "between", 7: "12h, 7d", 8: "quotes", 9: "201"}.items():
+        assert said in refused[line]
+    assert "empty" in refused[10]
+    assert "'250ml'" in refused[11]
+
+
+def test_a_line_is_counted_where_a_quoted_cell_holds_a_line_break():
+    rows = read('name\n"蒙牛\n早餐奶"\n250ml\n')
+    assert [line for line, _ in rows] == [3, 4]
+
+
+def test_plain_lines_pass_over_blanks_and_comments():
+    rows = read("# dairy\n\n  特仑苏  \n蒙牛早餐奶,250ml\n")
+    assert [(line, p.name) for line, p in rows] == [(3, "特仑苏"), (4, "蒙牛早餐奶,250ml")]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("特仑苏".encode("utf-16"), "UTF-16"),
+        (b"a\0b", "no text"),
+        ("特仑苏\n".encode() + b"\xff\xff\n", "products.csv:2"),
+    ],
+)
+def test_what_is_no_text_is_refused_whole(data, said):
+    with pytest.raises(InputError, match=said):
+        list(read_products(data, "products.csv"))
+
+
+def test_an_empty_file_holds_no_product():
+    assert read("") == read("\ufeff") == read(HEADER) == []
+
+
+@pytest.mark.parametrize("name", ["特仑\0苏", "特仑\x1b[31m苏", "特仑\udcff苏"])
+def test_names_no_database_or_terminal_should_see(name):
+    with pytest.raises(InputError, match="control character"):
+        new_product(name)
+
+
+@pytest.mark.parametrize("name", ["特仑苏🥛", "Ｏａｔｌｙ 燕麦奶", "蒙牛 純甄", "伊利QQ星"])
+def test_names_people_write(name):
+    assert new_product(f"  {name} ").name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("7d", 604800), ("12H", 43200), (" 30 m ", 1800), ("2w", 1209600)]
+)
+def test_periods(text, seconds):
+    assert period(text).total_seconds() == seconds
+
+
+@pytest.mark.parametrize("text", ["", "7", "d", "-1d", "0d", "1.5h", "999999d"])
+def test_what_is_no_period(text):
+    with pytest.raises(InputError):
+        period(text)

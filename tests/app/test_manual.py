@@ -1,0 +1,96 @@
+"""What a person does, and what people ask about, over both databases."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select, update
+
+from splitter.catalog.model import Kind
+from splitter.errors import InputError
+from tasks.errors import IllegalTransition, UnknownNode, UnknownSubtask
+from tasks.model import Reason
+from tasks.queues import Transition
+from tasks.store import leases, manual, nodes, products, reports, transitions
+from tasks.store.database import read_now
+from tasks.store.leases import Counters, Grant, Report
+from tasks.store.nodes import Node
+from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.review_rows import review_rows
+from tasks.store.tables import subtasks, targets
+from tasks.store.verify import verify
+
+LEASE = timedelta(seconds=60)
+URLS = tuple(f"http://www.baidu.com/s?wd=%E7%89%B9%E4%BB%91%E8%8B%8F&pn={n}" for n in (0, 10))
+
+
+@pytest.fixture
+def conn(store):
+    """A store in which one subtask waits for a person after a failure on node1."""
+    with store.begin() as conn:
+        now = read_now(conn)
+        products.add(conn, now, NewProduct("特仑苏", ("蒙牛", "特仑苏")))
+        for name, kind in (("node1", Kind.META), ("node2", Kind.MICROBLOG)):
+            nodes.register(conn, now, Node(name, frozenset({kind}), 2))
+        [wanted] = products.unplanned(conn, 10)
+        products.plan(conn, now, wanted, [Planned("12315.com", "baidu", "meta", (Chunk(URLS, first=True),))])
+        number = conn.scalar(select(subtasks.c.id))
+        transitions.move(conn, now, number, Transition.ADMIT, transitions.Note())
+        [lease] = leases.grant(conn, now, [Grant(number, "node1", 10, 20.0, {})], LEASE)
+        leases.start(conn, now, lease, now + LEASE)
+        leases.close(conn, now, lease, Report(Counters(tried=1, offered=1), Reason.BLOCKED))
+        note = transitions.Note(reason=Reason.BLOCKED, detail={"why": "blocked", "suggestion": "wait"})
+        transitions.move(conn, now, number, Transition.GIVE_UP, note)
+        conn.execute(update(targets).where(targets.c.url == URLS[0]).values(state="given_up", tries=3))
+        yield conn
+
+
+@pytest.fixture
+def number(conn):
+    return conn.scalar(select(subtasks.c.id))
+
+
+def test_retry_begins_anew(conn, number):
+    assert manual.retry(conn, read_now(conn), number) == 2 * leases.HITS_UNREAD
+    row = reports.subtask(conn, number)
+    assert (row["state"], row["round"], row["recalls"], row["failed_on"]) == ("WAIT", 2, 0, [])
+    assert (row["reason"], row["not_before"], row["assigned_node"]) == (None, None, None)
+    assert [(t["state"], t["tries"]) for t in reports.targets_of(conn, number)] == [("todo", 0)] * 2
+    assert verify(conn, read_now(conn)).violations == ()
+    with pytest.raises(IllegalTransition, match="is in WAIT"):
+        manual.retry(conn, read_now(conn), number)
+    with pytest.raises(UnknownSubtask):
+        manual.retry(conn, read_now(conn), number + 1)
+
+
+def test_a_node_must_exist_and_be_of_the_kind(conn, number):
+    with pytest.raises(UnknownNode):
+        manual.retry(conn, read_now(conn), number, node="node3")
+    with pytest.raises(InputError, match="node2 takes microblog"):
+        manual.retry(conn, read_now(conn), number, node="node2")
+    assert reports.subtask(conn, number)["state"] == "MANUAL"
+    manual.retry(conn, read_now(conn), number, node="node1")
+    assert reports.subtask(conn, number)["assigned_node"] == "node1"
+
+
+def test_abandon(conn, number):
+    manual.abandon(conn, read_now(conn), number, "gone")
+    assert reports.subtask(conn, number)["state"] == "CANCELLED"
+    assert reports.events_of(conn, number)[-1]["detail"] == {"why": "gone"}
+    with pytest.raises(IllegalTransition):
+        manual.abandon(conn, read_now(conn), number, "again")
+
+
+def test_chosen(conn, number):
+    assert manual.chosen(conn) == manual.chosen(conn, reason="blocked", site="12315.com") == [number]
+    assert manual.chosen(conn, reason="silent") == manual.chosen(conn, site="cca.org.cn") == []
+
+
+def test_what_people_ask(conn, number):
+    [row] = reports.pairs_by_product(conn, "12315.com", "node1")
+    assert (row.product, row.pair.attempts, row.pair.failed, row.pair.tried) == ("特仑苏", 1, 1, 1)
+    assert reports.pairs_by_product(conn, None, "node2") == []
+    assert reports.by_site(conn) == {"12315.com": reports.SiteRow(tasks=1, manual=1)}
+    assert reports.recrawls(conn) == []
+    assert reports.load(conn, read_now(conn)).oldest_at is None
+    assert reports.stored_since(conn, reports.Stored()) == reports.Stored()
+    assert list(review_rows(conn, product="特仑苏", site="12315.com", since=read_now(conn))) == []

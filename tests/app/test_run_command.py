@@ -1,0 +1,183 @@
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+from tiny_world import DEAD, PRODUCTS, REFUSED
+
+
+def test_the_document_of_a_run(crawled):
+    told = crawled.printed
+    assert {name for name, n in told["queues"].items() if n} == {"DONE", "MANUAL"}
+    assert told["products"] == 2
+    assert told["tasks"] == 8  # robots.txt of one site of five refuses
+    assert told["pages"] == told["added"]["pages"] > 10
+    assert told["reviews_stored"] == told["reviews"] == told["added"]["reviews"] >= told["pages"]
+    assert told["manual"] == len(told["waits_for_a_person"]) == told["queues"]["MANUAL"]
+    assert told["recalls"] == 5 * told["manual"]
+    assert told["settings"]["allocation"] == "feedback"
+    assert told["settings"]["nodes"] == 3
+    collected = sum(pair["collected"] for pair in told["pairs"])
+    assert collected == told["pages"]
+    for pair in told["pairs"]:
+        assert pair["offered"] >= pair["tried"] >= pair["collected"]
+        assert pair["completion"] is None or 0 <= pair["completion"] <= 1
+        assert {"site", "node", "active_s", "wait_s", "attempts", "failed", "silent"} <= pair.keys()
+
+
+def test_a_second_run_has_nothing_left_to_do(crawled, reviewloop, lab):
+    result = reviewloop("run", "--until-done", "--lab", f"{lab.host}:{lab.port}", "--db", crawled.url)
+    assert result.exit_code == 0
+    assert "(0 and 0 of them by this run)" in result.stdout
+    assert "4 nodes with 4 slots on the lab" in result.stderr
+    assert "Completion rate" in result.stdout
+    assert f"host_unreachable at {DEAD}" in result.stdout
+
+
+def test_strategies_switched_off_and_a_refused_name(reviewloop, lab, tmp_path):
+    result = reviewloop(
+        "run", "特仑苏", "250ml", "--until-done", "--for", 20, "--lab", f"{lab.host}:{lab.port}", "--nodes", 1,
+        "--slots", 8, "--allocation", "random", "--no-modification", "--no-recall", "--json",
+        "--db", f"sqlite:///{tmp_path / 'reviews.db'}",
+    )  # fmt: skip
+    assert result.exit_code == 2  # for the name; the rest was done
+    told = json.loads(result.stdout)
+    assert told["recalls"] == 0
+    assert told["settings"]["recall"] is told["settings"]["modification"] is False
+    assert "leaves no keyword" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "there is no product to crawl"),
+        (("--lab", "8.8.8.8:80"), "loopback"),
+        (("--lab", "nowhere"), "HOST:PORT"),
+        (("--nodes", "0"), "--nodes"),
+        (("--for", "0"), "--for"),
+        (("--allocation", "best"), "feedback"),
+        (("--sites", "nowhere.yaml"), "nowhere.yaml"),
+    ],
+)
+def test_wrong_input(reviewloop, tmp_path, arguments, said):
+    result = reviewloop("run", "--until-done", *arguments, "--db", f"sqlite:///{tmp_path / 'reviews.db'}")
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not result.stdout
+
+
+def test_status(crawled, reviewloop):
+    told = crawled.ask("status")
+    assert told["queues"] == crawled.printed["queues"]
+    assert (told["pages"], told["held_back"], told["oldest_waiting_since"]) == (
+        crawled.printed["pages"],
+        0,
+        None,
+    )
+    assert [node["state"] for node in told["nodes"]] == ["stopped"] * 3
+    shown = reviewloop("status", "--db", crawled.url).stdout
+    assert "MANUAL" in shown
+    assert "127.0.0.4" in shown
+
+
+def test_status_of_waiting_work(reviewloop, crawled):
+    row = crawled.ask("failed", "list")["groups"][0]["subtasks"][0]
+    crawled.ask("failed", "retry", row["subtask_id"])
+    assert crawled.ask("status")["oldest_waiting_since"] is not None
+    assert "the oldest came to its queue" in reviewloop("status", "--db", crawled.url).stdout
+
+
+def test_nodes(crawled, reviewloop):
+    assert crawled.ask("nodes", "drain", "node2") == {"node": "node2", "drained": True}
+    nodes = {node["name"]: node for node in crawled.ask("nodes", "list")["nodes"]}
+    assert nodes["node2"]["drained"]
+    assert nodes["node1"]["kinds"] == ["meta", "microblog"]
+    assert "stopped (drained)" in reviewloop("nodes", "list", "--db", crawled.url).stdout
+    assert "in service" in reviewloop("nodes", "resume", "node2", "--db", crawled.url).stdout
+    assert not any(node["drained"] for node in crawled.ask("nodes", "list")["nodes"])
+    wrong = reviewloop("nodes", "drain", "node9", "--db", crawled.url)
+    assert wrong.exit_code == 2
+    assert "registered: node1, node2, node3" in wrong.stderr
+
+
+def test_control_pairs(crawled, reviewloop):
+    assert crawled.ask("control", "pairs")["pairs"] == crawled.printed["pairs"]
+    of_site = crawled.ask("control", "pairs", "--site", "12315.com", "--node", "node1")["pairs"]
+    assert {(p["site"], p["node"]) for p in of_site} <= {("12315.com", "node1")}
+    matrix = reviewloop("control", "pairs", "--db", crawled.url).stdout
+    assert "node3" in matrix
+    assert "12315.com" in matrix
+    assert "No attempt" in reviewloop("control", "pairs", "--site", "none.com", "--db", crawled.url).stdout
+
+
+def test_pairs_of_products_add_up_to_the_pairs(crawled, reviewloop):
+    sums = {}
+    for row in crawled.ask("control", "pairs", "--products")["pairs"]:
+        assert row["product"] in PRODUCTS
+        key = row["site"], row["node"]
+        sums[key] = [a + row[k] for a, k in zip(sums.get(key, [0] * 4), COUNTS, strict=True)]
+    pairs = {(p["site"], p["node"]): [p[k] for k in COUNTS] for p in crawled.printed["pairs"]}
+    assert sums == pairs
+    shown = reviewloop("control", "pairs", "--products", "--db", crawled.url).stdout
+    assert PRODUCTS[0] in shown
+
+
+COUNTS = ("attempts", "failed", "tried", "collected")
+
+
+def test_explain_tells_the_whole_story(crawled, reviewloop):
+    number = crawled.printed["waits_for_a_person"][0]["subtask_id"]
+    told = crawled.ask("explain", number)
+    assert told["subtask"]["site"] == DEAD
+    transitions = [event["transition"] for event in told["events"]]
+    assert transitions[:3] == ["create", "admit", "allocate"]
+    assert transitions.count("recall") == 5
+    assert transitions[-1] == "give_up"
+    allocation = next(e["detail"] for e in told["events"] if e["transition"] == "allocate")
+    assert {c["node"] for c in allocation["candidates"]} == {"node1", "node2", "node3"}
+    assert len(told["attempts"]) == 6
+    shown = reviewloop("explain", number, "--db", crawled.url).stdout
+    for said in ("→ WAIT", "by strategy feedback", "quota", "recall 5", "forgiven", "suggested: check that"):
+        assert said in shown
+    done = next(n for n in range(1, 20) if crawled.ask("explain", n)["subtask"]["state"] == "DONE")
+    assert "nothing left over" in reviewloop("explain", done, "--db", crawled.url).stdout
+    missing = reviewloop("explain", 10_000, "--db", crawled.url)
+    assert missing.exit_code == 2
+    assert "there is no subtask 10000" in missing.stderr
+
+
+def test_explain_of_a_waiting_subtask_tells_what_would_be_decided(crawled, reviewloop):
+    number = crawled.printed["waits_for_a_person"][0]["subtask_id"]
+    crawled.ask("failed", "retry", number)
+    assert crawled.ask("explain", number)["would_be_decided_now"]["why"]
+    assert "Now " in reviewloop("explain", number, "--db", crawled.url).stdout
+
+
+def test_verify(crawled, reviewloop):
+    told = crawled.ask("verify")
+    assert told["violations"] == []
+    assert told["counts"]["pages"] == crawled.printed["pages"]
+    assert "No violation." in reviewloop("verify", "--db", crawled.url).stdout
+
+
+def test_verify_finds_what_was_broken(crawled, reviewloop):
+    with closing(sqlite3.connect(crawled.url.removeprefix("sqlite:///"))) as conn, conn:
+        conn.execute("UPDATE subtasks SET state = 'DONE' WHERE state = 'MANUAL'")
+    result = reviewloop("verify", "--db", crawled.url, "--json")
+    assert result.exit_code == 1
+    assert {"queue", "lost"} <= {v["kind"] for v in json.loads(result.stdout)["violations"]}
+    shown = reviewloop("verify", "--db", crawled.url)
+    assert shown.exit_code == 1
+    assert "violations" in shown.stdout
+
+
+def test_sites_that_robots_refuses_get_no_task(crawled, reviewloop):
+    sites = {row["site"]: row for row in crawled.ask("sites", "list")["sites"]}
+    assert sites[REFUSED]["robots"] == "not permitted"
+    assert sites[REFUSED]["tasks"] == 0
+    assert sites["12315.com"]["robots"] == "permitted"
+    assert sites["12315.com"]["pages"] > 0
+    assert sites[DEAD]["robots"] == "unknown"
+    assert sites[DEAD]["manual"] == crawled.printed["manual"]
+    shown = reviewloop("sites", "list", "--db", crawled.url).stdout
+    assert f"{REFUSED}: not permitted: robots.txt of {REFUSED} refuses /" in shown

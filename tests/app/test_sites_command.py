@@ -1,0 +1,144 @@
+import json
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import pytest
+
+from app.asking import AskFailed, ask
+from app.trial import try_rules
+from splitter.catalog.load import load_catalog
+from tasks.crawl.settings import CrawlSettings
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def catalog(tiny_sites):
+    return load_catalog(tiny_sites)
+
+
+@pytest.fixture
+def there(lab):
+    return ("--lab", f"{lab.host}:{lab.port}")
+
+
+@pytest.fixture
+def search(reviewloop):
+    line = reviewloop("split", "蒙牛早餐奶", "--site", "12315.com", "--json").stdout.splitlines()[0]
+    return json.loads(line)["url"]
+
+
+def test_list_without_a_database(reviewloop, tmp_path):
+    path = tmp_path / "none.db"
+    told = json.loads(reviewloop("sites", "list", "--db", f"sqlite:///{path}", "--json").stdout)
+    assert told["catalog"] == "tiny"
+    assert {row["robots"] for row in told["sites"]} == {"unknown"}
+    assert told["sites"][-1]["kind"] == "microblog"
+    assert not path.exists()
+
+
+def test_check(reviewloop, tmp_path):
+    assert json.loads(reviewloop("sites", "check", "--json").stdout)["by_kind"] == {"meta": 4, "microblog": 1}
+    assert "tiny is right: 5 sites" in reviewloop("sites", "check").stdout
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("version: 1\nname: x\nsites: {}\n", "utf-8")
+    result = reviewloop("sites", "check", "--sites", wrong, "--json")
+    assert result.exit_code == 2
+    assert "wrong.yaml" in result.stderr
+    assert not result.stdout
+
+
+def test_try_a_result_page_then_a_page(reviewloop, there, search):
+    result = reviewloop("sites", "try", "12315.com", search, *there, "--json")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert (told["read_as"], told["verdict"], told["status"]) == ("result", "records", 200)
+    assert told["found"] >= told["count"] > 0
+    page = told["records"][0]["url"]
+    shown = reviewloop("sites", "try", "12315.com", page, *there)
+    assert shown.exit_code == 0
+    for said in ("read as a page of 12315.com", "body", "record 1", "author:"):
+        assert said in shown.stdout
+    told = json.loads(reviewloop("sites", "try", "12315.com", page, *there, "--json").stdout)
+    rules = {rule["name"]: rule for rule in told["rules"]}
+    assert rules["review"]["matches"] == told["count"] == rules["body"]["matches"]
+
+
+def test_try_a_saved_page_that_does_not_fit(reviewloop, tmp_path):
+    file = tmp_path / "saved.html"
+    items = "".join(f'<li class="entry"><b class="who">甲</b>话{n}</li>' for n in range(4))
+    file.write_bytes(f"<title>投诉</title><h1>列表</h1><ul>{items}</ul><script>x</script>".encode("gbk"))
+    result = reviewloop("sites", "try", "12315.com", file, "--json")
+    assert result.exit_code == 1
+    told = json.loads(result.stdout)
+    assert told["verdict"] == "broken"
+    assert told["encoding"] == "gb18030"
+    assert told["outline"][:2] == ["title: 投诉", "h1: 列表"]
+    assert "li.entry × 4: 甲 话0" in told["outline"]
+    shown = reviewloop("sites", "try", "12315.com", file)
+    assert "What the page looks like" in shown.stdout
+
+
+def test_empty_and_blocked_are_told_apart(reviewloop, tmp_path):
+    file = tmp_path / "saved.html"
+    file.write_text("<p>很抱歉，没有找到与 光明 相关的网页", "utf-8")
+    empty = reviewloop("sites", "try", "12315.com", file, "--as", "result")
+    assert empty.exit_code == 0
+    assert "empty: the engine says" in empty.stdout
+    file.write_text("<p>请输入验证码", "utf-8")
+    blocked = reviewloop("sites", "try", "12315.com", file, "--json")
+    assert blocked.exit_code == 1
+    told = json.loads(blocked.stdout)
+    assert told["verdict"] == "blocked"
+    assert told["why"].startswith("captcha")
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"), [(503, "broken"), (404, "broken"), (403, "blocked"), (429, "blocked")]
+)
+def test_an_error_status_is_no_page(catalog, status, verdict):
+    body = '<div class="post" id="1"><div class="post-body">很好</div></div>'.encode()
+    url = "http://12315.com/thread-1.html"
+    good = try_rules(catalog, "12315.com", body, {}, url, result=False, now=NOW)
+    assert (good.verdict, len(good.records)) == ("records", 1)
+    trial = try_rules(catalog, "12315.com", body, {}, url, result=False, now=NOW, status=status)
+    assert (trial.verdict, trial.records) == (verdict, ())
+    assert f"status {status}" in trial.why
+
+
+def test_what_steers_a_terminal_is_not_printed(reviewloop, tmp_path):
+    file = tmp_path / "saved.html"
+    file.write_text(
+        '<div class="post" id="1"><div class="post-body">\x1b[2J清屏 [red]x[/red]</div></div>', "utf-8"
+    )
+    shown = reviewloop("sites", "try", "12315.com", file).stdout
+    assert "\x1b" not in shown
+    assert "[red]x[/red]" in shown
+
+
+@pytest.mark.parametrize(
+    ("site", "source", "status", "said"),
+    [
+        ("none.com", "http://12315.com/", 2, "no site 'none.com'"),
+        ("12315.com", "nowhere.html", 2, "No such file"),
+        ("12315.com", "ftp://12315.com/", 1, "scheme_refused"),
+        ("12315.com", "http://127.0.0.1:1/", 1, "no public address"),
+        ("12315.com", "http://localhost:1/", 1, "no public address"),
+        ("12315.com", "http://[::1]/", 1, "no public address"),
+        ("12315.com", "http://169.254.169.254/latest", 1, "no public address"),
+    ],
+)
+def test_what_is_not_asked(reviewloop, site, source, status, said):
+    result = reviewloop("sites", "try", site, source)
+    assert result.exit_code == status
+    assert said in result.stderr
+    assert not result.stdout
+
+
+def test_ask_follows_redirects_under_the_guard(lab, search):
+    settings = CrawlSettings(lab=(lab.host, lab.port), request_timeout_s=5)
+    answer = ask(search, settings)
+    assert (answer.status, answer.url, answer.redirects) == (200, search, ())
+    assert lab.log  # the lab was asked
+    with pytest.raises(AskFailed, match="user name"):
+        ask(f"http://a:b@{urlsplit(search).netloc}/", settings)

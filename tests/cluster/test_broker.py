@@ -1,0 +1,159 @@
+"""Celery's configuration, the settings a child gets, and turns asked for a few times a second."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.broker import beat_schedule, make_app, sentinels
+from app.config import Settings, as_environment, from_environment
+from app.node_process import Turns
+from splitter.catalog.model import Kind
+from splitter.errors import InputError
+from tasks.jobs import runtime
+from tasks.jobs.celery_tasks import CLOCKS_S, node_of
+from tasks.schedule import SWEEPS
+from tasks.strategies import ALLOCATION
+
+CLUSTER = Settings(database_url="postgresql+psycopg2://u:p@db/r", redis_url="redis://:geheim@cache:6379/3")
+some_text = st.text("abc:/@.-%雪", min_size=1)
+above_zero = st.floats(0.001, 1e6)
+
+
+@given(
+    st.builds(
+        Settings,
+        database_url=some_text,
+        redis_url=some_text,
+        redis_master=some_text,
+        sites=st.none() | some_text,
+        lab=st.none() | st.tuples(st.just("127.0.0.1"), st.integers(1, 65535)),
+        contact=some_text,
+        allocation=st.sampled_from(list(ALLOCATION)),
+        modification=st.booleans(),
+        recall=st.booleans(),
+        silent_after_s=above_zero,
+        backoff_s=above_zero,
+        rest_factor=above_zero,
+        request_timeout_s=above_zero,
+        address=st.none() | some_text,
+        slots=st.integers(1, 1000),
+        kinds=st.none() | st.frozensets(st.sampled_from(list(Kind)), min_size=1),
+        report_file=st.none() | some_text,
+        seed=st.none() | st.integers(),
+    )
+)
+def test_a_child_reads_the_very_settings_it_is_given(settings):
+    assert from_environment(as_environment(settings)) == settings
+
+
+def test_no_setting_is_left_out_of_a_childs_environment():
+    given_all = Settings(
+        sites="a",
+        lab=("127.0.0.1", 1),
+        contact="a",
+        address="a",
+        kinds=frozenset(Kind),
+        report_file="a",
+        seed=1,
+    )
+    names = {f"REVIEWLOOP_{field.name.upper()}" for field in fields(Settings)} - {"REVIEWLOOP_REDIS_URL"}
+    assert names <= set(as_environment(given_all))
+
+
+def test_celery_takes_json_only_and_acknowledges_late():
+    conf = make_app(CLUSTER).conf
+    assert conf.accept_content == ["json"]
+    assert (conf.task_serializer, conf.event_serializer) == ("json", "json")
+    assert conf.result_backend is None
+    assert conf.task_ignore_result
+    assert conf.task_acks_late
+    assert conf.worker_prefetch_multiplier == 1
+    assert conf.broker_transport_options["visibility_timeout"] >= 86_400
+
+
+def test_beat_runs_the_schedule_table_and_every_tick_expires():
+    entries = beat_schedule(silent_after_s=60.0)
+    assert {name: entry["schedule"] for name, entry in entries.items()} == {s.name: s.every_s for s in SWEEPS}
+    for entry in entries.values():
+        assert entry["options"] == {"queue": "control", "expires": entry["schedule"] + CLOCKS_S}
+    tasks = make_app(CLUSTER).tasks
+    assert {entry["task"] for entry in entries.values()} <= set(tasks)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        (Settings(redis_url="redis://h"), "REVIEWLOOP_DATABASE_URL"),
+        (Settings(database_url="postgresql://h/d"), "REVIEWLOOP_REDIS_URL"),
+        (Settings(database_url="postgresql://h/d", redis_url="amqp://u:geheim@h"), "REVIEWLOOP_REDIS_URL"),
+    ],
+)
+def test_what_a_cluster_cannot_run_on_is_refused_by_name(settings, named):
+    with pytest.raises(InputError, match=named) as refused:
+        make_app(settings)
+    assert "geheim" not in str(refused.value)
+
+
+def test_a_sentinel_url_gives_password_and_database_of_the_master():
+    places, master = sentinels("sentinel://:geheim%21@a:26380;sentinel://b/2")
+    assert places == [("a", 26380), ("b", 26379)]
+    assert master == {"password": "geheim!", "db": 2}
+
+
+def test_a_process_is_one_node():
+    assert node_of(["crawl.n1"]) == "n1"
+    assert node_of(["control", "crawl.bj.2"]) == "bj.2"
+    assert node_of(["control"]) is None
+    with pytest.raises(ValueError, match="a, b"):
+        node_of(["crawl.b", "crawl.a"])
+
+
+def test_a_task_in_the_wrong_process_says_so():
+    with pytest.raises(Exception, match="-Q control"):
+        runtime.control()
+    with pytest.raises(Exception, match=r"-Q crawl\.NODE"):
+        runtime.crawl()
+
+
+class OneMark:
+    """What Turns uses of Redis: one key that passes away, on a clock of its own."""
+
+    def __init__(self) -> None:
+        self.until_s = 0.0
+
+    async def set(self, _key, _value, *, nx, px):
+        assert nx
+        now = asyncio.get_running_loop().time()
+        if now < self.until_s:
+            return None
+        self.until_s = now + px / 1000
+        return True
+
+
+def test_many_free_slots_ask_for_few_turns_and_the_last_one_is_served():
+    async def story():
+        sent: list[float] = []
+        clock = asyncio.get_running_loop().time
+        mark = OneMark()
+        nodes = [Turns(mark, lambda: sent.append(clock())) for _ in range(20)]
+        serving = [asyncio.create_task(node.serve()) for node in nodes]
+        last_free = clock()
+        for _ in range(10):
+            for node in nodes:
+                node.ask()
+            last_free = clock()
+            await asyncio.sleep(0.03)
+        async with asyncio.timeout(10):
+            while not sent or sent[-1] < last_free:
+                await asyncio.sleep(0.01)
+        for task in serving:
+            task.cancel()
+        return sent
+
+    sent = asyncio.run(story())
+    assert 2 <= len(sent) <= 2 + (sent[-1] - sent[0]) / 0.2  # of 200 free slots

@@ -1,0 +1,79 @@
+"""Broker and rate limits found through a real sentinel."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from clusters import until
+from redis import Redis
+from redis.exceptions import RedisError
+
+from app import processes
+from app.broker import make_app, open_redis
+from app.config import Settings
+from app.processes import Program
+from app.servers import RedisServer
+from splitter.catalog.model import Limits
+from tasks.crawl.redis_politeness import RedisSendTimes
+
+
+@pytest.fixture
+def sentinel_settings(tmp_path, unused_port):
+    """Settings that name a sentinel, which watches a Redis with a password."""
+    server = RedisServer(tmp_path / "redis", tmp_path / "redis.log")
+    server.prepare()
+    master = urlsplit(server.url)
+    conf = tmp_path / "sentinel.conf"
+    conf.write_text(
+        f"bind 127.0.0.1\nport {unused_port}\n"
+        f"sentinel monitor reviews 127.0.0.1 {master.port} 1\nsentinel auth-pass reviews {master.password}\n"
+    )
+    binary = shutil.which("redis-server", path=str(Path(sys.executable).parent))
+    programs = [
+        server.program,
+        Program("sentinel", [binary, str(conf), "--sentinel"], tmp_path / "sentinel.log"),
+    ]
+    running = [(program, processes.start(program)) for program in programs]
+    try:
+        server.wait(lambda: running[0][1].poll() is None)
+        with Redis(port=unused_port) as sentinel:
+            until(lambda: _watches(sentinel), what="the sentinel answers")
+        yield Settings(
+            database_url="postgresql://h/d",
+            redis_url=f"sentinel://:{master.password}@127.0.0.1:{unused_port}/1",
+            redis_master="reviews",
+        )
+    finally:
+        processes.stop(running)
+
+
+def _watches(sentinel):
+    try:
+        return sentinel.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "reviews")
+    except RedisError:
+        return None
+
+
+def test_messages_and_send_times_go_through_the_master_a_sentinel_names(sentinel_settings):
+    app = make_app(sentinel_settings)
+    app.send_task("tick", ("turn",), queue="control")
+    with app.connection_for_read() as connection, connection.SimpleQueue("control") as queue:
+        message = queue.get(timeout=10)
+        assert message.headers["task"] == "tick"
+        message.ack()
+
+    async def reserve():
+        async with open_redis(sentinel_settings) as redis:
+            times = RedisSendTimes(redis, time.monotonic)
+            limits = Limits(per_address_per_s=1.0, total_per_s=1.0)
+            return [await times.reserve("h", "a", limits) for _ in range(2)]
+
+    first, second = asyncio.run(reserve())
+    assert first == 0
+    assert second == pytest.approx(1.0, abs=0.2)

@@ -1,0 +1,103 @@
+"""The supervisor: what ends is started again, what never comes up is told, nothing outlives it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import psutil
+import pytest
+from clusters import gone, until
+
+from app.cluster import ClusterFailed, Supervisor
+from app.config import Settings
+from app.processes import Program
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def watch(told):
+    """A supervisor on a clock of its own; ends what a test left."""
+    clock = [0.0]
+    supervisor = Supervisor(told.append, lambda: clock[0])
+    yield supervisor, clock
+    supervisor.stop(["it"])
+
+
+def program(tmp_path, code, **options):
+    return Program("it", [sys.executable, "-I", "-S", "-c", code], tmp_path / "it.log", **options)
+
+
+def dead(supervisor):
+    return until(lambda: not supervisor.alive("it"))
+
+
+def test_what_dies_is_started_again_after_a_growing_delay(tmp_path, watch, told):
+    supervisor, clock = watch
+    supervisor.start(program(tmp_path, "raise SystemExit(3)"))
+    for delay_s in (0.5, 1.0, 2.0):
+        dead(supervisor)
+        supervisor.look()
+        assert f"it ended with status 3; started again in {delay_s:g} s" in told[-1]
+        clock[0] += delay_s - 0.01
+        supervisor.look()
+        assert not supervisor.alive("it")
+        clock[0] += 0.01
+        supervisor.look()
+    assert len(told) == 3
+
+
+def test_what_never_comes_up_ends_the_cluster_with_its_last_words(tmp_path, watch):
+    supervisor, clock = watch
+    supervisor.start(program(tmp_path, "print('no such table'); raise SystemExit(1)"))
+
+    def restart():
+        while True:
+            dead(supervisor)
+            supervisor.look()
+            clock[0] += 10.0
+            supervisor.look()
+            clock[0] -= 1.0  # it lived for less than what counts as having come up
+
+    with pytest.raises(ClusterFailed, match="no such table"):
+        restart()
+
+
+def test_what_ran_for_a_while_is_forgiven_its_earlier_failures(tmp_path, watch, told):
+    supervisor, clock = watch
+    supervisor.start(program(tmp_path, "pass"))
+    for _ in range(10):
+        dead(supervisor)
+        clock[0] += 60.0
+        supervisor.look()
+        clock[0] += 0.5
+        supervisor.look()
+    assert all("started again in 0.5 s" in line for line in told)
+
+
+def test_what_does_not_end_when_asked_is_killed(tmp_path, watch, told):
+    supervisor, _ = watch
+    deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
+    supervisor.start(program(tmp_path, deaf, stop_s=0.1))
+    until(lambda: (tmp_path / "it.log").read_text())
+    supervisor.stop(["it"])
+    assert "it did not end in time and was killed" in told[-1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
+def test_a_child_ends_with_a_parent_that_is_killed(tmp_path, launch):
+    pid = tmp_path / "pid"
+    code = (
+        "import sys, time; from pathlib import Path; from app.processes import Program, start\n"
+        f"p = start(Program('c', [sys.executable, '-c', 'import time; time.sleep(60)'], Path({str(pid)!r} + '.log')))\n"
+        f"Path({str(pid)!r}).write_text(str(p.pid)); time.sleep(60)"
+    )
+    (tmp_path / "parent.py").write_text(code)
+    parent = launch("parent", settings=Settings())
+    child = psutil.Process(int(until(lambda: pid.exists() and pid.read_text())))
+    parent.popen.send_signal(signal.SIGKILL)
+    until(lambda: gone([child]), seconds=10)

@@ -1,0 +1,196 @@
+"""`celery -A app.celery worker -P threads -Q crawl.NODE` by hand; the test plays the scheduler."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from celery import Celery
+from clusters import PRODUCTS, Process, add_products, opened, until, violations
+from redis import Redis
+from sqlalchemy import func, select
+
+from app import wiring
+from app.broker import make_app
+from app.config import Settings
+from app.control_process import opened_control
+from splitter.catalog.model import Kind
+from tasks.jobs import sweeps
+from tasks.jobs.celery_tasks import crawl_queue
+from tasks.model import State
+from tasks.store import leases, nodes
+from tasks.store.database import Store, read_now
+from tasks.store.leases import Grant, Lease
+from tasks.store.tables import attempts, subtasks
+from tasks.store.tables import pages as page_rows
+
+NODE = "n1"
+START_WITHIN = timedelta(seconds=60)
+
+
+@dataclass
+class Scheduler:
+    """Gives leases to one worker and rings its doorbell, or not."""
+
+    settings: Settings
+    store: Store
+    app: Celery
+    worker: Process
+
+    def grant(self, count: int) -> list[Lease]:
+        with self.store.begin() as conn:
+            waiting = conn.scalars(
+                select(subtasks.c.id)
+                .where(subtasks.c.state == State.WAIT)
+                .order_by(subtasks.c.id)
+                .limit(count)
+            ).all()
+            assert len(waiting) == count
+            grants = [Grant(subtask_id, NODE, 20, 30.0, {}) for subtask_id in waiting]
+            return leases.grant(conn, read_now(conn), grants, START_WITHIN)
+
+    def ring(self, lease: Lease, node: str = NODE) -> None:
+        self.app.send_task("crawl", (lease.as_message(),), queue=crawl_queue(node))
+
+    def drain(self, drained: bool) -> None:
+        with self.store.begin() as conn:
+            nodes.set_drained(conn, NODE, drained)
+
+    def row(self) -> nodes.NodeRow:
+        with self.store.read() as conn:
+            return next(row for row in nodes.listed(conn) if row.node.name == NODE)
+
+    def outcomes(self, given: list[Lease]) -> list[str | None]:
+        ids = [lease.attempt_id for lease in given]
+        with self.store.read() as conn:
+            return list(
+                conn.scalars(select(attempts.c.outcome).where(attempts.c.id.in_(ids)).order_by(attempts.c.id))
+            )
+
+    def states(self, given: list[Lease]) -> set[str]:
+        ids = [lease.subtask_id for lease in given]
+        with self.store.read() as conn:
+            return set(conn.scalars(select(subtasks.c.state).where(subtasks.c.id.in_(ids))))
+
+    def count(self, table) -> int:
+        with self.store.read() as conn:
+            return conn.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+@pytest.fixture
+def scheduler(request, web, launch, postgres_url, redis_url, tmp_path):
+    """A worker on a planned store; `slow` as parameter: with hosts that may be asked twice a second only."""
+    slow = getattr(request, "param", "") == "slow"
+    settings = replace(
+        web.settings,
+        database_url=postgres_url,
+        redis_url=redis_url,
+        sites=str(_slow(web.sites, tmp_path) if slow else web.sites),
+        silent_after_s=60.0,
+        address="127.0.0.9",
+        kinds=frozenset({Kind.META}),
+    )
+    words = ("celery", "-A", "app.celery", "worker", "-P", "threads", "-c", 2, "-Q", crawl_queue(NODE))
+    with opened(postgres_url) as store:
+        worker = launch(*words, "--without-mingle", settings=settings)
+        add_products(store)
+        with opened_control(web_settings(settings, web)) as control:
+            assert control.plan() == 3 * len(PRODUCTS)
+            with store.begin() as conn:
+                sweeps.admit(conn, read_now(conn), wiring.context(settings, settings.catalog()))
+        made = Scheduler(settings, store, make_app(settings), worker)
+        until(lambda: NODE in worker_names(store), what="the worker registered its node")
+        yield made
+
+
+def web_settings(settings: Settings, web) -> Settings:
+    """The scheduler's: it plans at full speed."""
+    return replace(settings, sites=str(web.sites), address=None)
+
+
+def worker_names(store: Store) -> set[str]:
+    with store.read() as conn:
+        return {row.node.name for row in nodes.listed(conn) if row.seen_at is not None}
+
+
+def _slow(sites: Path, folder: Path) -> Path:
+    catalog = yaml.safe_load(sites.read_text(encoding="utf-8"))
+    catalog["limits"] = {"per_address_per_s": 2, "total_per_s": 2}
+    path = folder / "slow.yaml"
+    path.write_text(yaml.safe_dump(catalog, allow_unicode=True), encoding="utf-8")
+    return path
+
+
+def test_a_doubled_or_late_doorbell_does_nothing(scheduler, redis_url):
+    assert scheduler.row().node == nodes.Node(NODE, frozenset({Kind.META}), 2, "127.0.0.9")
+    given = scheduler.grant(3)
+    for lease in [*given, *given]:
+        scheduler.ring(lease)
+    until(lambda: None not in scheduler.outcomes(given), what="attempts ended")
+    outcomes = scheduler.outcomes(given)
+    stored = scheduler.count(page_rows)
+    for lease in given:
+        scheduler.ring(lease)
+    with Redis.from_url(redis_url) as redis:
+        until(lambda: not redis.llen(crawl_queue(NODE)) and not redis.hlen("unacked"), what="all heard")
+    assert scheduler.outcomes(given) == outcomes
+    assert scheduler.count(attempts) == 3
+    assert scheduler.count(page_rows) == stored > 0
+    assert not violations(scheduler.store)
+
+
+def test_a_drained_node_gives_back_what_it_was_never_told_of(scheduler):
+    scheduler.drain(True)
+    given = scheduler.grant(2)
+    until(lambda: scheduler.states(given) == {State.WAIT}, what="given back")
+    assert scheduler.outcomes(given) == ["released", "released"]
+    scheduler.ring(given[0])  # its doorbell comes after all
+    scheduler.drain(False)
+    again = scheduler.grant(1)
+    until(lambda: not scheduler.row().drained, what="resumed")
+    scheduler.ring(again[0])
+    until(lambda: None not in scheduler.outcomes(again), what="the attempt ended")
+    assert not violations(scheduler.store)
+
+
+@pytest.mark.parametrize("scheduler", ["slow"], indirect=True)
+def test_a_worker_told_to_end_gives_back_and_keeps_its_pages(scheduler):
+    running, unheard = scheduler.grant(2)
+    scheduler.ring(running)
+    until(lambda: scheduler.count(page_rows), what="a page of the running attempt")
+    scheduler.worker.popen.send_signal(signal.SIGTERM)
+    scheduler.worker.ended(seconds=15)
+    assert scheduler.outcomes([running, unheard]) == ["released", "released"]
+    assert scheduler.states([running, unheard]) == {State.WAIT}
+    assert worker_names(scheduler.store) == set()
+    assert "Traceback" not in scheduler.worker.told
+    assert not violations(scheduler.store)
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong", "told"),
+    [
+        (("-P", "prefork", "-Q", "crawl.n1"), {}, "-P threads"),
+        (("-P", "threads", "-Q", "crawl.n1,crawl.n2"), {}, "names 2: n1, n2"),
+        (("-P", "threads", "-Q", "celery"), {}, "a worker serves crawl.NODE, control, or both"),
+        (("-P", "threads", "-Q", "crawl.n1"), {"redis_url": ""}, "REVIEWLOOP_REDIS_URL"),
+        (("-P", "threads", "-Q", "crawl.n1"), {"database_url": "sqlite:///a.db"}, "REVIEWLOOP_DATABASE_URL"),
+    ],
+)
+def test_a_worker_started_wrongly_says_what_would_be_right(web, launch, words, wrong, told):
+    settings = replace(
+        web.settings,
+        **{
+            "database_url": "postgresql://nobody@127.0.0.1:1/none",
+            "redis_url": "redis://127.0.0.1:1/0",
+            **wrong,
+        },
+    )
+    worker = launch("celery", "-A", "app.celery", "worker", "-c", 2, *words, settings=settings)
+    output, _ = worker.popen.communicate(timeout=30)
+    assert worker.popen.returncode == 2
+    assert told in worker.told + output.decode()

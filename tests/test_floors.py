@@ -1,0 +1,104 @@
+"""The floors of the house: imports only ever point down, and each folder keeps away from what it must not know."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FLOORS = ("app", "tasks", "splitter")  # from the top down
+GROUND_KNOWS_NOT = {
+    *("sqlalchemy", "alembic", "sqlite3", "psycopg2", "redis", "aiohttp", "requests", "socket", "urllib3"),
+    *("http", "asyncio", "celery", "kombu", "apscheduler", "time", "datetime"),
+}
+STRATEGIES_KNOW_NOT = {
+    *("sqlalchemy", "sqlite3", "psycopg2", "redis", "aiohttp", "requests", "socket", "celery", "apscheduler"),
+    *("time", "asyncio", "threading", "os", "pathlib", "logging", "tasks.store", "tasks.jobs"),
+}
+# A connection is handed through, and its errors are known; statements are the store's own.
+HANDED_THROUGH = {"sqlalchemy.Connection", "sqlalchemy.exc", "psycopg2.OperationalError"}
+
+
+def _modules(*folders: str) -> list[Path]:
+    found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    assert found, f"there is nothing in {folders}"
+    return found
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """Dotted names of what a module imports, wherever in it: `a.b` for `from a import b`."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _within(name: str, modules: set[str]) -> bool:
+    return any(name == module or name.startswith(f"{module}.") for module in modules)
+
+
+def _offenders(paths: list[Path], banned: set[str], allowed: set[str] = frozenset()) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in paths
+        for name in _imports(path)
+        if _within(name, banned) and not _within(name, allowed)
+    ]
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_imports_only_point_down(floor: str) -> None:
+    above = {*FLOORS[: FLOORS.index(floor)], "tests"} | ({"bench"} if floor != "app" else set())
+    assert _offenders(_modules(floor), above) == []
+
+
+def test_the_ground_floor_knows_no_database_network_celery_or_clock() -> None:
+    assert _offenders(_modules("splitter"), GROUND_KNOWS_NOT) == []
+
+
+def test_strategies_decide_and_do_nothing() -> None:
+    assert _offenders(_modules("tasks/strategies"), STRATEGIES_KNOW_NOT) == []
+    for path in _modules("tasks/strategies"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            clock = isinstance(node, ast.Attribute) and node.attr in ("now", "utcnow", "today")
+            assert not clock, f"{path.name}:{node.lineno} reads the clock: take `now` as an argument"
+            called = (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("open", "print")
+            )
+            assert not called, f"{path.name}:{node.lineno} does I/O"
+
+
+def test_only_the_store_makes_statements() -> None:
+    others = [path for path in _modules("app", "tasks") if not path.is_relative_to(ROOT / "tasks" / "store")]
+    assert _offenders(others, {"sqlalchemy", "sqlite3", "psycopg2"}, HANDED_THROUGH) == []
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    for path in _modules(*FLOORS):
+        if path == ROOT / "app" / "config.py":
+            continue
+        names = {name for name in _imports(path) if _within(name, {"os.environ", "os.getenv", "os.environb"})}
+        reads = {
+            ast.unparse(node)
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv")
+        }
+        assert names | reads == set(), f"{path.relative_to(ROOT)} reads the environment"
+
+
+def test_a_forbidden_import_is_seen(tmp_path: Path) -> None:
+    module = tmp_path / "guilty.py"
+    module.write_text("import a.b\n\ndef f():\n    from sqlalchemy import select, Connection\n", "utf-8")
+    assert list(_imports(module)) == ["a.b", "sqlalchemy.select", "sqlalchemy.Connection"]
+    assert [_within(n, {"sqlalchemy"}) and not _within(n, HANDED_THROUGH) for n in _imports(module)] == [
+        False,
+        True,
+        False,
+    ]
