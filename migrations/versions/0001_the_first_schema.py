@@ -107,7 +107,6 @@ def upgrade() -> None:
         sa.Column("engine", sa.String(length=100), nullable=False),
         sa.Column("kind", sa.String(length=20), nullable=False),
         sa.Column("chunks", _JSON, nullable=False),
-        sa.Column("more_chunk", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("found", sa.BigInteger(), nullable=True),
         sa.Column(
             "found_provenance", sa.String(length=20), server_default=sa.text("'unknown'"), nullable=False

@@ -124,7 +124,7 @@ class Attempt:
     async def _crawl(self, work: Work) -> None:
         results = [t for t in work.targets if t.kind == "result"]
         self._take([t for t in work.targets if t.kind == "hit"])
-        await self._read_results(work, results)
+        await self._read_results(results)
         room = max(0, self.lease.quota)
         while len(self._queue) > room:
             self._queue.pop()
@@ -141,13 +141,13 @@ class Attempt:
 
     # --- result pages ---------------------------------------------------------------------------------------
 
-    async def _read_results(self, work: Work, results: list[WorkTarget]) -> None:
+    async def _read_results(self, results: list[WorkTarget]) -> None:
         for place, target in enumerate(results):
             behind = [t.id for t in results[place + 1 :]]
-            if self._lost or self._full or not await self._read_result(work, target, behind):
+            if self._lost or self._full or not await self._read_result(target, behind):
                 return
 
-    async def _read_result(self, work: Work, target: WorkTarget, behind: list[int]) -> bool:
+    async def _read_result(self, target: WorkTarget, behind: list[int]) -> bool:
         """Read one result page; True where the next one is to be read."""
         engine = self._catalog.engine_of(self.lease.site)
         try:
@@ -166,7 +166,7 @@ class Attempt:
             await self._writer.run(lambda conn, _now: end_target(conn, self.lease, end))
             return False
         hits = _found_hits(page)
-        more_chunk = work.chunk if page.more and not behind else None
+        more = page.more and not behind
 
         def save(conn: Connection, now: datetime) -> Hits:
             return save_result_page(
@@ -177,7 +177,7 @@ class Attempt:
                 page,
                 hits,
                 past_end=[] if page.more else behind,
-                more_chunk=more_chunk,
+                more=more,
             )
 
         saved = await self._writer.run(save)

@@ -89,7 +89,7 @@ def save_result_page(
     hits: Sequence[FoundHit],
     *,
     past_end: Sequence[int],
-    more_chunk: int | None,
+    more: bool,
 ) -> Hits:
     """Store what a result page revealed: found, its hits as targets, and that it needs no second reading.
 
@@ -99,7 +99,7 @@ def save_result_page(
     Args:
         hits: those of `page`, by their canonical addresses, each once.
         past_end: targets of result pages behind this one that do not exist, as this is the last.
-        more_chunk: the chunk whose last page this is, where it showed that there is more; None otherwise.
+        more: this is the last result page of its chunk and shows that there is more.
     """
     row = conn.execute(
         select(subtasks.c.task_id, subtasks.c.product_id)
@@ -138,12 +138,7 @@ def save_result_page(
             .values(state="refused", reason="past_end")
         )
     _note_found(conn, row.task_id, lease, page)
-    if more_chunk is not None:
-        conn.execute(
-            update(tasks)
-            .where(tasks.c.id == row.task_id, tasks.c.more_chunk < more_chunk)
-            .values(more_chunk=more_chunk)
-        )
+    if more:
         conn.execute(update(attempts).where(attempts.c.id == lease.attempt_id).values(more=True))
     return Hits(tuple(todo), len(known))
 

@@ -33,7 +33,7 @@ def fold_attempt(conn: Connection, now: datetime, result: AttemptResult, *, wait
         total = getattr(plain, name)
         values[name] = total if name.endswith("_s") else round(total)
     values["wait_s"] = row.wait_s + wait_s
-    conn.execute(update(pair_stats).where(*where).values(faded_at=now, **values))
+    conn.execute(update(pair_stats).where(*where).values(faded_at=max(now, row.faded_at), **values))
 
 
 def load(conn: Connection, now: datetime) -> dict[tuple[str, str], PairStats]:

@@ -129,8 +129,6 @@ tasks = Table(
     Column("engine", String(100), nullable=False),
     Column("kind", String(20), nullable=False),
     Column("chunks", _Json, nullable=False),  # [{"urls": [...], "first": bool}, ...]: all its search URLs
-    # The highest chunk whose last result page showed that there is more.
-    Column("more_chunk", Integer, nullable=False, server_default=text("0")),
     Column("found", BigInteger),
     Column("found_provenance", String(20), nullable=False, server_default=text("'unknown'")),
     _time("created_at", nullable=False),

@@ -218,7 +218,7 @@ class TestLostLease:
         before = world.rows(targets)
         result = world.rows(targets, targets.c.kind == "result")[0]
         target = leases.WorkTarget(result.id, result.kind, result.url, result.tries)
-        hits = world.read_results(lease, target, [hit("3")], more_chunk=1)
+        hits = world.read_results(lease, target, [hit("3")], more=True)
         assert (hits.todo, hits.known) == ((), 0)
         assert world.rows(targets) == before
 

@@ -19,8 +19,8 @@ from world import SILENT, World, hit
 
 from tasks.jobs import sweeps
 from tasks.model import Reason, State
-from tasks.queues import MAX_RECALLS, Transition
-from tasks.store import leases, nodes, pages, transitions
+from tasks.queues import MAX_RECALLS
+from tasks.store import leases, manual, nodes, pages
 from tasks.store.database import Store
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.pages import TargetEnd
@@ -107,9 +107,8 @@ class Loop(RuleBasedStateMachine):
     def read_results(self, lease: Lease, place: int, names: list[str], more: bool) -> None:
         found = self._target(lease, place, "result")
         if found is not None:
-            chunk = self.world.subtask(lease.subtask_id).chunk
             urls = [hit(name) for name in names]
-            self.world.read_results(lease, found, urls, more_chunk=chunk if more else None)
+            self.world.read_results(lease, found, urls, more=more)
 
     @rule(lease=held, place=PLACES)
     def save_page(self, lease: Lease, place: int) -> None:
@@ -172,8 +171,7 @@ class Loop(RuleBasedStateMachine):
     def retry(self, place: int) -> None:
         subtask_id = self._in(State.MANUAL, place)
         if subtask_id:
-            fresh = {"recalls": 0, "failed_on": [], "round": self.world.subtask(subtask_id).round + 1}
-            self.world.do(transitions.move, subtask_id, Transition.RETRY, transitions.Note(), values=fresh)
+            self.world.do(manual.retry, subtask_id)
 
     # --- what must hold -------------------------------------------------------------------------------------
 

@@ -47,8 +47,7 @@ def test_every_keyword_sets_first_chunk_is_released_at_once_and_no_other(world: 
 def _finish(world: World, subtask_id: int, *, more: bool) -> None:
     lease, work = world.begin(subtask_id)
     (result,) = work.targets
-    chunk = work.chunk if more else None
-    hits = world.read_results(lease, result, [hit(f"{work.task_id}-{work.chunk}")], more_chunk=chunk)
+    hits = world.read_results(lease, result, [hit(f"{work.task_id}-{work.chunk}")], more=more)
     for target in hits.todo:
         world.save(lease, target)
     assert world.close(lease, Counters(offered=1, tried=1, collected=1))

@@ -9,7 +9,7 @@ from tasks.jobs import sweeps
 from tasks.jobs.sweeps import Recalled
 from tasks.model import Reason, State
 from tasks.queues import MAX_RECALLS, Transition
-from tasks.store import leases, transitions
+from tasks.store import leases, manual
 from tasks.store.leases import Counters
 from tasks.store.tables import events, subtasks
 
@@ -89,7 +89,7 @@ def test_a_hosts_failure_waits_before_it_is_tried_again(world: World) -> None:
 
 def test_targets_left_over_become_a_follow_up(world: World) -> None:
     lease, work = world.begin(world.waiting(chunks=(True, False)))
-    one, *_ = world.read_results(lease, work.targets[0], [hit("1"), hit("2"), hit("3")], more_chunk=1).todo
+    one, *_ = world.read_results(lease, work.targets[0], [hit("1"), hit("2"), hit("3")], more=True).todo
     world.save(lease, one)
     world.close(lease, Counters(offered=1, tried=1, collected=1))
     assert world.sweep(sweeps.wake) == 1
@@ -133,8 +133,7 @@ def test_a_retry_begins_a_new_round_of_recalls(world: World) -> None:
             world.pass_s(60)
             world.sweep(sweeps.recall)
         assert world.state(subtask_id) is State.MANUAL
-        fresh = {"recalls": 0, "failed_on": [], "round": world.subtask(subtask_id).round + 1}
-        world.do(transitions.move, subtask_id, Transition.RETRY, transitions.Note(), values=fresh)
+        world.do(manual.retry, subtask_id)
     assert _events(world, subtask_id).count("recall") == 2 * MAX_RECALLS
 
 

@@ -131,13 +131,11 @@ class World:
         target: WorkTarget,
         urls: Sequence[str],
         *,
-        more_chunk: int | None = None,
+        more: bool = False,
         past_end: Sequence[int] = (),
     ) -> Hits:
         """Store a result page with these hits."""
-        page = ResultPage(
-            len(urls) or None, tuple(Hit(url, "标题") for url in urls), not urls, more_chunk is not None
-        )
+        page = ResultPage(len(urls) or None, tuple(Hit(url, "标题") for url in urls), not urls, more)
         found = [FoundHit(canonical(url), page_key(url)) for url in urls]
         return self.do(
             pages.save_result_page,
@@ -146,7 +144,7 @@ class World:
             page,
             found,
             past_end=past_end,
-            more_chunk=more_chunk,
+            more=more,
         )
 
     def save(self, lease: Lease, target: WorkTarget, reviews: Sequence[Review] | None = None) -> bool:
