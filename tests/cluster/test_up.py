@@ -9,11 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from clusters import PRODUCTS, SITES, gone, opened, stored_pages, until, violations
+from clusters import PRODUCTS, SITES, add_products, gone, opened, stored_pages, until, violations
 from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
-from tasks.store import reports
+from app.imports import new_product
+from tasks.store import nodes, products, reports
+from tasks.store.database import read_now
 from tasks.store.tables import attempts, pages, subtasks
 
 
@@ -43,15 +45,35 @@ def caught_at_work(store, process, node):
 
 def test_four_nodes_collect_what_an_embedded_run_collects(web, wanted, launch, postgres_url, redis_url):
     settings = settings_of(web, database_url=postgres_url, redis_url=redis_url)
-    done = json.loads(up(launch, settings, "--nodes", 4, *PRODUCTS).ended())
-    assert done["tasks"] == len(PRODUCTS) * len(SITES)
-    assert done["queues"]["DONE"] == sum(done["queues"].values())
-    assert done["pages"] == len(wanted)
     with opened(postgres_url) as store:
+        nothing_to_do(store)
+        process = launch("app", "up", "--json", "--nodes", 4, settings=settings)
+        # All of them shall be there before there is work, or a fast one could do it alone.
+        until(lambda: len(nodes_seen(store)) == 4, what="four nodes")
+        add_products(store)
+        until(lambda: pages_in(store) == len(wanted) and settled(store), what="all pages")
+        process.popen.send_signal(signal.SIGTERM)
+        done = json.loads(process.ended())
+        assert done["tasks"] == len(PRODUCTS) * len(SITES)
+        assert done["queues"]["DONE"] == sum(done["queues"].values())
+        assert done["added"]["pages"] == done["pages"] == len(wanted)
         assert stored_pages(store) == wanted
         assert not violations(store)
     # 127.0.0.1 is the scheduler's, which asks for robots.txt.
     assert web.clients() == {f"127.0.0.{n}" for n in range(1, 6)}
+
+
+def nothing_to_do(store):
+    """A product without tasks: a cluster wants one to start."""
+    with store.begin() as conn:
+        products.add(conn, read_now(conn), new_product("牛奶"))
+        (wanted,) = products.unplanned(conn, 1)
+        products.plan(conn, read_now(conn), wanted, [])
+
+
+def nodes_seen(store):
+    with store.read() as conn:
+        return [row for row in nodes.listed(conn) if row.seen_at is not None]
 
 
 def test_a_worker_killed_at_work_changes_nothing(web, wanted, launch, postgres_url, redis_url):
