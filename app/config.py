@@ -45,6 +45,7 @@ class Settings:
         rest_factor: multiplies the rests of hosts (below 1 only for the lab).
         request_timeout_s: the most one request may last; never more than half of `silent_after_s`, so that a
             request on its way does not look like silence.
+        machine: who shares an outgoing address where none is bound; empty: this host's name.
         address: source address of this process's node; None: the system's choice.
         slots: attempts a node runs at once.
         kinds: what this process's node may crawl; None: what its row says, else all.
@@ -65,6 +66,7 @@ class Settings:
     backoff_s: float = 2.0
     rest_factor: float = 1.0
     request_timeout_s: float = 30.0
+    machine: str = ""
     address: str | None = None
     slots: int = 4
     kinds: frozenset[Kind] | None = None
@@ -205,6 +207,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "backoff_s": _above_zero,
     "rest_factor": _above_zero,
     "request_timeout_s": _above_zero,
+    "machine": str,
     "address": str,
     "slots": int,
     "kinds": kinds,

@@ -69,7 +69,6 @@ class Planner:
                 self._catalog,
                 RobotsBook(self._writer),
                 RedisSendTimes(redis, asyncio.get_running_loop().time),
-                name="control",
                 address=self._settings.address,
             ) as tools,
         ):

@@ -98,9 +98,7 @@ class EmbeddedRunner:
         send_times = LocalSendTimes(time.monotonic, self._settings.crawl().longest_wait_s)
         for node in self._node_rows:
             tools = await stack.enter_async_context(
-                wiring.kit(
-                    self._settings, self._catalog, robots, send_times, name=node.name, address=node.address
-                )
+                wiring.kit(self._settings, self._catalog, robots, send_times, address=node.address)
             )
             self._control = self._control or tools
             crawl_node = wiring.crawl_node(

@@ -136,7 +136,6 @@ class NodeProcess:
                 catalog,
                 RobotsBook(writer),
                 send_times,
-                name=row.name,
                 address=row.address,
             )
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -49,15 +50,25 @@ async def kit(
     robots: RobotsBook,
     send_times: SendTimes,
     *,
-    name: str,
     address: str | None,
 ) -> AsyncIterator[Kit]:
-    """The tools of one node, its downloader bound to its own source address."""
+    """The tools of one node, its downloader bound to its own source address.
+
+    Nodes that bind none share their machine's: to a host they are one client, with one `per_address_per_s`.
+    """
     crawl = settings.crawl()
     async with Downloader(
         user_agent=crawl.user_agent, clock=utc_now, local_address=address, lab=settings.lab
     ) as downloader:
-        yield Kit(downloader, send_times, robots, HostBook(catalog), address or name, crawl, utc_now)
+        yield Kit(
+            downloader,
+            send_times,
+            robots,
+            HostBook(catalog),
+            address or settings.machine or platform.node(),
+            crawl,
+            utc_now,
+        )
 
 
 def crawl_node(

@@ -160,7 +160,7 @@ class Attempt:
             return False
         except FetchError as error:
             self._result_error = error.error
-            self._met(target.url, error)
+            await self._met(target.url, error)
             counts = not error.error.about_host
             end = TargetEnd(target.id, "todo", error.error, counts)
             await self._writer.run(lambda conn, _now: end_target(conn, self.lease, end))
@@ -242,7 +242,7 @@ class Attempt:
     async def _miss(self, target: WorkTarget, error: FetchError) -> None:
         kind = error.error
         self._hit_errors[kind] = self._hit_errors.get(kind, 0) + 1
-        self._met(target.url, error)
+        await self._met(target.url, error)
         if kind is ErrorClass.ROBOTS or kind in (ErrorClass.SCHEME_REFUSED, ErrorClass.ADDRESS_REFUSED):
             self._tried -= 1
             self._responsible -= 1
@@ -256,7 +256,7 @@ class Attempt:
         end = TargetEnd(target.id, state, kind, counts)
         await self._writer.run(lambda conn, _now: end_target(conn, self.lease, end))
 
-    def _met(self, url: str, error: FetchError) -> None:
+    async def _met(self, url: str, error: FetchError) -> None:
         """Remember an error, and what it says about its host."""
         kind = error.error
         self._meter.errors[kind] += 1
@@ -266,7 +266,10 @@ class Attempt:
             settings = self._kit.settings
             asked_s = error.retry_after_s if error.retry_after_s is not None else settings.rest_s[kind]
             self._stopped.add(host)
-            self._rests[host] = Rest(host, kind, max(1.0, asked_s) * settings.rest_factor)
+            rest_s = max(1.0, asked_s) * settings.rest_factor
+            self._rests[host] = Rest(host, kind, rest_s)
+            # Other attempts of this node at that host find out here; other decisions from the store.
+            await self._kit.send_times.push_back(host, self._kit.address, rest_s)
         elif kind in (ErrorClass.CONNECT, ErrorClass.TIMEOUT):
             self._unanswered[host] = self._unanswered.get(host, 0) + 1
             if self._unanswered[host] >= self._kit.settings.unreachable_after:
