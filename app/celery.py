@@ -9,9 +9,9 @@ Settings come from REVIEWLOOP_* (docs/cluster.md).
 
 from __future__ import annotations
 
-from app.broker import make_app
+from app.cluster.broker import make_app
+from app.cluster.worker import Runtime
 from app.config import from_environment
-from app.worker import Runtime
 
 settings = from_environment()
 app = make_app(settings)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from app import loops
 from app.config import Settings
 from app.embedded import EmbeddedRunner, Until
 from app.summary import Summary, mark, settings_told, summary
@@ -51,5 +51,5 @@ def run(
     begin, began_s = mark(store), time.monotonic()
     watch = watcher(begin)
     with watch.shown():
-        asyncio.run(EmbeddedRunner(settings, catalog, store, rows, until, watch.look).run())
+        loops.run(EmbeddedRunner(settings, catalog, store, rows, until, watch.look).run())
     return summary(store, begin, time.monotonic() - began_s, settings_told(settings, nodes))

@@ -131,7 +131,7 @@ def _up(
     # Slow to import, and a wrong option should be told at once.
     from time import monotonic
 
-    from app.cluster import Cluster
+    from app.cluster.supervisor import Cluster
     from app.embedded import Until
     from app.runs import nodes_named
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
+from app import loops
 from app.lab.profile import Profile
 from app.lab.server import Lab
 from app.lab.texts import DEFAULT_REVIEWS
@@ -43,7 +44,7 @@ def serve(
         finally:
             await lab.stop()
 
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with loops.runner() as runner:
         runner.run(until_signal())
 
 
@@ -73,7 +74,7 @@ def running_lab(
 
     def run() -> None:
         try:
-            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            with loops.runner() as runner:
                 runner.run(live())
         except BaseException as error:
             if ready.done():
@@ -88,12 +89,3 @@ def running_lab(
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join()
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's event loop where it is installed (twice the pages a second); None: asyncio's own."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

@@ -26,8 +26,9 @@ from tasks.crawl.meter import Meter
 from tasks.crawl.model import ErrorClass, FetchError, Response, ResultPage
 from tasks.crawl.results import read_results
 from tasks.crawl.settings import MAX_TRIES
-from tasks.store import leases
-from tasks.store.leases import Counters, Lease, Report, Rest, Work, WorkTarget
+from tasks.store import endings, leases
+from tasks.store.endings import Report, Rest
+from tasks.store.leases import Counters, Lease, Work, WorkTarget
 from tasks.store.pages import (
     FoundHit,
     Hits,
@@ -111,7 +112,9 @@ class Attempt:
                     raise
         if self._interrupted:
             return await self._writer.run(
-                lambda conn, now: leases.interrupt(conn, now, self.lease, self._counters(), self._interrupted)
+                lambda conn, now: endings.interrupt(
+                    conn, now, self.lease, self._counters(), self._interrupted
+                )
             )
         return await self._writer.run(self._close)
 
@@ -323,8 +326,8 @@ class Attempt:
         nothing_wrong = self._result_error is None and not self._hit_errors
         if reason is not None and self._full and nothing_wrong:
             # The host is fully used by others: nobody failed.
-            return leases.interrupt(conn, now, self.lease, self._counters(), self._note or "budget used up")
-        return leases.close(
+            return endings.interrupt(conn, now, self.lease, self._counters(), self._note or "budget used up")
+        return endings.close(
             conn,
             now,
             self.lease,

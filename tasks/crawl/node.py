@@ -16,8 +16,9 @@ from sqlalchemy import Connection
 from tasks.crawl.attempt import Attempt
 from tasks.crawl.fetching import Kit
 from tasks.model import Reason
-from tasks.store import leases, nodes
-from tasks.store.leases import Counters, Lease, Report
+from tasks.store import endings, leases, nodes
+from tasks.store.endings import Report
+from tasks.store.leases import Counters, Lease
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
 from tasks.strategies.recall import RecallSettings
@@ -165,17 +166,17 @@ class CrawlNode:
 
         def release(conn: Connection, now: datetime) -> None:
             for lease in leases.unstarted_of(conn, self.node.name):
-                leases.release(conn, now, lease, why)
+                endings.release(conn, now, lease, why)
 
         await self._writer.run(release)
 
     async def _give_back(self, lease: Lease, why: str) -> None:
-        await self._writer.run(lambda conn, now: leases.release(conn, now, lease, why))
+        await self._writer.run(lambda conn, now: endings.release(conn, now, lease, why))
 
     async def _close_broken(self, lease: Lease, error: Exception) -> bool:
         report = Report(Counters(), Reason.NODE_ERROR, note=f"{type(error).__name__}: {error}"[:500])
         try:
-            return await self._writer.run(lambda conn, now: leases.close(conn, now, lease, report))
+            return await self._writer.run(lambda conn, now: endings.close(conn, now, lease, report))
         except Exception:
             log.exception("node %s: closing attempt %s", self.node.name, lease.attempt_id)
             return False

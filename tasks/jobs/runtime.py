@@ -1,4 +1,4 @@
-"""What a worker process has opened for its tasks; app/worker.py fills it in, `celery_tasks` uses it.
+"""What a worker process has opened for its tasks; app/cluster/worker.py fills it in, `celery_tasks` uses it.
 
 A Celery task is a plain function that is given a message and nothing else, so this is the one global of the loop.
 """

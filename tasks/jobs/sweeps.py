@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from tasks.jobs.context import Context
 from tasks.model import PairStats, Reason, State, SubtaskView
 from tasks.queues import Transition
-from tasks.store import leases, nodes, products, retention, stats, transitions, views
+from tasks.store import endings, leases, nodes, products, retention, stats, transitions, views
 from tasks.store.leases import Grant, Lease
 from tasks.strategies.decision import Allocation, Assignment
 from tasks.strategies.modification import Modification, fixed, modify
@@ -127,10 +127,10 @@ def recall(conn: Connection, now: datetime, context: Context) -> Recalled:
     silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
     for lease, started in leases.overdue(conn, now, _BATCH):
         if not started and nodes.alive(conn, now, lease.node, silent_after):
-            released += leases.release(conn, now, lease, "a live node did not start it in time")
+            released += endings.release(conn, now, lease, "a live node did not start it in time")
         else:
             reason = Reason.SILENT if started else Reason.NOT_STARTED
-            silenced += leases.silence(conn, now, lease, reason)
+            silenced += endings.silence(conn, now, lease, reason)
     for view in views.failed(conn, _BATCH):
         decision = after_failure(
             view.reason, view.node, view.recalls, view.failed_on, context.settings.recall, context.rng

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select, update
 from tasks.errors import IllegalTransition, UnknownSubtask
 from tasks.model import State
 from tasks.queues import Transition
-from tasks.store import leases, nodes, transitions
+from tasks.store import endings, leases, nodes, transitions
 from tasks.store.tables import subtasks, targets
 
 
@@ -72,9 +72,9 @@ def abandon(conn: Connection, now: datetime, subtask_id: int, why: str) -> None:
     """Give a subtask up for good: CANCELLED, from any queue but DONE.
 
     Raises:
-        UnknownSubtask, IllegalTransition: as `tasks.store.leases.cancel`.
+        UnknownSubtask, IllegalTransition: as `tasks.store.endings.cancel`.
     """
-    leases.cancel(conn, now, subtask_id, why)
+    endings.cancel(conn, now, subtask_id, why)
 
 
 def chosen(conn: Connection, *, reason: str | None = None, site: str | None = None) -> list[int]:

@@ -10,9 +10,10 @@ from splitter.errors import InputError
 from tasks.errors import IllegalTransition, UnknownNode, UnknownSubtask
 from tasks.model import Reason
 from tasks.queues import Transition
-from tasks.store import leases, manual, nodes, products, reports, transitions
+from tasks.store import endings, leases, manual, nodes, products, reports, transitions
 from tasks.store.database import read_now
-from tasks.store.leases import Counters, Grant, Report
+from tasks.store.endings import Report
+from tasks.store.leases import Counters, Grant
 from tasks.store.nodes import Node
 from tasks.store.products import Chunk, NewProduct, Planned
 from tasks.store.review_rows import review_rows
@@ -37,7 +38,7 @@ def conn(store):
         transitions.move(conn, now, number, Transition.ADMIT, transitions.Note())
         [lease] = leases.grant(conn, now, [Grant(number, "node1", 10, 20.0, {})], LEASE)
         leases.start(conn, now, lease, now + LEASE)
-        leases.close(conn, now, lease, Report(Counters(tried=1, offered=1), Reason.BLOCKED))
+        endings.close(conn, now, lease, Report(Counters(tried=1, offered=1), Reason.BLOCKED))
         note = transitions.Note(reason=Reason.BLOCKED, detail={"why": "blocked", "suggestion": "wait"})
         transitions.move(conn, now, number, Transition.GIVE_UP, note)
         conn.execute(update(targets).where(targets.c.url == URLS[0]).values(state="given_up", tries=3))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.broker import beat_schedule, make_app, sentinels
+from app.cluster.broker import beat_schedule, make_app, sentinels
+from app.cluster.node_process import Turns
 from app.config import Settings, as_environment, from_environment
-from app.node_process import Turns
 from splitter.catalog.model import Kind
 from splitter.errors import InputError
 from tasks.jobs import runtime

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.broker import make_app
+from app.cluster.broker import make_app
 from app.config import Settings, from_environment
 from tasks.jobs.celery_tasks import CONTROL, node_of
 

@@ -14,11 +14,11 @@ from clusters import until
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app import processes
-from app.broker import make_app, open_redis
+from app.cluster import processes
+from app.cluster.broker import make_app, open_redis
+from app.cluster.processes import Program
+from app.cluster.servers import RedisServer
 from app.config import Settings
-from app.processes import Program
-from app.servers import RedisServer
 from splitter.catalog.model import Limits
 from tasks.crawl.redis_politeness import RedisSendTimes
 

@@ -9,9 +9,9 @@ import psutil
 import pytest
 from clusters import gone, until
 
-from app.cluster import ClusterFailed, Supervisor
+from app.cluster.processes import Program
+from app.cluster.supervisor import ClusterFailed, Supervisor
 from app.config import Settings
-from app.processes import Program
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_what_does_not_end_when_asked_is_killed(tmp_path, watch, told):
 def test_a_child_ends_with_a_parent_that_is_killed(tmp_path, launch):
     pid = tmp_path / "pid"
     code = (
-        "import sys, time; from pathlib import Path; from app.processes import Program, start\n"
+        "import sys, time; from pathlib import Path; from app.cluster.processes import Program, start\n"
         f"p = start(Program('c', [sys.executable, '-c', 'import time; time.sleep(60)'], Path({str(pid)!r} + '.log')))\n"
         f"Path({str(pid)!r}).write_text(str(p.pid)); time.sleep(60)"
     )

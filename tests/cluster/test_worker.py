@@ -15,9 +15,9 @@ from redis import Redis
 from sqlalchemy import func, select
 
 from app import wiring
-from app.broker import make_app
+from app.cluster.broker import make_app
+from app.cluster.control_process import opened_control
 from app.config import Settings
-from app.control_process import opened_control
 from splitter.catalog.model import Kind
 from tasks.jobs import sweeps
 from tasks.jobs.celery_tasks import crawl_queue

@@ -19,7 +19,7 @@ from tasks.crawl.robots_book import RobotsBook
 from tasks.crawl.settings import CrawlSettings
 from tasks.model import Reason, State
 from tasks.queues import Transition
-from tasks.store import leases, migrate, nodes, products, transitions
+from tasks.store import endings, leases, migrate, nodes, products, transitions
 from tasks.store.database import Store
 from tasks.store.leases import Grant
 from tasks.store.nodes import Node
@@ -328,7 +328,7 @@ def test_pages_that_come_after_the_recall_are_kept_and_marked_late(tmp_path):
     async def take_back(attempt, writer, lease):
         async def silence():
             late = timedelta(minutes=2)
-            await writer.run(lambda conn, now: leases.silence(conn, now + late, lease, Reason.SILENT))
+            await writer.run(lambda conn, now: endings.silence(conn, now + late, lease, Reason.SILENT))
 
         world.web.before[hit(1)] = silence
 

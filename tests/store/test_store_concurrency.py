@@ -13,7 +13,7 @@ from world import SILENT, World, hit
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
 from tasks.model import Reason, State
-from tasks.store import leases
+from tasks.store import endings, leases
 from tasks.store.database import try_lock
 from tasks.store.leases import Counters, Grant, Lease
 from tasks.store.tables import attempts, events, pages, reviews, targets
@@ -56,7 +56,7 @@ def test_closed_and_silenced_at_once_one_of_them_counts(world: World) -> None:
     def end(n: int) -> list[bool]:
         if n == 0:
             return [world.close(lease) for lease in held]
-        return [world.do(leases.silence, lease, Reason.SILENT) for lease in held]
+        return [world.do(endings.silence, lease, Reason.SILENT) for lease in held]
 
     closed, silenced = _at_once(2, end)
     assert [a + b for a, b in zip(closed, silenced, strict=True)] == [1] * 6
@@ -69,7 +69,7 @@ def test_started_and_released_at_once_one_of_them_counts(world: World) -> None:
     def use(n: int) -> list[bool]:
         if n == 0:
             return [world.start(lease) is not None for lease in held]
-        return [world.do(leases.release, lease, "drained") for lease in held]
+        return [world.do(endings.release, lease, "drained") for lease in held]
 
     started, released = _at_once(2, use)
     assert [a + b for a, b in zip(started, released, strict=True)] == [1] * 6
@@ -83,7 +83,7 @@ def test_granted_and_cancelled_at_once_leaves_no_attempt_open(world: World) -> N
             if n == 0:
                 world.grant(subtask_id)
             else:
-                world.do(leases.cancel, subtask_id, "not wanted")
+                world.do(endings.cancel, subtask_id, "not wanted")
 
     _at_once(2, use)
     assert {world.state(subtask_id) for subtask_id in subtask_ids} == {State.CANCELLED}
@@ -134,7 +134,7 @@ def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world:
         ((seen, _),) = leases.overdue(conn, now, 10)
         with world.store.begin() as node:
             assert leases.progress(node, in_time, lease, in_time + SILENT, Counters())
-        return leases.silence(conn, now, seen, Reason.SILENT)
+        return endings.silence(conn, now, seen, Reason.SILENT)
 
     assert not world.do(sweep)
     assert world.state(lease.subtask_id) is State.CRAWL

@@ -9,8 +9,9 @@ from world import SILENT, START, World, hit
 
 from tasks.errors import IllegalTransition, UnknownSubtask
 from tasks.model import Reason, State
-from tasks.store import leases, pages
-from tasks.store.leases import Counters, Lease, Rest
+from tasks.store import endings, leases, pages
+from tasks.store.endings import Rest
+from tasks.store.leases import Counters, Lease
 from tasks.store.pages import TargetEnd
 from tasks.store.tables import attempts, events, host_rests, targets
 
@@ -61,7 +62,7 @@ class TestBoundary:
     def test_silence(self, world: World, at: object, in_force: bool) -> None:
         lease, _ = world.begin(world.waiting())
         world.now = at
-        assert world.do(leases.silence, lease, Reason.SILENT) is not in_force
+        assert world.do(endings.silence, lease, Reason.SILENT) is not in_force
         assert world.state(lease.subtask_id) is (State.CRAWL if in_force else State.FAILED)
 
 
@@ -109,24 +110,24 @@ def test_an_attempt_that_fails(world: World) -> None:
 
 
 def test_a_shorter_rest_does_not_end_a_longer_one(world: World) -> None:
-    world.do(leases.rest_host, "n1", Rest("h", "captcha", 600.0))
-    world.do(leases.rest_host, "n1", Rest("h", "rate_limited", 5.0))
+    world.do(endings.rest_host, "n1", Rest("h", "captcha", 600.0))
+    world.do(endings.rest_host, "n1", Rest("h", "rate_limited", 5.0))
     (row,) = world.rows(host_rests)
     assert (row.cause, row.until) == ("captcha", START + timedelta(seconds=600))
 
 
 def test_release_gives_back_what_was_not_started(world: World) -> None:
     lease = world.grant(world.waiting())
-    assert world.do(leases.release, lease, "drained")
+    assert world.do(endings.release, lease, "drained")
     row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on, row.lease_token) == (State.WAIT, 0, [], None)
     assert attempt.outcome == "released"
-    assert not world.do(leases.release, lease, "again")
+    assert not world.do(endings.release, lease, "again")
 
 
 def test_release_does_not_take_what_was_started(world: World) -> None:
     lease, _ = world.begin(world.waiting())
-    assert not world.do(leases.release, lease, "drained")
+    assert not world.do(endings.release, lease, "drained")
     assert world.state(lease.subtask_id) is State.CRAWL
 
 
@@ -142,7 +143,7 @@ def test_interrupt_keeps_what_was_collected(world: World) -> None:
     lease, work = world.begin(world.waiting())
     first, _ = world.read_results(lease, work.targets[0], [hit("1"), hit("2")]).todo
     world.save(lease, first)
-    assert world.do(leases.interrupt, lease, Counters(offered=1, tried=1), "shutdown")
+    assert world.do(endings.interrupt, lease, Counters(offered=1, tried=1), "shutdown")
     row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
     assert (row.state, row.recalls, row.left) == (State.WAIT, 0, 1)
     assert (attempt.outcome, attempt.collected) == ("released", 1)
@@ -155,13 +156,13 @@ def test_cancel_closes_the_attempt_that_runs(world: World, started: bool) -> Non
     lease = world.grant(world.waiting())
     if started:
         world.start(lease)
-    world.do(leases.cancel, lease.subtask_id, "not wanted")
+    world.do(endings.cancel, lease.subtask_id, "not wanted")
     assert world.state(lease.subtask_id) is State.CANCELLED
     assert world.attempts(lease.subtask_id)[0].outcome == "cancelled"
     with pytest.raises(IllegalTransition):
-        world.do(leases.cancel, lease.subtask_id, "again")
+        world.do(endings.cancel, lease.subtask_id, "again")
     with pytest.raises(UnknownSubtask):
-        world.do(leases.cancel, 999, "who?")
+        world.do(endings.cancel, 999, "who?")
 
 
 def _lost(world: World, how: str) -> Lease:
@@ -169,13 +170,13 @@ def _lost(world: World, how: str) -> Lease:
     lease, work = world.begin(world.waiting())
     world.read_results(lease, work.targets[0], [hit("1"), hit("2")])
     if how == "cancelled":
-        world.do(leases.cancel, lease.subtask_id, "not wanted")
+        world.do(endings.cancel, lease.subtask_id, "not wanted")
         return lease
     if how == "given back":
-        world.do(leases.interrupt, lease, Counters(), "shutdown")
+        world.do(endings.interrupt, lease, Counters(), "shutdown")
     else:
         world.pass_s(60)
-        world.do(leases.silence, lease, Reason.SILENT)
+        world.do(endings.silence, lease, Reason.SILENT)
     if how == "given back":
         world.begin(lease.subtask_id, "n2")
     return lease
@@ -191,9 +192,9 @@ class TestLostLease:
         assert not world.do(leases.progress, lease, world.now + SILENT, Counters(tried=9))
         assert not world.close(lease, Counters(tried=9))
         assert not world.close(lease, Counters(tried=9), reason=Reason.BAD_RULE)
-        assert not world.do(leases.release, lease, "drained")
-        assert not world.do(leases.interrupt, lease, Counters(), "shutdown")
-        assert not world.do(leases.silence, lease, Reason.SILENT)
+        assert not world.do(endings.release, lease, "drained")
+        assert not world.do(endings.interrupt, lease, Counters(), "shutdown")
+        assert not world.do(endings.silence, lease, Reason.SILENT)
         world.do(
             lambda conn, _: pages.end_target(conn, lease, TargetEnd(target.id, "refused", "not_found", True))
         )

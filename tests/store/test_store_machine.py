@@ -20,7 +20,7 @@ from world import SILENT, World, hit
 from tasks.jobs import sweeps
 from tasks.model import Reason, State
 from tasks.queues import MAX_RECALLS
-from tasks.store import leases, manual, nodes, pages
+from tasks.store import endings, leases, manual, nodes, pages
 from tasks.store.database import Store
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.pages import TargetEnd
@@ -131,24 +131,24 @@ class Loop(RuleBasedStateMachine):
 
     @rule(lease=held)
     def release(self, lease: Lease) -> None:
-        self.world.do(leases.release, lease, "drained")
+        self.world.do(endings.release, lease, "drained")
 
     @rule(lease=held, tried=st.integers(0, 3))
     def interrupt(self, lease: Lease, tried: int) -> None:
-        self.world.do(leases.interrupt, lease, Counters(offered=tried, tried=tried, wait_s=0.7), "shutdown")
+        self.world.do(endings.interrupt, lease, Counters(offered=tried, tried=tried, wait_s=0.7), "shutdown")
 
     @rule(lease=held, place=PLACES)
     def go_silent(self, lease: Lease, place: int) -> None:
         """A minute passes, the lease is taken back, and then a page of it arrives."""
         self.world.pass_s(60)
-        self.world.do(leases.silence, lease, Reason.SILENT)
+        self.world.do(endings.silence, lease, Reason.SILENT)
         self.save_page(lease, place)
 
     @rule(target=held, lease=held, node=st.sampled_from(NODES))
     def is_replaced(self, lease: Lease, node: str) -> Any:
         """The lease is taken back and another node works on the subtask."""
         self.world.pass_s(60)
-        self.world.do(leases.silence, lease, Reason.SILENT)
+        self.world.do(endings.silence, lease, Reason.SILENT)
         self.world.sweep(sweeps.recall)
         again = self.world.grant(lease.subtask_id, node)
         return multiple() if again is None else again
@@ -165,7 +165,7 @@ class Loop(RuleBasedStateMachine):
     def cancel(self, state: State, place: int) -> None:
         subtask_id = self._in(state, place)
         if subtask_id:
-            self.world.do(leases.cancel, subtask_id, "not wanted")
+            self.world.do(endings.cancel, subtask_id, "not wanted")
 
     @rule(place=PLACES)
     def retry(self, place: int) -> None:

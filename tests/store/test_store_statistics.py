@@ -6,7 +6,7 @@ import pytest
 from world import SITE, World, hit
 
 from tasks.model import Reason
-from tasks.store import leases, stats
+from tasks.store import endings, leases, stats
 from tasks.store.leases import Counters
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)
@@ -40,7 +40,7 @@ def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World)
     lease = _work(world, "甲")
     world.do(leases.progress, lease, world.now + leases.timedelta(seconds=60), SEEN)
     world.pass_s(75)
-    assert world.do(leases.silence, lease, Reason.SILENT)
+    assert world.do(endings.silence, lease, Reason.SILENT)
     assert _sums(world) == (1, 0, 1, 5, 4, 1, 8.0)
     assert world.pair().lost_s == 75.0
 
@@ -48,13 +48,13 @@ def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World)
 def test_pages_count_though_their_node_never_reported(world: World) -> None:
     lease = _work(world, "甲")
     world.pass_s(60)
-    world.do(leases.silence, lease, Reason.SILENT)
+    world.do(endings.silence, lease, Reason.SILENT)
     assert _sums(world) == (1, 0, 1, 1, 1, 1, 0.0)
 
 
 def test_what_was_given_back_untouched_counts_for_nothing(world: World) -> None:
     lease = world.grant(world.waiting())
-    world.do(leases.release, lease, "drained")
+    world.do(endings.release, lease, "drained")
     assert _sums(world) == (0, 0, 0, 0, 0, 0, 0.0)
 
 
@@ -63,9 +63,9 @@ def test_what_was_given_back_counts_over_what_was_tried(world: World, end: str) 
     lease = _work(world, "甲")
     world.do(leases.progress, lease, world.now + leases.timedelta(seconds=60), SEEN)
     if end == "interrupt":
-        world.do(leases.interrupt, lease, SEEN, "shutdown")
+        world.do(endings.interrupt, lease, SEEN, "shutdown")
     else:
-        world.do(leases.cancel, lease.subtask_id, "not wanted")
+        world.do(endings.cancel, lease.subtask_id, "not wanted")
     assert _sums(world) == (1, 0, 0, 4, 4, 1, 8.0)
 
 
@@ -74,8 +74,8 @@ def test_an_attempt_is_folded_once_whoever_closes_it_first(world: World) -> None
     world.close(lease, SEEN)
     world.close(lease, SEEN)
     world.pass_s(60)
-    world.do(leases.silence, lease, Reason.SILENT)
-    world.do(leases.cancel, lease.subtask_id, "not wanted")
+    world.do(endings.silence, lease, Reason.SILENT)
+    world.do(endings.cancel, lease.subtask_id, "not wanted")
     assert _sums(world) == (1, 0, 0, 5, 4, 1, 8.0)
 
 

@@ -9,7 +9,7 @@ from tasks.jobs import sweeps
 from tasks.jobs.sweeps import Recalled
 from tasks.model import Reason, State
 from tasks.queues import MAX_RECALLS, Transition
-from tasks.store import leases, manual
+from tasks.store import endings, manual
 from tasks.store.leases import Counters
 from tasks.store.tables import events, subtasks
 
@@ -116,7 +116,7 @@ def test_nothing_left_over_nothing_follows(world: World) -> None:
 def test_the_attempt_before_last_does_not_wake(world: World) -> None:
     subtask_id = world.waiting()
     lease = world.grant(subtask_id, "n1")
-    world.do(leases.release, lease, "drained")
+    world.do(endings.release, lease, "drained")
     lease, work = world.begin(subtask_id, "n2")
     world.read_results(lease, work.targets[0], [])
     world.close(lease)

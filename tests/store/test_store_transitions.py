@@ -9,7 +9,7 @@ from tasks.errors import IllegalTransition, LeaseLost, UnknownSubtask
 from tasks.jobs import sweeps
 from tasks.model import Reason, State
 from tasks.queues import LEGAL, Transition, source, target
-from tasks.store import leases, transitions
+from tasks.store import endings, transitions
 from tasks.store.tables import attempts, events, subtasks
 from tasks.store.transitions import Note
 
@@ -22,7 +22,7 @@ def _in(world: World, state: State) -> int:
         return world.add("特仑苏")[0]
     subtask_id = world.waiting()
     if state is State.CANCELLED:
-        world.do(leases.cancel, subtask_id, "not wanted")
+        world.do(endings.cancel, subtask_id, "not wanted")
     if state in (State.WAIT, State.CANCELLED):
         return subtask_id
     lease, work = world.begin(subtask_id)
@@ -50,14 +50,14 @@ def test_illegal_transitions_raise_and_change_nothing(world: World, state: State
             assert not world.do(transitions.try_move, subtask_id, transition, Note())
     if state not in LEGAL[Transition.CANCEL]:
         with pytest.raises(IllegalTransition):
-            world.do(leases.cancel, subtask_id, "too late")
+            world.do(endings.cancel, subtask_id, "too late")
     assert [world.rows(table) for table in (subtasks, attempts, events)] == before
 
 
 @pytest.mark.parametrize("state", list(LEGAL[Transition.CANCEL]))
 def test_any_state_but_the_last_is_cancelled(world: World, state: State) -> None:
     subtask_id = _in(world, state)
-    world.do(leases.cancel, subtask_id, "not wanted")
+    world.do(endings.cancel, subtask_id, "not wanted")
     assert world.state(subtask_id) is State.CANCELLED
     last = world.rows(events)[-1]
     assert (last.transition, last.from_state, last.to_state) == ("cancel", state, State.CANCELLED)

@@ -12,7 +12,7 @@ from world import SITE, START, World, hit
 from tasks.jobs import sweeps
 from tasks.model import Reason, State
 from tasks.queues import MAX_RECALLS, Transition
-from tasks.store import leases
+from tasks.store import endings
 from tasks.store.database import Store
 from tasks.store.leases import Counters
 from tasks.store.tables import attempts, events, pages, pair_stats, reviews, subtasks
@@ -197,7 +197,7 @@ def test_counts_and_overdue_leases(told: World) -> None:
 def test_cancelled_subtasks_may_leave_targets_and_late_pages_are_fine(told: World) -> None:
     lease, work = told.begin(WAITING)
     one, _ = told.read_results(lease, work.targets[0], [hit("8"), hit("9")]).todo
-    told.do(leases.cancel, WAITING, "not wanted")
+    told.do(endings.cancel, WAITING, "not wanted")
     told.save(lease, one)
     assert _found(told) == []
 

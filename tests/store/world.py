@@ -17,9 +17,10 @@ from tasks.crawl.model import Hit, ResultPage, Review
 from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.model import State
-from tasks.store import leases, nodes, pages, products
+from tasks.store import endings, leases, nodes, pages, products
 from tasks.store.database import Store
-from tasks.store.leases import Counters, Grant, Lease, Report, Work, WorkTarget
+from tasks.store.endings import Report
+from tasks.store.leases import Counters, Grant, Lease, Work, WorkTarget
 from tasks.store.pages import FoundHit, Hits, NewPage
 from tasks.store.products import Chunk, NewProduct, Planned
 from tasks.store.tables import attempts, pair_stats, subtasks, targets
@@ -153,7 +154,7 @@ class World:
         return stored
 
     def close(self, lease: Lease, counters: Counters | None = None, **report: Any) -> bool:
-        closed: bool = self.do(leases.close, lease, Report(counters or Counters(), **report))
+        closed: bool = self.do(endings.close, lease, Report(counters or Counters(), **report))
         return closed
 
     # --- what has become of it ------------------------------------------------------------------------------

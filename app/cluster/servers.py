@@ -25,7 +25,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
-from app.processes import Program, account, last_lines
+from app.cluster.processes import Program, account, last_lines
 from splitter.errors import InputError, ReviewloopError
 from tasks.store.database import open_engine
 

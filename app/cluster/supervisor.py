@@ -1,6 +1,6 @@
 """A real cluster on one machine: servers, scheduler, beat and one Celery worker process a node, watched and restarted.
 
-One thread does it all: a child ends with the thread that made it (see `app.processes`).
+One thread does it all: a child ends with the thread that made it (see `app.cluster.processes`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from types import FrameType
 
 from sqlalchemy.exc import DBAPIError
 
-from app import processes
-from app.broker import check
+from app.cluster import processes
+from app.cluster.broker import check
+from app.cluster.processes import Program, last_lines
+from app.cluster.servers import PostgresServer, RedisServer
 from app.config import DEFAULT_DATABASE, Settings, as_environment
 from app.embedded import Until
-from app.processes import Program, last_lines
-from app.servers import PostgresServer, RedisServer
 from splitter.errors import InputError, ReviewloopError
 from tasks.jobs.celery_tasks import CONTROL, crawl_queue
 from tasks.store import reports

@@ -15,8 +15,8 @@ from redis.asyncio import Redis
 from sqlalchemy import Connection
 from sqlalchemy.exc import ProgrammingError
 
-from app import wiring
-from app.broker import open_redis
+from app import loops, wiring
+from app.cluster.broker import open_redis
 from app.config import Settings
 from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError
@@ -85,7 +85,7 @@ class NodeProcess:
     def _live(self) -> None:
         try:
             # Bringing the schema up is the control worker's part; to import it costs a node a tenth of its start.
-            with closing(Store.open(self._settings.database_url)) as store, asyncio.Runner() as runner:
+            with closing(Store.open(self._settings.database_url)) as store, loops.runner() as runner:
                 runner.run(self._serve(store))
         except BaseException as error:
             if not self._ready.done():
@@ -127,7 +127,7 @@ class NodeProcess:
         except ProgrammingError as error:
             raise InputError(
                 "the database has no tables, or old ones: start a worker with -Q control first, or run "
-                f"`python -m app.migrate` ({error.orig})"
+                f"`python -m app.cluster.migrate` ({error.orig})"
             ) from None
         send_times = RedisSendTimes(redis, time.monotonic, self._settings.crawl().longest_wait_s)
         tools = await stack.enter_async_context(

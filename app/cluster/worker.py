@@ -60,12 +60,12 @@ class Runtime(bootsteps.StartStopStep):
 
 
 def _control(settings: Settings, stack: ExitStack) -> runtime.Control:
-    from app.control_process import opened_control
+    from app.cluster.control_process import opened_control
 
     return stack.enter_context(opened_control(settings))
 
 
 def _crawl(settings: Settings, stack: ExitStack, name: str, slots: int) -> runtime.Crawl:
-    from app.node_process import NodeProcess
+    from app.cluster.node_process import NodeProcess
 
     return stack.enter_context(NodeProcess(settings, name, slots)).crawl

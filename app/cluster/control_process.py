@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from app import wiring
-from app.broker import open_redis
+from app.cluster.broker import open_redis
 from app.config import Settings
 from app.failed_report import write_report
 from splitter.catalog.model import Catalog

@@ -1,4 +1,4 @@
-"""``python -m app.migrate``: bring the database to the newest schema, before a cluster starts (docker-compose.yml)."""
+"""``python -m app.cluster.migrate``: bring the database to the newest schema before a cluster starts."""
 
 from __future__ import annotations
 
