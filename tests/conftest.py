@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 import servers
+from hypothesis import settings
 from redis import Redis
 from sqlalchemy import URL
 
 from tasks.store import migrate
 from tasks.store.database import Store
 from tasks.store.tables import metadata
+
+# The same examples every time, however slow the machine is.
+settings.register_profile("reviewloop", derandomize=True, deadline=None)
+settings.load_profile("reviewloop")
 
 _FROM_1 = "; ".join(
     f"SELECT setval('{table.name}_id_seq', 1, false)" for table in metadata.sorted_tables if "id" in table.c
