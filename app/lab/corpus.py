@@ -16,6 +16,7 @@ from statistics import NormalDist
 from app.lab import chance, paths
 from app.lab.paths import PageName
 from app.lab.posts import Content, write_page
+from app.lab.texts import fitting
 from splitter.catalog.model import Catalog
 
 EMPTY_SHARE = 0.1
@@ -56,7 +57,7 @@ class Corpus:
         """Set up a corpus; ``texts`` (not empty) are what people write in it."""
         self._catalog = catalog
         self._seed = seed
-        self._texts = texts
+        self._texts_about = lru_cache(maxsize=1024)(lambda words: fitting(texts, words))
         self.pages = lru_cache(maxsize=4096)(self._pages)
         self.listing = lru_cache(maxsize=4096)(self._listing)
 
@@ -82,7 +83,8 @@ class Corpus:
 
     def content(self, page: PageName) -> Content:
         """What stands in a page."""
-        return write_page(self._seed, page, self._catalog.sites[page.site].rules, self._texts)
+        texts = self._texts_about(page.keywords)
+        return write_page(self._seed, page, self._catalog.sites[page.site].rules, texts)
 
     def _pages(self, site: str, keywords: tuple[str, ...]) -> tuple[PageName, ...]:
         """The different pages a site has for a query, best hit first."""

@@ -19,6 +19,7 @@ _COLUMNS = {
     "heimao_example.csv": "summary",
 }
 _SHORTEST, _LONGEST = 6, 900
+_FEW = 20
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\s\ufeff]+")
 
 _BOUGHT = (
@@ -82,6 +83,16 @@ def load_texts(folder: Path, avoid: Iterable[str] = ()) -> tuple[str, ...]:
         if len(text) >= _SHORTEST and not any(pattern.search(text) for pattern in refused)
     )
     return tuple(texts) or made_texts()
+
+
+def fitting(texts: tuple[str, ...], keywords: Iterable[str]) -> tuple[str, ...]:
+    """Those texts that mention one of the keywords, so that milk is complained of and not a telephone.
+
+    All of them where fewer than `_FEW` fit. Takes a search through all texts: keep the answer.
+    """
+    words = tuple(keywords)
+    found = tuple(text for text in texts if any(word in text for word in words))
+    return found if len(found) >= _FEW else texts
 
 
 def _cells(folder: Path) -> Iterator[str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.lab import paths
 from app.lab.corpus import BRAND_SHARE, EMPTY_SHARE, MEAN_HITS, Corpus
 from app.lab.paths import PageName
-from app.lab.texts import DEFAULT_REVIEWS, load_texts, made_texts
+from app.lab.texts import DEFAULT_REVIEWS, fitting, load_texts, made_texts
 
 MILK = ("光明", "高钙", "牛奶")
 words = st.text(st.characters(exclude_categories=("Cs", "Cc", "Z")), min_size=1, max_size=20)
@@ -123,3 +123,9 @@ def test_shared_reviews_are_found_beside_the_repository():
     texts = load_texts(DEFAULT_REVIEWS)
     assert len(texts) > 5000
     assert all(6 <= len(text) <= 900 and "\n" not in text for text in texts)
+
+
+def test_texts_fit_the_product_where_enough_of_them_do():
+    texts = tuple(f"牛奶{n}" for n in range(20)) + tuple(f"手机{n}" for n in range(19))
+    assert fitting(texts, ("光明", "牛奶")) == texts[:20]
+    assert fitting(texts, ("手机",)) == texts
