@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from itertools import islice
 from typing import Any, BinaryIO
@@ -15,7 +15,7 @@ from app.cli.options import db_option, json_option, settings_of, store_for_work,
 from app.cli.output import print_json, printed, say, seconds, table_of
 from app.imports import MOST_PAGES, Refused, new_product, period, read_products
 from splitter.errors import InputError
-from tasks.store import products
+from tasks.store import coverage, products
 from tasks.store.database import Store, read_now
 from tasks.store.products import NewProduct
 
@@ -126,14 +126,21 @@ def import_(file: BinaryIO, db: str | None, as_json: bool) -> None:
 def list_(db: str | None, as_json: bool) -> None:
     """List products with their keywords and what is stored of them.
 
+    Coverage is what is stored of what the searches report, each at most what its engine ever lists.
+
     \b
     Example:
       reviewloop product list --json
     """
-    with store_there(settings_of(db)) as store, store.read() as conn:
+    settings = settings_of(db)
+    engines = settings.catalog().engines
+    with store_there(settings) as store, store.read() as conn:
         rows = products.listed(conn)
+        covered = coverage.of_products(
+            conn, lambda name: engines[name].max_hits if name in engines else sys.maxsize
+        )
     if as_json:
-        print_json({"products": rows})
+        print_json({"products": [asdict(row) | _coverage_document(covered.get(row.id)) for row in rows]})
         return
     printed().print(
         table_of(
@@ -147,10 +154,23 @@ def list_(db: str | None, as_json: bool) -> None:
                 "again every": lambda row: seconds(row.recrawl_every_s),
                 "pages": lambda row: row.pages,
                 "reviews": lambda row: row.reviews,
+                "coverage": lambda row: _coverage_told(covered.get(row.id)),
             },
             f"{len(rows)} products",
         )
     )
+
+
+def _coverage_told(of: coverage.Coverage | None) -> str | None:
+    if of is None or of.share is None:
+        return None
+    rests_on = "" if of.known == of.tasks else f", from {of.known} of {of.tasks} tasks"
+    return f"{of.share:.0%} of {of.reachable:,}{rests_on}"
+
+
+def _coverage_document(of: coverage.Coverage | None) -> dict[str, object]:
+    shown = of or coverage.Coverage()
+    return {"coverage": shown.share, "coverage_rests_on": asdict(shown)}
 
 
 @dataclass(slots=True)

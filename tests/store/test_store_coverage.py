@@ -1,0 +1,45 @@
+"""Coverage: stored / min(found, cap), over the tasks whose found is known."""
+
+from __future__ import annotations
+
+from sqlalchemy import insert, update
+from world import World
+
+from tasks.store import coverage
+from tasks.store.coverage import Coverage
+from tasks.store.tables import subtasks, targets, tasks
+
+
+def _store_hits(world, subtask_id: int, stored: int, todo: int) -> None:
+    with world.store.begin() as conn:
+        task_id = conn.scalar(
+            subtasks.select().with_only_columns(subtasks.c.task_id).where(subtasks.c.id == subtask_id)
+        )
+        rows = [
+            {
+                "task_id": task_id,
+                "subtask_id": subtask_id,
+                "kind": "hit",
+                "url": f"http://a.cn/{n}",
+                "url_key": n.to_bytes(16),
+                "state": "stored" if n < stored else "todo",
+            }
+            for n in range(stored + todo)
+        ]
+        conn.execute(insert(targets), rows)
+
+
+def test_found_is_cut_at_the_engines_cap_and_unknown_found_does_not_count(store):
+    world = World(store)
+    (first,) = world.add("特仑苏", chunks=(True,))
+    _store_hits(world, first, stored=6, todo=2)
+    with store.begin() as conn:
+        assert coverage.of_products(conn, lambda _: 10) == {1: Coverage(0, 0, 1, 0)}
+        conn.execute(update(tasks).values(found=1000))
+        (covered,) = coverage.of_products(conn, lambda _: 12).values()
+        assert covered == Coverage(6, 12, 1, 1)
+        assert covered.share == 0.5
+        conn.execute(update(tasks).values(found=4))
+        (covered,) = coverage.of_products(conn, lambda _: 12).values()
+        assert covered.share == 1.0
+    assert Coverage().share is None
