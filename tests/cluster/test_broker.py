@@ -56,6 +56,7 @@ def test_no_setting_is_left_out_of_a_childs_environment():
         sites="a",
         lab=("127.0.0.1", 1),
         contact="a",
+        machine="a",
         address="a",
         kinds=frozenset(Kind),
         report_file="a",
