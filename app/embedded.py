@@ -147,7 +147,9 @@ class EmbeddedRunner:
     async def _tick(self, names: Sequence[str]) -> None:
         leases = await self._writer.run(lambda conn, now: tick(conn, now, self._context, names))
         for lease in leases:
-            self._nodes[lease.node].offer(lease)
+            # A node of another process is deaf to us: its lease is released when it is not started in time.
+            if (node := self._nodes.get(lease.node)) is not None:
+                node.offer(lease)
 
     async def _plan(self) -> None:
         tools = self._control
@@ -165,13 +167,16 @@ class EmbeddedRunner:
 
     async def _turns(self) -> None:
         """Let the loop turn whenever a node has a free slot; look whether all is done."""
-        await self._plan()
+        planned = False
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
                     await self._free.wait()
             self._free.clear()
             try:
+                if not planned:
+                    await self._plan()
+                    planned = True
                 await self._tick(TURN)
                 if self._until.done and await self._writer.run(lambda conn, _now: reports.all_settled(conn)):
                     self._end.set()
