@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from tasks.crawl.canonical import canonical, page_key
 from tasks.crawl.decode import decode
 from tasks.crawl.extract import read_page
-from tasks.crawl.fetching import Fetcher, Kit, WaitTooLong
+from tasks.crawl.fetching import Fetcher, Kit, NotAsked, WaitTooLong
 from tasks.crawl.judge import Ending, failure
 from tasks.crawl.meter import Meter
 from tasks.crawl.model import ErrorClass, FetchError, Response, ResultPage
@@ -246,9 +246,10 @@ class Attempt:
         kind = error.error
         self._hit_errors[kind] = self._hit_errors.get(kind, 0) + 1
         await self._met(target.url, error)
-        if kind is ErrorClass.ROBOTS or kind in (ErrorClass.SCHEME_REFUSED, ErrorClass.ADDRESS_REFUSED):
+        if isinstance(error, NotAsked) or kind in (ErrorClass.SCHEME_REFUSED, ErrorClass.ADDRESS_REFUSED):
             self._tried -= 1
-            self._responsible -= 1
+            # What no node may ask is nobody's to collect.
+            self._responsible -= kind.final
         counts = not kind.about_host
         if kind.final:
             state = "refused"

@@ -33,6 +33,10 @@ class WaitTooLong(Exception):
         self.wait_s = wait_s
 
 
+class NotAsked(FetchError):
+    """robots.txt refuses the URL, or its host did not answer for it: no request was made."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kit:
     """What a node's attempts share: its downloader and the books of its process."""
@@ -88,12 +92,10 @@ class Fetcher:
     async def _before_page(self, url: str) -> None:
         rules = await self.robots(url)
         if not rules.state.answered:
-            raise FetchError(
-                ErrorClass.CONNECT, f"the host's robots.txt is not answered: {rules.state.value}"
-            )
+            raise NotAsked(ErrorClass.CONNECT, f"the host's robots.txt is not answered: {rules.state.value}")
         agent = self._kit.settings.robots_token
         if not rules.allows(url, agent):
-            raise FetchError(ErrorClass.ROBOTS, f"robots.txt of its host refuses {url}")
+            raise NotAsked(ErrorClass.ROBOTS, f"robots.txt of its host refuses {url}")
         await self._in_turn(url, rules.crawl_delay_s(agent))
 
     async def _in_turn(self, url: str, crawl_delay_s: float | None = None) -> None:

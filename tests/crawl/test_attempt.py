@@ -277,6 +277,16 @@ def test_a_page_that_is_gone_is_refused_at_once_and_robots_is_obeyed(world):
     assert (world.attempt.offered, world.attempt.tried, world.attempt.collected) == (2, 2, 1)
 
 
+def test_hits_of_a_host_that_does_not_answer_are_offered_and_not_tried(world):
+    world.web.answers[SEARCH] = result_page(hit(1), hit(2))
+    world.web.answers[f"http://{SITE}/robots.txt"] = FetchError(ErrorClass.CONNECT, "refused")
+    assert world.run()
+    assert world.subtask.reason == "host_unreachable"
+    a = world.attempt
+    assert (a.offered, a.tried, a.collected, a.errors) == (2, 0, 0, {"connect": 2})
+    assert set(world.hits().values()) == {("todo", "connect", 0)}
+
+
 def test_a_block_in_the_middle_keeps_the_pages_and_leaves_the_rest_in_offered(tmp_path):
     world = World(tmp_path, lanes=1)
     world.web.answers[SEARCH] = result_page(*map(hit, range(6)))
