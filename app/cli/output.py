@@ -41,11 +41,6 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=plain))
 
 
-def print_json_line(document: Any) -> None:
-    """Print a document on one line."""
-    click.echo(json.dumps(document, ensure_ascii=False, default=plain))
-
-
 def plain(value: Any) -> Any:
     """What JSON has no word for, as what it has. Raises TypeError."""
     if is_dataclass(value) and not isinstance(value, type):
