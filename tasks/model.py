@@ -97,7 +97,6 @@ class HostView:
         resting: names of nodes whose address it refuses at present.
         address_limit: attempts that use up what one address may ask; None: no such limit.
         held: attempts there now, by node.
-        spacing_s: least seconds between two pages of an attempt that its limits allow; 0: no limit.
     """
 
     host: str
@@ -105,7 +104,6 @@ class HostView:
     resting: frozenset[str] = frozenset()
     address_limit: int | None = None
     held: Mapping[str, int] = field(default_factory=dict)
-    spacing_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

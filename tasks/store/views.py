@@ -127,12 +127,8 @@ def host_views(
         fastest = lanes / pace.get(host, 0.2)
         feeds = max(1, math.ceil(limits.total_per_s / min(limits.per_address_per_s, fastest)))
         room = max(0, math.floor(feeds - load.get(host, 0.0) + 0.999))
-        spacing_s = 1.0 / limits.per_address_per_s
-        alone: int | None = max(1, math.ceil(limits.per_address_per_s / fastest))
-        if host in engine_hosts:
-            alone, spacing_s = None, spacing_s / (HITS_UNREAD + 1)
-        refused, there = frozenset(resting.get(host, {})), held.get(host, {})
-        views[host] = HostView(host, room, refused, alone, there, spacing_s)
+        alone = None if host in engine_hosts else max(1, math.ceil(limits.per_address_per_s / fastest))
+        views[host] = HostView(host, room, frozenset(resting.get(host, {})), alone, held.get(host, {}))
     return views
 
 

@@ -6,8 +6,7 @@ The rules, in this order:
 2. Priority levels strictly one after the other: a lower one gets what a higher one leaves.
 3. Within a level a (site, node) is worth its expected pages per second of a slot
    (`tasks.strategies.estimate`: completion rate and efficiency together), drawn from its posterior, so that
-   exploring is built in. A page takes at least as long as the host's limits keep one address waiting: where
-   they bind, completion alone tells nodes apart.
+   exploring is built in.
 4. Worth is set against what is lost by it. A page of a site whose best node is slow costs more to get
    elsewhere, so index = draw / (best mean yield of any node that may run it) ** scarcity. And nodes choose
    in the order of their regret, the gap between the index of a node's best group and of its second best:
@@ -95,11 +94,7 @@ class _Judge:
         """Pages per second of a slot by the posterior's means."""
         rate = self._expected.get((site, node))
         if rate is None:
-            rate = (
-                self._estimates.posterior(site, node)
-                .mean()
-                .rate(self._pages[site], self._play.spacing_s(site))
-            )
+            rate = self._estimates.posterior(site, node).mean().rate(self._pages[site])
             self._expected[site, node] = rate
         return rate
 
@@ -107,11 +102,7 @@ class _Judge:
         """Pages per second of a slot by a draw from the posterior."""
         rate = self._drawn.get((site, node))
         if rate is None:
-            rate = (
-                self._estimates.posterior(site, node)
-                .draw(self._rng)
-                .rate(self._pages[site], self._play.spacing_s(site))
-            )
+            rate = self._estimates.posterior(site, node).draw(self._rng).rate(self._pages[site])
             self._drawn[site, node] = rate
         return rate
 

@@ -92,17 +92,10 @@ class Belief(NamedTuple):
     overhead_s: float
     recall_after_s: float
 
-    def rate(self, pages: float, spacing_s: float = 0.0) -> float:
-        """Expected pages per second of a slot, for an attempt of so many targets (formula above).
-
-        Args:
-            pages: targets.
-            spacing_s: least seconds a page takes because its host's limits want it so: a node that answers
-                faster than that gains nothing by it.
-        """
+    def rate(self, pages: float) -> float:
+        """Expected pages per second of a slot, for an attempt of so many targets (formula above)."""
         tried = self.reach * pages
-        page_s = max(self.seconds_per_page, spacing_s)
-        seconds = self.overhead_s + tried * page_s + self.silent * self.recall_after_s
+        seconds = self.overhead_s + tried * self.seconds_per_page + self.silent * self.recall_after_s
         return self.page_chance * tried / seconds
 
 

@@ -79,13 +79,8 @@ class Round:
         self.free = {node.name: max(0, node.free) for node in nodes}
         self._room = {name: max(0, host.room) for name, host in hosts.items()}
         self._held = {(name, node): n for name, host in hosts.items() for node, n in host.held.items()}
-        self._spacing_s: dict[str, float] = {}
         self._permits: dict[tuple[object, ...], tuple[list[NodeView], dict[str, str]]] = {}
         self.levels = [self._level(level) for _, level in groupby(subtasks, key=lambda one: one.priority)]
-
-    def spacing_s(self, site: str) -> float:
-        """Least seconds between two pages of an attempt on a site, by the limits of its hosts."""
-        return self._spacing_s[site]
 
     def room(self, group: Group) -> float:
         """Attempts all of the group's hosts can still take; infinite where none has a limit."""
@@ -149,8 +144,6 @@ class Round:
             group = groups.get(key)
             if group is None:
                 group = groups[key] = Group(one)
-                views = [self._hosts[host] for host in one.hosts if host in self._hosts]
-                self._spacing_s[one.site] = max((view.spacing_s for view in views), default=0.0)
                 self._admit(group)
             group.ids.append(one.id)
             group.left += max(1, one.left)

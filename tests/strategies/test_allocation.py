@@ -355,19 +355,6 @@ def test_a_thousand_waiting_on_ten_nodes_are_decided_fast():
     assert min(seconds) < 0.1  # about 0.01 on an idle core; the margin is for a busy machine
 
 
-def test_where_a_hosts_limit_binds_completion_alone_tells_nodes_apart():
-    seen = {
-        ("a.cn", "quick"): PairStats("a.cn", "quick", 50, 0, 0, 500, 500, 400, 5.0, 0.0),
-        ("a.cn", "sure"): PairStats("a.cn", "sure", 50, 0, 0, 500, 500, 500, 50.0, 0.0),
-    }
-    nodes = [NodeView(name, frozenset({"meta"}), 1, 1) for name in ("quick", "sure")]
-    one = [SubtaskView(1, "a.cn", "meta", ("a.cn",), 20, 0)]
-    for spacing_s, chosen in ((0.0, "quick"), (2.0, "sure")):
-        hosts = {"a.cn": HostView("a.cn", 9, spacing_s=spacing_s)}
-        decision = ALLOCATION["feedback"](one, nodes, hosts, seen, AllocationSettings(), Random(1))
-        assert [a.node for a in decision.assignments] == [chosen]
-
-
 def test_an_address_gets_no_more_attempts_than_use_up_what_it_may_ask():
     nodes = [NodeView(name, frozenset({"meta"}), 4, 4) for name in ("n1", "n2")]
     waiting = [SubtaskView(n, "a.cn", "meta", ("a.cn",), 9, 0) for n in range(6)]
