@@ -30,7 +30,7 @@ from tasks.store.nodes import Node
 from tasks.store.products import NewProduct
 
 SEEDS = (1, 2, 3, 4, 5)
-SECONDS = 45.0
+SECONDS = 40.0
 NAMES = [
     "光明高钙牛奶",
     "特仑苏",
