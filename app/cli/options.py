@@ -12,6 +12,7 @@ import click
 from app.config import Settings, from_environment, lab_address
 from splitter.catalog.load import BUILTIN
 from splitter.errors import InputError, ReviewloopError
+from tasks.strategies import ALLOCATION
 
 if TYPE_CHECKING:
     from tasks.store.database import Store
@@ -62,6 +63,47 @@ lab_option = click.option(
     metavar="127.0.0.1:PORT",
     help="Ask the lab there instead of the web (see `reviewloop lab`).",
 )
+
+
+_UNTIL = (
+    click.option("--until-done", is_flag=True, help="End when all is DONE, CANCELLED or waits for a person."),
+    click.option(
+        "--for",
+        "seconds",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="End after so long.",
+    ),
+)
+_STRATEGIES = (
+    click.option(
+        "--allocation", type=click.Choice(list(ALLOCATION)), help="Who gets what. Default: feedback."
+    ),
+    click.option("--no-modification", is_flag=True, help="Leave quota and budget at the site's defaults."),
+    click.option("--no-recall", is_flag=True, help="Give every failed subtask to a person at once."),
+    click.option(
+        "--silent-after",
+        type=click.FloatRange(1),
+        metavar="S",
+        help="Silence after which work is taken back. Default: 60.",
+    ),
+)
+
+
+def until_options(command: F) -> F:
+    """When a runner ends: `until_done`, `seconds`."""
+    return _with(_UNTIL, command)
+
+
+def strategy_options(command: F) -> F:
+    """What a runner's strategies do: `allocation`, `no_modification`, `no_recall`, `silent_after`."""
+    return _with(_STRATEGIES, command)
+
+
+def _with(options: tuple[Callable[[F], F], ...], command: F) -> F:
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 @contextmanager

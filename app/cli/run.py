@@ -7,7 +7,16 @@ from typing import Any
 
 import click
 
-from app.cli.options import db_option, json_option, lab_option, settings_of, sites_option, store_for_work
+from app.cli.options import (
+    db_option,
+    json_option,
+    lab_option,
+    settings_of,
+    sites_option,
+    store_for_work,
+    strategy_options,
+    until_options,
+)
 from app.cli.output import print_json, printed, say
 from app.cli.product import add_products, tell_refused
 from app.cli.progress import Progress
@@ -18,7 +27,6 @@ from app.summary import Summary, document
 from splitter.errors import InputError
 from tasks.store import products
 from tasks.store.database import Store
-from tasks.strategies import ALLOCATION
 
 _NODES_ON_THE_WEB = 1
 _NODES_IN_THE_LAB = 4
@@ -28,10 +36,7 @@ _MOST_SLOTS = 1000
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--until-done", is_flag=True, help="End when all is DONE, CANCELLED or waits for a person.")
-@click.option(
-    "--for", "seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="End after so long."
-)
+@until_options
 @click.option(
     "--nodes",
     type=click.IntRange(1, _MOST_NODES),
@@ -41,15 +46,7 @@ _MOST_SLOTS = 1000
     "--slots", type=click.IntRange(1, _MOST_SLOTS), help="Attempts a node runs at once. Default: 4."
 )
 @lab_option
-@click.option("--allocation", type=click.Choice(list(ALLOCATION)), help="Who gets what. Default: feedback.")
-@click.option("--no-modification", is_flag=True, help="Leave quota and budget at the site's defaults.")
-@click.option("--no-recall", is_flag=True, help="Give every failed subtask to a person at once.")
-@click.option(
-    "--silent-after",
-    type=click.FloatRange(1),
-    metavar="S",
-    help="Silence after which work is taken back. Default: 60.",
-)
+@strategy_options
 @click.option("--seed", type=int, help="Of chance in allocation. Default: another one each time.")
 @db_option
 @sites_option

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import click
 
-from app.cli.options import json_option, lab_option, settings_of, sites_option, store_for_work
+from app.cli.options import (
+    json_option,
+    lab_option,
+    settings_of,
+    sites_option,
+    store_for_work,
+    strategy_options,
+    until_options,
+)
 from app.cli.output import print_json, printed, say
 from app.cli.progress import Progress
 from app.cli.run import add_names
@@ -15,7 +23,6 @@ from app.cli.tables import print_summary
 from app.config import DEFAULT_DATABASE, Settings
 from app.summary import Summary, document, mark, settings_told, summary
 from splitter.errors import InputError
-from tasks.strategies import ALLOCATION
 
 _MOST_NODES = 250
 _MOST_SLOTS = 1000
@@ -33,10 +40,7 @@ _MOST_SLOTS = 1000
 @click.option(
     "--slots", type=click.IntRange(1, _MOST_SLOTS), help="Attempts a node runs at once. Default: 4."
 )
-@click.option("--until-done", is_flag=True, help="End when all is DONE, CANCELLED or waits for a person.")
-@click.option(
-    "--for", "seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="End after so long."
-)
+@until_options
 @lab_option
 @click.option(
     "--db",
@@ -55,15 +59,7 @@ _MOST_SLOTS = 1000
     show_default=True,
     help="Folder of its own servers' data and of all logs.",
 )
-@click.option("--allocation", type=click.Choice(list(ALLOCATION)), help="Who gets what. Default: feedback.")
-@click.option("--no-modification", is_flag=True, help="Leave quota and budget at the site's defaults.")
-@click.option("--no-recall", is_flag=True, help="Give every failed subtask to a person at once.")
-@click.option(
-    "--silent-after",
-    type=click.FloatRange(1),
-    metavar="S",
-    help="Silence after which work is taken back. Default: 60.",
-)
+@strategy_options
 @sites_option
 @json_option
 def up(

@@ -10,7 +10,7 @@ from splitter.catalog.model import Site
 from sqlalchemy import Connection
 
 from tasks.jobs.context import Context
-from tasks.model import PairStats, Reason, State, SubtaskView
+from tasks.model import NodeView, PairStats, Reason, State, SubtaskView
 from tasks.queues import Transition
 from tasks.store import endings, leases, nodes, products, retention, stats, transitions, views
 from tasks.store.leases import Grant, Lease
@@ -36,40 +36,37 @@ def admit(conn: Connection, now: datetime, context: Context) -> int:
 
 def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     """WAIT to CRAWL: who gets what; returns the leases given, for the doorbells."""
-    settings = context.settings
-    open_nodes = views.open_nodes(conn, now, settings.buffer)
+    open_nodes = views.open_nodes(conn, now, context.settings.buffer)
     if not any(node.free for node in open_nodes):
         return []
-    waiting = views.waiting(conn, now, settings.wait_limit, context.hosts_of)
-    if not waiting:
-        return []
-    known = stats.load(conn, now)
-    hosts = views.host_views(
-        conn, now, context.hosts_of, context.hosts.limits, known, settings.lanes, _sites(waiting)
-    )
-    decision = context.strategy(waiting, open_nodes, hosts, known, settings.allocating, context.rng)
+    waiting, known, decision = _decide(conn, now, context, open_nodes)
     left = {view.id: (view.site, view.left) for view in waiting}
     grants = [
         _grant(context, known, assignment, *left[assignment.subtask_id])
         for assignment in decision.assignments
     ]
-    return leases.grant(conn, now, grants, timedelta(seconds=settings.recall.silent_after_s))
+    return leases.grant(conn, now, grants, timedelta(seconds=context.settings.recall.silent_after_s))
 
 
 def preview(conn: Connection, now: datetime, context: Context) -> Allocation:
     """What `allocate` would decide now, for `explain`; changes nothing."""
+    open_nodes = views.open_nodes(conn, now, context.settings.buffer)
+    return _decide(conn, now, context, open_nodes)[2]
+
+
+def _decide(
+    conn: Connection, now: datetime, context: Context, open_nodes: Sequence[NodeView]
+) -> tuple[list[SubtaskView], Mapping[tuple[str, str], PairStats], Allocation]:
+    """Load what waits and what is known of it, and let the strategy decide."""
     settings = context.settings
     waiting = views.waiting(conn, now, settings.wait_limit, context.hosts_of)
+    if not waiting:
+        return [], {}, Allocation((), ())
     known = stats.load(conn, now)
-    hosts = views.host_views(
-        conn, now, context.hosts_of, context.hosts.limits, known, settings.lanes, _sites(waiting)
-    )
-    open_nodes = views.open_nodes(conn, now, settings.buffer)
-    return context.strategy(waiting, open_nodes, hosts, known, settings.allocating, context.rng)
-
-
-def _sites(waiting: Sequence[SubtaskView]) -> set[str]:
-    return {view.site for view in waiting}
+    sites = {view.site for view in waiting}
+    hosts = views.host_views(conn, now, context.hosts_of, context.hosts.limits, known, settings.lanes, sites)
+    decision = context.strategy(waiting, open_nodes, hosts, known, settings.allocating, context.rng)
+    return waiting, known, decision
 
 
 def modification(
