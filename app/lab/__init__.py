@@ -10,6 +10,9 @@ A request's ``Host`` header says which site is meant, its source address which c
     render      result pages and site pages as HTML
     web         the well-behaved web: host and path in, document out
     profile     how badly it behaves: profile files
+    login       a login wall with a form
+    oauth       an OAuth 2 server
+    hashed_login  the sign-in of a site whose script hashes the password
     behaviour   what one request is answered
     log         the witness: one line a request
     refusals    answers that are no page

@@ -17,6 +17,8 @@ from typing import Annotated, Any
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from app.lab.login import Wall
+from app.lab.oauth import OAuth
 from app.lab.web import Role
 from splitter.errors import InputError
 
@@ -179,11 +181,16 @@ class Robots(_Model):
 
 
 class Profile(_Model):
-    """How the whole lab behaves."""
+    """How the whole lab behaves.
+
+    Attributes:
+        doors: sites that want to be signed in to, by host without www.
+    """
 
     name: str
     robots: Robots = Robots()
     pairs: tuple[Pair, ...] = ()
+    doors: dict[str, Wall | OAuth] = Field(default_factory=dict)
 
 
 _SELECTORS = frozenset(Pair.model_fields) - frozenset(Conduct.model_fields)

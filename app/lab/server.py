@@ -17,6 +17,8 @@ from aiohttp import web
 from app.lab.behaviour import Ask, Decision, Memory, decide
 from app.lab.corpus import Corpus
 from app.lab.log import Entry, RequestLog
+from app.lab.login import Knock
+from app.lab.oauth import door_of
 from app.lab.profile import Answer, Conducts, Profile, load_profile
 from app.lab.refusals import LOGIN, refusal
 from app.lab.texts import DEFAULT_REVIEWS, load_texts
@@ -72,6 +74,7 @@ class Lab:
         self.log = RequestLog(datetime.now(UTC), log_path)
         self._conducts = Conducts(self.profile)
         self._memory = Memory()
+        self._doors = {host: door_of(rules, seed) for host, rules in self.profile.doors.items()}
         self._in_flight = 0
         self._stopping = asyncio.Event()
         self._runner: web.ServerRunner | None = None
@@ -129,6 +132,8 @@ class Lab:
         role = self.web.role(ask.host)
         if role is None:
             return self._own(ask, request)
+        if (said := await self._at_door(ask, request)) is not None:
+            return said
         if request.method not in ("GET", "HEAD"):
             return self._send(ask, "bad_method", Document(405, "text/plain", b"GET or HEAD"))
         if self._in_flight >= MOST_IN_FLIGHT:
@@ -138,6 +143,20 @@ class Lab:
             return await self._of_catalog(ask, role, request)
         finally:
             self._in_flight -= 1
+
+    async def _at_door(self, ask: Ask, request: web.BaseRequest) -> web.Response | None:
+        """What a site says to whoever has to sign in; None: let in. Its robots.txt is for everybody."""
+        door = self._doors.get(ask.host.removeprefix("www."))
+        if door is None or ask.target == "/robots.txt":
+            return None
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        said = door(Knock(request.method, ask.target, headers, await request.read(), ask.t))
+        if said is None:
+            return None
+        response = self._send(ask, said.outcome, Document(said.status, said.content_type, said.body.encode()))
+        for name, value in said.headers:
+            response.headers.add(name, value)
+        return response
 
     async def _of_catalog(self, ask: Ask, role: Role, request: web.BaseRequest) -> web.StreamResponse:
         """Answer for a host of the catalog. What a crawl needs to behave well is spared faults, not death."""

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from splitter.catalog.model import Bounds, Engine, PageRules, ResultRules
+from splitter.catalog.sign_in import FormLogin, Grant, OAuth2Login, SignInRules
 from splitter.yamlfile import Document, Place, Problem
 
 _Found = Iterator[tuple[Place, str]]
@@ -42,6 +43,7 @@ def problems_of(document: Document) -> list[Problem]:
             found += _under(("rules", name), _page_rules(rules))
     for name, raw in _entries(document.data, "sites"):
         found += _under(("sites", name), _site(document.data, name, raw))
+    found += _sign_ins(document.data)
     for table in ("engines", "sites"):
         if document.data.get(table) == {}:
             found.append(((table,), "empty; a catalog needs at least one"))
@@ -159,14 +161,32 @@ def _result_rules(rules: ResultRules) -> _Found:
             yield from _regex((name, index), pattern)
 
 
+_RECORD_RULES = ("review", "body", "id", "title", "author", "date", "rating")
+
+
 def _page_rules(rules: PageRules) -> _Found:
-    yield from _selector(("review",), rules.review)
-    yield from _field(("body",), rules.body)
-    for name in ("id", "title", "author", "date", "rating", "page_title"):
+    yield from _page_reading(rules)
+    if rules.review:
+        yield from _selector(("review",), rules.review)
+    for name in (*_RECORD_RULES[1:], "page_title"):
         if text := getattr(rules, name):
             yield from _field((name,), text)
+    if rules.next:
+        yield from _selector(("next",), rules.next)
     for index, pattern in enumerate(rules.blocked):
         yield from _regex(("blocked", index), pattern)
+
+
+def _page_reading(rules: PageRules) -> _Found:
+    if rules.main_text:
+        for name in (*_RECORD_RULES, "next"):
+            if getattr(rules, name):
+                yield (name,), "main_text reads pages without record rules; leave out one of the two"
+        return
+    for name in ("review", "body"):
+        if not getattr(rules, name):
+            lacks = "'' selects nothing" if name in rules.model_fields_set else "missing"
+            yield (name,), f"{lacks}; write review and body, or main_text: true for pages read without rules"
 
 
 def _selector(place: Place, selector: str) -> _Found:
@@ -213,6 +233,71 @@ def _site(data: Mapping[str, Any], name: str, raw: object) -> _Found:
         bounds = _as(Bounds, raw.get(key))
         if bounds is not None and bounds.min > bounds.max:
             yield (key,), f"min {bounds.min:g} is above max {bounds.max:g}; exchange them"
+
+
+def _sign_ins(data: Mapping[str, Any]) -> _Found:
+    signing = [
+        (table, name, rules)
+        for table in ("engines", "sites")
+        for name, raw in _entries(data, table)
+        if isinstance(raw, Mapping) and (rules := _as(SignInRules, raw.get("sign_in"))) is not None
+    ]
+    taken: dict[str, str] = {}
+    for table, name, rules in signing:
+        place: Place = (table, name, "sign_in")
+        if not re.fullmatch(r"[a-z0-9]+(?:[.-]+[a-z0-9]+)*", name):
+            yield place, f"no environment variable can be named for {name!r}; use a-z, 0-9, dots and dashes"
+        yield from _under(place, _sign_in(rules))
+        for index, host in enumerate(rules.hosts):
+            if taken.setdefault(host, name) != name:
+                yield (*place, "hosts", index), f"{host} is signed in to by {taken[host]!r} already; keep one"
+    both = {name for table, name, _ in signing if table == "engines"} & set(data.get("sites") or ())
+    for name in sorted(both):
+        yield ("engines", name, "sign_in"), f"there is a site {name!r} too; give the engine another name"
+
+
+def _sign_in(rules: SignInRules) -> _Found:
+    if (rules.form is None) == (rules.oauth2 is None):
+        yield (), "write either form or oauth2"
+    if rules.form is not None:
+        yield from _under(("form",), _form_login(rules.form))
+    if rules.oauth2 is not None:
+        yield from _under(("oauth2",), _oauth2(rules.oauth2))
+    for index, host in enumerate(rules.hosts):
+        if not _DOMAIN.fullmatch(host):
+            yield ("hosts", index), f"{host!r} is no host name such as www.example.com"
+
+
+def _form_login(login: FormLogin) -> _Found:
+    yield from _under(("page",), _address(login.page))
+    yield from _selector(("form",), login.form)
+    yield from _regex(("signed_in",), login.signed_in)
+
+
+def _oauth2(login: OAuth2Login) -> _Found:
+    yield from _under(("token_url",), _address(login.token_url, ("https",)))
+    if login.consent is not None:
+        yield from _selector(("consent", "form"), login.consent.form)
+    if login.login is not None:
+        yield from _under(("login",), _form_login(login.login))
+    with_code = login.grant is Grant.AUTHORIZATION_CODE
+    for key in ("authorize_url", "redirect_uri", "login", "consent"):
+        if not with_code and getattr(login, key):
+            yield (key,), f"{login.grant} has no use for it; leave it out"
+    if with_code:
+        yield from _under(("authorize_url",), _address(login.authorize_url, ("https",)))
+        yield from _under(("redirect_uri",), _address(login.redirect_uri))
+
+
+def _address(url: str, schemes: tuple[str, ...] = ("http", "https")) -> _Found:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in schemes and bool(parts.hostname) and not re.search(r"[\s#]", url)
+    except ValueError:
+        usable = False
+    if not usable:
+        kinds = " or ".join(schemes)
+        yield (), f"{url!r} is no {kinds} address; write one such as https://www.example.com/login"
 
 
 def _nearest(name: str, known: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from splitter.catalog.model import Catalog
 from splitter.errors import CatalogError
 from splitter.yamlfile import Document, Place, Problem
 
-BUILTIN = ("paper-2014",)
+BUILTIN = ("paper-2014", "lab-login")
 """Names of the catalogs that come with the project."""
 
 _VERSION = 1

@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from splitter.catalog.sign_in import SignInRules
+
 
 class Kind(StrEnum):
     """What a node may crawl and what a site is reached through (source terms: 0 and 1)."""
@@ -49,8 +51,8 @@ class ResultRules(_Model):
         link: field, inside a hit, of its address.
         title: field, inside a hit, of its title.
         abstract: field, inside a hit, of its abstract; empty if there is none.
-        found: regular expression over the page's text whose group 1 is the number of hits the search reports
-            (commas are dropped); empty if the engine reports none.
+        found: regular expression over the page's text (up to the first hit, then all of it) whose group 1 is the
+            number of hits the search reports (commas are dropped); empty if the engine reports none.
         empty: regular expressions over the page's text, one of which matches where the engine says it has
             nothing (a proven empty answer).
         blocked: regular expressions over the page's text or final address that mean captcha, login wall or
@@ -69,25 +71,30 @@ class ResultRules(_Model):
 
 
 class PageRules(_Model):
-    """How a page of a site is read into reviews.
+    """How a page of a site is read into reviews: by records (`review` and `body`) or by `main_text`.
 
     Attributes:
+        main_text: there are no record rules; the page's main text is its one review, found without any (a feed gives
+            one for each entry).
         review: CSS selector of one review record on the page.
         id: field of the record's own id on its site; empty: its place on the page serves.
         title, body, author, date, rating: fields of the record; empty where the site has none.
         page_title: field of the page's title.
+        next: CSS selector of the link to the next part of the review list; empty: lists have one part.
         blocked: regular expressions over the page's text or final address that mean captcha, login wall or
             refusal although the status may be 200.
     """
 
-    review: str
+    main_text: bool = False
+    review: str = ""
     id: str = ""
     title: str = ""
-    body: str
+    body: str = ""
     author: str = ""
     date: str = ""
     rating: str = ""
     page_title: str = "title"
+    next: str = ""
     blocked: tuple[str, ...] = ()
 
 
@@ -110,6 +117,7 @@ class Engine(_Model):
         max_hits: the most hits the engine ever lists for one query (its cap).
         results: how its result pages are read.
         limits: of the engine's host.
+        sign_in: how it is signed in to; None: it asks nobody to.
     """
 
     kind: Kind
@@ -126,6 +134,7 @@ class Engine(_Model):
     max_hits: int = Field(default=760, ge=1)
     results: ResultRules
     limits: Limits | None = None
+    sign_in: SignInRules | None = None
 
 
 class Site(_Model):
@@ -140,6 +149,9 @@ class Site(_Model):
         limits: of the site's own host.
         quota: bounds of the hits one attempt may take.
         budget_s: bounds of the seconds one attempt may take.
+        refresh_s: a recrawl asks a page again that was asked longer ago, for what is new in it; None: what is
+            known is not asked again.
+        sign_in: how it is signed in to; None: it asks nobody to.
     """
 
     title: str = ""
@@ -150,6 +162,8 @@ class Site(_Model):
     limits: Limits | None = None
     quota: Bounds = Bounds(min=5, max=200)
     budget_s: Bounds = Bounds(min=10, max=300)
+    refresh_s: float | None = Field(default=None, gt=0)
+    sign_in: SignInRules | None = None
 
 
 class Catalog(_Model):

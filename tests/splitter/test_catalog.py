@@ -118,6 +118,11 @@ def test_a_good_catalog_is_taken():
         ("review: div.complaint", "review: ''", "s.yaml:6: rules.complaint.review: ''"),
         ('id: "@data-id"', 'id: "a@"', "s.yaml:7: rules.complaint.id: 'a@' names no attribute"),
         ('id: "@data-id"', 'id: "p >@id"', "s.yaml:7: rules.complaint.id: 'p >'"),
+        (
+            "    body: div.body\n",
+            "    body: div.body\n    next: 'a['\n",
+            "s.yaml:9: rules.complaint.next: 'a['",
+        ),
         ("    body: div.body\n", "", "s.yaml:5: rules.complaint.body: missing"),
         (
             "body: div.body",

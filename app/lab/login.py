@@ -1,0 +1,182 @@
+"""A login wall of the lab, and what a door is.
+
+A door answers what is asked of itself (`/login`, `/member`, `/oauth2/...`) and everything of those it does not let
+in; the rest is None, and the site answers. Time is the lab's, chance is a hash, so a door is a pure state machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from html import escape
+from http.cookies import CookieError, SimpleCookie
+from typing import Literal
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.lab import chance
+
+_HTML = "text/html; charset=utf-8"
+_WALL = "请先登录后再查看内容"
+SALT = "salt"
+"""Name of the form's field that carries what a site's script hashes with the password."""
+
+
+class DoorModel(BaseModel):
+    """Base of what a profile says of a door."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Wall(DoorModel):
+    """A login wall.
+
+    Attributes:
+        user, password: who is let in.
+        session_s: how long a session lasts.
+        answer: what others get: a page with status 200, or 302 to the form.
+        hashed: the form's script hashes the password with its salt.
+    """
+
+    user: str
+    password: str
+    session_s: float = Field(default=600, gt=0)
+    answer: Literal["page", "redirect"] = "page"
+    hashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Knock:
+    """A request as a door sees it: header names in lower case, `t` in seconds of the lab's time."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+    t: float
+
+    @property
+    def path(self) -> str:
+        """Without query string."""
+        return self.target.partition("?")[0]
+
+    def form(self) -> dict[str, str]:
+        """What a form sent in the body."""
+        return dict(parse_qsl(self.body.decode("utf-8", "replace"), keep_blank_values=True))
+
+    def query(self) -> dict[str, str]:
+        """Parameters of the address."""
+        return dict(parse_qsl(self.target.partition("?")[2], keep_blank_values=True))
+
+    def cookie(self, name: str) -> str:
+        """Value of a cookie; empty where it is not sent."""
+        try:
+            morsel = SimpleCookie(self.headers.get("cookie", "")).get(name)
+        except CookieError:
+            return ""
+        return morsel.value if morsel else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A door's own answer; `outcome` is for the log."""
+
+    outcome: str
+    status: int
+    body: str = ""
+    content_type: str = _HTML
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Door = Callable[[Knock], Said | None]
+
+
+@dataclass(slots=True)
+class WallDoor:
+    """The door of a `Wall`.
+
+    Attributes:
+        sessions: session ids with their end, in seconds of the lab's time.
+        forms: visits that were shown the form, with its CSRF token, good for one try.
+    """
+
+    wall: Wall
+    seed: int
+    sessions: dict[str, float] = field(default_factory=dict)
+    forms: dict[str, str] = field(default_factory=dict)
+    shown: int = 0
+
+    def __call__(self, knock: Knock) -> Said | None:
+        """Answer a request, or let it in."""
+        if (own := self.own(knock)) is not None:
+            return own
+        if self.signed_in(knock):
+            return None
+        if self.wall.answer == "redirect":
+            return Said("login_redirect", 302, headers=(("Location", "/login"),))
+        return Said("login_page", 200, page_of(_WALL, '<p><a href="/login">登录</a></p>'))
+
+    def own(self, knock: Knock) -> Said | None:
+        """Answer for the form and for the page behind it."""
+        match knock.method, knock.path:
+            case "GET", "/login":
+                return self._form(_WALL)
+            case "POST", "/login":
+                return self._login(knock)
+            case "GET", "/member" if self.signed_in(knock):
+                return Said(
+                    "member", 200, page_of("会员中心", f"<p>您好，{escape(self.wall.user)}！退出登录</p>")
+                )
+        return None
+
+    def signed_in(self, knock: Knock) -> bool:
+        """Whether a request carries a session that has not ended."""
+        return self.sessions.get(knock.cookie("sid"), -1.0) > knock.t
+
+    def _form(self, note: str) -> Said:
+        self.shown += 1
+        visit = token_of(self.seed, "visit", self.shown)
+        self.forms[visit] = csrf = token_of(self.seed, "csrf", self.shown)
+        fields = (
+            '<form action="/search"><input name="q"></form>'
+            f'<form id="login" method="post" action="/login"><p>{note}</p>'
+            f'<div style="display:none"><input type="hidden" name="csrf" value="{csrf}"></div>'
+            f'<input type="hidden" name="{SALT}" value="{csrf[-8:]}">'
+            '<input name="username"><input type="password" name="password">'
+            '<input type="checkbox" name="remember" value="1" checked><button name="go" value="in">登录</button></form>'
+        )
+        cookie = ("Set-Cookie", f"visit={visit}; Path=/login; HttpOnly")
+        return Said("login_form", 200, page_of("用户登录", fields), headers=(cookie,))
+
+    def _login(self, knock: Knock) -> Said:
+        sent = knock.form()
+        csrf = self.forms.pop(knock.cookie("visit"), "")
+        if not csrf or sent.get("csrf") != csrf:
+            return Said("login_csrf", 403, page_of("表单已失效", "<p>请重新打开</p>"))
+        password = hashed(csrf[-8:], self.wall.password) if self.wall.hashed else self.wall.password
+        if (sent.get("username"), sent.get("password")) != (self.wall.user, password):
+            return self._form("用户名或密码错误")
+        sid = token_of(self.seed, "sid", len(self.sessions))
+        self.sessions[sid] = knock.t + self.wall.session_s
+        cookie = f"sid={sid}; Path=/; HttpOnly; Max-Age={max(1, round(self.wall.session_s))}"
+        return Said("login_ok", 302, headers=(("Location", "/member"), ("Set-Cookie", cookie)))
+
+
+def hashed(salt: str, password: str) -> str:
+    """What a site's script makes of a password."""
+    return sha256(f"{salt}{password}".encode()).hexdigest()
+
+
+def token_of(seed: int, what: str, number: int) -> str:
+    """A secret of a door: the same for the same seed, and nothing to guess otherwise."""
+    return f"{what}-{chance.number(seed, 'door', what, number):016x}"
+
+
+def page_of(title: str, html: str) -> str:
+    """A page of a door; `html` goes below its heading."""
+    return (
+        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{title}</title></head>\n'
+        f"<body><h1>{title}</h1>{html}</body></html>\n"
+    )

@@ -1,0 +1,177 @@
+"""An OAuth 2 server of the lab, whose site lets in bearers of its tokens (RFC 6749, 6750, 7636)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from urllib.parse import urlencode
+
+from pydantic import Field
+
+from app.lab.login import Door, DoorModel, Knock, Said, Wall, WallDoor, page_of, token_of
+
+_CODE_LASTS_S = 60.0
+
+
+class OAuth(DoorModel):
+    """An OAuth 2 server whose site wants its bearer tokens.
+
+    Attributes:
+        wall: who may consent, and how they sign in.
+        client_id, client_secret, redirect_uri: of the one client there is.
+        token_s: how long an access token lasts.
+    """
+
+    wall: Wall
+    client_id: str
+    client_secret: str
+    redirect_uri: str
+    token_s: float = Field(default=600, gt=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """What a code was given for."""
+
+    until: float
+    challenge: str
+
+
+@dataclass(slots=True)
+class OAuthDoor:
+    """The door of an `OAuth` site: authorization code with PKCE, refresh tokens, client credentials.
+
+    Attributes:
+        codes: given and not used; asked: CSRF tokens of consent forms with what they were shown for.
+        tokens: access tokens with their end; refresh: refresh tokens that are still good.
+    """
+
+    oauth: OAuth
+    seed: int
+    login: WallDoor
+    codes: dict[str, _Code] = field(default_factory=dict)
+    asked: dict[str, dict[str, str]] = field(default_factory=dict)
+    tokens: dict[str, float] = field(default_factory=dict)
+    refresh: set[str] = field(default_factory=set)
+    given: int = 0
+
+    def __call__(self, knock: Knock) -> Said | None:
+        """Answer a request, or let it in."""
+        match knock.method, knock.path:
+            case "GET", "/oauth2/authorize":
+                return self._authorize(knock)
+            case "POST", "/oauth2/authorize":
+                return self._consent(knock)
+            case "POST", "/oauth2/token":
+                return self._token(knock)
+        if (own := self.login.own(knock)) is not None:
+            return own
+        scheme, _, token = knock.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self.tokens.get(token, -1.0) > knock.t:
+            return None
+        error = ', error="invalid_token"' if token else ""
+        header = ("WWW-Authenticate", f'Bearer realm="lab"{error}')
+        return Said("unauthorized", 401, '{"error": "invalid_token"}', "application/json", (header,))
+
+    def _authorize(self, knock: Knock) -> Said:
+        asked = knock.query()
+        if (asked.get("client_id"), asked.get("redirect_uri")) != (
+            self.oauth.client_id,
+            self.oauth.redirect_uri,
+        ):
+            # Never redirected: the address is not the client's (RFC 6749, 4.1.2.1).
+            return Said(
+                "authorize_refused", 400, page_of("授权失败", "<p>client_id 或 redirect_uri 不正确</p>")
+            )
+        if asked.get("response_type") != "code" or asked.get("code_challenge_method") != "S256":
+            return self._back({"error": "invalid_request", "state": asked.get("state", "")})
+        if not self.login.signed_in(knock):
+            return Said("login_redirect", 302, headers=(("Location", "/login"),))
+        csrf = self._next("consent")
+        self.asked[csrf] = asked
+        form = (
+            '<form id="consent" method="post" action="/oauth2/authorize">'
+            f'<input type="hidden" name="csrf" value="{csrf}">'
+            '<button name="consent" value="no">拒绝</button><button name="consent" value="yes">同意授权</button></form>'
+        )
+        return Said("consent_form", 200, page_of("应用授权", form))
+
+    def _consent(self, knock: Knock) -> Said:
+        sent = knock.form()
+        asked = self.asked.pop(sent.get("csrf", ""), None)
+        if asked is None or not self.login.signed_in(knock):
+            return Said("consent_csrf", 403, page_of("表单已失效", "<p>请重新打开</p>"))
+        state = {"state": asked.get("state", "")}
+        if sent.get("consent") != "yes":
+            return self._back({"error": "access_denied", **state})
+        code = self._next("code")
+        self.codes[code] = _Code(knock.t + _CODE_LASTS_S, asked.get("code_challenge", ""))
+        return self._back({"code": code, **state})
+
+    def _back(self, answer: dict[str, str]) -> Said:
+        return Said("back", 302, headers=(("Location", f"{self.oauth.redirect_uri}?{urlencode(answer)}"),))
+
+    def _token(self, knock: Knock) -> Said:
+        wanted = base64.b64encode(f"{self.oauth.client_id}:{self.oauth.client_secret}".encode()).decode()
+        if knock.headers.get("authorization", "") != f"Basic {wanted}":
+            return _json("token_refused", 401, {"error": "invalid_client"})
+        sent = knock.form()
+        match sent.get("grant_type"):
+            case "authorization_code":
+                good = self._code_good(sent, knock.t)
+            case "refresh_token":
+                good = sent.get("refresh_token") in self.refresh
+                self.refresh.discard(sent.get("refresh_token", ""))
+            case "client_credentials":
+                return self._give(knock.t, refresh=False)
+            case _:
+                return _json("token_refused", 400, {"error": "unsupported_grant_type"})
+        return (
+            self._give(knock.t, refresh=True)
+            if good
+            else _json("token_refused", 400, {"error": "invalid_grant"})
+        )
+
+    def _code_good(self, sent: Mapping[str, str], t: float) -> bool:
+        code = self.codes.pop(sent.get("code", ""), None)
+        digest = sha256(sent.get("code_verifier", "").encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        return (
+            code is not None
+            and code.until > t
+            and sent.get("redirect_uri") == self.oauth.redirect_uri
+            and challenge == code.challenge
+        )
+
+    def _give(self, t: float, *, refresh: bool) -> Said:
+        token = self._next("access")
+        self.tokens[token] = t + self.oauth.token_s
+        answer: dict[str, object] = {
+            "access_token": token,
+            "token_type": "Bearer",
+            "expires_in": max(1, round(self.oauth.token_s)),
+        }
+        if refresh:
+            answer["refresh_token"] = again = self._next("refresh")
+            self.refresh.add(again)
+        return _json("token", 200, answer)
+
+    def _next(self, what: str) -> str:
+        self.given += 1
+        return token_of(self.seed, what, self.given)
+
+
+def door_of(rules: Wall | OAuth, seed: int) -> Door:
+    """The door of a site."""
+    return (
+        WallDoor(rules, seed)
+        if isinstance(rules, Wall)
+        else OAuthDoor(rules, seed, WallDoor(rules.wall, seed))
+    )
+
+
+def _json(outcome: str, status: int, answer: Mapping[str, object]) -> Said:
+    return Said(outcome, status, json.dumps(answer), "application/json", (("Cache-Control", "no-store"),))

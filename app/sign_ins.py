@@ -1,0 +1,52 @@
+"""The sign-ins of a process: catalog, credentials of the environment, encrypted file and way out put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+
+from app.config import Settings, logins
+from app.lab.hashed_login import HashedPassword
+from splitter.catalog.model import Catalog
+from tasks.crawl.signin.credentials import Credentials
+from tasks.crawl.signin.errors import MissingCredential
+from tasks.crawl.signin.keep import Keep
+from tasks.crawl.signin.signins import OwnWay, SignIns, signing
+from tasks.crawl.signin.transport import WayOut
+
+OWN: Mapping[str, OwnWay] = MappingProxyType({"club.example.com": HashedPassword})
+"""Sites with a `user_login` of their own, by name: a class that takes the catalog's rules."""
+
+_SHORTEST_SECRET = 16
+
+
+def sign_ins(
+    settings: Settings, catalog: Catalog, *, address: str | None, clock: Callable[[], datetime]
+) -> SignIns:
+    """The sign-ins of one node.
+
+    Args:
+        address: source address the node asks from; None: the system's choice.
+        clock: aware time.
+
+    Raises:
+        MissingCredential: a site is signed in to, and there is no key to keep that with.
+    """
+    names = signing(catalog)
+    secret = settings.secret_key
+    if names and len(secret) < _SHORTEST_SECRET:
+        raise MissingCredential(
+            f"{catalog.name} signs in to {', '.join(names)}: set REVIEWLOOP_SECRET_KEY to {_SHORTEST_SECRET} "
+            "characters or more"
+        )
+    crawl, environment = settings.crawl(), logins()
+    return SignIns(
+        catalog,
+        lambda name: Credentials(name, environment),
+        Keep(Path(settings.sign_in_file), secret) if names else None,
+        WayOut(crawl.user_agent, address, settings.lab, crawl.request_timeout_s),
+        clock,
+        OWN,
+    )

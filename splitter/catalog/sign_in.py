@@ -1,0 +1,96 @@
+"""What a catalog says about signing in: where, with which fields, and who then gets the cookies or the token.
+
+Names, passwords and client secrets are never in a catalog: they come from the environment (docs/sign-in.md).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Grant(StrEnum):
+    """How an OAuth 2 client gets its token (RFC 6749, 1.3)."""
+
+    AUTHORIZATION_CODE = "authorization_code"
+    CLIENT_CREDENTIALS = "client_credentials"
+
+
+class FormLogin(_Model):
+    """Signing in with name and password through a page's form.
+
+    Attributes:
+        page: address of the page with the form.
+        form: CSS selector of the form; its other fields (hidden ones, CSRF tokens) are sent as they stand.
+        user_field, password_field: names of the two inputs.
+        cookie: name of the cookie that carries the session; without it nobody is signed in.
+        signed_in: regular expression over the text or final address of the page that follows; matches only where
+            the sign-in worked.
+        lasts_s: how long the session lasts where its cookie names no end.
+    """
+
+    page: str
+    form: str = "form"
+    user_field: str
+    password_field: str
+    cookie: str = Field(min_length=1)
+    signed_in: str
+    lasts_s: float = Field(default=86_400, gt=0)
+
+
+class Consent(_Model):
+    """The form on which a person would allow the client access.
+
+    Attributes:
+        form: CSS selector of the form.
+        button: name of the button that says yes.
+        value: what that button sends.
+    """
+
+    form: str = "form"
+    button: str = Field(min_length=1)
+    value: str
+
+
+class OAuth2Login(_Model):
+    """Signing in for a bearer token (RFC 6749, RFC 7636 with S256).
+
+    Attributes:
+        grant: which way.
+        token_url: where tokens are given and renewed.
+        scopes: asked for.
+        authorize_url, redirect_uri: of the authorization code; the client is redirected to `redirect_uri` with
+            the code, and that address is never asked.
+        login: how the person signs in who gives consent.
+        consent: the form of consent; None: the site asks for none.
+        lasts_s: how long a token lasts where the server says nothing.
+    """
+
+    grant: Grant
+    token_url: str
+    scopes: tuple[str, ...] = ()
+    authorize_url: str = ""
+    redirect_uri: str = ""
+    login: FormLogin | None = None
+    consent: Consent | None = None
+    lasts_s: float = Field(default=3600, gt=0)
+
+
+class SignInRules(_Model):
+    """How a site or engine is signed in to: by `form` or by `oauth2`.
+
+    Attributes:
+        hosts: host names that get the cookies or the token, each exactly as written. Cookies go, besides, only
+            where their own domain, path and scheme allow.
+        renew_before_s: how long before its end a sign-in is renewed.
+    """
+
+    form: FormLogin | None = None
+    oauth2: OAuth2Login | None = None
+    hosts: tuple[str, ...] = Field(min_length=1)
+    renew_before_s: float = Field(default=60, ge=0)
