@@ -1,10 +1,10 @@
-# make setup | demo | test | lock | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
+# make setup | demo | test | lock | bench-peers | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test lint lock clean
+.PHONY: setup demo test lint lock bench-peers clean
 
 setup: $(STAMP)
 
@@ -32,7 +32,12 @@ test: lint
 lock: setup
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header --extra servers --extra dev pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header --extra servers --extra dev --extra bench pyproject.toml -o requirements-bench.lock
 	echo setuptools wheel | tr ' ' '\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header - -o requirements-build.lock
+
+# What the benches measure against (Scrapy, Crawlee, gevent) and matplotlib for their plots.
+bench-peers: setup
+	@$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation -r requirements-bench.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
