@@ -45,6 +45,8 @@ def sendable(url: str) -> str:
 
 def joined(base: str, reference: str) -> str:
     """The sendable address a reference found in the page ``base`` means. Raises FetchError as `sendable`."""
+    if _PLAIN.fullmatch(reference) and "#" not in reference and len(reference) <= MAX_URL_CHARS:
+        return reference
     reference = reference.strip(_EDGES).translate(_LINE_BREAKS)
     if reference.startswith(("http://", "https://")):
         return sendable(reference)

@@ -2,7 +2,7 @@
 
 The way of the data: result pages -> found and hits -> pages -> reviews. Every result page and every page is stored
 with its target in one transaction as soon as it is read, so that an attempt that is cut off loses only what is in
-flight.
+flight. A page is stored behind the attempt's back, in grains; only its end waits until all are committed.
 """
 
 from __future__ import annotations
@@ -11,38 +11,37 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
-from datetime import datetime
+from datetime import timedelta
 
 from splitter.catalog.model import Catalog
-from sqlalchemy import Connection
 
-from tasks.crawl.canonical import canonical, page_key
-from tasks.crawl.decode import decode
-from tasks.crawl.extract import read_page
+from tasks.crawl.collecting import Collector
 from tasks.crawl.fetching import Fetcher, Kit, NotAsked, WaitTooLong
 from tasks.crawl.judge import Ending, failure
 from tasks.crawl.meter import Meter
-from tasks.crawl.model import ErrorClass, FetchError, Response, ResultPage
-from tasks.crawl.results import read_results
+from tasks.crawl.model import ErrorClass, FetchError
 from tasks.crawl.settings import MAX_TRIES
-from tasks.store import endings, leases
-from tasks.store.endings import Report, Rest
-from tasks.store.leases import Counters, Lease, Work, WorkTarget
+from tasks.crawl.tally import Tally
+from tasks.crawl.trouble import Trouble
+from tasks.store.endings import CLOSES, Close, Report
+from tasks.store.leases import PROGRESS, START, Begin, Lease, Work, WorkTarget
 from tasks.store.pages import (
+    ENDS,
+    PAGES,
+    RESULTS,
+    EndedTarget,
     FoundHit,
-    Hits,
     NewPage,
+    ReadResults,
+    SavedPage,
     TargetEnd,
-    content_hash,
-    end_target,
-    save_page,
-    save_result_page,
 )
 from tasks.store.writer import Writer
-from tasks.strategies.recall import RecallSettings, renewed_deadline
+from tasks.strategies.recall import RecallSettings
 
 _REPORT_EVERY_S = 5.0
+# Pages of one attempt on their way to the database, before it waits for it.
+_MOST_UNSAVED = 100
 
 
 class Attempt:
@@ -50,6 +49,7 @@ class Attempt:
 
     Args:
         writer: the process's way to the database.
+        on_idle: called whenever the attempt only waits: for a send time, or for the database.
         clock: monotonic seconds.
     """
 
@@ -60,36 +60,38 @@ class Attempt:
         catalog: Catalog,
         writer: Writer,
         rules: RecallSettings,
+        on_idle: Callable[[], None] = lambda: None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.lease = lease
         self._kit = kit
-        self._catalog = catalog
         self._writer = writer
-        self._rules = rules
+        self._keep = timedelta(seconds=rules.silent_after_s)
         self._clock = clock
-        self._meter = Meter(clock)
-        self._fetcher = Fetcher(kit, self._meter, self._promise)
+        self._meter = Meter(clock, on_idle)
+        fetcher = Fetcher(kit, self._meter, self._promise)
+        self._collector = Collector(lease.site, kit, catalog, fetcher, self._meter)
+        refresh_s = catalog.sites[lease.site].refresh_s
+        self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
+        self._tally = Tally(self._meter)
+        self._trouble = Trouble(kit)
         self._queue: deque[WorkTarget] = deque()
-        self._responsible = 0  # hits it was given or found, and that were not stored already
-        self._tried = 0
-        self._collected = 0
-        self._known = 0
-        self._left_over = 0  # hits quota, budget or a full host kept it from
-        self._hit_errors: dict[ErrorClass, int] = {}
-        self._result_error: ErrorClass | None = None
-        self._stopped: set[str] = set()  # hosts not to be asked any more
-        self._unanswered: dict[str, int] = {}
-        self._rests: dict[str, Rest] = {}
-        self._last: dict[str, object] | None = None
+        self._unsaved: set[asyncio.Future[bool]] = set()
+        self._left = 0  # targets known to be still to do
         self._note = ""
         self._full = False
         self._lost = False
         self._reported_at = clock()
         self._report_every_s = min(_REPORT_EVERY_S, rules.silent_after_s / 4)
         self._interrupted = ""
-        self._runner: asyncio.Task[object] | None = None
+        self._runner: asyncio.Task[None] | None = None
+        self.began = False
+
+    @property
+    def working(self) -> bool:
+        """Whether a request is in flight or being read now."""
+        return self._meter.working
 
     async def run(self) -> bool:
         """Crawl, report, and close; False where the lease was not (or no longer) ours.
@@ -97,9 +99,8 @@ class Attempt:
         Cancelling the coroutine stops it without a report: the lease then runs out and is recalled. `interrupt`
         is the orderly way.
         """
-        work = await self._writer.run(
-            lambda conn, now: leases.start(conn, now, self.lease, self._deadline(now))
-        )
+        work = await self._writer.soon(START, Begin(self.lease, self._keep))
+        self.began = True
         if work is None:
             return False
         if not self._interrupted:
@@ -110,13 +111,8 @@ class Attempt:
                 if not self._interrupted:
                     self._runner.cancel()
                     raise
-        if self._interrupted:
-            return await self._writer.run(
-                lambda conn, now: endings.interrupt(
-                    conn, now, self.lease, self._counters(), self._interrupted
-                )
-            )
-        return await self._writer.run(self._close)
+        await self._all_saved()
+        return await self._writer.soon(CLOSES, self._close())
 
     def interrupt(self, why: str) -> None:
         """Stop soon, keep what is stored, and give the rest back to WAIT (the node drains or stops)."""
@@ -125,22 +121,24 @@ class Attempt:
             self._runner.cancel()
 
     async def _crawl(self, work: Work) -> None:
+        self._left = len(work.targets)
         results = [t for t in work.targets if t.kind == "result"]
         self._take([t for t in work.targets if t.kind == "hit"])
         await self._read_results(results)
         room = max(0, self.lease.quota)
         while len(self._queue) > room:
             self._queue.pop()
-            self._left_over += 1
+            self._tally.left_over += 1
         lanes = min(self._kit.settings.lanes, len(self._queue))
         async with asyncio.TaskGroup() as group:
             for _ in range(lanes):
                 group.create_task(self._lane())
-        self._left_over += len(self._queue) if self._full else 0
+        self._tally.left_over += len(self._queue) if self._full else 0
+        await self._all_saved()
 
     def _take(self, hits: list[WorkTarget]) -> None:
         self._queue.extend(hits)
-        self._responsible += len(hits)
+        self._tally.responsible += len(hits)
 
     # --- result pages ---------------------------------------------------------------------------------------
 
@@ -152,41 +150,40 @@ class Attempt:
 
     async def _read_result(self, target: WorkTarget, behind: list[int]) -> bool:
         """Read one result page; True where the next one is to be read."""
-        engine = self._catalog.engine_of(self.lease.site)
         try:
-            with self._meter.active():
-                response = await self._fetcher.page(target.url)
-                text, _ = decode(response.body, response.headers)
-                page = read_results(text, response.url, engine.results)
+            read = await self._collector.results(target.url)
         except WaitTooLong as wait:
             self._give_way(wait)
             return False
         except FetchError as error:
-            self._result_error = error.error
+            self._trouble.result_error = error.error
             await self._met(target.url, error)
-            counts = not error.error.about_host
-            end = TargetEnd(target.id, "todo", error.error, counts)
-            await self._writer.run(lambda conn, _now: end_target(conn, self.lease, end))
+            self._end(target, "todo", error.error, counts=not error.error.about_host)
             return False
-        hits = _found_hits(page)
-        more = page.more and not behind
-
-        def save(conn: Connection, now: datetime) -> Hits:
-            return save_result_page(
-                conn,
-                now,
+        page = read.page
+        self._trouble.answered(target.url)
+        seen = self._kit.seen
+        asked = await seen.ask([hit.key for hit in read.hits])
+        saved = await self._writer.soon(
+            RESULTS,
+            ReadResults(
                 self.lease,
                 target,
                 page,
-                hits,
+                [
+                    FoundHit(hit.url, hit.key, new=hit.key not in asked.maybe and hit.key not in asked.sure)
+                    for hit in read.hits
+                ],
                 past_end=[] if page.more else behind,
-                more=more,
-            )
-
-        saved = await self._writer.run(save)
+                more=page.more and not behind,
+                refresh=self._refresh,
+            ),
+        )
+        seen.confirmed(saved.known)
+        self._left += len(saved.todo) - 1 - (0 if page.more else len(behind))
         self._take(list(saved.todo))
-        self._known += saved.known
-        await self._alive()
+        self._tally.known += len(saved.known)
+        self._alive()
         return page.more
 
     # --- pages ----------------------------------------------------------------------------------------------
@@ -197,59 +194,69 @@ class Attempt:
                 self._full = True
                 return
             target = self._queue.popleft()
-            if self._kit.hosts.name(target.url) not in self._stopped:
+            if not self._trouble.stopped(target.url):
                 await self._collect(target)
-                await self._alive()
+                self._alive()
 
     async def _collect(self, target: WorkTarget) -> None:
-        self._tried += 1
+        self._tally.tried += 1
         try:
-            with self._meter.active():
-                response = await self._fetcher.page(target.url)
-                page = self._read(target, response)
+            page = await self._collector.page(target)
         except asyncio.CancelledError:
-            self._tried -= 1
+            self._tally.tried -= 1
             raise
         except WaitTooLong as wait:
-            self._tried -= 1
+            self._tally.tried -= 1
             self._queue.append(target)
             self._give_way(wait)
             return
         except FetchError as error:
             await self._miss(target, error)
             return
-        self._unanswered.pop(self._kit.hosts.name(target.url), None)
-        stored = await self._writer.run(lambda conn, now: save_page(conn, now, self.lease, page))
-        if stored:
-            self._collected += 1
-        else:
-            self._known += 1
-            self._responsible -= 1
-            self._tried -= 1
+        self._trouble.answered(target.url)
+        if page is None:
+            self._tally.was_known()
+            self._end(target, "stored", "unchanged", counts=False, unchanged=target.key)
+            return
+        await self._save(page)
 
-    def _read(self, target: WorkTarget, response: Response) -> NewPage:
-        text, encoding = decode(response.body, response.headers)
-        now = self._kit.now()
-        read = read_page(text, response.url, self._catalog.rules_of(self.lease.site), now=now)
-        return NewPage(
-            target.id,
-            canonical(target.url),
-            page_key(target.url),
-            read.title,
-            content_hash(text),
-            encoding,
-            len(response.body),
-            read.reviews,
-        )
+    async def _save(self, page: NewPage) -> None:
+        """Let a page be stored; waits only where too many are on their way."""
+        saving = self._writer.later(PAGES, SavedPage(self.lease, page))
+        self._unsaved.add(saving)
+        saving.add_done_callback(lambda done: self._saved(done, page.key))
+        self._left -= 1
+        if len(self._unsaved) >= _MOST_UNSAVED:
+            self._writer.hurry()
+            await asyncio.wait(self._unsaved, return_when=asyncio.FIRST_COMPLETED)
+
+    def _saved(self, saving: asyncio.Future[bool], key: bytes) -> None:
+        if saving.cancelled() or saving.exception() is not None:
+            return  # it stays among the unsaved, and `_all_saved` tells
+        self._unsaved.discard(saving)
+        self._kit.seen.stored([key])
+        if saving.result():
+            self._tally.collected += 1
+        else:
+            self._tally.was_known()
+
+    async def _all_saved(self) -> None:
+        """Wait until every page is committed. Raises what kept one from it."""
+        if self._unsaved:
+            self._writer.hurry()
+            # Not gather(): an interruption here must not take pages off the queue.
+            saved, _ = await asyncio.wait(set(self._unsaved))
+            for one in saved:
+                one.result()
 
     async def _miss(self, target: WorkTarget, error: FetchError) -> None:
         kind = error.error
-        self._hit_errors[kind] = self._hit_errors.get(kind, 0) + 1
+        self._trouble.hit_errors[kind] += 1
         await self._met(target.url, error)
         if isinstance(error, NotAsked) or kind in (ErrorClass.SCHEME_REFUSED, ErrorClass.ADDRESS_REFUSED):
-            self._tried -= 1
+            self._tally.tried -= 1
             # What no node may ask is nobody's to collect.
-            self._responsible -= kind.final
+            self._tally.responsible -= kind.final
         counts = not kind.about_host
         if kind.final:
             state = "refused"
@@ -257,29 +264,20 @@ class Attempt:
             state = "given_up"
         else:
             state = "todo"
-        end = TargetEnd(target.id, state, kind, counts)
-        await self._writer.run(lambda conn, _now: end_target(conn, self.lease, end))
+        self._end(target, state, kind, counts=counts)
 
     async def _met(self, url: str, error: FetchError) -> None:
-        """Remember an error, and what it says about its host."""
-        kind = error.error
-        self._meter.errors[kind] += 1
-        self._last = _last_response(url, error)
-        host = self._kit.hosts.name(url)
-        if kind.blocks:
-            settings = self._kit.settings
-            asked_s = error.retry_after_s if error.retry_after_s is not None else settings.rest_s[kind]
-            self._stopped.add(host)
-            rest_s = max(1.0, asked_s) * settings.rest_factor
-            self._rests[host] = Rest(host, kind, rest_s)
-            # Other attempts of this node at that host find out here; other decisions from the store.
-            await self._kit.send_times.push_back(host, self._kit.address, rest_s)
-        elif kind in (ErrorClass.CONNECT, ErrorClass.TIMEOUT):
-            self._unanswered[host] = self._unanswered.get(host, 0) + 1
-            if self._unanswered[host] >= self._kit.settings.unreachable_after:
-                self._stopped.add(host)
-        else:
-            self._unanswered.pop(host, None)
+        self._meter.errors[error.error] += 1
+        await self._trouble.met(url, error)
+
+    def _end(
+        self, target: WorkTarget, state: str, reason: str, *, counts: bool, unchanged: bytes | None = None
+    ) -> None:
+        if state != "todo":
+            self._left -= 1
+        ended = EndedTarget(self.lease, TargetEnd(target.id, state, reason, counts), unchanged)
+        # Written before the close in any case; where it is not, the target is still to do.
+        self._writer.later(ENDS, ended).add_done_callback(_looked_at)
 
     def _give_way(self, wait: WaitTooLong) -> None:
         self._full = True
@@ -291,66 +289,37 @@ class Attempt:
         if wait_s > self._report_every_s:
             self._renew()
 
-    async def _alive(self) -> None:
-        if self._clock() - self._reported_at < self._report_every_s:
-            return
-        if not await asyncio.wrap_future(self._renew()):
+    def _alive(self) -> None:
+        if self._clock() - self._reported_at >= self._report_every_s:
+            self._renew()
+
+    def _renew(self) -> None:
+        self._reported_at = self._clock()
+        counters = self._tally.counters(interrupted=False)
+        renewing = self._writer.later(PROGRESS, Begin(self.lease, self._keep, counters))
+        renewing.add_done_callback(self._renewed)
+
+    def _renewed(self, renewing: asyncio.Future[bool]) -> None:
+        # A database that does not answer now is none of the attempt's business: its pages are.
+        if not renewing.cancelled() and renewing.exception() is None and not renewing.result():
             self._lost = True
 
-    def _renew(self) -> Future[bool]:
-        self._reported_at = self._clock()
-        counters = self._counters()
-        return self._writer.submit(
-            lambda conn, now: leases.progress(conn, now, self.lease, self._deadline(now), counters)
+    def _close(self) -> Close:
+        trouble = self._trouble
+        counters = self._tally.counters(interrupted=bool(self._interrupted))
+        reason = failure(
+            Ending(self._tally.collected, max(0, self._left), trouble.result_error, trouble.hit_errors)
         )
-
-    def _deadline(self, now: datetime) -> datetime:
-        return renewed_deadline(now, self._rules)
-
-    def _counters(self) -> Counters:
-        offered = self._tried if self._interrupted else self._responsible - self._left_over
-        return Counters(
-            offered=max(offered, self._tried, self._collected),
-            tried=self._tried,
-            collected=self._collected,
-            known=self._known,
-            requests=self._meter.requests,
-            bytes=self._meter.bytes,
-            active_s=self._meter.active_s,
-            wait_s=self._meter.wait_s,
-            errors=dict(self._meter.errors),
-        )
-
-    def _close(self, conn: Connection, now: datetime) -> bool:
-        left = leases.left_to_do(conn, self.lease.subtask_id)
-        reason = failure(Ending(self._collected, left, self._result_error, self._hit_errors))
-        nothing_wrong = self._result_error is None and not self._hit_errors
-        if reason is not None and self._full and nothing_wrong:
+        rests, gave = tuple(trouble.rests.values()), frozenset(trouble.gave)
+        report = Report(counters, reason, rests, trouble.last, self._note, gave)
+        if self._interrupted:
+            return Close(self.lease, report, self._interrupted)
+        if reason is not None and self._full and not trouble.any:
             # The host is fully used by others: nobody failed.
-            return endings.interrupt(conn, now, self.lease, self._counters(), self._note or "budget used up")
-        return endings.close(
-            conn,
-            now,
-            self.lease,
-            Report(self._counters(), reason, tuple(self._rests.values()), self._last, self._note),
-        )
+            return Close(self.lease, report, self._note or "budget used up")
+        return Close(self.lease, report)
 
 
-def _found_hits(page: ResultPage) -> list[FoundHit]:
-    """A result page's hits by their canonical addresses, each once; addresses that cannot be asked are left out."""
-    found: dict[bytes, FoundHit] = {}
-    for hit in page.hits:
-        try:
-            key = page_key(hit.url)
-            found.setdefault(key, FoundHit(canonical(hit.url), key))
-        except FetchError:
-            continue
-    return list(found.values())
-
-
-def _last_response(url: str, error: FetchError) -> dict[str, object]:
-    last: dict[str, object] = {"url": url, "error": error.error.value, "detail": error.detail[:500]}
-    if error.response is not None:
-        text, _ = decode(error.response.body[:4000], error.response.headers)
-        last |= {"status": error.response.status, "url": error.response.url, "head": text[:1000]}
-    return last
+def _looked_at(future: asyncio.Future[None]) -> None:
+    if not future.cancelled():
+        future.exception()

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from hashlib import blake2b
 
-from tasks.crawl.address import sendable
+from tasks.crawl.address import MAX_URL_CHARS, sendable
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})?")
@@ -36,6 +36,15 @@ _SHARED_BY = frozenset(
 )
 _TRACKING_IF_SHARED = frozenset({"from", "fr", "src"})
 
+# An address that is canonical as it stands, after the scheme: no default port, nothing escaped, no fragment, no
+# parameter that is empty or begins like one of those above. Dot segments are looked for apart.
+_MAYBE_TRACKING = f"(?i:{'|'.join(sorted(_TRACKING | _TRACKING_IF_SHARED | set(_TRACKING_PREFIXES)))})"
+_PARAMETER = rf"(?!{_MAYBE_TRACKING})[!\"$'-\[\]-~]++"
+_CANONICAL = re.compile(
+    r"https?://([a-z0-9](?:[a-z0-9.-]*[a-z0-9-])?(?::(?!80/|443/)[1-9][0-9]{0,3})?/[!\"$&->@-\[\]-~]*+"
+    rf"(?:\?{_PARAMETER}(?:&{_PARAMETER})*+)?)"
+)
+
 
 def canonical(url: str) -> str:
     """The canonical form of an address; idempotent.
@@ -47,6 +56,8 @@ def canonical(url: str) -> str:
     Raises:
         FetchError: for what is no address that could be asked (see `tasks.crawl.address.sendable`).
     """
+    if _after_scheme(url):
+        return url
     scheme, rest = _parts(url)
     return f"{scheme}://{rest}"
 
@@ -57,7 +68,13 @@ def page_key(url: str) -> bytes:
     Raises:
         FetchError: as `canonical`.
     """
-    return blake2b(_parts(url)[1].encode(), digest_size=16).digest()
+    return blake2b((_after_scheme(url) or _parts(url)[1]).encode(), digest_size=16).digest()
+
+
+def _after_scheme(url: str) -> str:
+    """What follows the scheme of an address that is canonical already, as most are; empty for any other."""
+    match = _CANONICAL.fullmatch(url)
+    return match[1] if match and "/." not in url and len(url) <= MAX_URL_CHARS else ""
 
 
 def _parts(url: str) -> tuple[str, str]:

@@ -1,7 +1,8 @@
 """Bytes of a page to its text, whatever encoding is declared, wrongly declared or not declared at all.
 
-In this order: byte order mark; UTF-8 where the bytes prove it; the declaration (HTTP, then meta or XML);
-GB18030 or Big5, whichever reads as Chinese; the guess of bs4. A plain page costs one strict decoding.
+In this order: byte order mark; UTF-8 where the bytes prove it; UTF-16 by its zero bytes; the declarations (HTTP, then
+meta or XML), each believed where it reads as Chinese or nothing reads better; GB18030 or Big5, whichever reads as
+Chinese; the guess of bs4. A plain UTF-8 page costs one strict decoding.
 """
 
 from __future__ import annotations
@@ -9,40 +10,29 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from typing import NamedTuple
 
 from bs4.dammit import UnicodeDammit
 
+from tasks.crawl.charsets import all_read, declarations, prefer
 from tasks.crawl.model import ErrorClass, FetchError
 
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_DECLARED_WITHIN = 4096
-_HTTP_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-# Only <meta> and the XML declaration count: other tags (script, link) tell the charset of what they point to.
-_META_CHARSET = re.compile(rb"<meta\s[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_XML_ENCODING = re.compile(rb"\s*<\?xml\s[^>]*?encoding\s*=\s*[\"']\s*([\w.:-]+)", re.IGNORECASE)
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+# UTF-32's little-endian mark begins with that of UTF-16, so it comes first.
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (b"\x84\x31\x95\x33", "gb18030"),
+)
+_MARKS = tuple(mark for mark, _ in _BOMS)
 # Lead byte of a three-byte sequence: one in valid UTF-8 is a proof. Two-byte sequences alone are not: 联通 in
 # GBK is valid UTF-8 by chance.
 _THREE_BYTES = re.compile(rb"[\xe0-\xef]")
-# Python has codecs that no page is written in (hex, idna, unicode_escape); and a declaration that could be read as
-# ASCII is none of UTF-16.
-_OF_PAGES = re.compile(r"utf-8|gb|hz|big5|cp\d|euc|shift_jis|iso|koi8|tis|mac")
-# What browsers read a declared encoding with: the widest of its family (WHATWG Encoding, 4.2).
-_WIDER = {
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "big5": "big5hkscs",
-    "iso8859-1": "cp1252",
-    "ascii": "cp1252",
-}
-# The commonest characters of Chinese, both scripts: what a wrong table turns into rare ones.
-_COMMON = frozenset(
-    "的一是不了在有人我他这這个個们們中来來上大为為和国國地到以说說时時要就出会會可也你对對生能而子那得于着下自之年"
-)
-_SCORED_CHARS = 20_000
+_NUL_WITHIN = 512
 _GUESSED_FROM = 65_536
-# Broken characters tolerated for one that is whole, before bs4 is asked for another idea.
+# Broken characters tolerated for one outside ASCII, before another idea is asked for.
 _MAX_BROKEN = 0.1
 
 _NOT_TEXT = (
@@ -66,10 +56,18 @@ _SIGNATURES = (
 )
 
 
+class Decoded(NamedTuple):
+    """Text of a page, the encoding it was read with (Python's name), and why that one, for people."""
+
+    text: str
+    encoding: str
+    why: str
+
+
 def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
     """Text of a page and the name of the encoding it was read with.
 
-    gb2312 and gbk are read as gb18030, which holds both.
+    gb2312 and gbk are read as gb18030, big5 as big5hkscs, which hold them.
 
     Args:
         headers: of the answer, lower-case names.
@@ -77,73 +75,80 @@ def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
     Raises:
         FetchError: BAD_CONTENT for what is no text (a picture, a PDF, an archive).
     """
+    return explained(body, headers)[:2]
+
+
+def explained(body: bytes, headers: Mapping[str, str]) -> Decoded:
+    """What `decode` gives, with the reason for the encoding. Raises as `decode` does."""
     content_type = headers.get("content-type", "")
     if body.startswith(_SIGNATURES) or content_type.lower().lstrip().startswith(_NOT_TEXT):
         raise FetchError(
             ErrorClass.BAD_CONTENT, f"no text: {content_type[:80] or 'no content type'}, {body[:8]!r}"
         )
-    for mark, encoding in _BOMS:
-        if body.startswith(mark):
-            return body[len(mark) :].decode(encoding, "replace"), encoding
-    declared = declared_encoding(body, content_type)
-    # Strict UTF-8 comes before any other declaration: pages that were converted keep their old one.
-    text = _strictly(body, "utf-8")
-    if text is not None and (declared in ("utf-8", "") or body.isascii() or _THREE_BYTES.search(body)):
-        return text, "utf-8"
-    if declared != "utf-8" and declared:
-        declared_text = _strictly(body, declared)
-        if declared_text is not None:
-            return declared_text, declared
-    return _guessed(body, declared) if text is None else (text, "utf-8")
-
-
-def declared_encoding(body: bytes, content_type: str) -> str:
-    """Python's name of the encoding declared by HTTP, meta tag or XML declaration; empty if there is none."""
-    if match := _HTTP_CHARSET.search(content_type):
-        name = _python_name(match[1])
-        if name:
-            return name
-    head = body[:_DECLARED_WITHIN]
-    if b"<!--" in head:
-        head = _COMMENT.sub(b"", head)
-    found = _XML_ENCODING.match(head) or _META_CHARSET.search(head)
-    return _python_name(found[1].decode("ascii", "replace")) if found else ""
-
-
-@lru_cache(maxsize=256)
-def _python_name(label: str) -> str:
+    if body.startswith(_MARKS):
+        mark, encoding = next(pair for pair in _BOMS if body.startswith(pair[0]))
+        return Decoded(body[len(mark) :].decode(encoding, "replace"), encoding, "byte order mark")
+    if b"\0" in body[:_NUL_WITHIN] and (wide := _utf16(body)):
+        return Decoded(body.decode(wide, "replace"), wide, "every other byte is zero, as of markup in UTF-16")
     try:
-        name = codecs.lookup(label.strip().lower()).name
-    except (LookupError, ValueError):
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        return _other(body, content_type, error.start)
+    if body.isascii():
+        return Decoded(text, "utf-8", "ASCII only")
+    if _THREE_BYTES.search(body):
+        return Decoded(text, "utf-8", "valid UTF-8")
+    return _two_bytes(body, text, declarations(body, content_type))
+
+
+def _utf16(body: bytes) -> str:
+    head = body[:_NUL_WITHIN]
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if max(even, odd) < len(head) / 8 or min(even, odd) > max(even, odd) / 8:
         return ""
-    if name in _WIDER:
-        return _WIDER[name]
-    return name if _OF_PAGES.match(name) else ""
+    return "utf-16-be" if even > odd else "utf-16-le"
 
 
-def _strictly(body: bytes, encoding: str) -> str | None:
-    try:
-        return body.decode(encoding)
-    except UnicodeError:
-        return None
+def _two_bytes(body: bytes, text: str, declared: Mapping[str, str]) -> Decoded:
+    """What is UTF-8, though perhaps by chance: the first declaration decides, if it can be obeyed."""
+    name, where = next(iter(declared.items()), ("utf-8", ""))
+    if name != "utf-8" and name in (read := all_read(body, (name,))):
+        return Decoded(read[name], name, f"declared by {where}; valid UTF-8 only by chance")
+    return Decoded(text, "utf-8", "valid UTF-8")
 
 
-def _guessed(body: bytes, declared: str) -> tuple[str, str]:
-    """The encoding of a page whose declaration is missing or fails: the one that reads most like Chinese."""
-    readings = [
-        (text, name) for name in ("gb18030", "big5hkscs") if (text := _strictly(body, name)) is not None
-    ]
-    for name in dict.fromkeys((declared or "utf-8", "utf-8", "gb18030")):
-        text = body.decode(name, "replace")
-        if text.count("\ufffd") <= _MAX_BROKEN * sum(not char.isascii() for char in text):
-            readings.append((text, name))
-    if readings:
-        return max(readings, key=lambda reading: _chinese(reading[0]))
-    name = UnicodeDammit(body[:_GUESSED_FROM], is_html=True).original_encoding or "utf-8"
-    return body.decode(name, "replace"), name
+def _other(body: bytes, content_type: str, valid_to: int) -> Decoded:
+    """A page that is no strict UTF-8.
+
+    Args:
+        valid_to: bytes up to the first that is no UTF-8.
+    """
+    if _THREE_BYTES.search(body, 0, valid_to):  # Chinese in UTF-8 up to there
+        text = body.decode("utf-8", "replace")
+        if _broken(text) <= _MAX_BROKEN:
+            return Decoded(text, "utf-8", f"UTF-8 but for {text.count(chr(0xFFFD))} broken characters")
+    declared = declarations(body, content_type)
+    if chosen := prefer(all_read(body, (*declared, "gb18030", "big5hkscs")), tuple(declared)):
+        return Decoded(*chosen, _reason(chosen[1], declared))
+    broken = {
+        name: text
+        for name in dict.fromkeys((*declared, "utf-8", "gb18030", "big5hkscs"))
+        if _broken(text := body.decode(name, "replace")) <= _MAX_BROKEN
+    }
+    if chosen := prefer(broken, tuple(declared)):
+        return Decoded(*chosen, f"{_reason(chosen[1], declared)}; with broken characters")
+    guess = UnicodeDammit(body[:_GUESSED_FROM], is_html=True).original_encoding or "utf-8"
+    return Decoded(body.decode(guess, "replace"), guess, "guessed by bs4")
 
 
-def _chinese(text: str) -> float:
-    """Share of the commonest Chinese characters among those outside ASCII."""
-    letters = [char for char in text[:_SCORED_CHARS] if not char.isascii()]
-    return sum(char in _COMMON for char in letters) / max(1, len(letters))
+def _reason(name: str, declared: Mapping[str, str]) -> str:
+    if name in declared:
+        return f"declared by {declared[name]}"
+    told = ", ".join(f"{other} by {where}" for other, where in declared.items())
+    return f"declared as {told}, but reads as Chinese" if told else "nothing declared; reads as Chinese"
+
+
+def _broken(text: str) -> float:
+    """Broken characters as a share of those outside ASCII."""
+    outside = len(text) - len(text.encode("ascii", "ignore"))
+    return text.count("\ufffd") / max(1, outside)

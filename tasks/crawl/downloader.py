@@ -2,36 +2,42 @@
 
 The way of a request: address made sendable -> guard -> caller's hook (robots, send time) -> connection from
 the node's own source address -> headers -> body within limits -> status. A redirect starts again.
+
+libcurl carries the requests (`tasks.crawl.multi`). Names are looked up in its threads, off the event loop, and kept
+for 300 s; the guard judges the address of each connection as it is made, so what a name said before is of no
+matter. A request is sent once; only where a kept connection turns out dead before a byte of the answer came is it
+sent once more, as HTTP allows for a GET (RFC 9112, 9.3.1).
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from ipaddress import ip_address
-from socket import AF_INET, AF_UNSPEC, AddressFamily
 from types import TracebackType
 from typing import Self
 
-import aiohttp
-from yarl import URL
+import pycurl
 
 from tasks.crawl.address import authority_of, joined, sendable
 from tasks.crawl.fetch_errors import typed
 from tasks.crawl.guard import check_authority
+from tasks.crawl.heads import parsed, whole
 from tasks.crawl.inflate import ACCEPT_ENCODING, body_for
 from tasks.crawl.model import ErrorClass, FetchError, Response
-from tasks.crawl.resolver import GuardedResolver
+from tasks.crawl.multi import Multi
+from tasks.crawl.transfer import MAX_SENT, Transfer, Wire
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_DNS_CACHE_S = 300
+_CONDITIONS = frozenset({"if-none-match", "if-modified-since"})
+# Their names are resolved by the proxy: with the other SOCKS schemes libcurl would do it, past the guard.
+_PROXY_SCHEMES = ("http://", "https://", "socks5h://")
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+_LINE_BREAKS = frozenset("\r\n\0")
 
-BeforeRequest = Callable[[str], Awaitable[None]]
+BeforeRequest = Callable[[str], Awaitable[Mapping[str, str] | None]]
+"""Told an address about to be asked; returns headers for it alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +48,9 @@ class FetchLimits:
         body_bytes: of a body as sent.
         inflated_bytes: of a body once decompressed.
         ratio: of the two (beyond 256 KiB).
-        header_bytes: of one header line; there may be 128 of them.
+        header_bytes: of one header line; there may be 128 of them in all.
         redirects: followed for one address.
-        idle_s: between two pieces of an answer, and for a connection to be made.
+        idle_s: without a byte, from the first step (name, connection) on; noticed up to an eighth later.
     """
 
     body_bytes: int = 5_000_000
@@ -65,6 +71,13 @@ class Downloader:
         lab: address and port of the lab. Every host is then asked there, over plain HTTP with its own Host
             header, and loopback addresses are allowed; None: the real web.
         limits: the most an answer may be.
+        proxy: the node's proxy, ``http://``, ``https://`` or ``socks5h://`` (with user and password where it wants
+            them); it may be on a private address, for the operator chose it. It resolves the names of the hosts,
+            so only literal addresses are guarded here: what a name leads to is the proxy's to judge. None:
+            no proxy, whatever the environment says.
+
+    Raises:
+        ValueError: a proxy of another scheme.
     """
 
     def __init__(
@@ -75,40 +88,50 @@ class Downloader:
         local_address: str | None = None,
         lab: tuple[str, int] | None = None,
         limits: FetchLimits | None = None,
+        proxy: str | None = None,
     ) -> None:
-        self._user_agent = user_agent
+        if proxy is not None and not proxy.startswith(_PROXY_SCHEMES):
+            raise ValueError(f"a proxy's address starts with one of {', '.join(_PROXY_SCHEMES)}")
         self._clock = clock
-        self._local_address = local_address
-        self._lab = lab
+        self._in_lab = lab is not None
         self._lab_origin = f"http://{lab[0]}:{lab[1]}" if lab else ""
         self._limits = limits or FetchLimits()
-        self._session: aiohttp.ClientSession | None = None
+        # Over such a proxy a plain request names the whole address (RFC 9112, 3.2.2); over the others it is tunnelled.
+        self._asks_proxy = proxy is not None and proxy.startswith("http")
+        self._wire = Wire(
+            self._limits.body_bytes,
+            self._limits.header_bytes,
+            local_address,
+            proxy,
+            guarded=lab is None and proxy is None,
+        )
+        self._own_headers = {
+            "user-agent": f"User-Agent: {user_agent}".encode(),
+            "accept": f"Accept: {_ACCEPT}".encode(),
+            "accept-language": b"Accept-Language: zh-CN,zh;q=0.9,en;q=0.5",
+            "accept-encoding": f"Accept-Encoding: {ACCEPT_ENCODING}".encode(),
+        }
+        self._own_lines = list(self._own_headers.values())
+        self._multi: Multi | None = None
+        # Every handle ever made: connections remember theirs, so handles live until all connections are closed.
+        self._handles: list[pycurl.Curl] = []
+        self._free: list[Transfer] = []
 
     async def __aenter__(self) -> Self:
-        idle_s = self._limits.idle_s
-        self._session = aiohttp.ClientSession(
-            connector=self._connector(),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={
-                "User-Agent": self._user_agent,
-                "Accept": _ACCEPT,
-                "Accept-Language": "zh-CN,zh;q=0.9,en;q=0.5",
-                "Accept-Encoding": ACCEPT_ENCODING,
-            },
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=idle_s, sock_read=idle_s),
-            auto_decompress=False,
-            requote_redirect_url=False,
-            max_line_size=self._limits.header_bytes,
-            max_field_size=self._limits.header_bytes,
-        )
+        self._multi = Multi(self._limits.idle_s)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        multi, self._multi = self._multi, None
+        if multi is None:
+            return
+        await multi.close()
+        self._free.clear()
+        for handle in self._handles:
+            handle.close()
+        self._handles.clear()
 
     async def fetch(
         self,
@@ -123,112 +146,142 @@ class Downloader:
         Args:
             url: address; made sendable first (see `tasks.crawl.address`).
             timeout_s: for all requests of this page together; time spent in ``before_request`` doesn't count.
-            headers: in addition to the node's own.
-            before_request: called with each address about to be asked, the redirected ones too. A FetchError
-                it raises ends the fetch.
+            headers: in addition to the node's own, or in place of them; redirects to another host go without.
+            before_request: called with each address about to be asked, the redirected ones too; what it returns
+                are headers for this address alone (cookies, tokens). A FetchError it raises ends the fetch.
 
         Returns:
-            The answer with its 2xx status; its URL is the last one asked.
+            The answer with its 2xx status; its URL is the last one asked. A conditional request (If-None-Match or
+            If-Modified-Since among the headers) may also be answered with 304 and no body.
 
         Raises:
             FetchError: anything else, with its class; with the answer where its status is the trouble (its
                 body is empty if that broke off).
+            ValueError: a header with a line break in it.
         """
         url = sendable(url)
         asked: set[str] = set()
+        first = authority_of(url)
         spent_s = 0.0
         while True:
             if url in asked or len(asked) > self._limits.redirects:
                 raise FetchError(ErrorClass.REDIRECTS, f"{len(asked)} redirects, the last one to {url}")
             asked.add(url)
-            check_authority(authority_of(url), self._lab is not None)
-            if before_request is not None:
-                await before_request(url)
-            answer = await self._ask(url, timeout_s, spent_s, headers)
+            authority = authority_of(url)
+            check_authority(authority, self._in_lab)
+            given = headers if authority == first else None
+            if before_request is not None and (more := await before_request(url)):
+                given = {**(given or {}), **more}
+            answer = await self._ask(url, authority, timeout_s, spent_s, given)
             spent_s = answer.elapsed_s
+            if 200 <= answer.status < 300:
+                return answer
             if answer.status in _REDIRECTS and "location" in answer.headers:
                 url = joined(url, answer.headers["location"])
                 continue
-            if 200 <= answer.status < 300:
+            if answer.status == 304 and given and not _CONDITIONS.isdisjoint(map(str.lower, given)):
                 return answer
             raise self._status_error(answer)
 
     async def _ask(
-        self, url: str, timeout_s: float, spent_s: float, headers: Mapping[str, str] | None
+        self, url: str, authority: str, timeout_s: float, spent_s: float, headers: Mapping[str, str] | None
     ) -> Response:
         """One request and its answer, whatever its status; `elapsed_s` goes on from ``spent_s``."""
-        loop = asyncio.get_running_loop()
-        started = loop.time()
+        multi = self._multi
+        if multi is None:
+            raise RuntimeError("the downloader is not open: use `async with`")
+        if spent_s >= timeout_s:
+            raise FetchError(ErrorClass.TIMEOUT, f"the redirects took all of the {timeout_s:g} s")
+        origin, target, lines = self._addressed(url, authority)
+        if headers:
+            lines = self._lines(authority, headers)
+        transfer = self._free.pop() if self._free else self._made()
+        started = multi.time()
         try:
-            async with asyncio.timeout(timeout_s - spent_s):
-                async with self._request(url, headers or {}) as answer:
-                    lowered = _lower_names(answer.headers)
-                    body = await self._read(answer, lowered)
-        except FetchError:
-            raise
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise typed(error, url, timeout_s) from error
-        return Response(url, answer.status, lowered, body, spent_s + loop.time() - started)
+            transfer.prepare(origin, target, lines, timeout_s - spent_s)
+            code, message = await multi.perform(transfer)
+            elapsed_s = spent_s + multi.time() - started
+            if code:
+                return self._broken(transfer, url, code, message, timeout_s, elapsed_s)
+            return self._answer(transfer, url, elapsed_s)
+        finally:
+            transfer.clear()
+            self._free.append(transfer)
 
-    def _request(
-        self, url: str, headers: Mapping[str, str]
-    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        target = url
-        if self._lab_origin:
-            authority = authority_of(url)
-            headers = {**headers, "Host": authority}
-            target = self._lab_origin + url[url.index("://") + 3 + len(authority) :]
-        # encoded: the bytes of the address go out as they are.
-        return self._open().get(URL(target, encoded=True), headers=headers, allow_redirects=False)
+    def _addressed(self, url: str, authority: str) -> tuple[str, str, list[bytes]]:
+        """Where to connect to, what to ask for there, and the header lines to do it with."""
+        cut = url.index("://") + 3 + len(authority)
+        target = url[cut:] if url.startswith("/", cut) else f"/{url[cut:]}"
+        if self._in_lab:
+            return self._lab_origin, target, [f"Host: {authority}".encode(), *self._own_lines]
+        if self._asks_proxy and url.startswith("http://"):
+            target = url[:cut] + target
+        return url[:cut], target, self._own_lines
 
-    async def _read(self, answer: aiohttp.ClientResponse, headers: Mapping[str, str]) -> bytes:
-        """The body, decompressed. That of a redirect is not read; that of an error is read if it can be."""
-        if answer.status in _REDIRECTS:
-            return b""
-        try:
-            return await self._read_body(answer, headers)
-        except (FetchError, aiohttp.ClientPayloadError):
-            # The status alone tells more than a body that broke.
-            if answer.status < 400:
-                raise
-            answer.close()
-            return b""
-
-    async def _read_body(self, answer: aiohttp.ClientResponse, headers: Mapping[str, str]) -> bytes:
+    def _answer(self, transfer: Transfer, url: str, elapsed_s: float) -> Response:
         limits = self._limits
-        if (announced := answer.content_length or 0) > limits.body_bytes:
+        status = transfer.status()
+        if not whole(transfer.head_lines):
+            raise FetchError(ErrorClass.CUT_OFF, f"{authority_of(url)} hung up within its headers")
+        headers = parsed(transfer.head_lines)
+        body = b"" if status in _REDIRECTS else transfer.body()
+        if body and (coding := headers.get("content-encoding")):
+            try:
+                reader = body_for(coding, limits.body_bytes, limits.inflated_bytes, limits.ratio)
+                reader.feed(body)
+                body = reader.finish()
+            except FetchError:
+                # The status alone tells more than a body that broke.
+                if status < 400:
+                    raise
+                body = b""
+        return Response(url, status, headers, body, elapsed_s)
+
+    def _broken(
+        self, transfer: Transfer, url: str, code: int, message: str, timeout_s: float, elapsed_s: float
+    ) -> Response:
+        """The answer whose status says enough, without its body; else the error."""
+        host = authority_of(url)
+        if transfer.refused and not transfer.connected:
             raise FetchError(
-                ErrorClass.TOO_LARGE, f"announces {announced} bytes, {limits.body_bytes} are allowed"
+                ErrorClass.ADDRESS_REFUSED, f"{host} leads to {transfer.refused}, which is no public address"
             )
-        body = body_for(
-            headers.get("content-encoding", ""), limits.body_bytes, limits.inflated_bytes, limits.ratio
-        )
-        while data := await answer.content.readany():
-            body.feed(data)
-        return body.finish()
+        if transfer.overfull:
+            raise FetchError(
+                ErrorClass.TOO_LARGE,
+                f"the headers of {host} are over the limit: {len(transfer.head_lines)} lines, the longest of "
+                f"{max(map(len, transfer.head_lines))} bytes",
+            )
+        lines = transfer.head_lines
+        if code != pycurl.E_OPERATION_TIMEDOUT and whole(lines):
+            status = transfer.status()
+            if status in _REDIRECTS or status >= 400:
+                return Response(url, status, parsed(lines), b"", elapsed_s)
+        if transfer.sent > MAX_SENT:
+            raise FetchError(ErrorClass.CONNECT, f"{host} hung up without a word, {MAX_SENT} times")
+        raise typed(code, message, host, timeout_s, begun=bool(lines))
+
+    def _lines(self, authority: str, headers: Mapping[str, str]) -> list[bytes]:
+        lines = dict(self._own_headers)
+        if self._in_lab:
+            lines = {"host": f"Host: {authority}".encode(), **lines}
+        for name, value in headers.items():
+            if not _LINE_BREAKS.isdisjoint(name + value):
+                raise ValueError(f"the header {name!r} has a line break in it")
+            # libcurl takes "Name:" for a wish to leave the header out.
+            line = f"{name}: {value}" if value.strip() else f"{name};"
+            lines[name.lower()] = line.encode("utf-8", "surrogateescape")
+        return list(lines.values())
+
+    def _made(self) -> Transfer:
+        transfer = Transfer(self._wire)
+        self._handles.append(transfer.curl)
+        return transfer
 
     def _status_error(self, answer: Response) -> FetchError:
         error = _class_of(answer.status)
         wait_s = retry_after_s(answer.headers.get("retry-after", ""), self._clock())
         return FetchError(error, f"status {answer.status}", retry_after_s=wait_s, response=answer)
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            raise RuntimeError("the downloader is not open: use `async with`")
-        return self._session
-
-    def _connector(self) -> aiohttp.TCPConnector:
-        family: AddressFamily = AF_UNSPEC
-        if self._local_address is not None and ip_address(self._local_address).version == 4:
-            family = AF_INET
-        return aiohttp.TCPConnector(
-            # How many requests run at once is the caller's decision: its slots and send times.
-            limit=0,
-            family=family,
-            local_addr=(self._local_address, 0) if self._local_address else None,
-            resolver=GuardedResolver(),
-            ttl_dns_cache=_DNS_CACHE_S,
-        )
 
 
 def retry_after_s(value: str, now: datetime) -> float | None:
@@ -252,11 +305,3 @@ def _class_of(status: int) -> ErrorClass:
     if status in (401, 403, 432):
         return ErrorClass.FORBIDDEN
     return ErrorClass.OTHER_STATUS
-
-
-def _lower_names(headers: Mapping[str, str]) -> dict[str, str]:
-    lowered: dict[str, str] = {}
-    for name, value in headers.items():
-        name = name.lower()
-        lowered[name] = f"{lowered[name]}, {value}" if name in lowered else value
-    return lowered

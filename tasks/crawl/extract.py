@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser
 from splitter.catalog.model import PageRules
 
+from tasks.crawl.address import authority_of, joined, sendable
 from tasks.crawl.classify import raise_if_blocked
 from tasks.crawl.dates import read_date
-from tasks.crawl.markup import Field, field_of, first, page_text, parse, select, text_of
+from tasks.crawl.maintext import read_main_text
+from tasks.crawl.markup import Field, field_of, first, page_text, parse, text_of
 from tasks.crawl.model import ErrorClass, FetchError, PageRead, Review
+from tasks.crawl.records import Records
 
 _NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 
@@ -42,47 +45,54 @@ def read_page(text: str, url: str, rules: PageRules, *, now: datetime) -> PageRe
     Raises:
         FetchError: the refusal's class; BAD_RULE, with what the selectors matched, where no review is found.
     """
+    if rules.main_text:
+        return read_main_text(text, url, rules, now)
     tree = parse(text)
-    records = select(tree, rules.review)
+    records = Records(tree, rules.review)
     reviews = _reviews(records, _compiled(rules), now)
     if not reviews:
         shown = page_text(tree)
         raise_if_blocked(shown, url, rules.blocked)
         raise FetchError(
             ErrorClass.BAD_RULE,
-            f"review {rules.review!r} matches {len(records)}, body {rules.body!r} is filled in none of them; "
+            f"review {rules.review!r} matches {len(records.nodes)}, body {rules.body!r} is filled in none of them; "
             f"the page says: {shown[:120]}",
         )
     title = first(tree, rules.page_title) if rules.page_title else None
-    return PageRead(text_of(title) if title is not None else "", reviews)
+    return PageRead(text_of(title) if title is not None else "", reviews, _next_url(tree, url, rules.next))
 
 
-def _reviews(records: list[LexborNode], fields: _Compiled, now: datetime) -> tuple[Review, ...]:
+def _next_url(tree: LexborHTMLParser, url: str, css: str) -> str:
+    """Where the review list goes on; empty where nothing says so, or what does leads back here or elsewhere."""
+    link = first(tree, css) if css else None
+    reference = (link.attrs.get("href") or "").strip() if link is not None else ""
+    if not reference or reference.startswith("#"):
+        return ""
+    try:
+        here, following = sendable(url), joined(url, reference)
+    except FetchError:  # javascript:, an address that can't be asked
+        return ""
+    same_host = authority_of(following) == authority_of(here)
+    return following if same_host and following != here else ""
+
+
+def _reviews(records: Records, rules: _Compiled, now: datetime) -> tuple[Review, ...]:
+    values = records.values
+    bodies = values(rules.body)
+    if not any(bodies):
+        return ()
+    columns = [values(field) for field in (rules.id, rules.title, rules.author, rules.date, rules.rating)]
     reviews: dict[str, Review] = {}
-    for place, record in enumerate(records):
-        body = fields.body.read(record)
+    for place, (body, key, title, author, date, rating) in enumerate(zip(bodies, *columns, strict=True)):
         if not body:
             continue
-        key = fields.id.read(record) if fields.id else ""
         if not key or key in reviews:
             key = f"#{place}"
-        reviews[key] = _review(key, body, record, fields, now)
+        reviews[key] = Review(key, title, body, author, date, read_date(date, now), _rating(rating))
     return tuple(reviews.values())
 
 
-def _review(key: str, body: str, record: LexborNode, fields: _Compiled, now: datetime) -> Review:
-    date_text = fields.date.read(record) if fields.date else ""
-    return Review(
-        key=key,
-        title=fields.title.read(record) if fields.title else "",
-        body=body,
-        author=fields.author.read(record) if fields.author else "",
-        date_text=date_text,
-        date=read_date(date_text, now),
-        rating=_rating(fields.rating.read(record)) if fields.rating else None,
-    )
-
-
+@lru_cache(maxsize=1024)
 def _rating(text: str) -> float | None:
     match = _NUMBER.search(text)
     return float(match.group()) if match else None

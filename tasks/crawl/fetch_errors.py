@@ -1,47 +1,52 @@
-"""What the HTTP library raises, told as one of our error classes."""
+"""What libcurl says of a transfer that broke, told as one of our error classes."""
 
 from __future__ import annotations
 
-import aiohttp
-from aiohttp.http_exceptions import LineTooLong
+import pycurl
 
 from tasks.crawl.model import ErrorClass, FetchError
-from tasks.crawl.resolver import AddressRefused
+
+# Codes of libcurl that pycurl has no name for: CURLE_PROXY, CURLE_TOO_LARGE.
+_E_PROXY = 97
+_E_TOO_LARGE = 100
+
+_NO_CONNECTION = frozenset(
+    {
+        pycurl.E_COULDNT_RESOLVE_PROXY,
+        pycurl.E_COULDNT_RESOLVE_HOST,
+        pycurl.E_COULDNT_CONNECT,
+        pycurl.E_INTERFACE_FAILED,
+        pycurl.E_SSL_CONNECT_ERROR,
+        pycurl.E_PEER_FAILED_VERIFICATION,
+        pycurl.E_SSL_CIPHER,
+        _E_PROXY,
+    }
+)
+_TOO_LARGE = frozenset({pycurl.E_FILESIZE_EXCEEDED, _E_TOO_LARGE})
+_NO_HTTP = frozenset({pycurl.E_UNSUPPORTED_PROTOCOL, pycurl.E_FTP_WEIRD_SERVER_REPLY})
 
 
-def typed(error: Exception, url: str, timeout_s: float) -> FetchError:
-    """The FetchError that tells what happened to the request for ``url`` (it ran under ``timeout_s``)."""
-    host = url.split("/", 3)[2]
-    if isinstance(error, TimeoutError):
-        return FetchError(ErrorClass.TIMEOUT, f"no whole answer of {host} in time (at most {timeout_s:g} s)")
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return _not_connected(error, host)
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        if isinstance(error.message, str):
-            return FetchError(ErrorClass.CONNECT, f"{host} hung up without a word")
-        return FetchError(ErrorClass.CUT_OFF, f"{host} hung up within its headers")
-    if isinstance(error, aiohttp.ClientPayloadError | OSError):
-        return FetchError(ErrorClass.CUT_OFF, f"the answer of {host} broke off: {_line(error)}")
-    if _says_too_long(error):
-        return FetchError(ErrorClass.TOO_LARGE, f"the headers of {host} are over the limit: {_line(error)}")
-    return FetchError(ErrorClass.BAD_CONTENT, f"the answer of {host} is no HTTP: {_line(error)}")
+def typed(code: int, message: str, host: str, timeout_s: float, *, begun: bool) -> FetchError:
+    """The FetchError that tells how a request ended.
 
-
-def _not_connected(error: aiohttp.ClientConnectorError, host: str) -> FetchError:
-    if isinstance(error.os_error, AddressRefused):
-        return FetchError(ErrorClass.ADDRESS_REFUSED, str(error.os_error))
-    return FetchError(ErrorClass.CONNECT, f"no connection to {host}: {_line(error.os_error)}")
-
-
-def _says_too_long(error: BaseException) -> bool:
-    """One header line over the limit, or too many of them, which only the parser's message tells."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, LineTooLong) or "Too many headers" in str(cause):
-            return True
-        cause = cause.__cause__
-    return False
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    Args:
+        code: libcurl's, not 0; `message`: its own.
+        timeout_s: what the request ran under.
+        begun: some of the answer came.
+    """
+    said = " ".join(message.split())[:200]
+    if code == pycurl.E_OPERATION_TIMEDOUT:
+        return FetchError(
+            ErrorClass.TIMEOUT, f"no whole answer of {host} in time (at most {timeout_s:g} s): {said}"
+        )
+    if code in _NO_CONNECTION:
+        return FetchError(ErrorClass.CONNECT, f"no connection to {host}: {said}")
+    if code == pycurl.E_GOT_NOTHING and not begun:
+        return FetchError(ErrorClass.CONNECT, f"{host} hung up without a word")
+    if code in _TOO_LARGE:
+        return FetchError(ErrorClass.TOO_LARGE, f"the answer of {host} is over the limit: {said}")
+    if code in _NO_HTTP:
+        return FetchError(ErrorClass.BAD_CONTENT, f"the answer of {host} is no HTTP: {said}")
+    if code == pycurl.E_URL_MALFORMAT:
+        return FetchError(ErrorClass.ADDRESS_REFUSED, f"libcurl reads no address for {host}: {said}")
+    return FetchError(ErrorClass.CUT_OFF, f"the answer of {host} broke off: {said}")

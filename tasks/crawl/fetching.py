@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from random import Random
 
-from tasks.crawl.downloader import Downloader
+from tasks.crawl.downloader import BeforeRequest, Downloader
 from tasks.crawl.hosts import HostBook, slower
 from tasks.crawl.meter import Meter
 from tasks.crawl.model import ErrorClass, FetchError, Response
+from tasks.crawl.pace import Answer
 from tasks.crawl.politeness import SendTimes
 from tasks.crawl.robots import RobotsRules
 from tasks.crawl.robots_book import RobotsBook
+from tasks.crawl.seen import SeenPages
 from tasks.crawl.settings import CrawlSettings
+from tasks.crawl.signin.signins import SignIns
+
+_SIGNED_OUT = frozenset({ErrorClass.LOGIN_WALL, ErrorClass.FORBIDDEN})
 
 Sleep = Callable[[float], Awaitable[None]]
 Promise = Callable[[float], None]
@@ -48,7 +54,10 @@ class Kit:
     address: str
     settings: CrawlSettings
     now: Callable[[], datetime]
+    seen: SeenPages
+    sign_ins: SignIns | None = None
     sleep: Sleep = asyncio.sleep
+    rng: Random = field(default_factory=Random)
 
 
 class Fetcher:
@@ -63,16 +72,24 @@ class Fetcher:
         self._meter = meter
         self._promise = promise
 
-    async def page(self, url: str) -> Response:
-        """Fetch a page: refused by robots.txt or not, in its turn.
+    async def page(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
+        """Fetch a page: refused by robots.txt or not, in its turn, signed in where its site asks for it.
+
+        Args:
+            headers: in addition to the node's own: conditions.
 
         Raises:
             FetchError: no page, with its class.
             WaitTooLong: the host's next free send time is too far ahead.
         """
-        response = await self._ask(url, self._before_page)
+        response = await self._ask(url, self._before_page, headers)
         self._meter.bytes += len(response.body)
         return response
+
+    async def signed_in_again(self, url: str, error: FetchError) -> bool:
+        """Whether, after this refusal, a new sign-in makes another try worth while."""
+        sign_ins = self._kit.sign_ins
+        return sign_ins is not None and error.error in _SIGNED_OUT and await sign_ins.refused(url)
 
     async def robots(self, url: str) -> RobotsRules:
         """What robots.txt of the host of `url` says; fetched in its turn where it is not known."""
@@ -84,12 +101,37 @@ class Fetcher:
         except WaitTooLong as wait:
             raise FetchError(ErrorClass.CONNECT, str(wait)) from None
 
-    async def _ask(self, url: str, before: Callable[[str], Awaitable[None]]) -> Response:
-        return await self._kit.downloader.fetch(
-            url, timeout_s=self._kit.settings.request_timeout_s, before_request=before
-        )
+    async def _ask(
+        self,
+        url: str,
+        before: BeforeRequest,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        kit = self._kit
+        try:
+            response = await kit.downloader.fetch(
+                url, timeout_s=kit.settings.request_timeout_s, headers=headers, before_request=before
+            )
+        except FetchError as error:
+            if not isinstance(error, NotAsked):
+                await self._observed(
+                    url, Answer.failed(error, error.response.elapsed_s if error.response else 0.0)
+                )
+            raise
+        await self._observed(url, Answer(response.elapsed_s))
+        return response
 
-    async def _before_page(self, url: str) -> None:
+    def _took_s(self, error: FetchError) -> float:
+        if error.response is not None:
+            return error.response.elapsed_s
+        return self._kit.settings.request_timeout_s if error.error is ErrorClass.TIMEOUT else 0.0
+
+    async def _observed(self, url: str, answer: Answer) -> None:
+        kit = self._kit
+        host = kit.hosts.name(url)
+        await kit.send_times.observed(host, kit.address, kit.hosts.limits(host), answer)
+
+    async def _before_page(self, url: str) -> Mapping[str, str] | None:
         rules = await self.robots(url)
         if not rules.state.answered:
             raise NotAsked(ErrorClass.CONNECT, f"the host's robots.txt is not answered: {rules.state.value}")
@@ -97,6 +139,12 @@ class Fetcher:
         if not rules.allows(url, agent):
             raise NotAsked(ErrorClass.ROBOTS, f"robots.txt of its host refuses {url}")
         await self._in_turn(url, rules.crawl_delay_s(agent))
+        sign_ins = self._kit.sign_ins
+        if sign_ins is None:
+            return None
+        await sign_ins.ensure(url)
+        # Of this address alone: what one host may have, the next of a redirect may not.
+        return sign_ins.headers_for(url)
 
     async def _in_turn(self, url: str, crawl_delay_s: float | None = None) -> None:
         kit = self._kit
@@ -107,6 +155,6 @@ class Fetcher:
             raise WaitTooLong(host, wait_s)
         if wait_s > 0:
             self._promise(wait_s)
-            with self._meter.waiting():
+            with self._meter.waiting:
                 await kit.sleep(wait_s)
         self._meter.requests += 1

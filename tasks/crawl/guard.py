@@ -1,7 +1,7 @@
 """Which addresses may be asked: no private, loopback, link-local or otherwise special ones.
 
 Two gates with one rule: `check_url` looks at the address as written (literal IPs in every notation), and the
-downloader's resolver asks `address_allowed` for each IP a name resolves to, when it connects, so that a name
+downloader asks `address_allowed` for the IP of each connection it is about to make, so that a name
 that changes its mind between check and use (DNS rebinding) gains nothing.
 """
 

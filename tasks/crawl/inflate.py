@@ -1,21 +1,34 @@
-"""Content codings taken off a body piece by piece, within hard limits (decompression bombs)."""
+"""Content codings taken off a body piece by piece, within hard limits (decompression bombs).
+
+Not left to libcurl: it limits what is sent, not what comes out of it, and its wheels know no zstd.
+"""
 
 from __future__ import annotations
 
 import zlib
 from typing import Protocol
 
+import brotli  # type: ignore[import-untyped]
+import zstandard
+
 from tasks.crawl.model import ErrorClass, FetchError
 
-ACCEPT_ENCODING = "gzip, deflate"
+ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
-_GZIP = frozenset({"gzip", "x-gzip"})
-_UNREADABLE = frozenset({"br", "zstd", "compress", "x-compress", "dcb", "dcz"})
-_GZIP_WINDOW = 16 + zlib.MAX_WBITS
-_GZIP_MAGIC = b"\x1f\x8b"
+_READABLE = {"gzip": "gzip", "x-gzip": "gzip", "deflate": "deflate", "br": "br", "zstd": "zstd"}
+_UNREADABLE = frozenset({"compress", "x-compress", "dcb", "dcz"})
+# Codings whose members (frames) may follow each other, and how the next one starts.
+_MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 _MAX_MEMBERS = 16
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+# The largest window a zstd decoder on the web has to have (RFC 9659, 3).
+_ZSTD_WINDOW_BYTES = 8 * 1024 * 1024
+# Four bytes of zstd may mean 128 KiB: so few go in at once that at most 8 MiB come out beyond the limit.
+_ZSTD_STEP_BYTES = 256
+_ZSTD_OUT_BYTES = 32_768
 # Small pages may shrink a lot (templates full of blanks); the ratio only tells a bomb beyond this size.
 _RATIO_FROM_BYTES = 262_144
+_BROKEN = (zlib.error, brotli.error, zstandard.ZstdError)
 
 
 class Body(Protocol):
@@ -48,11 +61,22 @@ class PlainBody:
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
 
-class DeflatedBody:
-    """A gzip or deflate body: both its sizes and their ratio are limited while it streams.
+class Member(Protocol):
+    """The decoder of one gzip member, of one zstd frame, of the whole of a body in another coding."""
+
+    def step(self, data: bytes, room: int) -> tuple[bytes, bytes]:
+        """What comes out of some of the data, and the data not looked at. Over ``room`` bytes: there is more."""
+
+    @property
+    def ended(self) -> bool:
+        """True once the member's end was seen."""
+
+
+class PackedBody:
+    """A body in one content coding: both its sizes and their ratio are limited while it streams.
 
     Args:
-        coding: ``gzip`` or ``deflate``; the latter with or without zlib header, as servers differ.
+        coding: ``gzip``, ``deflate`` (with or without zlib header, as servers differ), ``br`` or ``zstd``.
         max_bytes: of the body as sent.
         max_inflated_bytes: of the body once decompressed.
         max_ratio: of the two, looked at once 256 KiB came out.
@@ -66,7 +90,7 @@ class DeflatedBody:
         self._max_ratio = max_ratio
         self._bytes_in = self._bytes_out = 0
         self._members = 0
-        self._inflater: zlib._Decompress | None = None
+        self._member: Member | None = None
 
     def feed(self, data: bytes) -> None:
         """See `Body`."""
@@ -75,48 +99,92 @@ class DeflatedBody:
             raise FetchError(ErrorClass.TOO_LARGE, f"the body is over {self._max_bytes} bytes")
         try:
             while data:
-                data = self._inflate(data)
-        except zlib.error as error:
+                data = self._step(data)
+        except _BROKEN as error:
             raise FetchError(ErrorClass.BAD_CONTENT, f"the body is no {self._coding}: {error}") from error
 
     def finish(self) -> bytes:
         """See `Body`."""
-        if self._inflater is not None and not self._inflater.eof:
+        if self._member is not None and not self._member.ended:
             raise FetchError(ErrorClass.CUT_OFF, f"the {self._coding} body lacks its end")
         return self._inflated.finish()
 
-    def _inflate(self, data: bytes) -> bytes:
-        """Decompress one member's share of the data; what belongs to a further member is returned."""
-        if self._inflater is None:
-            self._inflater = self._next_member(data)
-        elif self._inflater.eof:
-            if self._coding != "gzip" or not data.startswith(_GZIP_MAGIC):
+    def _step(self, data: bytes) -> bytes:
+        """Decompress some of the data; what was not looked at is returned."""
+        if self._member is None or self._member.ended:
+            magic = _MAGIC.get(self._coding, b"")
+            if self._member is not None and not (magic and data.startswith(magic)):
                 return b""  # padding after the end, which browsers ignore too
-            self._inflater = self._next_member(data)
-        room = self._max_inflated_bytes + 1 - self._bytes_out
-        out = self._inflater.decompress(data, room)
+            self._member = self._next_member(data)
+        out, rest = self._member.step(data, self._max_inflated_bytes + 1 - self._bytes_out)
         self._bytes_out += len(out)
-        self._check(bool(self._inflater.unconsumed_tail))
+        self._check()
         self._inflated.feed(out)
-        return self._inflater.unused_data
+        return rest
 
-    def _check(self, more_waiting: bool) -> None:
+    def _check(self) -> None:
         ratio = self._bytes_out / max(1, self._bytes_in)
         if self._bytes_out > _RATIO_FROM_BYTES and ratio > self._max_ratio:
-            raise FetchError(ErrorClass.TOO_LARGE, f"the body inflates {ratio:.0f} times: a bomb")
-        if more_waiting or self._bytes_out > self._max_inflated_bytes:
             raise FetchError(
-                ErrorClass.TOO_LARGE, f"the body inflates to over {self._max_inflated_bytes} bytes"
+                ErrorClass.TOO_LARGE,
+                f"the body inflates {ratio:.0f} times or more, {self._max_ratio:g} are allowed",
             )
 
-    def _next_member(self, data: bytes) -> zlib._Decompress:
+    def _next_member(self, data: bytes) -> Member:
         self._members += 1
         if self._members > _MAX_MEMBERS:
-            raise FetchError(ErrorClass.TOO_LARGE, f"the gzip body has over {_MAX_MEMBERS} members")
+            raise FetchError(ErrorClass.TOO_LARGE, f"the {self._coding} body has over {_MAX_MEMBERS} members")
+        if self._coding == "br":
+            return _BrotliMember()
+        if self._coding == "zstd":
+            return _ZstdMember()
         if self._coding == "gzip":
-            return zlib.decompressobj(_GZIP_WINDOW)
+            return _ZlibMember(_GZIP_WINDOW)
         zlib_header = data[0] & 0x0F == 8 and (len(data) < 2 or (data[0] << 8 | data[1]) % 31 == 0)
-        return zlib.decompressobj(zlib.MAX_WBITS if zlib_header else -zlib.MAX_WBITS)
+        return _ZlibMember(zlib.MAX_WBITS if zlib_header else -zlib.MAX_WBITS)
+
+
+class _ZlibMember:
+    def __init__(self, window: int) -> None:
+        self._inflater = zlib.decompressobj(window)
+
+    def step(self, data: bytes, room: int) -> tuple[bytes, bytes]:
+        return self._inflater.decompress(data, room), self._inflater.unused_data
+
+    @property
+    def ended(self) -> bool:
+        return self._inflater.eof
+
+
+class _BrotliMember:
+    def __init__(self) -> None:
+        self._decoder = brotli.Decompressor()
+
+    def step(self, data: bytes, room: int) -> tuple[bytes, bytes]:
+        return self._decoder.process(data, output_buffer_limit=room), b""
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._decoder.is_finished())
+
+
+class _ZstdMember:
+    def __init__(self) -> None:
+        decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
+        self._decoder = decoder.decompressobj(write_size=_ZSTD_OUT_BYTES)
+
+    def step(self, data: bytes, room: int) -> tuple[bytes, bytes]:
+        parts: list[bytes] = []
+        fed = 0
+        while fed < len(data) and room > 0 and not self._decoder.eof:
+            parts.append(self._decoder.decompress(data[fed : fed + _ZSTD_STEP_BYTES]))
+            room -= len(parts[-1])
+            fed += _ZSTD_STEP_BYTES
+        return b"".join(parts), self._decoder.unused_data + data[fed:]
+
+    @property
+    def ended(self) -> bool:
+        return self._decoder.eof
 
 
 def body_for(content_encoding: str, max_bytes: int, max_inflated_bytes: int, max_ratio: float) -> Body:
@@ -125,15 +193,14 @@ def body_for(content_encoding: str, max_bytes: int, max_inflated_bytes: int, max
     Values that are no coding at all (``utf-8``, ``none``: servers do send them) mean that there is none.
 
     Raises:
-        FetchError: BAD_CONTENT for a coding that was not asked for and can't be read.
+        FetchError: BAD_CONTENT for a coding that was not asked for and can't be read, and for one on another.
     """
     codings = [word for part in content_encoding.lower().split(",") if (word := part.strip())]
-    known = [c for c in codings if c in _GZIP or c == "deflate"]
+    known = [_READABLE[coding] for coding in codings if coding in _READABLE]
     if len(known) > 1 or any(c in _UNREADABLE for c in codings):
         raise FetchError(
             ErrorClass.BAD_CONTENT, f"content encoding {content_encoding[:80]!r} was not asked for"
         )
     if not known:
         return PlainBody(max_bytes)
-    coding = "gzip" if known[0] in _GZIP else "deflate"
-    return DeflatedBody(coding, max_bytes, max_inflated_bytes, max_ratio)
+    return PackedBody(known[0], max_bytes, max_inflated_bytes, max_ratio)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+
+
+def _nothing() -> None:
+    return
 
 
 class Meter:
@@ -12,10 +15,19 @@ class Meter:
 
     Active is the time in which at least one request of the attempt is in flight or being read; waiting is the time
     in which nothing is, because every lane waits for a rate limit. They never overlap.
+
+    Attributes:
+        active: a context manager around a request and the reading of its answer.
+        waiting: a context manager inside `active`, around a wait for a granted send time: that lane is not active
+            meanwhile.
+
+    Args:
+        on_idle: called whenever nothing of the attempt is active any more.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], on_idle: Callable[[], None] = _nothing) -> None:
         self._clock = clock
+        self._on_idle = on_idle
         self._working = 0
         self._waiting = 0
         self._since = clock()
@@ -24,30 +36,13 @@ class Meter:
         self.requests = 0
         self.bytes = 0
         self.errors: Counter[str] = Counter()
+        self.active = _Span(self, 1, 0)
+        self.waiting = _Span(self, -1, 1)
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Around a request and the reading of its answer."""
-        self._settle()
-        self._working += 1
-        try:
-            yield
-        finally:
-            self._settle()
-            self._working -= 1
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Inside `active`, around a wait for a granted send time: that lane is not active meanwhile."""
-        self._settle()
-        self._working -= 1
-        self._waiting += 1
-        try:
-            yield
-        finally:
-            self._settle()
-            self._waiting -= 1
-            self._working += 1
+    @property
+    def working(self) -> bool:
+        """Whether anything of the attempt is active now."""
+        return self._working > 0
 
     @property
     def active_s(self) -> float:
@@ -61,6 +56,13 @@ class Meter:
         self._settle()
         return self._wait_s
 
+    def _change(self, working: int, waiting: int) -> None:
+        self._settle()
+        self._working += working
+        self._waiting += waiting
+        if working < 0 and self._working == 0:
+            self._on_idle()
+
     def _settle(self) -> None:
         now = self._clock()
         elapsed = now - self._since
@@ -69,3 +71,20 @@ class Meter:
             self._active_s += elapsed
         elif self._waiting:
             self._wait_s += elapsed
+
+
+class _Span:
+    """A context manager that may be entered by several lanes at once."""
+
+    __slots__ = ("_meter", "_waiting", "_working")
+
+    def __init__(self, meter: Meter, working: int, waiting: int) -> None:
+        self._meter = meter
+        self._working = working
+        self._waiting = waiting
+
+    def __enter__(self) -> None:
+        self._meter._change(self._working, self._waiting)
+
+    def __exit__(self, *_: object) -> None:
+        self._meter._change(-self._working, -self._waiting)

@@ -163,7 +163,12 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
-    """A page as read: title and reviews (none is possible: a page without a review)."""
+    """A page as read: title and reviews (none is possible: a page without a review).
+
+    Attributes:
+        next_url: where its review list goes on: a sendable address on the same host; empty where it ends here.
+    """
 
     title: str
     reviews: tuple[Review, ...] = field(default=())
+    next_url: str = ""

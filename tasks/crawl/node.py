@@ -6,9 +6,10 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain, repeat
 
 from splitter.catalog.model import Catalog
 from sqlalchemy import Connection
@@ -17,15 +18,17 @@ from tasks.crawl.attempt import Attempt
 from tasks.crawl.fetching import Kit
 from tasks.model import Reason
 from tasks.store import endings, leases, nodes
-from tasks.store.endings import Report
+from tasks.store.endings import CLOSES, Close, Report
 from tasks.store.leases import Counters, Lease
-from tasks.store.nodes import Node
+from tasks.store.nodes import Load, Node
 from tasks.store.writer import Writer
 from tasks.strategies.recall import RecallSettings
 
 log = logging.getLogger("reviewloop.node")
 
 HEARTBEAT_S = 5.0
+# What a new node can do is news, and allocation waits for it.
+_FIRST_BEATS_S = (1.0, 1.0, 2.0)
 _WINDOW_S = 60.0
 
 
@@ -54,6 +57,9 @@ class Throughput:
 class CrawlNode:
     """Runs attempts for one node. All methods belong to one event loop.
 
+    A slot is work: a request in flight or an answer being read. An attempt that only waits (for a send time at a
+    throttled host, or for the database) holds none, and another lease is begun meanwhile.
+
     Args:
         on_free: called whenever a slot becomes free (the runner then lets allocation run).
     """
@@ -77,11 +83,10 @@ class CrawlNode:
         self._on_free = on_free
         self._clock = clock
         self._throughput = Throughput(clock())
+        self._waiting: dict[str, Lease] = {}
         self._running: dict[str, Attempt] = {}
-        self._waiting: deque[Lease] = deque()
-        self._more = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._pulse: asyncio.Task[None] | None = None
-        self._slots: list[asyncio.Task[None]] = []
         self._stopping = False
         self.drained = False
 
@@ -90,35 +95,12 @@ class CrawlNode:
         await self._writer.run(lambda conn, now: nodes.register(conn, now, self.node))
         self._pulse = asyncio.create_task(self._beat())
 
-    def serve(self) -> None:
-        """Begin to take what `offer` brings, on every slot (embedded: the node keeps its own buffer)."""
-        self._slots = [asyncio.create_task(self._slot()) for _ in range(self.node.slots)]
-
-    def offer(self, lease: Lease) -> None:
-        """The doorbell: a lease for this node."""
-        self._waiting.append(lease)
-        self._more.set()
-
-    async def run(self, lease: Lease) -> bool:
-        """Run one lease to its end; False where it was not ours to run."""
-        if self._stopping or self.drained:
-            await self._give_back(lease, "the node is drained")
-            return False
-        attempt = Attempt(lease, self._kit, self._catalog, self._writer, self._rules, clock=self._clock)
-        self._running[lease.token] = attempt
-        try:
-            return await attempt.run()
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
-            log.exception(
-                "node %s: attempt %s of subtask %s", self.node.name, lease.attempt_id, lease.subtask_id
-            )
-            return await self._close_broken(lease, error)
-        finally:
-            del self._running[lease.token]
-            self._throughput.count(self._clock())
-            self._on_free()
+    def offer(self, leases: Iterable[Lease]) -> None:
+        """The doorbell: leases for this node; those it holds already are passed over."""
+        for lease in leases:
+            if lease.token not in self._running:
+                self._waiting[lease.token] = lease
+        self._begin_more()
 
     async def stop(self, why: str) -> None:
         """Give back what was not started, interrupt what runs (its pages are kept), and leave."""
@@ -129,36 +111,88 @@ class CrawlNode:
         await self._give_all_back(why)
         for attempt in list(self._running.values()):
             attempt.interrupt(why)
-        while self._running:
-            await asyncio.sleep(0.01)
-        await _ended(self._slots)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
-    async def _slot(self) -> None:
-        while True:
-            while not self._waiting:
-                self._more.clear()
-                await self._more.wait()
-            await self.run(self._waiting.popleft())
+    # --- slots ----------------------------------------------------------------------------------------------
+
+    def _begin_more(self) -> None:
+        """Begin leases while a slot is idle; those whose beginning is under way are no more than the slots."""
+        while self._waiting and not (self._stopping or self.drained):
+            working = sum(attempt.working for attempt in self._running.values())
+            beginning = sum(not attempt.began for attempt in self._running.values())
+            if working >= self.node.slots or beginning >= self.node.slots:
+                return
+            token = next(iter(self._waiting))
+            self._begin(self._waiting.pop(token))
+
+    def _begin(self, lease: Lease) -> None:
+        attempt = Attempt(
+            lease,
+            self._kit,
+            self._catalog,
+            self._writer,
+            self._rules,
+            self._idle,
+            clock=self._clock,
+        )
+        self._running[lease.token] = attempt
+        task = asyncio.get_running_loop().create_task(self._run(attempt))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _idle(self) -> None:
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._begin_more)
+
+    async def _run(self, attempt: Attempt) -> None:
+        lease = attempt.lease
+        try:
+            await attempt.run()
+        except Exception as error:
+            log.exception(
+                "node %s: attempt %s of subtask %s", self.node.name, lease.attempt_id, lease.subtask_id
+            )
+            await self._close_broken(lease, error)
+        finally:
+            del self._running[lease.token]
+            self._throughput.count(self._clock())
+            self._begin_more()
+            self._on_free()
+
+    # --- heartbeat ------------------------------------------------------------------------------------------
 
     async def _beat(self) -> None:
-        while True:
+        for pause_s in chain(_FIRST_BEATS_S, repeat(HEARTBEAT_S)):
             await self._heartbeat()
-            await asyncio.sleep(HEARTBEAT_S)
+            await asyncio.sleep(pause_s)
 
     async def _heartbeat(self) -> None:
         rate = self._throughput.per_second(self._clock())
-        backlog = len(self._waiting) + len(self._running)
+        load = Load(rate, backlog=len(self._waiting), idle=self._waits())
+
+        def beat(conn: Connection, now: datetime) -> tuple[bool, list[Lease]]:
+            return nodes.heartbeat(conn, now, self.node.name, load), leases.unstarted_of(conn, self.node.name)
+
         try:
-            self.drained = await self._writer.run(
-                lambda conn, now: nodes.heartbeat(
-                    conn, now, self.node.name, attempts_per_s=rate, backlog=backlog
-                )
-            )
+            self.drained, held = await self._writer.run(beat)
             if self.drained:
                 await self._give_all_back("the node is drained")
+            else:
+                self._heard(held)
         except Exception:
             # A database that is away for a while must not end the node: leases run out by themselves.
             log.exception("node %s: heartbeat", self.node.name)
+
+    def _waits(self) -> int:
+        """Attempts that are begun and hold no slot."""
+        return sum(attempt.began and not attempt.working for attempt in self._running.values())
+
+    def _heard(self, held: Sequence[Lease]) -> None:
+        """What the store says it holds: leases whose doorbell was lost, and none of those taken back since."""
+        tokens = {lease.token for lease in held}
+        self._waiting = {token: lease for token, lease in self._waiting.items() if token in tokens}
+        self.offer(held)
 
     async def _give_all_back(self, why: str) -> None:
         """Give back every lease that was not started, those whose doorbell has not been heard included."""
@@ -170,16 +204,12 @@ class CrawlNode:
 
         await self._writer.run(release)
 
-    async def _give_back(self, lease: Lease, why: str) -> None:
-        await self._writer.run(lambda conn, now: endings.release(conn, now, lease, why))
-
-    async def _close_broken(self, lease: Lease, error: Exception) -> bool:
+    async def _close_broken(self, lease: Lease, error: Exception) -> None:
         report = Report(Counters(), Reason.NODE_ERROR, note=f"{type(error).__name__}: {error}"[:500])
         try:
-            return await self._writer.run(lambda conn, now: endings.close(conn, now, lease, report))
+            await self._writer.soon(CLOSES, Close(lease, report))
         except Exception:
             log.exception("node %s: closing attempt %s", self.node.name, lease.attempt_id)
-            return False
 
 
 async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 from splitter.catalog.model import ResultRules
 
 from tasks.crawl.address import joined
 from tasks.crawl.classify import raise_if_blocked
-from tasks.crawl.markup import Field, field_of, first, page_text, parse, select
+from tasks.crawl.markup import field_of, first, page_text, parse
 from tasks.crawl.model import ErrorClass, FetchError, Hit, ResultPage
+from tasks.crawl.records import Records
 
 _MAX_FOUND_DIGITS = 15
 
@@ -34,35 +35,32 @@ def read_results(text: str, url: str, rules: ResultRules) -> ResultPage:
         FetchError: the refusal's class, or BAD_RULE telling what the selectors matched.
     """
     tree = parse(text)
-    records = select(tree, rules.hit)
+    records = Records(tree, rules.hit)
     hits = _hits(records, url, rules)
-    shown = page_text(tree)
     if hits:
         more = bool(rules.next) and first(tree, rules.next) is not None
-        return ResultPage(_found(shown, rules.found), hits, empty=False, more=more)
+        return ResultPage(_found(tree, records, rules.found), hits, empty=False, more=more)
+    shown = page_text(tree)
     if any(_regex(pattern).search(shown) for pattern in rules.empty):
         return ResultPage(found=0, hits=(), empty=True, more=False)
     raise_if_blocked(shown, url, rules.blocked)
     raise _bad_rule(tree, records, rules, shown)
 
 
-def _hits(records: list[LexborNode], url: str, rules: ResultRules) -> tuple[Hit, ...]:
-    link, title, abstract = field_of(rules.link), field_of(rules.title), field_of(rules.abstract)
+def _hits(records: Records, url: str, rules: ResultRules) -> tuple[Hit, ...]:
+    links, titles, abstracts = (
+        records.values(field_of(field)) for field in (rules.link, rules.title, rules.abstract)
+    )
     hits: dict[str, Hit] = {}
-    for record in records:
-        address = _address(record, link, url)
+    for link, title, abstract in zip(links, titles, abstracts, strict=True):
+        address = _address(link, url)
         if address and address not in hits:
-            hits[address] = Hit(
-                address,
-                title.read(record) if title else "",
-                abstract.read(record) if abstract else "",
-            )
+            hits[address] = Hit(address, title, abstract)
     return tuple(hits.values())
 
 
-def _address(record: LexborNode, link: Field | None, url: str) -> str:
+def _address(reference: str, url: str) -> str:
     """The absolute address of a hit; empty where it has none that leads to another page."""
-    reference = link.read(record) if link else ""
     if not reference or reference.startswith("#"):
         return ""
     try:
@@ -71,21 +69,22 @@ def _address(record: LexborNode, link: Field | None, url: str) -> str:
         return ""
 
 
-def _found(shown: str, pattern: str) -> int | None:
-    match = _regex(pattern).search(shown) if pattern else None
+def _found(tree: LexborHTMLParser, records: Records, pattern: str) -> int | None:
+    """The number of hits the page reports: before its first hit, where engines print it, or else anywhere."""
+    if not pattern:
+        return None
+    search = _regex(pattern).search
+    match = search(page_text(tree, before=records.nodes[0])) or search(page_text(tree))
     digits = re.sub(r"[,，\s]", "", match[1] or "") if match else ""
     return int(digits) if digits.isdecimal() and len(digits) <= _MAX_FOUND_DIGITS else None
 
 
-def _bad_rule(
-    tree: LexborHTMLParser, records: list[LexborNode], rules: ResultRules, shown: str
-) -> FetchError:
-    link = field_of(rules.link)
-    filled = sum(bool(link.read(record)) for record in records) if link else 0
+def _bad_rule(tree: LexborHTMLParser, records: Records, rules: ResultRules, shown: str) -> FetchError:
+    filled = sum(map(bool, records.values(field_of(rules.link))))
     links = len(tree.css("a[href]"))
     return FetchError(
         ErrorClass.BAD_RULE,
-        f"hit {rules.hit!r} matches {len(records)}, link {rules.link!r} is filled in {filled} of them, "
+        f"hit {rules.hit!r} matches {len(records.nodes)}, link {rules.link!r} is filled in {filled} of them, "
         f"none usable; no mark of an empty answer; the page has {links} links and says: {shown[:120]}",
     )
 

@@ -33,7 +33,7 @@ class Server:
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                self.heads.append(head.decode())
+                self.heads.append(head.decode("utf-8", "surrogateescape"))
                 self.peers.append(writer.get_extra_info("peername")[0])
                 await self._handler(head, writer)
                 await writer.drain()

@@ -16,11 +16,13 @@ from tasks.crawl.hosts import HostBook
 from tasks.crawl.model import ErrorClass, FetchError, Response
 from tasks.crawl.politeness import LocalSendTimes
 from tasks.crawl.robots_book import RobotsBook
+from tasks.crawl.seen import SeenPages
 from tasks.crawl.settings import CrawlSettings
 from tasks.model import Reason, State
 from tasks.queues import Transition
 from tasks.store import endings, leases, migrate, nodes, products, transitions
 from tasks.store.database import Store
+from tasks.store.hosts import Rest, rest_host
 from tasks.store.leases import Grant
 from tasks.store.nodes import Node
 from tasks.store.products import Chunk, NewProduct, Planned
@@ -58,7 +60,7 @@ class Web:
         self.before: dict[str, object] = {}  # what happens before a URL is answered
         self.takes_s = 0.1
 
-    async def fetch(self, url: str, *, timeout_s: float, before_request) -> Response:
+    async def fetch(self, url: str, *, timeout_s: float, headers, before_request) -> Response:
         await before_request(url)
         self.asked.append(url)
         await self.clock.sleep(self.takes_s)
@@ -137,7 +139,8 @@ class World:
             "127.0.0.2",
             self.crawl,
             lambda: NOW,
-            self.clock.sleep,
+            SeenPages(None),
+            sleep=self.clock.sleep,
         )
         attempt = Attempt(lease, kit, self.catalog, writer, within, clock=self.clock)
         if during is None:
@@ -214,6 +217,17 @@ def test_a_captcha_page_is_blocked_not_empty_and_the_host_rests(world):
     assert (rest.host, rest.node, rest.cause) == ("www.baidu.com", "n1", "captcha")
     (target,) = world.rows(targets)
     assert (target.state, target.tries) == ("todo", 0)
+
+
+def test_hosts_that_give_pages_after_a_rest_refuse_the_node_no_more(world):
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    with world.store.begin() as conn:
+        for host in ("www.baidu.com", SITE, "elsewhere.cn"):
+            rest_host(conn, long_ago, "n1", Rest(host, "captcha", lambda _times: 600.0))
+    world.web.answers[SEARCH] = result_page(hit(1), found=1)
+    world.web.answers[hit(1)] = complaint("一")
+    assert world.run()
+    assert [rest.host for rest in world.rows(host_rests)] == ["elsewhere.cn"]
 
 
 def test_a_page_the_rules_find_nothing_in_is_a_bad_rule(world):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.crawl.address import MAX_URL_CHARS, joined
 from tasks.crawl.canonical import canonical, page_key
 from tasks.crawl.model import FetchError
 
@@ -66,3 +67,37 @@ def test_canonical_is_idempotent(url):
     once = canonical(url)
     assert canonical(once) == once
     assert page_key(once) == page_key(url)
+
+
+PLAIN_HOSTS = ["a.cn", "a.cn.", "b-1.a.cn", "127.0.0.1:8080", "a.cn:80", "a.cn:443", "a.cn:08", "a..cn", "a-"]
+PARAMETERS = st.one_of(
+    st.sampled_from(
+        ["", "id=7", "page", "utm_source=x", "UTM_x=1", "spm=1", "from=qq", "From=qq", "from=2013"]
+    ),
+    st.sampled_from(["frq=1", "fr", "hm=1", "SCM", "share_x", "q=a/./b"]),
+    st.text("iIsdpmfr_=?/.;%2a'", max_size=5),
+)
+
+
+@given(
+    st.builds(
+        "{}://{}{}{}".format,
+        st.sampled_from(["http", "https"]),
+        st.sampled_from(PLAIN_HOSTS),
+        st.text("/a.-~%;:@!\"$&'[]\\", max_size=8).map(lambda path: "/" + path) | st.just(""),
+        st.lists(PARAMETERS, max_size=4).map(lambda parameters: "?" + "&".join(parameters)) | st.just(""),
+    )
+)
+def test_plain_addresses_get_the_answer_of_the_full_way(url):
+    # A fragment, or a blank before it, means nothing, but makes an address one that is not plain.
+    assert canonical(url) == canonical(f"{url}#x")
+    assert page_key(url) == page_key(f"{url}#x")
+    assert joined("http://b.cn/", url) == joined("http://b.cn/", f" {url}")
+
+
+def test_addresses_too_long_are_refused_however_plain():
+    longest = "http://a.cn/" + "x" * (MAX_URL_CHARS - 12)
+    assert canonical(longest) == joined("http://b.cn/", longest) == longest
+    for read in (canonical, page_key, lambda url: joined("http://b.cn/", url)):
+        with pytest.raises(FetchError):
+            read(longest + "x")

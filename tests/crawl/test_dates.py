@@ -41,7 +41,66 @@ def at(*parts: int) -> datetime:
         ("2013-05-06 12:30:45 +0800", at(2013, 5, 6, 12, 30, 45)),
         ("5月6日 12:30", at(2013, 5, 6, 12, 30)),
         ("12月31日", at(2012, 12, 31)),
-        ("5月7日 01:00", at(2013, 5, 7, 1, 0)),
+        ("5月7日 01:00", at(2012, 5, 7, 1, 0)),
+        ("5月6日 21:00", at(2013, 5, 6, 21, 0)),  # clocks differ
+        ("5月6日", at(2013, 5, 6)),
+        ("05-06", at(2013, 5, 6)),
+        ("05-07", at(2012, 5, 7)),
+        ("12-31 23:59", at(2012, 12, 31, 23, 59)),
+        ("去年5月6日", at(2012, 5, 6)),
+        ("13-5-6 12:30", at(2013, 5, 6, 12, 30)),
+        ("14:20", at(2013, 5, 6, 14, 20)),
+        ("23:50", at(2013, 5, 5, 23, 50)),
+        ("2013年5月6日 14:20", at(2013, 5, 6, 14, 20)),
+        ("2013年5月6日 星期一 14:20", at(2013, 5, 6, 14, 20)),
+        ("2013年5月6日（星期一）14:20", at(2013, 5, 6, 14, 20)),
+        ("2013年5月6日 凌晨12:20", at(2013, 5, 6, 0, 20)),
+        ("２０１３年５月６日", at(2013, 5, 6)),
+        ("星期一", at(2013, 5, 6)),
+        ("星期三 14:20", at(2013, 5, 1, 14, 20)),
+        ("周日", at(2013, 5, 5)),
+        ("上周五 9:00", at(2013, 5, 3, 9, 0)),
+        ("今天 14:20", at(2013, 5, 6, 14, 20)),
+        ("昨晚 10:20", at(2013, 5, 5, 22, 20)),
+        ("前天 14:20", at(2013, 5, 4, 14, 20)),
+        ("大前天", at(2013, 5, 3)),
+        ("3个月前", NOW.replace(month=2)),
+        ("2个多月前", NOW.replace(month=3)),
+        ("半个月前", NOW - timedelta(days=15)),
+        ("1年前", NOW.replace(year=2012)),
+        ("半年前", NOW.replace(year=2012, month=11)),
+        ("15个月前", NOW.replace(year=2012, month=2)),
+        ("2周前", NOW - timedelta(days=14)),
+        ("1星期前", NOW - timedelta(days=7)),
+        ("1个半小时前", NOW - timedelta(minutes=90)),
+        ("三天前", NOW - timedelta(days=3)),
+        ("兩小時前", NOW - timedelta(hours=2)),
+        ("5分鐘前", NOW - timedelta(minutes=5)),
+        ("剛剛", NOW),
+        ("发表于 3 小时前 来自手机", NOW - timedelta(hours=3)),
+        ("May 6, 2013", at(2013, 5, 6)),
+        ("May 6th, 2013 2:20 PM", at(2013, 5, 6, 14, 20)),
+        ("6 May 2013", at(2013, 5, 6)),
+        ("Posted on 6th of May, 2013 at 14:20", at(2013, 5, 6, 14, 20)),
+        ("06-May-2013 14:20", at(2013, 5, 6, 14, 20)),
+        ("Sept. 6 2012", at(2012, 9, 6)),
+        ("Dec 31", at(2012, 12, 31)),
+        ("Mon, 06 May 2013 06:20:00 GMT", at(2013, 5, 6, 14, 20)),
+        ("Mon, 06 May 2013 14:20:00 +0800", at(2013, 5, 6, 14, 20)),
+        ("2013-05-06T06:20:00Z", at(2013, 5, 6, 14, 20)),
+        ("2013-05-06T14:20:00+0800", at(2013, 5, 6, 14, 20)),
+        ("05/06/2013", at(2013, 5, 6)),
+        ("16/4/2013", at(2013, 4, 16)),
+        ("3 hours ago", NOW - timedelta(hours=3)),
+        ("an hour ago", NOW - timedelta(hours=1)),
+        ("half an hour ago", NOW - timedelta(minutes=30)),
+        ("2 months ago", NOW.replace(month=3)),
+        ("yesterday", at(2013, 5, 5)),
+        ("Yesterday at 2:20 PM", at(2013, 5, 5, 14, 20)),
+        ("today 14:20", at(2013, 5, 6, 14, 20)),
+        ("just now", NOW),
+        ("20130506", at(2013, 5, 6)),
+        ("20130506142000", at(2013, 5, 6, 14, 20)),
         ("05-06 12:30", at(2013, 5, 6, 12, 30)),
         ("2月29日", at(2012, 2, 29)),
         ("今天 12:30", at(2013, 5, 6, 12, 30)),
@@ -76,6 +135,17 @@ def test_dates(text, expected):
         "99999天前呢" * 9,
         "0000-00-00",
         "2013",
+        "2013年5月",
+        "1.5",
+        "v2.3.4",
+        "400-820-1234",
+        "13800138000",
+        "9876543210",  # in 2282
+        "0000000001",
+        "20131301",
+        "5分",
+        "3天",
+        "May",
         "0-0",
         "电话 12345678",
     ],
@@ -98,6 +168,35 @@ def test_zone_of_the_site_and_of_now():
 def test_full_dates_come_back(moment, form):
     moment = moment.replace(microsecond=0)
     assert read_date(f"{moment:{form}}", NOW) == moment.replace(tzinfo=CHINA)
+
+
+@given(
+    st.dates(at(2003, 1, 1).date(), NOW.date()),
+    st.sampled_from(["{0.month}月{0.day}日", "{0:%m-%d}", "{0:%B %d}"]),
+)
+def test_a_date_without_year_is_the_latest_that_is_past(day, form):
+    found = read_date(form.format(day), NOW)
+    assert found is not None
+    assert (found.month, found.day) == (day.month, day.day)
+    assert day <= found.date() <= NOW.date()
+    assert found.year >= 2012 or (day.month, day.day) == (2, 29)
+
+
+@given(st.integers(1, 5000), st.sampled_from(["秒", "分钟", "小时", "天", "周", "个月", "年"]))
+def test_what_is_ago_is_past_and_more_is_longer_ago(amount, unit):
+    one, two = (read_date(f"{n}{unit}前", NOW) for n in (amount, amount + 1))
+    if two is not None:  # before the year 1
+        assert one is not None
+        assert two < one < NOW
+
+
+@given(st.integers(1, 60))
+def test_a_month_ago_is_the_same_day_or_the_last_of_a_shorter_month(months):
+    now = NOW.replace(day=31)
+    found = read_date(f"{months}个月前", now)
+    assert found is not None
+    assert (now.year - found.year) * 12 + now.month - found.month == months
+    assert found.day == 31 or (found + timedelta(days=1)).day == 1
 
 
 @given(st.text("0123456789-/.:年月日天周小时分钟前昨今刚半 TZ+上下午", max_size=30))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from zhconv import convert
 
-from tasks.crawl.decode import declared_encoding, decode
+from tasks.crawl.charsets import declarations
+from tasks.crawl.decode import decode, explained
 from tasks.crawl.model import ErrorClass, FetchError
 
 TEXT = "光明高钙牛奶的包装在我们这里是坏的，投诉了也不理。"
@@ -53,6 +57,90 @@ def test_declared_undeclared_and_wrongly_declared(body, content_type, encoding):
 def test_big5(head):
     text, used = decode(page("big5", head, TRADITIONAL), {})
     assert (TRADITIONAL in text, used) == (True, "big5hkscs")
+
+
+# What a page may really be written in, and what it may say it is: in HTTP, in a meta tag, in neither.
+REAL = ("utf-8", "gb2312", "gbk", "gb18030", "big5", "utf-16", "utf-16-le", "utf-16-be", "utf-8-sig")
+DECLARED = ("", "utf-8", "gb2312", "gbk", "gb18030", "big5", "iso-8859-1", "windows-1252", "x-unheard-of")
+
+
+@pytest.mark.parametrize(("real", "in_meta"), list(product(REAL, DECLARED)))
+@pytest.mark.parametrize("in_http", ["", "utf-8", "gb2312", "big5", "iso-8859-1"])
+def test_every_declaration_of_every_encoding(real, in_meta, in_http):
+    for text in (TEXT, TRADITIONAL):
+        head = meta(in_meta) if in_meta else ""
+        whole = text.encode(real, "ignore").decode(real).removeprefix("\ufeff")
+        read, _ = decode(page(real, head, whole), {"content-type": f"text/html; charset={in_http}"})
+        assert whole in read, (real, in_meta, in_http)
+
+
+def reviews(data, least: int) -> list[str]:
+    with (data / "reviews" / "online_shopping_10_cats.csv").open(encoding="utf-8") as file:
+        return [row["review"] for row in csv.DictReader(file) if len(row["review"]) >= least][::40]
+
+
+@pytest.mark.filterwarnings("ignore:.*zhcdict:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("real", ["utf-8", "gbk", "gb18030", "big5", "utf-16"])
+@pytest.mark.parametrize("script", ["zh-hans", "zh-hant"])
+def test_real_reviews_in_every_encoding_under_every_declaration(data, script, real):
+    if (script, real) == ("zh-hans", "big5"):
+        pytest.skip("Big5 holds no simplified characters")
+    for number, review in enumerate(reviews(data, 60)):
+        in_meta, in_http = DECLARED[number % 9], ("", "utf-8", "gb2312", "big5", "iso-8859-1")[number % 5]
+        text = convert(review, script).encode(real, "ignore").decode(real)
+        head = meta(in_meta) if in_meta else ""
+        read, used = decode(page(real, head, text), {"content-type": f"text/html; charset={in_http}"})
+        assert text in read, (real, in_meta, in_http, used)
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "why"),
+    [
+        (page("utf-8", meta("gbk")), "", "valid UTF-8"),
+        (b"<p>plain</p>", "text/html; charset=gbk", "ASCII only"),
+        (page("gbk", meta("gb2312")), "", "declared by meta"),
+        (page("gbk"), "text/html; charset=gbk", "declared by HTTP"),
+        (page("big5", meta("gb2312"), TRADITIONAL), "", "declared as gb18030 by meta, but reads as Chinese"),
+        (page("gbk"), "", "nothing declared; reads as Chinese"),
+        (page("utf-16"), "", "byte order mark"),
+        (page("utf-16-le"), "", "every other byte is zero"),
+        (page("utf-8", "", TEXT * 9) + b"\xff", "", "UTF-8 but for 1 broken characters"),
+        ("Un café très bon, déjà vu".encode("latin-1"), "", "guessed by bs4"),
+    ],
+)
+def test_the_reason_is_told(body, content_type, why):
+    assert explained(body, {"content-type": content_type}).why.startswith(why)
+
+
+def test_other_languages_keep_what_they_declare():
+    for text, encoding in (
+        ("これは日本語のページです。牛乳がとてもおいしい。", "euc_jp"),
+        ("이 우유는 정말 맛있습니다. 다시 살 거예요.", "euc_kr"),
+        ("Это молоко очень вкусное, и я куплю его снова.", "cp1251"),
+        ("Un café très bon, déjà vu à l'hôtel.", "iso-8859-1"),
+    ):
+        read, _ = decode(page(encoding, meta(encoding), text), {})
+        assert text in read, encoding
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=200))
+def test_a_byte_order_mark_is_believed(text):
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+    ):
+        assert decode(mark + text.encode(encoding), {"content-type": "text/html; charset=gbk"}) == (
+            text,
+            encoding,
+        )
+
+
+@given(st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FA5), min_size=1, max_size=200))
+def test_utf8_is_utf8_whatever_is_declared(text):
+    for declared in DECLARED:
+        assert decode(page("utf-8", meta(declared), text), {})[1] == "utf-8"
 
 
 def test_two_bytes_that_are_utf8_by_chance_stay_what_they_are_declared():
@@ -100,7 +188,7 @@ def test_labels_that_are_no_encoding_of_a_page(label):
 
 def test_xml_declaration():
     body = f'<?xml version="1.0" encoding="gb2312"?><rss>{TEXT}</rss>'.encode("gbk")
-    assert declared_encoding(body, "text/xml") == "gb18030"
+    assert declarations(body, "text/xml") == {"gb18030": "XML"}
     assert TEXT in decode(body, {})[0]
 
 

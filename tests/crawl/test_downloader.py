@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import socket
+import ssl
 import zlib
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 
+import brotli
+import certifi
+import pycurl
 import pytest
+import zstandard
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from scripted_server import NOW, Server, answer, lab, small
 
 from tasks.crawl.downloader import Downloader, retry_after_s
@@ -114,6 +126,35 @@ def test_status_gives_its_class_with_the_answer(status, expected):
     assert error.response.body == body
 
 
+def test_conditional_request_may_be_answered_that_nothing_changed():
+    for name in ("If-None-Match", "if-modified-since"):
+        response = fetch(serve(answer(status="304 Same", headers='ETag: "v1"\r\n')), headers={name: '"v1"'})
+        assert (response.status, response.body, response.headers["etag"]) == (304, b"", '"v1"')
+
+
+def test_headers_of_the_caller_take_the_place_of_the_nodes_own():
+    async def run() -> list[str]:
+        async with lab(serve(answer(b"x", headers="Set-Cookie: a=b\r\n"))) as (downloader, server):
+            await downloader.fetch(
+                "http://example.cn/", headers={"accept": "text/x", "X-Empty": "", "X": "\udce5"}
+            )
+            await downloader.fetch("http://example.cn/")
+            return server.heads
+
+    first, second = asyncio.run(run())
+    assert "accept: text/x\r\n" in first
+    assert "Accept:" not in first
+    assert "\r\nX-Empty:\r\nX: \udce5\r\n" in first
+    assert "Accept: text/html" in second
+    assert "cookie" not in second.lower()
+
+
+@pytest.mark.parametrize("bad", ["a\r\nHost: b", "a\nb", "a\0b"])
+def test_headers_with_line_breaks_are_not_sent(bad):
+    with pytest.raises(ValueError, match="line break"):
+        fetch(serve(answer(b"x")), headers={"If-None-Match": bad})
+
+
 def test_broken_body_of_an_error_does_not_hide_its_status():
     async def handler(head, writer):
         writer.write(answer(b"x" * 10, "429 Slow", "Retry-After: 7\r\n", length=500))
@@ -157,6 +198,10 @@ def deflated(data: bytes, window: int) -> bytes:
         ("gzip", gzip.compress(b"body" * 100) + b"\0\0\0padding"),
         ("deflate", deflated(b"body" * 100, zlib.MAX_WBITS)),
         ("deflate", deflated(b"body" * 100, -zlib.MAX_WBITS)),
+        ("br", brotli.compress(b"body" * 100)),
+        ("zstd", zstandard.compress(b"body" * 100)),
+        ("ZSTD", zstandard.compress(b"body" * 50) * 2),
+        ("zstd", zstandard.compress(b"body" * 100) + b"padding"),
         ("utf-8", b"body" * 100),
         ("identity", b"body" * 100),
     ],
@@ -347,6 +392,83 @@ def test_cancelling_goes_through_and_the_next_fetch_works():
     assert asyncio.run(run()) == b"ok"
 
 
+def test_cancelling_before_the_connection_stands_leaves_no_connection():
+    async def run() -> tuple[int, bytes]:
+        async with lab(serve(answer(b"ok"))) as (downloader, server):
+            tasks = [asyncio.create_task(downloader.fetch(f"http://example.cn/{n}")) for n in range(5)]
+            await asyncio.sleep(0)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            assert all(task.cancelled() for task in tasks)
+            return len(server.heads), (await downloader.fetch("http://example.cn/")).body
+
+    assert asyncio.run(run()) == (0, b"ok")
+
+
+def test_closing_ends_what_runs():
+    async def run() -> FetchError:
+        async def handler(head, writer):
+            arrived.set()
+            await server.release.wait()
+
+        arrived = asyncio.Event()
+        async with lab(handler) as (downloader, server):
+            task = asyncio.create_task(downloader.fetch("http://example.cn/"))
+            await arrived.wait()
+            await downloader.__aexit__(None, None, None)
+            with pytest.raises(FetchError) as caught:
+                await task
+            with pytest.raises(RuntimeError, match="not open"):
+                await downloader.fetch("http://example.cn/")
+            return caught.value
+
+    assert asyncio.run(run()).error is ErrorClass.CUT_OFF
+
+
+# ---- kept connections that died
+
+
+@pytest.mark.parametrize(("kept", "expected"), [(0, 1), (1, 2), (2, 2), (7, 2)])
+def test_a_dead_host_is_asked_once_and_once_more_if_only_a_kept_connection_died(kept, expected):
+    async def run() -> tuple[ErrorClass, int]:
+        async def handler(head, writer):
+            if b"/last" in head:
+                writer.close()
+                return
+            arrived.append(head)
+            if len(arrived) == kept:
+                everybody.set()
+            await everybody.wait()
+            writer.write(answer(b"ok"))
+
+        arrived: list[bytes] = []
+        everybody = asyncio.Event()
+        async with lab(handler) as (downloader, server):
+            await asyncio.gather(*(downloader.fetch(f"http://example.cn/{n}") for n in range(kept)))
+            assert server.connections == kept
+            with pytest.raises(FetchError) as caught:
+                await downloader.fetch("http://example.cn/last")
+            return caught.value.error, len(server.heads) - kept
+
+    assert asyncio.run(run()) == (ErrorClass.CONNECT, expected)
+
+
+def test_connection_closed_while_idle_costs_nobody_a_page():
+    async def run() -> tuple[list[bytes], int, int]:
+        async def handler(head, writer):
+            writer.write(answer(b"ok"))
+            writer.close()
+
+        async with lab(handler) as (downloader, server):
+            bodies = [(await downloader.fetch("http://example.cn/")).body for _ in range(5)]
+            return bodies, len(server.heads), server.connections
+
+    bodies, heads, connections = asyncio.run(run())
+    assert bodies == [b"ok"] * 5
+    assert heads == connections == 5
+
+
 # ---- redirects
 
 
@@ -377,6 +499,23 @@ def test_redirects_are_followed_and_every_address_is_announced():
     ]
     assert (response.url, response.body) == (asked[-1], b"end")
     assert connections == 1
+
+
+def test_headers_of_one_host_are_not_told_to_another():
+    async def run() -> list[str]:
+        async def signed_in(url: str) -> dict[str, str]:
+            return {"Cookie": url[7:9]}
+
+        steps = serve(redirect("/b"), redirect("//bb.cn/c"), answer(b"end"))
+        async with lab(steps) as (downloader, server):
+            await downloader.fetch(
+                "http://aa.cn/a", headers={"If-None-Match": '"v"'}, before_request=signed_in
+            )
+            return server.heads
+
+    heads = asyncio.run(run())
+    assert ["If-None-Match" in head for head in heads] == [True, True, False]
+    assert [head.split("Cookie: ")[1][:2] for head in heads] == ["aa", "aa", "bb"]
 
 
 def test_redirect_loop_ends_at_the_first_repeat():
@@ -452,15 +591,135 @@ def test_without_lab_loopback_is_refused_however_written(host):
     assert unlabbed(f"http://{host}:{{port}}/") == (ErrorClass.ADDRESS_REFUSED, [])
 
 
-def test_name_that_resolves_to_a_private_address_is_refused(monkeypatch):
-    answers = [[("10.0.0.8", 80)], [("127.0.0.1", 80), ("192.168.1.1", 80)], OSError("no such name")]
+def resolving(monkeypatch, host: str, port: int, ips: str) -> None:
+    """Let libcurl know these addresses of a name, as if DNS had said so."""
 
-    def resolve(host, port, *rest, **options):
-        found = answers.pop(0)
-        if isinstance(found, OSError):
-            raise socket.gaierror(-2, "Name or service not known")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip, _ in found]
+    def handle() -> pycurl.Curl:
+        curl = made()
+        curl.setopt(pycurl.RESOLVE, [f"{host}:{port}:{ips}"])
+        return curl
 
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    seen = [unlabbed(f"http://rebinds-{n}.example:{{port}}/") for n in range(3)]
-    assert seen == [(ErrorClass.ADDRESS_REFUSED, [])] * 2 + [(ErrorClass.CONNECT, [])]
+    made = pycurl.Curl
+    monkeypatch.setattr(pycurl, "Curl", handle)
+
+
+@pytest.mark.parametrize(
+    "ips", ["127.0.0.1", "10.0.0.8,127.0.0.1", "[::1]", "[::ffff:7f00:1]", "169.254.169.254"]
+)
+def test_name_that_resolves_to_a_private_address_is_refused(monkeypatch, ips):
+    async def run():
+        server = Server(serve(answer(b"secret")))
+        async with server.running() as port, Downloader(user_agent="t", clock=lambda: NOW) as downloader:
+            resolving(monkeypatch, "rebinds.example", port, ips)
+            with pytest.raises(FetchError) as caught:
+                await downloader.fetch(f"http://rebinds.example:{port}/")
+            return caught.value.error, server.connections
+
+    assert asyncio.run(run()) == (ErrorClass.ADDRESS_REFUSED, 0)
+
+
+def test_name_that_does_not_resolve():
+    assert unlabbed("http://never-looked-up.onion:{port}/") == (ErrorClass.CONNECT, [])
+
+
+# ---- proxies
+
+
+def proxied(handler, url: str, **settings) -> tuple[Response | FetchError, list[str]]:
+    async def run() -> tuple[Response | FetchError, list[str]]:
+        server = Server(handler)
+        async with (
+            server.running() as port,
+            Downloader(
+                user_agent="t", clock=lambda: NOW, proxy=f"http://user:secret@127.0.0.1:{port}", **settings
+            ) as downloader,
+        ):
+            try:
+                return await downloader.fetch(url), server.heads
+            except FetchError as error:
+                return error, server.heads
+
+    return asyncio.run(run())
+
+
+def test_proxy_on_a_private_address_is_asked_for_the_whole_address():
+    response, heads = proxied(serve(answer(b"x")), "http://example.cn/a%2fb?c")
+    assert isinstance(response, Response)
+    assert heads[0].startswith("GET http://example.cn/a%2fb?c HTTP/1.1\r\nHost: example.cn\r\n")
+    assert "Proxy-Authorization: Basic" in heads[0]
+
+
+def test_literal_private_addresses_are_refused_behind_a_proxy_too():
+    error, heads = proxied(serve(answer(b"x")), "http://10.0.0.1/")
+    assert isinstance(error, FetchError)
+    assert (error.error, heads) == (ErrorClass.ADDRESS_REFUSED, [])
+
+
+@pytest.mark.parametrize("status", ["407 Who", "403 No", "502 Dead"])
+def test_what_a_proxy_refuses_is_no_answer_of_the_host(status):
+    error, heads = proxied(serve(answer(b"", status)), "https://example.cn/")
+    assert isinstance(error, FetchError)
+    assert error.error is ErrorClass.CONNECT
+    assert error.response is None
+    assert "secret" not in str(error)
+    assert heads[0].startswith("CONNECT example.cn:443 ")
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_certificates_are_checked(monkeypatch, tmp_path, trusted):
+    certificate, context = self_signed("example.cn", tmp_path)
+
+    async def handler(head, writer):
+        if head.startswith(b"CONNECT"):
+            writer.write(b"HTTP/1.1 200 Go on\r\n\r\n")
+            with contextlib.suppress(ssl.SSLError, ConnectionError):
+                await writer.start_tls(context)
+        else:
+            writer.write(answer(b"private"))
+
+    if trusted:
+        monkeypatch.setattr(certifi, "where", lambda: str(certificate))
+    got, _ = proxied(handler, "https://example.cn/")
+    if trusted:
+        assert isinstance(got, Response)
+        assert got.body == b"private"
+    else:
+        assert isinstance(got, FetchError)
+        assert got.error is ErrorClass.CONNECT
+
+
+def self_signed(host: str, folder: Path) -> tuple[Path, ssl.SSLContext]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+    today = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(today - timedelta(days=1))
+        .not_valid_after(today + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "certificate.pem"
+    path.write_bytes(certificate.public_bytes(Encoding.PEM))
+    private = folder / "key.pem"
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path, private)
+    return path, context
+
+
+def test_proxies_of_the_environment_are_ignored(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert fetch(serve(answer(b"direct"))).body == b"direct"
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "127.0.0.1:8080", "ftp://127.0.0.1"])
+def test_proxies_that_would_leave_names_unguarded_are_refused(proxy):
+    with pytest.raises(ValueError, match="socks5h"):
+        Downloader(user_agent="t", clock=lambda: NOW, proxy=proxy)

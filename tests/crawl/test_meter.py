@@ -19,13 +19,13 @@ def test_one_lane_in_flight_is_active_all_lanes_waiting_is_waiting():
     clock = Clock()
     meter = Meter(clock)
     clock.now += 1  # nothing happens: neither
-    with meter.active():
+    with meter.active:
         clock.now += 2
-        with meter.active():
+        with meter.active:
             clock.now += 3  # two at once count once
-            with meter.waiting():
+            with meter.waiting:
                 clock.now += 4  # the other is still in flight
-        with meter.waiting():
+        with meter.waiting:
             clock.now += 5
     clock.now += 6
     assert (meter.active_s, meter.wait_s) == (9, 5)
@@ -38,10 +38,10 @@ def test_active_and_waiting_never_add_up_to_more_than_the_time_that_passed(steps
     with ExitStack() as open_now:
         for what, seconds in steps:
             if what == "ask":
-                open_now.enter_context(meter.active())
+                open_now.enter_context(meter.active)
             elif what == "wait":
-                open_now.enter_context(meter.active())
-                open_now.enter_context(meter.waiting())
+                open_now.enter_context(meter.active)
+                open_now.enter_context(meter.waiting)
             elif what == "end":
                 open_now.close()
             clock.now += seconds

@@ -205,6 +205,35 @@ def test_thread_keeps_places_drops_empty_bodies_and_tells_repeated_ids_apart():
     assert [(review.title, review.date, review.rating) for review in read.reviews] == [("", None, None)] * 3
 
 
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ('<a class="n" href="/x?page=2#top"> 下一页</a>', "http://a.cn/x?page=2"),
+        ('<a class="n" href=" ?page=2 "></a>', "http://a.cn/x?page=2"),
+        ('<a class="n" href="HTTP://A.cn/y"></a>', "http://a.cn/y"),
+        ('<a class="n" href="http://b.cn/x?page=2"></a>', ""),
+        ('<a class="n" href="http://a.cn:8080/x"></a>', ""),
+        ('<a class="n" href="x"></a>', ""),
+        ('<a class="n" href="#reviews"></a>', ""),
+        ('<a class="n" href="javascript:more()"></a>', ""),
+        ('<a class="n" href></a>', ""),
+        ('<span class="n">下一页</span>', ""),
+        ("", ""),
+    ],
+)
+def test_next_part_of_a_review_list_is_another_page_of_the_same_host(link, expected):
+    html = BODY.format("好") + link
+    assert page(html, COMPLAINT.model_copy(update={"next": "a.n"})).next_url == expected
+    assert page(html, COMPLAINT).next_url == ""
+
+
+def test_found_is_read_before_the_first_hit_and_then_anywhere():
+    hit = HIT.format("http://a.cn/1", "百度为您找到相关结果约5个", "")
+    count = "<div>百度为您找到相关结果约7个</div>"
+    assert [results(*parts).found for parts in ((count, hit), (hit, "<p>x</p>"), (hit, count))] == [7, 5, 5]
+    assert results(HIT.format("http://a.cn/1", "t", ""), count).found == 7
+
+
 def test_review_that_mentions_a_captcha_is_a_review():
     html = '<div class="weibo-post" mid="1"><p class="txt">登录要我请输入验证码，还说访问过于频繁</p></div>'
     assert page(html, MICROBLOG).reviews[0].key == "1"

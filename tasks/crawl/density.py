@@ -1,0 +1,269 @@
+"""The main text of a page by where its text is dense: long runs with punctuation, few links.
+
+Every block (an element that holds text of its own) counts its characters outside links; where it reads like a sentence
+it gives them to the elements around it, less at every step. The element with the most, weakened by its share of links,
+holds the main text. Method after Readability (Arc90, 2009) and Sun, Song and Liao, "DOM based content extraction via
+text density" (SIGIR 2011).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_DROPPED = [
+    "script", "style", "template", "noscript", "iframe", "svg", "canvas", "video", "audio", "object", "embed",
+    "button", "select", "textarea", "head",
+]  # fmt: skip
+_PUNCTUATION = re.compile(r"[，。！？；：、,.!?;:“”…]")
+_INLINE = frozenset((
+    "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "img", "ins", "kbd",
+    "label", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u",
+    "var", "wbr",
+))  # fmt: skip
+# Names of classes and ids that page makers give to what is not the text; the second sort only where the name does not
+# say that it is the text as well.
+_NOISE = re.compile(
+    r"comment|footer|copyright|side-?bar|recommend|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|qr-?code|pagination"
+    r"|disclaimer|guess-?you|hot-?(?:news|list|rank|word)|share-?(?:bar|box|to|btn|tool)",
+    re.IGNORECASE,
+)
+_PERHAPS_NOISE = re.compile(
+    r"reply|\bfoot|\bside|share|crumb|\bnav|navi|menu|tool-?bar|rank|\bads?\b|promo|dialog|login|tag-?s?list|\btags?\b"
+    r"|pager|statement|hidden|subscribe|download|rel-?news",
+    re.IGNORECASE,
+)
+_TEXTUAL = re.compile(r"article|content|main|body|text|post|detail|entry|story|txt", re.IGNORECASE)
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+
+# What bounds the work on a page made to cost much; ordinary ones have some hundred blocks, twenty deep.
+_MOST_BLOCKS = 5000
+_MOST_DEEP = 100
+_MOST_WIDER = 5
+
+_SENTENCE_CHARS = 20
+_STEP = 0.5
+_STEPS = 4
+# A neighbour with this share of the best one's text belongs to it (a text in several sections).
+_NEIGHBOUR = 0.25
+_MOST_LINKS = 0.5
+_AROUND = 40
+_BREAK = "\x00"  # no text of a page holds one: the parser drops it
+_LINES_BEFORE, _LINES_AFTER = 2, 2
+# Lines with a date, a source, a font size: between title and text.
+_BYLINE = re.compile(r"\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}|来源|字号|责任编辑|浏览|阅读|收藏|分享|评论")
+_BOILERPLATE = re.compile(
+    r"版权所有|ICP备|ICP证|Copyright|©|All Rights Reserved|未经(?:授权|许可|书面)", re.IGNORECASE
+)
+# A part of the page that holds so much of its sentences is no noise, whatever it is called.
+_TOO_MUCH = 0.8
+
+
+@dataclass(slots=True, eq=False)
+class _Block:
+    """An element that is no inline markup, and the text below it that no inner block holds."""
+
+    parent: _Block | None
+    noise: bool
+    node: LexborNode
+    depth: int = 0
+    parts: list[str] = field(default_factory=list)
+    text: str = ""
+    chars: int = 0
+    link_chars: int = 0
+    score: float = 0.0
+    total: int = 0
+    total_links: int = 0
+
+    def add(self, text: str, *, linked: bool) -> None:
+        self.parts.append(text)
+        length = len(text.strip())
+        self.chars += length
+        self.link_chars += length if linked else 0
+
+    def ancestors(self) -> Iterator[_Block]:
+        block: _Block | None = self
+        while block is not None:
+            yield block
+            block = block.parent
+
+    @property
+    def shape(self) -> tuple[str | None, str | None]:
+        """What elements made alike have in common."""
+        return self.node.tag, self.node.attributes.get("class")
+
+    @property
+    def links(self) -> float:
+        """Share of links in the text of the whole element."""
+        return self.total_links / max(1, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class DenseText:
+    """The text and what stands around it.
+
+    Attributes:
+        text: its paragraphs on lines of their own.
+        share: of the page's sentences (their characters) that the text holds: 0 to 1.
+        around: the lines before and after it, nearest to its beginning first: where dates and authors are named.
+    """
+
+    text: str
+    share: float
+    around: tuple[str, ...]
+
+
+def dense_text(tree: LexborHTMLParser) -> DenseText | None:
+    """The main text of a page; None where no text is dense. Drops elements from the tree that are never text."""
+    tree.strip_tags(_DROPPED)
+    blocks = _blocks(tree)
+    every = [block for block in blocks if _is_sentence(block)]
+    if not every:
+        return None
+    sentences = [block for block in every if not block.noise]
+    if _chars(sentences) < (1 - _TOO_MUCH) * _chars(every):
+        for block in blocks:
+            block.noise = False
+        sentences = every
+    best = _widened(_densest(blocks, sentences), sentences)
+    kept = _trimmed([block for block in blocks if _belongs(block) and best in block.ancestors()])
+    first, last = blocks.index(kept[0]), blocks.index(kept[-1])
+    around = [*reversed(blocks[max(0, first - _AROUND) : first + 4]), *blocks[last : last + _AROUND]]
+    chosen = set(map(id, kept))
+    return DenseText(
+        text="\n".join(block.text for block in kept),
+        share=_chars(block for block in sentences if id(block) in chosen) / _chars(sentences),
+        around=tuple(block.text for block in around),
+    )
+
+
+def _chars(blocks: Iterable[_Block]) -> int:
+    return sum(block.chars for block in blocks)
+
+
+def _densest(blocks: list[_Block], sentences: list[_Block]) -> _Block:
+    """The element with the most sentences near it, weakened by its share of links."""
+    for block in blocks:
+        for ancestor in block.ancestors():
+            ancestor.total += block.chars
+            ancestor.total_links += block.link_chars
+    scored: dict[int, _Block] = {}
+    for block in sentences:
+        own = block.chars - block.link_chars
+        for step, ancestor in enumerate(islice(block.ancestors(), _STEPS + 1)):
+            ancestor.score += own * _STEP ** max(0, step - 1)
+            scored[id(ancestor)] = ancestor
+    return max(scored.values(), key=lambda block: block.score * (1 - block.links))
+
+
+def _is_sentence(block: _Block) -> bool:
+    own = block.chars - block.link_chars
+    if own < _SENTENCE_CHARS or block.link_chars > _MOST_LINKS * block.chars:
+        return False
+    return _PUNCTUATION.search(block.text) is not None and _BOILERPLATE.search(block.text) is None
+
+
+def _belongs(block: _Block) -> bool:
+    return not block.noise and block.link_chars <= _MOST_LINKS * block.chars
+
+
+def _widened(best: _Block, sentences: list[_Block]) -> _Block:
+    """The element around the best one as long as much of the text stands beside it, in elements of its shape."""
+    for _ in range(_MOST_WIDER):
+        parent = best.parent
+        if parent is None or parent.parent is None:
+            break
+        inside = beside = 0
+        for block in sentences:
+            for ancestor in block.ancestors():
+                if ancestor is best:
+                    inside += block.chars
+                    break
+                if ancestor.parent is parent:
+                    beside += block.chars if ancestor is block or ancestor.shape == best.shape else 0
+                    break
+        if beside < _NEIGHBOUR * inside:
+            return best
+        best = parent
+    return best
+
+
+def _trimmed(blocks: list[_Block]) -> list[_Block]:
+    """Without what stands before the first sentence and after the last, but for a line or two."""
+    places = [place for place, block in enumerate(blocks) if _is_sentence(block)]
+    if not places:
+        return blocks
+    first, last = places[0], places[-1]
+    before = [
+        block for block in blocks[max(0, first - _LINES_BEFORE) : first] if not _BYLINE.search(block.text)
+    ]
+    return [*before, *blocks[first : last + 1 + _LINES_AFTER]]
+
+
+def _joined(parts: list[str]) -> str:
+    lines = (" ".join(line.split()) for line in "".join(parts).split(_BREAK))
+    return "\n".join(line for line in lines if line)
+
+
+def _blocks(tree: LexborHTMLParser) -> list[_Block]:
+    """Blocks with text of their own, in the order of the page; text after an inner block is a block apart."""
+    places: dict[int, tuple[_Block, bool]] = {}
+    found: list[_Block] = []
+    outer = None
+    for node in tree.body.traverse(include_text=True) if tree.body is not None else ():
+        if not node.is_text_node:
+            if node.tag == "br" and found:
+                found[-1].parts.append(_BREAK)
+            continue
+        text = node.text_content
+        if not text or text.isspace() or node.parent is None:
+            continue
+        block, linked = _place(node.parent, places)
+        if block is not outer:
+            if len(found) == _MOST_BLOCKS:
+                break
+            outer = block
+            found.append(_Block(block, block.noise, block.node) if block.parts else block)
+        found[-1].add(text, linked=linked)
+    for block in found:
+        block.text = _joined(block.parts)
+    return found
+
+
+def _place(element: LexborNode, places: dict[int, tuple[_Block, bool]]) -> tuple[_Block, bool]:
+    """The block that text in an element belongs to, and whether it is in a link; every element is asked once."""
+    chain: list[LexborNode] = []
+    current: LexborNode | None = element
+    while current is not None and current.mem_id not in places:
+        chain.append(current)
+        current = current.parent
+    place = places[current.mem_id] if current is not None else None
+    for node in reversed(chain):
+        if place is None:
+            place = _Block(None, _is_noise(node), node), False
+        else:
+            block, linked = place
+            if node.tag not in _INLINE and block.depth < _MOST_DEEP:
+                block = _Block(block, block.noise or _is_noise(node), node, depth=block.depth + 1)
+            place = block, linked or node.tag == "a"
+        places[node.mem_id] = place
+    assert place is not None  # an element without a place of its own is in the chain
+    return place
+
+
+def _is_noise(node: LexborNode) -> bool:
+    if node.tag in ("body", "html", "article", "main"):
+        return False
+    if node.tag in ("nav", "footer", "aside"):
+        return True
+    attributes = node.attributes
+    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+    if "hidden" in attributes or _HIDDEN.search(attributes.get("style") or ""):
+        return True
+    if _NOISE.search(names):
+        return True
+    return _PERHAPS_NOISE.search(names) is not None and _TEXTUAL.search(names) is None

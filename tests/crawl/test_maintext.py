@@ -1,0 +1,308 @@
+"""Pages without rules: which text is the main one, what a page says of itself, feeds, refusals, the catalog's key."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
+
+import splitter
+from splitter.catalog.load import parse_catalog
+from splitter.catalog.model import PageRules
+from splitter.errors import CatalogError
+from tasks.crawl.dates import CHINA
+from tasks.crawl.density import dense_text
+from tasks.crawl.extract import read_page
+from tasks.crawl.feeds import is_feed
+from tasks.crawl.maintext import covered, main_text
+from tasks.crawl.metadata import read_metadata
+from tasks.crawl.model import ErrorClass, FetchError
+
+NOW = datetime(2013, 5, 6, 20, 30, tzinfo=CHINA)
+RULES = PageRules(main_text=True, blocked=("请输入验证码", "请先登录"))
+
+FIRST = "上周在超市买了一箱光明高钙牛奶，回家打开后发现有三盒已经胀包，味道发酸，根本不能喝。"
+SECOND = "打电话给厂家的客服，他们说要等经销商处理，等了五天，还是没有任何人联系我。"
+THIRD = "希望消费者协会能够介入调查，给我一个说法，也提醒其他消费者注意查看生产日期。"
+TEXT = f"<p>{FIRST}</p><p>{SECOND}</p><p>{THIRD}</p>"
+LINKS = "".join(
+    f'<li><a href="/{n}">又一条别的新闻标题，第{n}条，点击查看全部内容。</a></li>' for n in range(30)
+)
+PAGE = """<html><head><title>牛奶胀包无人处理 - 某某投诉网</title>{head}</head><body>
+<div class="nav"><ul>{links}</ul></div><h1>牛奶胀包无人处理</h1>
+<p class="info">作者：王先生 2013-05-04 09:15 浏览 12</p><div class="box">{text}</div>
+<div class="comment-list"><p>{comment}</p></div><div class="sidebar"><ul>{links}</ul></div>
+<div class="footer"><p>版权所有，未经许可不得转载，如有问题请联系我们的客服，电话在首页。</p></div></body></html>"""
+COMMENT = "我也遇到过一样的事情，投诉了很久也没有结果，太气人了，以后再也不买了，大家小心。"
+
+
+def page(text: str = TEXT, head: str = "", comment: str = "") -> str:
+    return PAGE.format(head=head, text=text, links=LINKS, comment=comment)
+
+
+def read(html: str, rules: PageRules = RULES):
+    return read_page(html, "http://a.cn/1", rules, now=NOW)
+
+
+def error(html: str) -> FetchError:
+    with pytest.raises(FetchError) as caught:
+        read(html)
+    return caught.value
+
+
+def test_the_main_text_is_one_review_with_title_author_and_date():
+    found = read(page(comment=COMMENT))
+    (review,) = found.reviews
+    assert found.title == "牛奶胀包无人处理 - 某某投诉网"
+    assert (review.key, review.title, review.author) == ("#0", "牛奶胀包无人处理", "王先生")
+    assert (review.date_text, review.date) == ("2013-05-04 09:15", datetime(2013, 5, 4, 9, 15, tzinfo=CHINA))
+    assert review.body == "\n".join((FIRST, SECOND, THIRD))
+    assert review.rating is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{FIRST}<br><br>{SECOND}<br>{THIRD}",
+        f"<div>{FIRST}</div><div>{SECOND}</div><div>{THIRD}</div>",
+        f"<table><tr><td>{FIRST}{SECOND}{THIRD}</td></tr></table>",
+        f"<section><p>{FIRST}</p></section><section><p>{SECOND}</p></section><section><p>{THIRD}</p></section>",
+        f"<p>{FIRST}</p><ul>{LINKS}</ul><p>{SECOND}</p><p>{THIRD}</p>",
+        f"<p>{FIRST}</p><p style='display: none'>看不见的，一段很长很长的文字，谁也看不见。</p><p>{SECOND}</p>{THIRD}",
+        f"<p>{FIRST}<script>var x = '脚本，不是文字，无论如何都不是。'</script></p><p>{SECOND}</p><p>{THIRD}</p>",
+        f"<p>{FIRST[:9]}<b>{FIRST[9:12]}</b><a href=/x>{FIRST[12:15]}</a>{FIRST[15:]}</p><p>{SECOND}</p><p>{THIRD}</p>",
+    ],
+    ids=["br", "div", "table", "sections", "links within", "hidden", "script", "inline"],
+)
+def test_however_the_text_is_marked_up(text):
+    body = "".join(read(page(text)).reviews[0].body.split())
+    assert body == FIRST + SECOND + THIRD
+
+
+def test_the_page_s_description_overrules_density_that_missed_it():
+    told = "包裝壞了 味道也不對 退了貨 不會再買這個牌子的牛奶 還是自己去農場買新鮮的比較放心"
+    script = f'<script type="application/ld+json">{{"@type": "Review", "reviewBody": "{told}"}}</script>'
+    comments = "".join(f"<div class=talk><p>{COMMENT}{n}</p></div>" for n in range(9))
+    html = f"<head><title>x</title>{{}}{script}</head><body><div><p>圖</p></div>{comments}</body>"
+    found = main_text(html.replace("{}", f'<meta name="description" content="{told}">'), "")
+    assert (found.strategy, found.body) == ("json-ld", told)
+    assert found.why == "the densest text is in doubt; it alone holds the page's description"
+    assert [one.strategy for one in found.candidates][:2] == ["density", "json-ld"]
+    found = main_text(html.replace("{}", ""), "")
+    assert found.strategy == "density"
+    assert COMMENT in found.body
+
+
+def test_trafilatura_is_asked_where_no_text_is_dense():
+    found = main_text(
+        "<body><article><p>不好喝</p><p>買的人都說 味道怪怪的 下次不買了</p></article></body>", ""
+    )
+    assert found.strategy == "trafilatura"
+    assert "味道怪怪的" in found.body
+    assert found.why.startswith("no text is dense")
+
+
+def test_json_ld_is_taken_where_density_agrees():
+    told = f"{FIRST}{SECOND}{THIRD}另外附上购买的小票。"
+    script = (
+        '{"@graph": [{"@type": "Organization", "name": "x"}, {"@type": ["NewsArticle"], "headline": "头条",'
+    )
+    script += f'"articleBody": "{told}", "datePublished": "2013-05-03", "author": [{{"name": "李女士"}}]}}]}}'
+    found = main_text(page(head=f'<script type="application/ld+json">{script}</script>'), "")
+    assert (found.strategy, found.body, found.author, found.date_text) == (
+        "json-ld",
+        told,
+        "李女士",
+        "2013-05-03",
+    )
+    other = script.replace(told, "广告词，与本页无关，买一送一，只限今天，先到先得，欲购从速。")
+    found = main_text(page(head=f'<script type="application/ld+json">{other}</script>'), "")
+    assert found.strategy == "density"
+
+
+@pytest.mark.parametrize(
+    "broken", ["{", "[[[[" * 9000, "null", '{"@type": "Article", "articleBody": 7}', "\0"]
+)
+def test_broken_json_ld_is_passed_over(broken):
+    found = main_text(page(head=f'<script type="application/ld+json">{broken}</script>'), "")
+    assert found.strategy == "density"
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "expected"),
+    [
+        ("牛奶胀包无人处理 - 某某投诉网", "牛奶胀包无人处理", "牛奶胀包无人处理"),
+        ("牛奶胀包无人处理_投诉_某某网", "", "牛奶胀包无人处理"),
+        ("牛奶胀包无人处理|投诉|某某网", "投诉频道", "牛奶胀包无人处理"),
+        ("投诉 - 牛奶胀包五天了还是没有人处理 - 某某网", "", "牛奶胀包五天了还是没有人处理"),
+        ("牛奶_胀包", "牛奶_胀包", "牛奶"),
+        ("", "牛奶胀包无人处理", "牛奶胀包无人处理"),
+        ("iPhone-X屏幕坏了", "", "iPhone-X屏幕坏了"),
+        ("", "", ""),
+    ],
+)
+def test_title_without_the_site_s_name(title, heading, expected):
+    html = (
+        f"<title>{title}</title><h1>某某网</h1><h1>{heading}</h1>" if heading else f"<title>{title}</title>"
+    )
+    assert read_metadata(LexborHTMLParser(html)).title == expected
+
+
+def test_meta_tags_tell_author_and_date():
+    tags = {
+        "author": "someone@site.com",
+        "article:author": "张三",
+        "article:published_time": "2013-05-01T08:00:00Z",
+    }
+    head = "".join(f'<meta property="{name}" content="{value}">' for name, value in tags.items())
+    (review,) = read(page(head=head)).reviews
+    assert (review.author, review.date) == ("张三", datetime(2013, 5, 1, 8, tzinfo=UTC))
+
+
+def test_no_text_a_refusal_and_a_text_that_mentions_one():
+    assert error("<title>x</title><p>短</p>").error is ErrorClass.BAD_RULE
+    assert "the page says: x 短" in error("<title>x</title><p>短</p>").detail
+    assert error("").error is ErrorClass.BAD_RULE
+    assert error("<p>请输入验证码").error is ErrorClass.CAPTCHA
+    long = "您的访问过于频繁，为了保护网站的安全，请输入验证码之后再继续访问本网站。"
+    assert error(f"<div><p>{long}</p></div>").error is ErrorClass.CAPTCHA
+    assert read(page(TEXT * 3 + "<p>网站叫我请先登录，我登录了，还是不行，一直叫我等着。</p>")).reviews
+
+
+def test_markup_made_to_choke_a_parser_is_refused():
+    assert error("<div>" * 100_000 + TEXT).error is ErrorClass.TOO_LARGE
+
+
+def test_what_is_left_of_a_page_too_large_for_the_reader_is_read():
+    deep = "<div>" * 900 + TEXT + "</div>" * 900
+    assert FIRST in read(f"<title>x</title>{deep}").reviews[0].body
+    many = "".join(f"<div><p>{n}{FIRST}</p></div>" for n in range(9000))
+    assert read(f"<title>x</title>{many}").reviews[0].body.startswith(f"0{FIRST}")
+
+
+FEED = """<?xml version="1.0" encoding="gb2312"?><!-- made by --><rss version="2.0"><channel>
+<title>投诉 &amp; 评价</title>
+<link>http://a.cn/</link><image><title>logo</title></image>
+<item><title>牛奶</title><link>http://a.cn/1</link><guid>g1</guid><author>王</author>
+<description><![CDATA[<p>变质了</p><script>x</script>，<b>不能</b>喝]]></description>
+<pubDate>Sat, 04 May 2013 01:15:00 GMT</pubDate></item>
+<item><title>奶粉</title><description>&lt;p&gt;很好&lt;/p&gt;</description><dc:date>2013-05-04</dc:date></item>
+<item><title></title></item></channel></rss>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>评价</title><link href="/"/>
+<entry><id>e1</id><title>奶</title>
+<category term="x"/><author><name>李</name></author><content type="html">&lt;p&gt;好喝&lt;/p&gt;</content>
+<updated>2013-05-04T09:15:00+08:00</updated>
+</entry><entry><id>e2</id><title>只有题目</title><link href="/2"/></entry></feed>"""
+
+
+def test_rss_gives_a_review_for_each_entry():
+    found = read(FEED)
+    assert found.title == "投诉 & 评价"
+    milk, powder = found.reviews
+    assert (milk.key, milk.title, milk.author) == ("g1", "牛奶", "王")
+    assert milk.body.replace(" ", "") == "变质了，不能喝"
+    assert milk.date == datetime(2013, 5, 4, 9, 15, tzinfo=CHINA)
+    assert (powder.key, powder.body, powder.date) == ("#1", "很好", datetime(2013, 5, 4, tzinfo=CHINA))
+
+
+def test_atom_gives_a_review_for_each_entry():
+    first, second = read(ATOM).reviews
+    assert (first.key, first.title, first.body, first.author) == ("e1", "奶", "好喝", "李")
+    assert first.date == datetime(2013, 5, 4, 9, 15, tzinfo=CHINA)
+    assert (second.key, second.body) == ("e2", "只有题目")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (FEED, True),
+        (ATOM, True),
+        ("<?xml version='1.0'?><rdf:RDF>", True),
+        ("<html><body><p>the <rss> element</p>", False),
+        ("", False),
+        ("<!--" * 2000, False),
+    ],
+)
+def test_feeds_are_told_by_their_root(text, expected):
+    assert is_feed(text) is expected
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_coverage_is_a_share(part, text):
+    assert 0.0 <= covered(part, text) <= 1.0
+    assert covered(text, part + text) == (1.0 if text.split() else 0.0)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [FIRST, SECOND, COMMENT, "短", "<br>", "<div>", "</div>", "<p>", "<a>", "</a>", "<ul>", LINKS]
+        )
+    )
+)
+def test_any_markup_gives_text_of_the_page_or_none(parts):
+    html = "".join(parts)
+    found = dense_text(LexborHTMLParser(html))
+    if found is None:
+        return
+    assert 0.0 <= found.share <= 1.0
+    shown = "".join((LexborHTMLParser(html).body or pytest.fail("no body")).text().split())
+    assert all("".join(line.split()) in shown for line in found.text.split("\n"))
+
+
+def test_the_library_is_loaded_only_in_doubt():
+    """Its import takes a fifth of a second, which every node would pay."""
+    code = f"""
+import sys
+from datetime import UTC, datetime
+from splitter.catalog.model import PageRules
+from tasks.crawl.extract import read_page
+html = {page()!r}
+assert read_page(html, "", PageRules(main_text=True), now=datetime.now(UTC)).reviews
+assert "trafilatura" not in sys.modules
+"""
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, cwd=Path(splitter.__file__).parents[1], timeout=60
+    )
+
+
+CATALOG = """version: 1
+name: t
+rules:
+  a: {rules}
+engines:
+  e: {{kind: meta, url: http://e.cn/s, params: {{q: "{{query}}"}}, results: {{hit: div, link: a@href, title: a}}}}
+sites:
+  a.cn: {{engine: e, rules: a}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ("{main_text: false}", "rules.a.review: missing; write review and body, or main_text: true"),
+        ("{review: div}", "rules.a.body: missing; write review and body, or main_text: true"),
+        ("{body: p}", "rules.a.review: missing"),
+        (
+            "{main_text: true, review: div, body: p}",
+            "rules.a.review: main_text reads pages without record rules",
+        ),
+        ("{main_text: true, author: b}", "rules.a.author: main_text reads pages without record rules"),
+        ("{main_text: 'yes'}", "rules.a.main_text: "),
+    ],
+)
+def test_rules_are_records_or_main_text(rules, said):
+    with pytest.raises(CatalogError) as caught:
+        parse_catalog(CATALOG.format(rules=rules), "t.yaml")
+    assert f"t.yaml:4: {said}" in str(caught.value)
+
+
+def test_main_text_in_a_catalog():
+    catalog = parse_catalog(CATALOG.format(rules="{main_text: true, blocked: [验证码]}"), "t.yaml")
+    assert catalog.rules_of("a.cn").main_text

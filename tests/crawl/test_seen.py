@@ -1,0 +1,237 @@
+"""The local cache, the grains and the write-behind, over a shared set that is told when to answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.crawl import seen as seen_module
+from tasks.crawl.seen import Asked, SeenPages
+
+
+def key(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+def keys(*numbers: int) -> list[bytes]:
+    return [key(number) for number in numbers]
+
+
+class Shared:
+    """A set in memory; `door` closed: no trip comes back."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.stored = set(keys(*numbers))
+        self.asked: list[list[bytes]] = []
+        self.told: list[list[bytes]] = []
+        self.away = False
+        self.door = asyncio.Event()
+        self.door.set()
+
+    async def has(self, some: Sequence[bytes]) -> list[bool] | None:
+        self.asked.append(list(some))
+        await self.door.wait()
+        return None if self.away else [one in self.stored for one in some]
+
+    async def add(self, some: Sequence[bytes]) -> bool:
+        self.told.append(list(some))
+        await self.door.wait()
+        if self.away:
+            return False
+        self.stored.update(some)
+        return True
+
+
+async def settle() -> None:
+    """Let everything go on that can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def test_only_the_cache_is_sure_and_the_rest_is_asked():
+    async def story():
+        shared = Shared(1, 2)
+        seen = SeenPages(shared)
+        seen.confirmed(keys(1))
+        assert await seen.ask(keys(1, 2, 3, 2)) == Asked(frozenset(keys(1)), frozenset(keys(2)))
+        assert shared.asked == [keys(2, 3)]
+        assert await seen.ask([]) == Asked(frozenset(), frozenset())
+        assert len(shared.asked) == 1
+
+    asyncio.run(story())
+
+
+def test_without_a_shared_set_the_database_has_to_say():
+    async def story():
+        seen = SeenPages(None)
+        seen.stored(keys(1))
+        assert await seen.ask(keys(1, 2)) == Asked(frozenset(keys(1)), frozenset(keys(2)))
+        await seen.close()
+
+    asyncio.run(story())
+
+
+def test_questions_of_several_attempts_share_a_round_trip():
+    async def story():
+        shared = Shared(2, 3)
+        seen = SeenPages(shared)
+        one, two = await asyncio.gather(seen.ask(keys(1, 2)), seen.ask(keys(3, 4)))
+        assert shared.asked == [keys(1, 2, 3, 4)]
+        assert (one.maybe, two.maybe) == (frozenset(keys(2)), frozenset(keys(3)))
+
+    asyncio.run(story())
+
+
+def test_what_is_asked_while_trips_are_under_way_leaves_together():
+    async def story():
+        shared = Shared()
+        seen = SeenPages(shared, grain=5)
+        shared.door.clear()
+        questions = []
+        for number in range(20):
+            questions.append(asyncio.create_task(seen.ask(keys(number))))
+            await settle()
+        under_way = seen_module._TRIPS
+        assert [len(one) for one in shared.asked] == [1] * under_way
+        shared.door.set()
+        await asyncio.gather(*questions)
+        assert [len(one) for one in shared.asked] == [1] * under_way + [5, 5, 5, 1]
+
+    asyncio.run(story())
+
+
+def test_grain_1_and_no_cache_is_a_trip_for_every_key():
+    async def story():
+        shared = Shared(1)
+        seen = SeenPages(shared, remembered=0, grain=1)
+        seen.stored(keys(1, 2))
+        await seen.close()
+        assert shared.told == [keys(1), keys(2)]
+        for _ in range(2):
+            assert (await seen.ask(keys(1, 2, 3))).maybe == frozenset(keys(1, 2))
+        assert shared.asked == [keys(1), keys(2), keys(3)] * 2
+
+    asyncio.run(story())
+
+
+def test_the_cache_forgets_what_was_not_used_longest():
+    async def story():
+        seen = SeenPages(None, remembered=3)
+        seen.confirmed(keys(1, 2, 3))
+        await seen.ask(keys(1))
+        seen.confirmed(keys(4, 3))
+        assert (await seen.ask(keys(1, 2, 3, 4))).sure == frozenset(keys(1, 3, 4))
+
+    asyncio.run(story())
+
+
+def test_a_set_that_cannot_tell_makes_all_a_maybe():
+    async def story():
+        shared = Shared(1)
+        shared.away = True
+        seen = SeenPages(shared)
+        assert (await seen.ask(keys(1, 2))).maybe == frozenset(keys(1, 2))
+
+    asyncio.run(story())
+
+
+def test_stored_pages_are_sure_at_once_and_told_in_grains():
+    async def story():
+        shared = Shared()
+        seen = SeenPages(shared, grain=3)
+        seen.stored(keys(1, 2))
+        await settle()
+        assert (await seen.ask(keys(1, 2))).sure == frozenset(keys(1, 2))
+        assert shared.told == []
+        seen.stored(keys(3, 4))
+        await settle()
+        assert shared.told == [keys(1, 2, 3), keys(4)]
+        seen.stored(keys(5))
+        await seen.close()
+        assert shared.told[2:] == [keys(5)]
+
+    asyncio.run(story())
+
+
+def test_what_could_not_be_told_is_told_later():
+    async def story():
+        shared = Shared()
+        seen = SeenPages(shared, grain=2)
+        shared.away = True
+        seen.stored(keys(1, 2))
+        await settle()
+        shared.away = False
+        await seen.close()
+        assert shared.stored == set(keys(1, 2))
+        assert shared.told == [keys(1, 2)] * 2
+
+    asyncio.run(story())
+
+
+def test_a_cancelled_attempt_disturbs_nobody():
+    async def story():
+        shared = Shared(2)
+        shared.door.clear()
+        seen = SeenPages(shared)
+        gone, stays = asyncio.create_task(seen.ask(keys(1))), asyncio.create_task(seen.ask(keys(2)))
+        await settle()
+        gone.cancel()
+        await settle()
+        shared.door.set()
+        assert (await stays).maybe == frozenset(keys(2))
+        assert gone.cancelled()
+
+    asyncio.run(story())
+
+
+def test_an_error_reaches_whoever_asked():
+    class Broken(Shared):
+        async def has(self, some: Sequence[bytes]) -> list[bool] | None:
+            raise RuntimeError("a mistake of ours")
+
+    async def story():
+        with pytest.raises(RuntimeError, match="of ours"):
+            await SeenPages(Broken(), grain=1).ask(keys(1, 2, 3))
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("remembered", "grain"), [(-1, 1), (0, 0)])
+def test_impossible_bounds_are_refused(remembered, grain):
+    with pytest.raises(ValueError, match="at least"):
+        SeenPages(None, remembered=remembered, grain=grain)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["ask", "stored", "confirmed"]), st.lists(st.integers(0, 12), max_size=9)),
+        max_size=20,
+    ),
+    st.integers(0, 6),
+    st.integers(1, 5),
+)
+def test_no_page_is_called_sure_that_was_not_committed_and_no_told_one_new(steps, remembered, grain):
+    async def story():
+        shared = Shared()
+        seen = SeenPages(shared, remembered=remembered, grain=grain)
+        committed: set[bytes] = set()
+        for what, numbers in steps:
+            some = keys(*numbers)
+            if what == "ask":
+                asked = await seen.ask(some)
+                assert asked.sure <= committed & set(some)
+                assert not asked.sure & asked.maybe
+                assert shared.stored & set(some) <= asked.sure | asked.maybe
+            else:
+                committed.update(some)
+                getattr(seen, what)(some)
+        await seen.close()
+        assert shared.stored <= committed
+        assert len(seen._cache) <= remembered
+        assert all(len(one) <= grain for one in shared.asked + shared.told)
+
+    asyncio.run(story())
