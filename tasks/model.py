@@ -97,6 +97,7 @@ class HostView:
         resting: names of nodes whose address it refuses at present.
         address_limit: attempts that use up what one address may ask; None: no such limit.
         held: attempts there now, by node.
+        probing: names of nodes whose rest there is over without a page since: one attempt at a time.
     """
 
     host: str
@@ -104,6 +105,7 @@ class HostView:
     resting: frozenset[str] = frozenset()
     address_limit: int | None = None
     held: Mapping[str, int] = field(default_factory=dict)
+    probing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,10 @@ def tick(name: str) -> None:
     with control.turning, control.store.begin() as conn:
         given = ticks.tick(conn, read_now(conn), control.context, TURN if name == "turn" else (name,))
     start_within_s = control.context.settings.recall.silent_after_s
-    for lease in given:
-        crawl.apply_async(
-            (lease.as_message(),), queue=crawl_queue(lease.node), expires=start_within_s + CLOCKS_S
-        )
+    # One message a node, however many leases it gets: a broker hands over one message a round trip.
+    for node in sorted({lease.node for lease in given}):
+        grain = [lease.as_message() for lease in given if lease.node == node]
+        crawl.apply_async((grain,), queue=crawl_queue(node), expires=start_within_s + CLOCKS_S)
 
 
 @shared_task(name="plan")
@@ -64,14 +64,20 @@ def report() -> None:
     runtime.control().report()
 
 
+@shared_task(name="seen")
+def seen() -> None:
+    """Fill the shared set of stored pages, where it was lost."""
+    runtime.control().fill_seen()
+
+
 @shared_task(name="crawl")
-def crawl(message: Mapping[str, Any]) -> None:
-    """Run a lease on this process's node and wait for its end.
+def crawl(messages: Sequence[Mapping[str, Any]]) -> None:
+    """Hand leases to this process's node, which begins them as its slots allow.
 
     Args:
-        message: `Lease.as_message`.
+        messages: of each lease `Lease.as_message`.
     """
-    runtime.crawl()(Lease(**message))
+    runtime.crawl()([Lease(**message) for message in messages])
 
 
 def ask_for_turn() -> None:

@@ -5,7 +5,7 @@ A Celery task is a plain function that is given a message and nothing else, so t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -22,6 +22,7 @@ class Control:
     Attributes:
         plan: makes the tasks of new products; returns how many.
         report: writes the report of subtasks that wait for a person.
+        fill_seen: fills the shared set of stored pages, where it was lost.
         turning: held during a tick. The database's lock turns a second tick away; within a process it waits
             instead, or a node's free slot would go unseen because a sweep happened to run.
     """
@@ -30,11 +31,12 @@ class Control:
     context: Context
     plan: Callable[[], int]
     report: Callable[[], None]
+    fill_seen: Callable[[], None]
     turning: Lock = field(default_factory=Lock)
 
 
-Crawl = Callable[[Lease], bool]
-"""Runs a lease on this process's node, to its end; False where it was not ours to run."""
+Crawl = Callable[[Sequence[Lease]], None]
+"""Hands leases to this process's node."""
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from tasks.jobs.context import Context
 from tasks.model import NodeView, PairStats, Reason, State, SubtaskView
 from tasks.queues import Transition
-from tasks.store import endings, leases, nodes, products, retention, stats, transitions, views
+from tasks.store import endings, leases, nodes, products, reposts, retention, stats, transitions, views
 from tasks.store.leases import Grant, Lease
 from tasks.strategies.decision import Allocation, Assignment
 from tasks.strategies.modification import Modification, fixed, modify
@@ -20,6 +20,8 @@ from tasks.strategies.recall import Recall, ToManual, after_failure
 
 _BATCH = 1000
 _CANDIDATES_KEPT = 12
+# About 0.1 s of work in a transaction that keeps SQLite's other writers waiting.
+_COMPARED_AT_ONCE = 300
 
 
 def admit(conn: Connection, now: datetime, context: Context) -> int:
@@ -170,8 +172,10 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
     """
     woken = 0
     known = stats.load(conn, now)
-    for view in views.sleeping(conn, _BATCH):
-        left = leases.left_to_do(conn, view.id)
+    sleeping = views.sleeping(conn, _BATCH)
+    left_of = leases.left_to_do(conn, [view.id for view in sleeping])
+    for view in sleeping:
+        left = left_of[view.id]
         follow_up = products.follow_up(conn, now, view.id, left) if left else None
         chunk = None
         if products.more_after(conn, view.task_id, view.chunk):
@@ -194,6 +198,11 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
 def recrawl_due(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001
     """Begin a new round of every product whose recrawl time has come."""
     return products.recrawl_due(conn, now)
+
+
+def link_reposts(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001
+    """Link the next reviews whose text is nearly an earlier one's; returns how many were looked at."""
+    return reposts.link_reposts(conn, now, _COMPARED_AT_ONCE)
 
 
 def drop_old(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001

@@ -17,6 +17,7 @@ _PLAIN: dict[str, Callable[[Connection, datetime, Context], object]] = {
     "recall": sweeps.recall,
     "wake": sweeps.wake,
     "recrawl_due": sweeps.recrawl_due,
+    "reposts": sweeps.link_reposts,
     "retention": sweeps.drop_old,
 }
 

@@ -6,21 +6,22 @@ Each ends once, and is folded into the (site, node) statistics once, in the tran
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, Row, bindparam, func, select, update
 
 from tasks.control import AttemptResult, Outcome
-from tasks.errors import LeaseLost
 from tasks.model import Reason
 from tasks.queues import Transition
 from tasks.store import stats, transitions
-from tasks.store.database import insert_or
+from tasks.store.hosts import Rest, recovered, rest_host
 from tasks.store.leases import Counters, Lease, left_to_do
-from tasks.store.tables import attempts, host_rests, pages, subtasks
+from tasks.store.tables import attempts, pages, subtasks
+from tasks.store.transitions import Move
+from tasks.store.writer import Grain
 
 _FOLDED = {
     "succeeded": Outcome.SUCCEEDED,
@@ -34,21 +35,14 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
-    """A host that refuses this node's address: leave it alone for so long."""
-
-    host: str
-    cause: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """How an attempt ended, by its own account.
 
     Attributes:
         reason: None = it succeeded.
+        rests: hosts that refused the node's address.
         last_response: what came last, for `failed show`: url, status, head of the body.
+        gave: hosts that gave it a page.
     """
 
     counters: Counters
@@ -56,36 +50,81 @@ class Report:
     rests: tuple[Rest, ...] = ()
     last_response: Mapping[str, Any] | None = None
     note: str = ""
+    gave: frozenset[str] = frozenset()
 
 
-def close(conn: Connection, now: datetime, lease: Lease, report: Report) -> bool:
-    """End an attempt by its own account: subtask, control, statistics and rests in one transaction.
+@dataclass(frozen=True, slots=True)
+class Close:
+    """An attempt that ends by its own account.
+
+    Attributes:
+        given_back: why it gives the rest back to WAIT without a recall (drain, shutdown, nothing left of the host);
+            None: it succeeded or failed, as the report says.
+    """
+
+    lease: Lease
+    report: Report
+    given_back: str | None = None
+
+    @property
+    def transition(self) -> Transition:
+        """Where its subtask goes."""
+        if self.given_back is not None:
+            return Transition.RELEASE
+        return Transition.SUCCEED if self.report.reason is None else Transition.FAIL
+
+
+def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[bool]:
+    """End attempts by their own account: subtasks, control, statistics and rests in one transaction.
 
     Returns:
         False where the lease was lost before: then nothing but `late` pages is its doing, and nothing changes.
     """
-    note = transitions.Note(
-        lease.token,
-        lease.attempt_id,
-        lease.node,
-        report.reason,
-        {**report.counters.columns(), "note": report.note} if report.note else report.counters.columns(),
-    )
-    transition = Transition.SUCCEED if report.reason is None else Transition.FAIL
-    values: dict[str, Any] = {"left": left_to_do(conn, lease.subtask_id)}
-    if report.reason is not None:
-        values["reason"] = report.reason
-        values["failed_on"] = _with_failed(conn, lease.subtask_id, lease.node)
-    try:
-        transitions.move(conn, now, lease.subtask_id, transition, note, token=lease.token, values=values)
-    except LeaseLost:
-        return False
-    outcome = "succeeded" if report.reason is None else "failed"
+    tokens = {item.lease.subtask_id: {i.lease.token for i in items} for item in items}
+    mine = transitions.in_force(conn, tokens, subtasks.c.failed_on)
+    ours = [item for item in items if (item.lease.subtask_id, item.lease.token) in mine]
+    left = left_to_do(conn, [item.lease.subtask_id for item in ours])
+    by_transition: dict[Transition, list[Move]] = {}
+    for item in ours:
+        lease = item.lease
+        values: dict[str, Any] = {"left": left[lease.subtask_id]}
+        if item.transition is Transition.FAIL:
+            failed_on = mine[lease.subtask_id, lease.token].failed_on
+            values["reason"] = item.report.reason
+            values["failed_on"] = [n for n in failed_on if n != lease.node] + [lease.node]
+        move = Move(lease.subtask_id, lease.token, _note(item), values)
+        by_transition.setdefault(item.transition, []).append(move)
+    for transition, moves in by_transition.items():
+        transitions.leave(conn, now, transition, moves)
+    _end_many(conn, now, [_ended(item) for item in ours])
+    for item in ours:
+        for host in sorted(item.report.gave):
+            recovered(conn, now, host, item.lease.node)
+        for rest in item.report.rests:
+            rest_host(conn, now, item.lease.node, rest)
+    return [(item.lease.subtask_id, item.lease.token) in mine for item in items]
+
+
+CLOSES: Grain[Close, bool] = Grain(6, close_many)
+
+
+def _note(item: Close) -> transitions.Note:
+    lease, report = item.lease, item.report
+    if item.given_back is not None:
+        return transitions.Note(lease.token, lease.attempt_id, lease.node, detail={"why": item.given_back})
+    detail = report.counters.columns()
+    if report.note:
+        detail["note"] = report.note
+    return transitions.Note(lease.token, lease.attempt_id, lease.node, report.reason, detail)
+
+
+def _ended(item: Close) -> _Ended:
+    report = item.report
     last = _storable(report.last_response) if report.last_response is not None else None
-    _end(conn, now, lease.attempt_id, outcome, report.reason, report.counters, last)
-    for rest in report.rests:
-        rest_host(conn, now, lease.node, rest)
-    return True
+    if item.given_back is not None:
+        return _Ended(item.lease.attempt_id, "released", counters=report.counters)
+    outcome = "succeeded" if report.reason is None else "failed"
+    return _Ended(item.lease.attempt_id, outcome, report.reason, report.counters, last)
 
 
 def release(conn: Connection, now: datetime, lease: Lease, why: str) -> bool:
@@ -100,27 +139,7 @@ def release(conn: Connection, now: datetime, lease: Lease, why: str) -> bool:
     note = transitions.Note(lease.token, lease.attempt_id, lease.node, detail={"why": why})
     if not transitions.try_move(conn, now, lease.subtask_id, Transition.RELEASE, note, token=lease.token):
         return False
-    _end(conn, now, lease.attempt_id, "released", None, Counters(), None)
-    return True
-
-
-def interrupt(conn: Connection, now: datetime, lease: Lease, counters: Counters, why: str) -> bool:
-    """Give a started lease back because its node stops (drain, shutdown): to WAIT without a recall.
-
-    What was collected counts; what was not tried is left for the next attempt.
-    """
-    note = transitions.Note(lease.token, lease.attempt_id, lease.node, detail={"why": why})
-    if not transitions.try_move(
-        conn,
-        now,
-        lease.subtask_id,
-        Transition.RELEASE,
-        note,
-        token=lease.token,
-        values={"left": left_to_do(conn, lease.subtask_id)},
-    ):
-        return False
-    _end(conn, now, lease.attempt_id, "released", None, counters, None)
+    _end(conn, now, _Ended(lease.attempt_id, "released", counters=Counters()))
     return True
 
 
@@ -156,11 +175,11 @@ def silence(conn: Connection, now: datetime, lease: Lease, reason: Reason) -> bo
         values={
             "reason": reason,
             "failed_on": _with_failed(conn, lease.subtask_id, lease.node),
-            "left": left_to_do(conn, lease.subtask_id),
+            "left": left_to_do(conn, [lease.subtask_id])[lease.subtask_id],
         },
     ):
         return False
-    _end(conn, now, lease.attempt_id, "silent", reason, None, None, lost_s)
+    _end(conn, now, _Ended(lease.attempt_id, "silent", reason, lost_s=lost_s))
     return True
 
 
@@ -181,22 +200,7 @@ def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> None:
         transitions.Note(attempt_id=attempt_id, reason="cancelled", detail={"why": why}),
     )
     if attempt_id is not None:
-        _end(conn, now, attempt_id, "cancelled", None, None, None)
-
-
-def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> None:
-    """Let a host rest for a node's address; a longer rest that is on already stays."""
-    until = now + timedelta(seconds=rest.seconds)
-    statement = insert_or(conn.dialect, host_rests).values(
-        host=rest.host, node=node, cause=rest.cause, until=until, times=1
-    )
-    conn.execute(
-        statement.on_conflict_do_update(
-            index_elements=[host_rests.c.host, host_rests.c.node],
-            set_={"cause": rest.cause, "until": until, "times": host_rests.c.times + 1},
-            where=host_rests.c.until < until,
-        )
-    )
+        _end(conn, now, _Ended(attempt_id, "cancelled"))
 
 
 def _with_failed(conn: Connection, subtask_id: int, node: str) -> list[str]:
@@ -212,46 +216,95 @@ def _storable(response: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _end(
-    conn: Connection,
-    now: datetime,
-    attempt_id: int,
-    outcome: str,
-    reason: Reason | None,
-    counters: Counters | None,
-    last_response: Mapping[str, Any] | None,
-    lost_s: float = 0.0,
-) -> None:
-    """Close the attempt's row and fold it into the pair's statistics, exactly once."""
-    values: dict[str, Any] = counters.columns() if counters is not None else {}
-    # What is stored is what counts, whatever the node had time to report.
-    values["collected"] = conn.execute(
-        select(func.count())
-        .select_from(pages)
-        .where(pages.c.attempt_id == attempt_id, pages.c.late.is_(False))
-    ).scalar_one()
-    closed = conn.execute(
-        update(attempts)
-        .where(attempts.c.id == attempt_id, attempts.c.outcome.is_(None))
-        .values(
-            ended_at=now, outcome=outcome, reason=reason, last_response=last_response, lost_s=lost_s, **values
-        )
-    )
-    if closed.rowcount != 1:
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """The row of an attempt at its end.
+
+    Attributes:
+        counters: by the node's own account; None: nobody told, what the last sign of life said stands.
+        lost_s: seconds lost to silence.
+    """
+
+    attempt_id: int
+    outcome: str
+    reason: Reason | None = None
+    counters: Counters | None = None
+    last_response: Mapping[str, Any] | None = None
+    lost_s: float = 0.0
+
+
+def _end_many(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> None:
+    """Close the rows of attempts that are open, and fold them into the pairs' statistics, exactly once."""
+    if not ended:
         return
-    row = conn.execute(select(attempts).where(attempts.c.id == attempt_id)).one()
-    offered = max(row.offered, row.collected)
-    tried = max(row.tried, row.collected)
-    if (offered, tried) != (row.offered, row.tried):
-        conn.execute(update(attempts).where(attempts.c.id == attempt_id).values(offered=offered, tried=tried))
+    of = {end.attempt_id: end for end in ended}
+    rows = {
+        row.id: row
+        for row in conn.execute(
+            select(attempts)
+            .where(attempts.c.id.in_(of), attempts.c.outcome.is_(None))
+            .order_by(attempts.c.id)
+            .with_for_update()
+        )
+    }
+    if not rows:
+        return
+    # What is stored is what counts, whatever the node had time to report.
+    stored = conn.execute(
+        select(pages.c.attempt_id, func.count())
+        .where(pages.c.attempt_id.in_(rows), pages.c.late.is_(False))
+        .group_by(pages.c.attempt_id)
+    )
+    collected = {attempt_id: n for attempt_id, n in stored}  # noqa: C416 - rows are no pairs to mypy
+    folds = []
+    changes = []
+    for attempt_id, row in rows.items():
+        change, fold = _closed(of[attempt_id], row, collected.get(attempt_id, 0))
+        changes.append(change)
+        folds.append(fold)
+    named = {
+        name: bindparam(f"new_{name}", type_=attempts.c[name].type) for name in changes[0] if name != "of"
+    }
+    conn.execute(
+        update(attempts).where(attempts.c.id == bindparam("of")).values(ended_at=now, **named),
+        [{"of": c["of"], **{f"new_{name}": c[name] for name in named}} for c in changes],
+    )
+    stats.fold_many(conn, now, folds)
+
+
+def _closed(end: _Ended, row: Row[Any], collected: int) -> tuple[dict[str, Any], stats.Fold]:
+    """Columns of an attempt's closed row (``of``: its id), and what it adds to the statistics."""
+    counted = (
+        end.counters.columns()
+        if end.counters is not None
+        else {name: row._mapping[name] for name in _COUNTED}
+    )
+    counted["collected"] = collected
+    counted["tried"] = max(counted["tried"], collected)
+    counted["offered"] = max(counted["offered"], collected)
     result = AttemptResult(
         site=row.site,
         node=row.node,
-        outcome=_FOLDED[outcome],
-        offered=offered,
-        tried=tried,
-        collected=row.collected,
-        active_s=row.active_s,
-        lost_s=lost_s,
+        outcome=_FOLDED[end.outcome],
+        offered=counted["offered"],
+        tried=counted["tried"],
+        collected=collected,
+        active_s=counted["active_s"],
+        lost_s=end.lost_s,
     )
-    stats.fold_attempt(conn, now, result, wait_s=row.wait_s)
+    change = {
+        "of": end.attempt_id,
+        "outcome": end.outcome,
+        "reason": end.reason,
+        "last_response": end.last_response,
+        "lost_s": end.lost_s,
+        **counted,
+    }
+    return change, stats.Fold(result, counted["wait_s"])
+
+
+_COUNTED = tuple(Counters().columns())
+
+
+def _end(conn: Connection, now: datetime, ended: _Ended) -> None:
+    _end_many(conn, now, [ended])

@@ -1,14 +1,18 @@
-"""Hosts: their robots.txt as fetched, and which node addresses they refuse at present."""
+"""Hosts: their robots.txt as fetched, and the breakers of the node addresses they refuse (`tasks.crawl.breaker`).
+
+A breaker without a row is closed. With one it is open until the row's time, then half-open until a page comes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, delete, select, update
 
-from tasks.store.database import insert_or
+from tasks.crawl.breaker import BreakerState, state_of
+from tasks.store.database import insert_new, insert_or
 from tasks.store.tables import host_rests, hosts
 
 
@@ -27,6 +31,38 @@ class Robots:
     fetched_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A host that refuses a node's address.
+
+    Attributes:
+        cause: the refusal's error class.
+        seconds: how long to leave it alone, by the refusals in a row, this one included.
+    """
+
+    host: str
+    cause: str
+    seconds: Callable[[int], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """A breaker that is not closed.
+
+    Attributes:
+        cause: error class of the last refusal that counted.
+        until: when its rest ends, or ended.
+        times: refusals in a row.
+    """
+
+    host: str
+    node: str
+    cause: str
+    state: BreakerState
+    until: datetime
+    times: int
+
+
 def save_robots(conn: Connection, robots: Robots) -> None:
     """Keep a host's robots.txt, in place of an older one."""
     values = {"robots": robots.text, "robots_status": robots.status, "robots_at": robots.fetched_at}
@@ -40,9 +76,60 @@ def load_robots(conn: Connection, names: Iterable[str], newer_than: datetime) ->
     return {r.host: Robots(r.host, r.robots_status, r.robots or "", r.robots_at) for r in rows}
 
 
+def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
+    """A host refused a node's address: open its breaker, for longer with each refusal in a row.
+
+    A refusal that comes while the breaker is open belongs to the one that opened it (requests were in flight): it does
+    not count again, and never shortens the rest.
+
+    Returns:
+        Seconds until the host may be asked again.
+    """
+    key = {"host": rest.host, "node": node}
+    mine = (host_rests.c.host == rest.host) & (host_rests.c.node == node)
+    conn.execute(
+        insert_new(conn.dialect, host_rests), [{**key, "cause": rest.cause, "until": now, "times": 0}]
+    )
+    row = conn.execute(select(host_rests).where(mine).with_for_update()).one()
+    times = row.times if row.until > now else row.times + 1
+    until = now + timedelta(seconds=rest.seconds(times))
+    if until > row.until:
+        values = {"cause": rest.cause, "until": until, "times": times}
+        conn.execute(update(host_rests).where(mine).values(values))
+    return float((max(until, row.until) - now).total_seconds())
+
+
+def recovered(conn: Connection, now: datetime, host: str, node: str) -> bool:
+    """A host gave a node's address a page: close its breaker where it is half-open.
+
+    Returns:
+        False where it is closed already, or open: that page was in flight when the host refused another.
+    """
+    half_open = (host_rests.c.host == host) & (host_rests.c.node == node) & (host_rests.c.until <= now)
+    return conn.execute(delete(host_rests).where(half_open)).rowcount > 0
+
+
 def resting(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
-    """Which nodes each host refuses now: host to node to cause."""
+    """Which nodes each host refuses now (breaker open): host to node to cause."""
+    return _causes(conn, host_rests.c.until > now)
+
+
+def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
+    """Which nodes' rests are over without a page since (breaker half-open): host to node to cause.
+
+    Give each of these pairs one attempt at a time.
+    """
+    return _causes(conn, host_rests.c.until <= now)
+
+
+def rests(conn: Connection, now: datetime) -> list[Breaker]:
+    """Every breaker that is not closed, by node and host."""
+    rows = conn.execute(select(host_rests).order_by(host_rests.c.node, host_rests.c.host))
+    return [Breaker(r.host, r.node, r.cause, state_of(r.until, now), r.until, r.times) for r in rows]
+
+
+def _causes(conn: Connection, which: ColumnElement[bool]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
-    for row in conn.execute(select(host_rests).where(host_rests.c.until > now)):
+    for row in conn.execute(select(host_rests).where(which)):
         found.setdefault(row.host, {})[row.node] = row.cause
     return found

@@ -6,17 +6,18 @@ The lease is in the subtask's row (token, node, deadline); the attempt's row is 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
 
 from tasks.model import State
 from tasks.queues import Transition
 from tasks.store import transitions
-from tasks.store.tables import attempts, subtasks, targets
+from tasks.store.tables import attempts, pages, subtasks, targets
+from tasks.store.writer import Grain
 
 HITS_UNREAD = 10
 """Hits a result page counts for until it is read."""
@@ -56,12 +57,20 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class WorkTarget:
-    """A target still to do."""
+    """A target still to do.
+
+    Attributes:
+        url, key: its canonical address, and what a page is known by.
+        etag, last_modified: of a page that is stored and is to be asked for again: what it was answered with.
+    """
 
     id: int
     kind: str
     url: str
+    key: bytes
     tries: int
+    etag: str | None = None
+    last_modified: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,36 +170,88 @@ def _grant_one(
     return Lease(wanted.subtask_id, attempt_id, token, wanted.node, row.site, wanted.quota, wanted.budget_s)
 
 
-def start(conn: Connection, now: datetime, lease: Lease, deadline: datetime) -> Work | None:
-    """Begin a granted attempt; None if the lease is over, or has begun already (a doubled doorbell)."""
-    row = conn.execute(
-        select(subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk)
-        .where(subtasks.c.id == lease.subtask_id, subtasks.c.lease_started.is_(False))
-        .with_for_update()
-    ).one_or_none()
-    if row is None or not transitions.renew(conn, lease.subtask_id, lease.token, now, deadline):
-        return None
-    conn.execute(
-        update(attempts).where(attempts.c.id == lease.attempt_id).values(started_at=now, progress_at=now)
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A lease to be begun, or to be kept by a sign of life, for so long from now on.
+
+    Attributes:
+        counters: what the attempt has done so far; None at its start.
+    """
+
+    lease: Lease
+    keep: timedelta
+    counters: Counters | None = None
+
+
+def start_many(conn: Connection, now: datetime, items: Sequence[Begin]) -> list[Work | None]:
+    """Begin granted attempts; None for a lease that is over, or has begun already (a doubled doorbell)."""
+    begun = _renewed(conn, now, items, start=True)
+    mine = {item.lease.subtask_id: item.lease for item in items if item.lease.token in begun}
+    if not mine:
+        return [None] * len(items)
+    started = [lease.attempt_id for lease in mine.values()]
+    conn.execute(update(attempts).where(attempts.c.id.in_(started)).values(started_at=now, progress_at=now))
+    rows = conn.execute(
+        select(subtasks.c.id, subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk).where(
+            subtasks.c.id.in_(mine)
+        )
     )
-    todo = conn.execute(
-        select(targets.c.id, targets.c.kind, targets.c.url, targets.c.tries)
-        .where(targets.c.subtask_id == lease.subtask_id, targets.c.state == "todo")
+    todo = _to_do(conn, mine)
+    works = {row.id: Work(*row[1:], tuple(todo.get(row.id, ()))) for row in rows}
+    return [works[i.lease.subtask_id] if i.lease.token in begun else None for i in items]
+
+
+def _to_do(conn: Connection, of: Collection[int]) -> dict[int, list[WorkTarget]]:
+    """Targets to do, in their order, by subtask; of a page that is known, with what it was answered with."""
+    rows = conn.execute(
+        select(
+            targets.c.subtask_id,
+            targets.c.id,
+            targets.c.kind,
+            targets.c.url,
+            targets.c.url_key,
+            targets.c.tries,
+            pages.c.etag,
+            pages.c.last_modified,
+        )
+        .outerjoin(pages, (pages.c.url_key == targets.c.url_key) & (targets.c.kind == "hit"))
+        .where(targets.c.subtask_id.in_(of), targets.c.state == "todo")
         .order_by(targets.c.id)
     )
-    return Work(row.product_id, row.task_id, row.chunk, tuple(WorkTarget(*t) for t in todo))
+    found: dict[int, list[WorkTarget]] = {}
+    for subtask_id, *target in rows:
+        found.setdefault(subtask_id, []).append(WorkTarget(*target))
+    return found
 
 
-def progress(conn: Connection, now: datetime, lease: Lease, deadline: datetime, counters: Counters) -> bool:
-    """Record a sign of life; False where the lease is over: the attempt must stop."""
-    if not transitions.renew(conn, lease.subtask_id, lease.token, now, deadline):
-        return False
-    conn.execute(
-        update(attempts)
-        .where(attempts.c.id == lease.attempt_id)
-        .values(progress_at=now, **counters.columns())
-    )
-    return True
+def progress_many(conn: Connection, now: datetime, items: Sequence[Begin]) -> list[bool]:
+    """Record signs of life; False where the lease is over: the attempt must stop."""
+    kept = _renewed(conn, now, items, start=False)
+    rows = [
+        {"of": i.lease.attempt_id, **i.counters.columns()}
+        for i in items
+        if i.counters is not None and i.lease.token in kept
+    ]
+    if rows:
+        conn.execute(_PROGRESS.values(progress_at=now), rows)
+    return [i.lease.token in kept for i in items]
+
+
+_PROGRESS = update(attempts).where(attempts.c.id == bindparam("of"))
+
+
+def _renewed(conn: Connection, now: datetime, items: Sequence[Begin], *, start: bool) -> set[str]:
+    by_time: dict[timedelta, dict[str, int]] = {}
+    for item in items:
+        by_time.setdefault(item.keep, {})[item.lease.token] = item.lease.subtask_id
+    kept: set[str] = set()
+    for keep, tokens in by_time.items():
+        kept |= transitions.renew(conn, tokens, now, now + keep, start=start)
+    return kept
+
+
+START: Grain[Begin, Work | None] = Grain(1, start_many)
+PROGRESS: Grain[Begin, bool] = Grain(5, progress_many)
 
 
 def _held() -> Select[Any]:
@@ -223,11 +284,14 @@ def unstarted_of(conn: Connection, node: str) -> list[Lease]:
     return [Lease(*r[:7]) for r in rows]
 
 
-def left_to_do(conn: Connection, subtask_id: int) -> int:
-    """Hits still to do, an unread result page counted as `HITS_UNREAD`."""
+def left_to_do(conn: Connection, of: Collection[int]) -> dict[int, int]:
+    """Hits still to do of each subtask, an unread result page counted as `HITS_UNREAD`."""
     rows = conn.execute(
-        select(targets.c.kind, func.count())
-        .where(targets.c.subtask_id == subtask_id, targets.c.state == "todo")
-        .group_by(targets.c.kind)
+        select(targets.c.subtask_id, targets.c.kind, func.count())
+        .where(targets.c.subtask_id.in_(of), targets.c.state == "todo")
+        .group_by(targets.c.subtask_id, targets.c.kind)
     )
-    return sum(n * (HITS_UNREAD if kind == "result" else 1) for kind, n in rows)
+    left = dict.fromkeys(of, 0)
+    for subtask_id, kind, n in rows:
+        left[subtask_id] += n * (HITS_UNREAD if kind == "result" else 1)
+    return left

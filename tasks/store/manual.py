@@ -48,7 +48,7 @@ def retry(conn: Connection, now: datetime, subtask_id: int, *, node: str | None 
         .where(targets.c.subtask_id == subtask_id, targets.c.state.in_(("todo", "given_up")))
         .values(state="todo", tries=0, reason=None)
     )
-    left = leases.left_to_do(conn, subtask_id)
+    left = leases.left_to_do(conn, [subtask_id])[subtask_id]
     transitions.move(
         conn,
         now,

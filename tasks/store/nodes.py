@@ -36,7 +36,7 @@ class NodeRow:
     """A node with its state: what `nodes list` shows.
 
     Attributes:
-        attempts_per_s: mean over the node's window, as of its last heartbeat.
+        attempts_per_s, backlog, idle: as of its last heartbeat (`Load`).
         running, waiting: leases it has started, and holds without having started them.
     """
 
@@ -45,6 +45,7 @@ class NodeRow:
     seen_at: datetime | None
     attempts_per_s: float
     backlog: int
+    idle: int
     running: int
     waiting: int
 
@@ -61,12 +62,27 @@ def register(conn: Connection, now: datetime, node: Node) -> None:
     conn.execute(statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
 
 
-def heartbeat(conn: Connection, now: datetime, name: str, *, attempts_per_s: float, backlog: int) -> bool:
-    """Record that a node lives; True if it is drained."""
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a heartbeat carries.
+
+    Attributes:
+        attempts_per_s: ended, mean over a fixed window (2022 buffering paper: throughput).
+        backlog: leases it holds and has not begun.
+        idle: attempts it has begun that only wait and hold no slot.
+    """
+
+    attempts_per_s: float
+    backlog: int
+    idle: int
+
+
+def heartbeat(conn: Connection, now: datetime, name: str, load: Load) -> bool:
+    """Record that a node lives, and its load; True if it is drained. Raises UnknownNode."""
     row = conn.execute(
         update(nodes)
         .where(nodes.c.name == name)
-        .values(seen_at=now, attempts_per_s=attempts_per_s, backlog=backlog)
+        .values(seen_at=now, attempts_per_s=load.attempts_per_s, backlog=load.backlog, idle=load.idle)
         .returning(nodes.c.drained)
     ).one_or_none()
     if row is None:
@@ -118,6 +134,7 @@ def listed(conn: Connection) -> Sequence[NodeRow]:
             r.seen_at,
             r.attempts_per_s,
             r.backlog,
+            r.idle,
             held.get((r.name, True), 0),
             held.get((r.name, False), 0),
         )

@@ -1,31 +1,66 @@
 """What a crawl brings home: result pages, pages and their reviews, each with its target in one transaction.
 
-A page is its canonical URL; "known" means committed. A page that is known adds a link to the product and no fetch.
-A review is (page, its key); a review whose text equals an earlier one is stored and linked to it, never dropped.
+A page is its canonical URL; "known" means committed. A page that is known adds a link to the product and no fetch,
+unless its site wants it asked again after a while. A review is (page, its key); a review whose text equals an earlier
+one is stored and linked to it, never dropped.
+
+Everything here writes a grain of items with a fixed number of statements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, select, update
 
 from tasks.crawl.model import Provenance, ResultPage, Review
+from tasks.store import review_writes, transitions
+from tasks.store.bulk import insert_rows, stored_time
 from tasks.store.database import insert_new
 from tasks.store.leases import Lease, WorkTarget
-from tasks.store.tables import attempts, page_products, pages, reviews, subtasks, targets, tasks
+from tasks.store.tables import attempts, page_products, pages, subtasks, targets, tasks
+from tasks.store.writer import Grain
+
+_Row = Row[*tuple[Any, ...]]
+Owners = Mapping[tuple[int, str], _Row]
+"""Leases in force, by (subtask, token), with the columns of their subtask."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundHit:
-    """A hit of a result page: canonical address and its key."""
+    """A hit of a result page: canonical address and its key.
+
+    Attributes:
+        new: nobody can have stored it: the database need not be asked (`tasks.crawl.seen`).
+    """
 
     url: str
     key: bytes
+    new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResults:
+    """A result page as read, ready to be stored.
+
+    Attributes:
+        hits: those of `page`, by their canonical addresses, each once.
+        past_end: targets of result pages behind this one that do not exist, as this is the last.
+        more: this is the last result page of its chunk and shows that there is more.
+        refresh: a known page that was asked longer ago is asked again; None: known is known.
+    """
+
+    lease: Lease
+    target: WorkTarget
+    page: ResultPage
+    hits: Sequence[FoundHit]
+    past_end: Sequence[int] = ()
+    more: bool = False
+    refresh: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +69,11 @@ class Hits:
 
     Attributes:
         todo: new targets of this subtask, to be fetched; a hit listed before is none.
-        known: hits that were stored already: linked to the product, nothing to fetch.
+        known: keys of hits that were stored already: linked to the product, nothing to fetch.
     """
 
     todo: tuple[WorkTarget, ...]
-    known: int
+    known: frozenset[bytes] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +83,7 @@ class NewPage:
     Attributes:
         content_hash: hex digest of the decoded text.
         size: bytes of the body as received.
+        etag, last_modified: as answered, to ask the next time whether it has changed.
     """
 
     target_id: int
@@ -58,6 +94,8 @@ class NewPage:
     encoding: str
     size: int
     reviews: tuple[Review, ...]
+    etag: str | None = None
+    last_modified: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +103,7 @@ class TargetEnd:
     """A target that gave no page.
 
     Attributes:
-        state: "todo" (may be tried again), "refused" or "given_up".
+        state: "todo" (may be tried again), "refused", "given_up", or "stored" (known, and unchanged).
         counts: whether this was a try.
     """
 
@@ -80,206 +118,382 @@ def content_hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def save_result_page(
-    conn: Connection,
-    now: datetime,
-    lease: Lease,
-    target: WorkTarget,
-    page: ResultPage,
-    hits: Sequence[FoundHit],
-    *,
-    past_end: Sequence[int],
-    more: bool,
-) -> Hits:
-    """Store what a result page revealed: found, its hits as targets, and that it needs no second reading.
+# --- result pages -------------------------------------------------------------------------------------------
+
+
+def save_result_pages(conn: Connection, now: datetime, items: Sequence[ReadResults]) -> list[Hits]:
+    """Store what result pages revealed: found, their hits as targets, and that they need no second reading.
 
     Nothing is stored where the lease is over: its targets could belong to a subtask that is done. Whoever owns the
     subtask now reads the page again.
-
-    Args:
-        hits: those of `page`, by their canonical addresses, each once.
-        past_end: targets of result pages behind this one that do not exist, as this is the last.
-        more: this is the last result page of its chunk and shows that there is more.
     """
-    row = conn.execute(
-        select(subtasks.c.task_id, subtasks.c.product_id)
-        .where(subtasks.c.id == lease.subtask_id, subtasks.c.lease_token == lease.token)
-        .with_for_update()
-    ).one_or_none()
-    if row is None:
-        return Hits((), 0)
-    known = _link_known(conn, now, row.product_id, [h.key for h in hits])
-    todo: list[WorkTarget] = []
-    if hits:
-        added = conn.execute(
-            insert_new(conn.dialect, targets).returning(
-                targets.c.id, targets.c.kind, targets.c.url, targets.c.tries, targets.c.state
-            ),
-            [
+    owners = _owners(conn, [item.lease for item in items])
+    mine = [item for item in items if _owned(item.lease) in owners]
+    asked = {hit.key for item in mine for hit in item.hits if not hit.new}
+    known = {bytes(row.url_key): row for row in _known(conn, asked)}
+    _link(
+        conn,
+        now,
+        {
+            (known[hit.key].id, owners[_owned(item.lease)].product_id)
+            for item in mine
+            for hit in item.hits
+            if hit.key in known
+        },
+    )
+    todo = _new_targets(conn, now, mine, owners, known)
+    _results_are_read(conn, mine)
+    _note_found(conn, mine, owners)
+    return [
+        Hits(
+            tuple(todo.get((item.lease.subtask_id, item.target.id), ())),
+            frozenset(hit.key for hit in item.hits if hit.key in known),
+        )
+        if _owned(item.lease) in owners
+        else Hits(())
+        for item in items
+    ]
+
+
+def _new_targets(
+    conn: Connection,
+    now: datetime,
+    items: Sequence[ReadResults],
+    owners: Owners,
+    known: Mapping[bytes, _Row],
+) -> dict[tuple[int, int], list[WorkTarget]]:
+    """Insert hits as targets; those to fetch, by (subtask, result target) and in their order."""
+    rows: list[dict[str, Any]] = []
+    of: dict[tuple[int, bytes], tuple[int, int]] = {}
+    for item in items:
+        task_id = owners[_owned(item.lease)].task_id
+        for hit in item.hits:
+            page = known.get(hit.key)
+            again = page is not None and item.refresh is not None and page.checked_at <= now - item.refresh
+            stored = page is not None and not again
+            of.setdefault((task_id, hit.key), (item.lease.subtask_id, item.target.id))
+            rows.append(
                 {
-                    "task_id": row.task_id,
-                    "subtask_id": lease.subtask_id,
+                    "task_id": task_id,
+                    "subtask_id": item.lease.subtask_id,
                     "kind": "hit",
                     "url": hit.url,
                     "url_key": hit.key,
-                    "state": "stored" if hit.key in known else "todo",
-                    "reason": "known" if hit.key in known else None,
+                    "state": "stored" if stored else "todo",
+                    "reason": "known" if stored else None,
                 }
-                for hit in hits
-            ],
-        )
-        # A hit that another result page listed before is somebody's target already.
-        todo = sorted((WorkTarget(*t[:4]) for t in added if t.state == "todo"), key=lambda t: t.id)
-    conn.execute(update(targets).where(targets.c.id == target.id).values(state="stored", reason="read"))
+            )
+    if not rows:
+        return {}
+    added = conn.execute(
+        insert_new(conn.dialect, targets).returning(
+            targets.c.id, targets.c.task_id, targets.c.url, targets.c.url_key, targets.c.state
+        ),
+        rows,
+    )
+    # A hit that another result page listed before is somebody's target already.
+    todo: dict[tuple[int, int], list[WorkTarget]] = {}
+    for row in sorted(added, key=lambda row: row.id):
+        if row.state == "todo":
+            key = bytes(row.url_key)
+            page = known.get(key)
+            validators = (page.etag, page.last_modified) if page is not None else ()
+            target = WorkTarget(row.id, "hit", row.url, key, 0, *validators)
+            todo.setdefault(of[row.task_id, key], []).append(target)
+    return todo
+
+
+def _results_are_read(conn: Connection, items: Sequence[ReadResults]) -> None:
+    if items:
+        read = [item.target.id for item in items]
+        conn.execute(update(targets).where(targets.c.id.in_(read)).values(state="stored", reason="read"))
+    past_end = [target_id for item in items for target_id in item.past_end]
     if past_end:
         conn.execute(
             update(targets)
             .where(targets.c.id.in_(past_end), targets.c.state == "todo")
             .values(state="refused", reason="past_end")
         )
-    _note_found(conn, row.task_id, lease, page)
+    more = [item.lease.attempt_id for item in items if item.more]
     if more:
-        conn.execute(update(attempts).where(attempts.c.id == lease.attempt_id).values(more=True))
-    return Hits(tuple(todo), len(known))
+        conn.execute(update(attempts).where(attempts.c.id.in_(more)).values(more=True))
 
 
-def _note_found(conn: Connection, task_id: int, lease: Lease, page: ResultPage) -> None:
-    """Record how many hits the search reports, or that they were counted up to its last page."""
-    found, provenance = page.found, Provenance.REPORTED
-    if found is None and page.more:
-        return
-    if found is None:
-        provenance = Provenance.COUNTED
-        found = conn.execute(
-            select(func.count())
-            .select_from(targets)
-            .where(targets.c.task_id == task_id, targets.c.kind == "hit")
-        ).scalar_one()
-    values = {"found": found, "found_provenance": provenance}
-    conn.execute(update(attempts).where(attempts.c.id == lease.attempt_id).values(values))
-    conn.execute(update(tasks).where(tasks.c.id == task_id).values(values))
-
-
-def save_page(conn: Connection, now: datetime, lease: Lease, page: NewPage) -> bool:
-    """Store a page with its reviews, and its target as stored; False if the page was stored by somebody else.
-
-    A page whose lease is over is stored all the same and marked late.
-    """
-    subtask = conn.execute(
-        select(subtasks.c.product_id, subtasks.c.site, subtasks.c.lease_token)
-        .where(subtasks.c.id == lease.subtask_id)
-        .with_for_update()
-    ).one()
-    late = subtask.lease_token != lease.token
-    page_id = conn.execute(
-        insert_new(conn.dialect, pages)
-        .values(
-            url=page.url,
-            url_key=page.key,
-            site=subtask.site,
-            title=page.title,
-            content_hash=page.content_hash,
-            encoding=page.encoding,
-            bytes=page.size,
-            reviews=len(page.reviews),
-            fetched_at=now,
-            node=lease.node,
-            attempt_id=lease.attempt_id,
-            late=late,
+def _note_found(conn: Connection, items: Sequence[ReadResults], owners: Owners) -> None:
+    """Record how many hits the searches report, or that they were counted up to their last page."""
+    task_of = {item.lease.attempt_id: owners[_owned(item.lease)].task_id for item in items}
+    ended = {
+        task_of[i.lease.attempt_id] for i in items if i.page.found is None and not i.page.more
+    }  # counted: nothing reported, and nothing behind
+    counted: dict[int, int] = {}
+    if ended:
+        rows = conn.execute(
+            select(targets.c.task_id, func.count())
+            .where(targets.c.task_id.in_(ended), targets.c.kind == "hit")
+            .group_by(targets.c.task_id)
         )
-        .returning(pages.c.id)
-    ).scalar_one_or_none()
-    conn.execute(
-        update(targets)
-        .where(targets.c.id == page.target_id)
-        .values(state="stored", reason="late" if late else None, tries=targets.c.tries + 1)
-    )
-    if page_id is None:
-        _link_known(conn, now, subtask.product_id, [page.key])
-        return False
-    conn.execute(insert(page_products).values(page_id=page_id, product_id=subtask.product_id, linked_at=now))
-    if page.reviews:
-        _save_reviews(conn, now, lease, page_id, subtask.site, page)
-    if late:
-        conn.execute(
-            update(attempts).where(attempts.c.id == lease.attempt_id).values(late=attempts.c.late + 1)
+        counted = {row[0]: row[1] for row in rows}
+    notes = []
+    for item in items:
+        attempt_id = item.lease.attempt_id
+        if item.page.found is not None:
+            note: tuple[int, str] = (item.page.found, Provenance.REPORTED)
+        elif not item.page.more:
+            note = (counted.get(task_of[attempt_id], 0), Provenance.COUNTED)
+        else:
+            continue
+        notes.append(
+            {
+                "attempt": attempt_id,
+                "task": task_of[attempt_id],
+                "of_found": note[0],
+                "of_provenance": note[1],
+            }
         )
-    return True
-
-
-def _save_reviews(
-    conn: Connection, now: datetime, lease: Lease, page_id: int, site: str, page: NewPage
-) -> None:
-    hashes = [blake2b(r.body.encode("utf-8", "surrogatepass"), digest_size=16).digest() for r in page.reviews]
-    earlier = _first_with(conn, hashes)
-    originals: list[dict[str, Any]] = []
-    copies: list[dict[str, Any]] = []
-    on_this_page: set[bytes] = set()
-    for review, digest in zip(page.reviews, hashes, strict=True):
-        row = {
-            "page_id": page_id,
-            "key": review.key,
-            "title": review.title,
-            "body": review.body,
-            "author": review.author,
-            "date_text": review.date_text,
-            "published_at": review.date,
-            "rating": review.rating,
-            "url": page.url,
-            "site": site,
-            "text_hash": digest,
-            "same_as": earlier.get(digest),
-            "collected_at": now,
-            "node": lease.node,
-            "attempt_id": lease.attempt_id,
+    if notes:
+        values: dict[str, Any] = {
+            "found": bindparam("of_found"),
+            "found_provenance": bindparam("of_provenance"),
         }
-        (copies if digest in on_this_page else originals).append(row)
-        on_this_page.add(digest)
-    conn.execute(insert(reviews), originals)
-    if copies:
-        earlier = _first_with(conn, hashes)
-        conn.execute(insert(reviews), [{**row, "same_as": earlier[row["text_hash"]]} for row in copies])
+        conn.execute(update(attempts).where(attempts.c.id == bindparam("attempt")).values(values), notes)
+        conn.execute(update(tasks).where(tasks.c.id == bindparam("task")).values(values), notes)
 
 
-def _first_with(conn: Connection, hashes: Sequence[bytes]) -> dict[bytes, int]:
-    """The first review with each of these texts, where there is one."""
-    rows = conn.execute(
-        select(reviews.c.text_hash, func.min(reviews.c.id))
-        .where(reviews.c.text_hash.in_(hashes), reviews.c.same_as.is_(None))
-        .group_by(reviews.c.text_hash)
+# --- pages --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPage:
+    """A page to be stored for a lease."""
+
+    lease: Lease
+    page: NewPage
+
+
+def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> list[bool]:
+    """Store pages with their reviews, and their targets as stored; False where a page was stored already.
+
+    A page whose lease is over is stored all the same and marked late. A page that was stored already and is asked
+    again gets what is new in it.
+    """
+    locked = _subtasks(conn, [item.lease for item in items])
+    late = [locked[item.lease.subtask_id].lease_token != item.lease.token for item in items]
+    ids = _insert_pages(conn, now, items, late, locked)
+    for is_late in (False, True):
+        stored = [item.page.target_id for item, it in zip(items, late, strict=True) if it is is_late]
+        if stored:
+            conn.execute(
+                update(targets)
+                .where(targets.c.id.in_(stored))
+                .values(state="stored", reason="late" if is_late else None, tries=targets.c.tries + 1)
+            )
+    fresh: list[tuple[SavedPage, int]] = []
+    again: list[SavedPage] = []
+    new: list[bool] = []
+    for item in items:
+        page_id = ids.pop(item.page.key, None)  # the first of two equal pages of a grain is the one
+        new.append(page_id is not None)
+        if page_id is None:
+            again.append(item)
+        else:
+            fresh.append((item, page_id))
+    _link(conn, now, {(page_id, locked[item.lease.subtask_id].product_id) for item, page_id in fresh})
+    review_writes.save(
+        conn,
+        now,
+        [
+            (item.lease, page_id, item.page.url, locked[item.lease.subtask_id].site, item.page.reviews)
+            for item, page_id in fresh
+        ],
     )
-    return {bytes(digest): review_id for digest, review_id in rows}
+    if again:
+        _save_again(conn, now, again, locked)
+    came_late = [
+        item.lease.attempt_id
+        for item, is_late, is_new in zip(items, late, new, strict=True)
+        if is_late and is_new
+    ]
+    for attempt_id in came_late:
+        conn.execute(update(attempts).where(attempts.c.id == attempt_id).values(late=attempts.c.late + 1))
+    return new
 
 
-def end_target(conn: Connection, lease: Lease, end: TargetEnd) -> None:
-    """Record that a target gave no page; nothing happens where the lease is over (the try was cut off)."""
-    owner = conn.execute(
-        select(subtasks.c.lease_token).where(subtasks.c.id == lease.subtask_id).with_for_update()
-    ).scalar_one()
-    if owner != lease.token:
-        return
-    conn.execute(
-        update(targets)
-        .where(targets.c.id == end.target_id, targets.c.state == "todo")
-        .values(state=end.state, reason=end.reason, tries=targets.c.tries + (1 if end.counts else 0))
-    )
+_PAGE_COLUMNS = (
+    "url",
+    "url_key",
+    "site",
+    "title",
+    "content_hash",
+    "encoding",
+    "bytes",
+    "reviews",
+    "fetched_at",
+    "node",
+    "attempt_id",
+    "late",
+    "etag",
+    "last_modified",
+)
 
 
-def known_pages(conn: Connection, keys: Sequence[bytes]) -> Mapping[bytes, int]:
-    """Which of these pages are stored already: key to page id."""
-    if not keys:
-        return {}
-    rows = conn.execute(select(pages.c.url_key, pages.c.id).where(pages.c.url_key.in_(keys)))
-    return {bytes(key): page_id for key, page_id in rows}
-
-
-def _link_known(
-    conn: Connection, now: datetime, product_id: int, keys: Sequence[bytes]
-) -> Mapping[bytes, int]:
-    known = known_pages(conn, keys)
-    if known:
-        conn.execute(
-            insert_new(conn.dialect, page_products),
-            [{"page_id": p, "product_id": product_id, "linked_at": now} for p in known.values()],
+def _insert_pages(
+    conn: Connection,
+    now: datetime,
+    items: Sequence[SavedPage],
+    late: Sequence[bool],
+    locked: Mapping[int, _Row],
+) -> dict[bytes, int]:
+    """Insert pages that are not there yet; their ids by key."""
+    rows = [
+        dict(
+            zip(
+                _PAGE_COLUMNS,
+                (
+                    i.page.url,
+                    i.page.key,
+                    locked[i.lease.subtask_id].site,
+                    i.page.title,
+                    i.page.content_hash,
+                    i.page.encoding,
+                    i.page.size,
+                    len(i.page.reviews),
+                    now,
+                    i.lease.node,
+                    i.lease.attempt_id,
+                    is_late,
+                    i.page.etag,
+                    i.page.last_modified,
+                ),
+                strict=True,
+            )
         )
-    return known
+        for i, is_late in zip(items, late, strict=True)
+    ]
+    added = conn.execute(insert_new(conn.dialect, pages).returning(pages.c.url_key, pages.c.id), rows)
+    return {bytes(key): page_id for key, page_id in added}
+
+
+def _save_again(
+    conn: Connection, now: datetime, items: Sequence[SavedPage], locked: Mapping[int, _Row]
+) -> None:
+    """Pages that are stored already: link them, and store what is new in them."""
+    known = {bytes(row.url_key): row for row in _known(conn, {item.page.key for item in items})}
+    _link(conn, now, {(known[i.page.key].id, locked[i.lease.subtask_id].product_id) for i in items})
+    for item in items:
+        page, stored = item.page, known[item.page.key]
+        added = 0
+        if page.content_hash != stored.content_hash:
+            added = review_writes.save_new(
+                conn,
+                now,
+                (item.lease, stored.id, page.url, locked[item.lease.subtask_id].site, page.reviews),
+            )
+        conn.execute(
+            update(pages)
+            .where(pages.c.id == stored.id)
+            .values(
+                title=page.title,
+                content_hash=page.content_hash,
+                checked_at=now,
+                etag=page.etag,
+                last_modified=page.last_modified,
+                reviews=pages.c.reviews + added,
+            )
+        )
+
+
+# --- targets without a page ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTarget:
+    """A target that gave no page, for a lease.
+
+    Attributes:
+        unchanged: key of a known page that was asked again and has not changed.
+    """
+
+    lease: Lease
+    end: TargetEnd
+    unchanged: bytes | None = None
+
+
+def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -> list[None]:
+    """Record targets that gave no page; nothing happens where the lease is over (the try was cut off)."""
+    owners = _owners(conn, [item.lease for item in items])
+    groups: dict[tuple[str, str, bool], list[int]] = {}
+    unchanged = []
+    for item in items:
+        if _owned(item.lease) in owners:
+            end = item.end
+            groups.setdefault((end.state, end.reason, end.counts), []).append(end.target_id)
+            if item.unchanged is not None:
+                unchanged.append(item.unchanged)
+    for (state, reason, counts), ids in groups.items():
+        conn.execute(
+            update(targets)
+            .where(targets.c.id.in_(ids), targets.c.state == "todo")
+            .values(state=state, reason=reason, tries=targets.c.tries + (1 if counts else 0))
+        )
+    if unchanged:
+        conn.execute(update(pages).where(pages.c.url_key.in_(unchanged)).values(checked_at=now))
+    return [None] * len(items)
+
+
+RESULTS: Grain[ReadResults, Hits] = Grain(2, save_result_pages)
+PAGES: Grain[SavedPage, bool] = Grain(3, save_pages)
+ENDS: Grain[EndedTarget, None] = Grain(4, end_targets)
+
+
+# --- shared -------------------------------------------------------------------------------------------------
+
+
+def _owned(lease: Lease) -> tuple[int, str]:
+    return lease.subtask_id, lease.token
+
+
+def _owners(conn: Connection, leases: Iterable[Lease]) -> Owners:
+    """Lock the subtasks of these leases; those that are in force."""
+    tokens: dict[int, set[str]] = {}
+    for lease in leases:
+        tokens.setdefault(lease.subtask_id, set()).add(lease.token)
+    return transitions.in_force(conn, tokens, subtasks.c.task_id, subtasks.c.product_id)
+
+
+def _subtasks(conn: Connection, leases: Iterable[Lease]) -> dict[int, _Row]:
+    """Lock the subtasks of these leases, in force or not."""
+    rows = conn.execute(
+        select(subtasks.c.id, subtasks.c.product_id, subtasks.c.site, subtasks.c.lease_token)
+        .where(subtasks.c.id.in_({lease.subtask_id for lease in leases}))
+        .order_by(subtasks.c.id)
+        .with_for_update()
+    )
+    return {row.id: row for row in rows}
+
+
+def _known(conn: Connection, keys: Collection[bytes]) -> Sequence[_Row]:
+    if not keys:
+        return ()
+    return conn.execute(
+        select(
+            pages.c.url_key,
+            pages.c.id,
+            pages.c.content_hash,
+            func.coalesce(pages.c.checked_at, pages.c.fetched_at, type_=pages.c.fetched_at.type).label(
+                "checked_at"
+            ),
+            pages.c.etag,
+            pages.c.last_modified,
+        ).where(pages.c.url_key.in_(keys))
+    ).all()
+
+
+def _link(conn: Connection, now: datetime, links: Collection[tuple[int, int]]) -> None:
+    """Link pages to products, as far as they are not: pairs (page, product)."""
+    insert_rows(
+        conn,
+        page_products,
+        ("page_id", "product_id", "linked_at"),
+        [(page_id, product_id, stored_time(conn, now)) for page_id, product_id in sorted(links)],
+        new_only=True,
+    )

@@ -16,6 +16,7 @@ from tasks.store.tables import (
     pages,
     pair_stats,
     products,
+    review_links,
     reviews,
     subtasks,
     targets,
@@ -238,7 +239,11 @@ def recrawls(conn: Connection) -> list[RecrawlRow]:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What is stored, and how far the targets are."""
+    """What is stored, and how far the targets are.
+
+    Attributes:
+        reposts: reviews whose text is nearly an earlier one's, among those looked at so far.
+    """
 
     products: int
     tasks: int
@@ -246,6 +251,7 @@ class Totals:
     reviews: int
     recalls: int
     targets: Mapping[str, int]
+    reposts: int
 
 
 def totals(conn: Connection) -> Totals:
@@ -263,7 +269,8 @@ def totals(conn: Connection) -> Totals:
     recalls = conn.execute(
         select(func.count()).select_from(events).where(events.c.transition == "recall")
     ).scalar_one()
-    return Totals(count(products), count(tasks), count(pages), count(reviews), int(recalls), states)
+    stored = (count(products), count(tasks), count(pages), count(reviews))
+    return Totals(*stored, int(recalls), states, count(review_links))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is dropped in time: the data behind old decisions, old answers, rests that are over. Never a transition."""
+"""What is dropped in time: the data behind old decisions, old answers, old refusals. Never a transition."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from tasks.store.tables import attempts, events, host_rests
 KEEP_DETAIL = timedelta(days=90)
 """How long `explain` can tell the candidates behind a decision, and `failed show` the last answer."""
 
+KEEP_BREAKER = timedelta(days=7)
+"""How long after a rest nobody probed its host the refusals are forgotten."""
+
 
 def drop_old(conn: Connection, now: datetime) -> int:
-    """Empty the details of events and attempts older than `KEEP_DETAIL`, and drop rests that are over.
+    """Empty the details of events and attempts older than `KEEP_DETAIL`, and drop breakers that nobody probed.
 
     The event log itself is append-only: its transitions stay, so that `verify` can always prove them.
 
@@ -29,5 +32,5 @@ def drop_old(conn: Connection, now: datetime) -> int:
         .where(attempts.c.ended_at < old, attempts.c.last_response.is_not(None))
         .values(last_response=null())
     ).rowcount
-    changed += conn.execute(delete(host_rests).where(host_rests.c.until <= now)).rowcount
+    changed += conn.execute(delete(host_rests).where(host_rests.c.until <= now - KEEP_BREAKER)).rowcount
     return changed

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from splitter.errors import InputError
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
-from tasks.store.tables import page_products, pages, products, reviews
+from tasks.store.tables import page_products, pages, products, review_links, reviews
 
 _FETCHED_AT_ONCE = 1000
 
@@ -23,6 +23,8 @@ class ReviewRow:
         attempt: number of the attempt that collected it, on `node`.
         review: its number.
         same_as: number of the first review with an equal text; None where it is that one.
+        near_of: number of an earlier review with nearly the same text, if this one (or the one it equals) is a repost.
+        similarity: how near, 0 to 1 (`tasks.crawl.similar`).
     """
 
     product: str
@@ -39,6 +41,8 @@ class ReviewRow:
     node: str
     attempt: int
     same_as: int | None
+    near_of: int | None
+    similarity: float | None
     review: int
 
 
@@ -73,11 +77,14 @@ def review_rows(
             reviews.c.node,
             reviews.c.attempt_id,
             reviews.c.same_as,
+            review_links.c.original_id,
+            review_links.c.similarity,
             reviews.c.id,
         )
         .join(pages, pages.c.id == reviews.c.page_id)
         .join(page_products, page_products.c.page_id == pages.c.id)
         .join(products, products.c.id == page_products.c.product_id)
+        .outerjoin(review_links, review_links.c.review_id == func.coalesce(reviews.c.same_as, reviews.c.id))
         .order_by(reviews.c.id, products.c.id)
     )
     if product is not None:

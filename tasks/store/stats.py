@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Row, bindparam, select, tuple_, update
 
 from tasks.control import AttemptResult, fade, fold
 from tasks.model import PairStats
@@ -17,23 +20,60 @@ HALF_LIFE_S = 1800.0
 _FADED = ("attempts", "failed", "silent", "offered", "tried", "collected", "active_s", "lost_s")
 
 
-def fold_attempt(conn: Connection, now: datetime, result: AttemptResult, *, wait_s: float) -> None:
-    """Add a closed attempt to its pair's sums, plain and faded."""
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A closed attempt, to be added to its pair; `wait_s`: seconds it waited for rate limits."""
+
+    result: AttemptResult
+    wait_s: float
+
+
+def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
+    """Add closed attempts to their pairs' sums, plain and faded."""
+    pairs = sorted({(f.result.site, f.result.node) for f in folds})
     conn.execute(
-        insert_new(conn.dialect, pair_stats).values(site=result.site, node=result.node, faded_at=now)
+        insert_new(conn.dialect, pair_stats),
+        [{"site": site, "node": node, "faded_at": now} for site, node in pairs],
     )
-    where = (pair_stats.c.site == result.site, pair_stats.c.node == result.node)
-    row = conn.execute(select(pair_stats).where(*where).with_for_update()).one()
-    faded = PairStats(result.site, result.node, *(getattr(row, f"f_{name}") for name in _FADED))
-    age_s = max(0.0, (now - row.faded_at).total_seconds())
-    faded = fold(fade(faded, age_s, HALF_LIFE_S), result)
-    plain = fold(PairStats(result.site, result.node, *(getattr(row, name) for name in _FADED)), result)
-    values = {f"f_{name}": getattr(faded, name) for name in _FADED}
+    rows = conn.execute(
+        select(pair_stats)
+        .where(tuple_(pair_stats.c.site, pair_stats.c.node).in_(pairs))
+        .order_by(pair_stats.c.site, pair_stats.c.node)
+        .with_for_update()
+    )
+    conn.execute(
+        _FOLD,
+        [
+            _folded(row, now, [f for f in folds if (f.result.site, f.result.node) == (row.site, row.node)])
+            for row in rows
+        ],
+    )
+
+
+def _folded(row: Row[Any], now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
+    """The pair's row with these attempts added."""
+    faded = PairStats(row.site, row.node, *(getattr(row, f"f_{name}") for name in _FADED))
+    plain = PairStats(row.site, row.node, *(getattr(row, name) for name in _FADED))
+    faded = fade(faded, max(0.0, (now - row.faded_at).total_seconds()), HALF_LIFE_S)
+    for one in folds:
+        faded = fold(faded, one.result)
+        plain = fold(plain, one.result)
+    values: dict[str, Any] = {"of_site": row.site, "of_node": row.node}
     for name in _FADED:
         total = getattr(plain, name)
-        values[name] = total if name.endswith("_s") else round(total)
-    values["wait_s"] = row.wait_s + wait_s
-    conn.execute(update(pair_stats).where(*where).values(faded_at=max(now, row.faded_at), **values))
+        values[f"new_{name}"] = total if name.endswith("_s") else round(total)
+        values[f"new_f_{name}"] = getattr(faded, name)
+    values["new_wait_s"] = row.wait_s + sum(one.wait_s for one in folds)
+    values["new_faded_at"] = max(now, row.faded_at)
+    return values
+
+
+_CHANGED = (*_FADED, *(f"f_{name}" for name in _FADED), "wait_s", "faded_at")
+_FOLD = (
+    update(pair_stats)
+    .where(pair_stats.c.site == bindparam("of_site"), pair_stats.c.node == bindparam("of_node"))
+    .values({name: bindparam(f"new_{name}", type_=pair_stats.c[name].type) for name in _CHANGED})
+)
 
 
 def load(conn: Connection, now: datetime) -> dict[tuple[str, str], PairStats]:

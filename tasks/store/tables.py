@@ -279,7 +279,8 @@ nodes = Table(
     _flag("drained"),
     _time("seen_at"),
     _seconds("attempts_per_s"),  # mean over a fixed window, from the heartbeat
-    _count("backlog"),
+    _count("backlog"),  # leases not begun, as of the last heartbeat
+    _count("idle"),  # attempts begun that hold no slot, as of the last heartbeat
     _time("registered_at", nullable=False),
 )
 
@@ -299,6 +300,9 @@ pages = Table(
     Column("node", String(100), nullable=False),
     _ref("attempt_id", "attempts"),
     _flag("late"),
+    _time("checked_at"),  # when it was asked for again; null: never since fetched_at
+    Column("etag", Text),
+    Column("last_modified", Text),
     Index(None, "attempt_id"),
 )
 
@@ -332,6 +336,32 @@ reviews = Table(
     _ref("attempt_id", "attempts"),
     UniqueConstraint("page_id", "key"),
     Index(None, "text_hash"),
+)
+
+review_links = Table(
+    "review_links",
+    metadata,
+    Column("review_id", _Id, ForeignKey("reviews.id"), primary_key=True),
+    _ref("original_id", "reviews"),  # the earlier review whose text is nearly the same; no repost itself
+    Column("similarity", Float, nullable=False),  # Jaccard of 3-grams, 0 to 1
+    Index(None, "original_id"),
+)
+
+# Where reviews that are no reposts are found again by their text (tasks.crawl.similar.bands). An index: no facts.
+review_bands = Table(
+    "review_bands",
+    metadata,
+    Column("band", BigInteger, primary_key=True, autoincrement=False),
+    Column("review_id", _Id, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+# How far a sweep that goes through a table has come.
+sweep_marks = Table(
+    "sweep_marks",
+    metadata,
+    Column("sweep", String(40), primary_key=True),
+    Column("last_id", _Id, nullable=False),
 )
 
 events = Table(

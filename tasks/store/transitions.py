@@ -6,12 +6,12 @@ caller's transaction. A transition whose compare fails changes nothing and says 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Column, Connection, bindparam, insert, select, update
 
 from tasks.errors import IllegalTransition, LeaseLost, UnknownSubtask
 from tasks.model import State
@@ -121,6 +121,67 @@ def try_move(
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One transition of a grain.
+
+    Attributes:
+        token: the lease token that must be in force.
+        values: further columns to set; the same ones in every move of a grain.
+    """
+
+    subtask_id: int
+    token: str
+    note: Note
+    values: Mapping[str, Any]
+
+
+def in_force(
+    conn: Connection, tokens: Mapping[int, Collection[str]], *columns: Column[Any]
+) -> dict[tuple[int, str], Any]:
+    """Lock subtasks, and tell which of these leases are in force.
+
+    Args:
+        tokens: by subtask, the lease tokens asked about.
+        columns: of `subtasks`, wanted besides ``id`` and ``lease_token``.
+
+    Returns:
+        The rows of those whose lease is in force, by (subtask, token).
+    """
+    rows = conn.execute(
+        select(subtasks.c.id, subtasks.c.lease_token, *columns)
+        .where(subtasks.c.id.in_(tokens))
+        .order_by(subtasks.c.id)  # everybody locks in the same order
+        .with_for_update()
+    )
+    return {(row.id, row.lease_token): row for row in rows if row.lease_token in tokens[row.id]}
+
+
+def leave(conn: Connection, now: datetime, transition: Transition, moves: Sequence[Move]) -> None:
+    """Perform one transition out of CRAWL for many subtasks.
+
+    Every lease is in force and its subtask locked (`in_force`); the compare-and-set stands all the same.
+    """
+    if not moves:
+        return
+    begin, end = source(transition), target(transition, State.CRAWL)
+    named = {name: bindparam(f"new_{name}", type_=subtasks.c[name].type) for name in moves[0].values}
+    conn.execute(
+        update(subtasks)
+        .where(
+            subtasks.c.id == bindparam("of"),
+            subtasks.c.state == begin,
+            subtasks.c.lease_token == bindparam("under"),
+        )
+        .values(state=end, changed_at=now, **_NO_LEASE, **named),
+        [
+            {"of": m.subtask_id, "under": m.token, **{f"new_{name}": m.values[name] for name in named}}
+            for m in moves
+        ],
+    )
+    _log(conn, now, [(m.subtask_id, transition, begin, end, m.note) for m in moves])
+
+
 def cancel(conn: Connection, now: datetime, subtask_id: int, note: Note) -> State:
     """Cancel a subtask that is not settled for good; returns the queue it was in.
 
@@ -142,21 +203,32 @@ def cancel(conn: Connection, now: datetime, subtask_id: int, note: Note) -> Stat
     return begin
 
 
-def renew(conn: Connection, subtask_id: int, token: str, now: datetime, deadline: datetime) -> bool:
-    """Move the lease's deadline while it is still in force (now < its deadline); not a transition."""
-    return (
-        conn.execute(
-            update(subtasks)
-            .where(
-                subtasks.c.id == subtask_id,
-                subtasks.c.state == State.CRAWL,
-                subtasks.c.lease_token == token,
-                subtasks.c.lease_deadline > now,
-            )
-            .values(lease_deadline=deadline, lease_started=True)
-        ).rowcount
-        == 1
+def renew(
+    conn: Connection, tokens: Mapping[str, int], now: datetime, deadline: datetime, *, start: bool = False
+) -> set[str]:
+    """Move the deadlines of leases that are still in force (now < deadline); not a transition.
+
+    Args:
+        tokens: the leases' tokens, each with its subtask.
+        start: begin them: only those that have not begun.
+
+    Returns:
+        The tokens of those that were in force.
+    """
+    statement = (
+        update(subtasks)
+        .where(
+            subtasks.c.id.in_(list(tokens.values())),
+            subtasks.c.lease_token.in_(list(tokens)),
+            subtasks.c.state == State.CRAWL,
+            subtasks.c.lease_deadline > now,
+        )
+        .values(lease_deadline=deadline, lease_started=True)
+        .returning(subtasks.c.lease_token)
     )
+    if start:
+        statement = statement.where(subtasks.c.lease_started.is_(False))
+    return set(conn.scalars(statement))
 
 
 def _why_not(

@@ -110,25 +110,28 @@ def host_views(
         .where(subtasks.c.state == State.CRAWL)
         .group_by(subtasks.c.site, subtasks.c.lease_node)
     )
-    resting = host_store.resting(conn, now)
+    resting, probing = host_store.resting(conn, now), host_store.probing(conn, now)
     load: dict[str, float] = {host: 0.0 for site in sites for host in hosts_of(site)}
     held: dict[str, dict[str, int]] = {}
     for site, node, n in running:
         engine_host, site_host = hosts_of(site)
         load[site_host] = load.get(site_host, 0.0) + n
-        held.setdefault(site_host, {})[node] = n
+        for host in {engine_host, site_host}:
+            mine = held.setdefault(host, {})
+            mine[node] = mine.get(node, 0) + n
         if engine_host != site_host:
             load[engine_host] = load.get(engine_host, 0.0) + n / (HITS_UNREAD + 1)
     engine_hosts = {engine for engine, site in map(hosts_of, sites) if engine != site}
     pace = _page_seconds(stats)
     views = {}
-    for host in {*load, *resting}:
+    for host in {*load, *resting, *probing}:
         limits = limits_of(host)
         fastest = lanes / pace.get(host, 0.2)
         feeds = max(1, math.ceil(limits.total_per_s / min(limits.per_address_per_s, fastest)))
         room = max(0, math.floor(feeds - load.get(host, 0.0) + 0.999))
         alone = None if host in engine_hosts else max(1, math.ceil(limits.per_address_per_s / fastest))
-        views[host] = HostView(host, room, frozenset(resting.get(host, {})), alone, held.get(host, {}))
+        refusing, asked_again = frozenset(resting.get(host, {})), frozenset(probing.get(host, {}))
+        views[host] = HostView(host, room, refusing, alone, held.get(host, {}), asked_again)
     return views
 
 

@@ -1,7 +1,12 @@
-"""The one writer thread of a process: operations that come together are committed together.
+"""The one writer thread of a process: what comes together is committed together.
 
-SQL never runs on the event loop. Each operation runs in a savepoint of its own, so that one that fails takes no other
-with it; all that are waiting share one transaction and so one commit, which is what costs.
+SQL never runs on the event loop. All that waits shares one transaction, and so one commit; items of one `Grain` share
+their statements too, so that a grain of any size costs the same number of round trips. The size follows the round
+trip by itself: what arrives while one transaction is on its way travels with the next one. What nobody waits for
+lingers a little, so that it comes in grains and not one by one.
+
+If something in a transaction fails, it is rolled back and each of its items is done again in a transaction of its
+own: one that fails takes no other with it.
 """
 
 from __future__ import annotations
@@ -9,10 +14,13 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection
 
@@ -20,21 +28,67 @@ from tasks.errors import TaskError
 from tasks.store.database import Store, lost_deadlock, read_now
 
 T = TypeVar("T")
+I_contra = TypeVar("I_contra", contravariant=True)
 Operation = Callable[[Connection, datetime], T]
 
-_Item = tuple[Operation[Any], Future[Any]]
-
-_MOST_AT_ONCE = 64
+MOST_AT_ONCE = 2000
 _TRIES = 5
-"""Times an operation is tried that loses a deadlock each time."""
+"""Times an item is tried that loses a deadlock each time."""
+_LINGER_S = (0.005, 0.05)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grain(Generic[I_contra, T]):
+    """A kind of item that is written many at a time.
+
+    Attributes:
+        rank: within a transaction grains run in this order, whatever order their items came in.
+        run: writes items; returns the result of each, in their order.
+    """
+
+    rank: int
+    run: Callable[[Connection, datetime, Sequence[I_contra]], Sequence[T]]
+
+
+def _one_by_one(conn: Connection, now: datetime, operations: Sequence[Operation[Any]]) -> Sequence[Any]:
+    return [operation(conn, now) for operation in operations]
+
+
+_OPERATIONS: Grain[Operation[Any], Any] = Grain(0, _one_by_one)
+
+
+@dataclass(slots=True, eq=False)
+class _Item:
+    """Something to write, and who waits for it: a thread's future, or an event loop's."""
+
+    grain: Grain[Any, Any]
+    what: Any
+    future: Future[Any] | asyncio.Future[Any]
+
+    def begin(self) -> bool:
+        """False where nobody waits any more."""
+        if isinstance(self.future, Future):
+            return self.future.set_running_or_notify_cancel()
+        return not self.future.cancelled()
 
 
 class Writer:
-    """Runs operations `(conn, now) -> result` in the order they come, in shared transactions."""
+    """Writes in the order things come, in shared transactions; its methods may be called from any thread.
 
-    def __init__(self, store: Store) -> None:
+    Args:
+        most: items of one transaction. 1 makes every item pay for itself (to compare: `reviewloop bench buffers`).
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, store: Store, *, most: int = MOST_AT_ONCE, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._store = store
+        self._most = most
+        self._clock = clock
+        self._linger_s = _LINGER_S[0]
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._hurry = threading.Event()
         self._thread = threading.Thread(target=self._work, name="reviewloop-writer", daemon=True)
         self._closed = False
         self._door = threading.Lock()  # nothing may come to lie behind the end of the queue
@@ -43,10 +97,8 @@ class Writer:
     def submit(self, operation: Operation[T]) -> Future[T]:
         """Queue an operation; its future is done once its transaction is committed. Raises TaskError if closed."""
         future: Future[T] = Future()
-        with self._door:
-            if self._closed:
-                raise TaskError("the writer is closed")
-            self._queue.put((operation, future))
+        self._put(_Item(_OPERATIONS, operation, future))
+        self._hurry.set()
         return future
 
     def call(self, operation: Operation[T]) -> T:
@@ -55,7 +107,23 @@ class Writer:
 
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation and await it."""
-        return await asyncio.wrap_future(self.submit(operation))
+        return await self.soon(_OPERATIONS, operation)
+
+    def soon(self, grain: Grain[I_contra, T], item: I_contra) -> asyncio.Future[T]:
+        """Queue an item somebody is waiting for; on an event loop. Raises TaskError if closed."""
+        future = self.later(grain, item)
+        self._hurry.set()
+        return future
+
+    def later(self, grain: Grain[I_contra, T], item: I_contra) -> asyncio.Future[T]:
+        """Queue an item that may linger until `hurry` or the next that may not. Raises TaskError if closed."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._put(_Item(grain, item, future))
+        return future
+
+    def hurry(self) -> None:
+        """Somebody is waiting now for what was queued with `later`."""
+        self._hurry.set()
 
     def close(self) -> None:
         """Commit what is queued, then stop."""
@@ -63,62 +131,136 @@ class Writer:
             if not self._closed:
                 self._closed = True
                 self._queue.put(None)
+                self._hurry.set()
         self._thread.join()
 
+    def _put(self, item: _Item) -> None:
+        with self._door:
+            if self._closed:
+                raise TaskError("the writer is closed")
+            self._queue.put(item)
+
+    # --- the thread -----------------------------------------------------------------------------------------
+
     def _work(self) -> None:
-        while True:
-            first = self._queue.get()
-            if first is None:
-                return
-            batch = [first]
-            stop = False
-            while len(batch) < _MOST_AT_ONCE:
-                try:
-                    item = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-                if item is None:
-                    stop = True
-                    break
-                batch.append(item)
-            self._commit([(op, future) for op, future in batch if future.set_running_or_notify_cancel()])
-            if stop:
-                return
+        with ExitStack() as stack:
+            connected = _Kept(self._store, stack)
+            while True:
+                first = self._queue.get()
+                if first is None:
+                    return
+                self._hurry.wait(self._linger_s)
+                self._hurry.clear()
+                batch, stop = self._taken(first)
+                started = self._clock()
+                self._commit(connected, [item for item in batch if item.begin()])
+                shortest, longest = _LINGER_S
+                self._linger_s = min(longest, max(shortest, self._clock() - started))
+                if stop:
+                    return
 
-    def _commit(self, batch: list[_Item]) -> None:
-        """Commit a batch; what lost a deadlock to another process goes again, alone and so without holding others."""
-        for item in self._commit_together(batch):
-            for tries in range(2, _TRIES + 1):
-                if not self._commit_together([item], again=tries < _TRIES):
-                    break
+    def _taken(self, first: _Item) -> tuple[list[_Item], bool]:
+        """What waits, at most `most`; and whether the end came with it."""
+        batch = [first]
+        while len(batch) < self._most:
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                return batch, False
+            if item is None:
+                return batch, True
+            batch.append(item)
+        self._hurry.set()  # more may be waiting
+        return batch, False
 
-    def _commit_together(self, batch: list[_Item], *, again: bool = True) -> list[_Item]:
-        """Commit a batch in one transaction; returns those to be done again, if `again`."""
-        done: list[tuple[Future[Any], Any, Exception | None]] = []
-        victims: list[_Item] = []
+    def _commit(self, connected: _Kept, batch: list[_Item]) -> None:
         if not batch:
-            return victims
+            return
         try:
-            with self._store.begin() as conn:
-                now = read_now(conn)
-                for operation, future in batch:
-                    try:
-                        with conn.begin_nested():
-                            done.append((future, operation(conn, now), None))
-                    except Exception as error:
-                        if conn.invalidated or conn.closed:
-                            raise
-                        if again and lost_deadlock(error):
-                            victims.append((operation, future))
-                        else:
-                            done.append((future, None, error))
+            _deliver(zip(batch, self._written(connected, batch), strict=True))
+            return
         except Exception as error:
-            for _, future in batch:
-                future.set_exception(error)
-            return []
-        for future, result, failure in done:
-            if failure is None:
-                future.set_result(result)
-            else:
-                future.set_exception(failure)
-        return victims
+            if len(batch) == 1 and not lost_deadlock(error):
+                _deliver([(batch[0], error)])
+                return
+        for item in sorted(batch, key=lambda item: item.grain.rank):
+            _deliver([(item, self._alone(connected, item))])
+
+    def _alone(self, connected: _Kept, item: _Item) -> Any:
+        """An item in its own transaction, again while it loses deadlocks; its result or its exception."""
+        for tries in range(1, _TRIES + 1):
+            try:
+                return self._written(connected, [item])[0]
+            except Exception as error:
+                if tries == _TRIES or not lost_deadlock(error):
+                    return error
+        raise AssertionError("the loop returns")
+
+    @staticmethod
+    def _written(connected: _Kept, batch: list[_Item]) -> list[Any]:
+        """The results of a batch, committed; an exception of any of them rolls all back."""
+        groups: dict[Grain[Any, Any], list[int]] = {}
+        for place, item in enumerate(batch):
+            groups.setdefault(item.grain, []).append(place)
+        results: list[Any] = [None] * len(batch)
+        with connected.begin() as conn:
+            now = read_now(conn)
+            for grain, places in sorted(groups.items(), key=lambda group: group[0].rank):
+                done = grain.run(conn, now, [batch[place].what for place in places])
+                for place, result in zip(places, done, strict=True):
+                    results[place] = result
+        return results
+
+
+class _Kept:
+    """The writer's own connection, kept from one transaction to the next; a new one after an error."""
+
+    def __init__(self, store: Store, stack: ExitStack) -> None:
+        self._store = store
+        self._conn: Connection | None = None
+        stack.callback(self._drop)
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """A transaction; whatever goes wrong in it, the next one gets a connection that answers."""
+        if self._conn is None:
+            self._conn = self._store.engine.connect()
+        try:
+            with self._store.begin(self._conn) as conn:
+                yield conn
+        except Exception:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            conn.close()
+
+
+def _deliver(results: Iterable[tuple[_Item, Any]]) -> None:
+    """Hand out results; an exception is one. One call a loop, however many of its futures are done."""
+    of_loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+    for item, result in results:
+        if isinstance(item.future, Future):
+            _settle(item.future, result)
+        else:
+            of_loops.setdefault(item.future.get_loop(), []).append((item.future, result))
+    for loop, done in of_loops.items():
+        try:
+            loop.call_soon_threadsafe(_settle_all, done)
+        except RuntimeError:  # the loop is closed: nobody waits
+            continue
+
+
+def _settle_all(done: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, result in done:
+        if not future.done():
+            _settle(future, result)
+
+
+def _settle(future: Future[Any] | asyncio.Future[Any], result: Any) -> None:
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)

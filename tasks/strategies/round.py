@@ -10,7 +10,8 @@ module.
 4. A node a person asked for is the only one; that it failed before is then forgiven.
 5. A node gets no more than its free slots, a host no more attempts than it has room for: an attempt takes
    one of the room of each of its hosts. And a node gets no more attempts on a host than use up what its
-   address may ask there: the others would hold slots only to wait.
+   address may ask there: the others would hold slots only to wait. After a rest at a host it probes it: it gets
+   one attempt there at a time, until a page comes.
 
 Subtasks that differ in nothing these rules or a yield look at are one `Group`; within it, first in is first
 out.
@@ -97,8 +98,11 @@ class Round:
         room = math.inf
         for host in group.first.hosts:
             view = self._hosts.get(host)
-            if view is not None and view.address_limit is not None:
-                room = min(room, max(0, view.address_limit - self._held.get((host, node), 0)))
+            if view is None:
+                continue
+            limit = 1 if node in view.probing else view.address_limit
+            if limit is not None:
+                room = min(room, max(0, limit - self._held.get((host, node), 0)))
         return room
 
     def take(self, group: Group, node: str) -> int:
@@ -205,8 +209,17 @@ class Round:
 
     def _why_busy(self, group: Group, node: str) -> str:
         if self.free[node] > 0 and self._address_room(group, node) < 1:
-            return "already asks there as often as its address may"
+            probed = [host for host in group.first.hosts if self._probes(host, node)]
+            return (
+                f"probes {probed[0]} after a rest"
+                if probed
+                else "already asks there as often as its address may"
+            )
         return "busy: no free slot"
+
+    def _probes(self, host: str, node: str) -> bool:
+        view = self._hosts.get(host)
+        return view is not None and node in view.probing
 
     def _why_waiting(self, group: Group) -> str:
         wanted = group.first

@@ -133,7 +133,7 @@ def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world:
     def sweep(conn: Connection, now: Any) -> bool:
         ((seen, _),) = leases.overdue(conn, now, 10)
         with world.store.begin() as node:
-            assert leases.progress(node, in_time, lease, in_time + SILENT, Counters())
+            assert leases.progress_many(node, in_time, [leases.Begin(lease, SILENT, Counters())]) == [True]
         return endings.silence(conn, now, seen, Reason.SILENT)
 
     assert not world.do(sweep)

@@ -10,7 +10,7 @@ from world import SILENT, START, World, hit
 from tasks.errors import IllegalTransition, UnknownSubtask
 from tasks.model import Reason, State
 from tasks.store import endings, leases, pages
-from tasks.store.endings import Rest
+from tasks.store.hosts import Rest
 from tasks.store.leases import Counters, Lease
 from tasks.store.pages import TargetEnd
 from tasks.store.tables import attempts, events, host_rests, targets
@@ -50,7 +50,7 @@ class TestBoundary:
         lease, _ = world.begin(world.waiting())
         world.now = at
         counters = Counters(offered=3, tried=2)
-        assert world.do(leases.progress, lease, world.now + SILENT, counters) is in_force
+        assert world.progress(lease, counters) is in_force
         (attempt,) = world.attempts(lease.subtask_id)
         assert (attempt.tried, attempt.progress_at) == ((2, at) if in_force else (0, START))
 
@@ -79,7 +79,7 @@ def test_a_doubled_doorbell_starts_once_and_prolongs_nothing(world: World) -> No
 def test_progress_prolongs_the_lease(world: World) -> None:
     lease, _ = world.begin(world.waiting())
     world.pass_s(59)
-    assert world.do(leases.progress, lease, world.now + SILENT, Counters(active_s=1.5, errors={"timeout": 2}))
+    assert world.progress(lease, Counters(active_s=1.5, errors={"timeout": 2}))
     world.pass_s(59)
     assert world.look(leases.overdue, world.now, 10) == []
     (attempt,) = world.attempts(lease.subtask_id)
@@ -90,7 +90,7 @@ def test_an_attempt_that_succeeds(world: World) -> None:
     lease, work = world.begin(world.waiting())
     (target,) = world.read_results(lease, work.targets[0], [hit("1")]).todo
     world.save(lease, target)
-    rest = Rest("cca.org.cn", "rate_limited", 30.0)
+    rest = Rest("cca.org.cn", "rate_limited", lambda _times: 30.0)
     assert world.close(lease, Counters(offered=1, tried=1, collected=1, active_s=2.0), rests=(rest,))
     row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
     assert (row.state, row.left, row.lease_token, row.attempt_id) == (State.SLEEP, 0, None, None)
@@ -107,13 +107,6 @@ def test_an_attempt_that_fails(world: World) -> None:
     assert (row.state, row.reason, row.failed_on, row.left) == (State.FAILED, Reason.BLOCKED, ["n1"], 10)
     assert (attempt.outcome, attempt.reason) == ("failed", Reason.BLOCKED)
     assert attempt.last_response == {**last, "head": "访问过于频繁\ufffd\ufffd"}
-
-
-def test_a_shorter_rest_does_not_end_a_longer_one(world: World) -> None:
-    world.do(endings.rest_host, "n1", Rest("h", "captcha", 600.0))
-    world.do(endings.rest_host, "n1", Rest("h", "rate_limited", 5.0))
-    (row,) = world.rows(host_rests)
-    assert (row.cause, row.until) == ("captcha", START + timedelta(seconds=600))
 
 
 def test_release_gives_back_what_was_not_started(world: World) -> None:
@@ -143,7 +136,7 @@ def test_interrupt_keeps_what_was_collected(world: World) -> None:
     lease, work = world.begin(world.waiting())
     first, _ = world.read_results(lease, work.targets[0], [hit("1"), hit("2")]).todo
     world.save(lease, first)
-    assert world.do(endings.interrupt, lease, Counters(offered=1, tried=1), "shutdown")
+    assert world.interrupt(lease, Counters(offered=1, tried=1), "shutdown")
     row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
     assert (row.state, row.recalls, row.left) == (State.WAIT, 0, 1)
     assert (attempt.outcome, attempt.collected) == ("released", 1)
@@ -173,7 +166,7 @@ def _lost(world: World, how: str) -> Lease:
         world.do(endings.cancel, lease.subtask_id, "not wanted")
         return lease
     if how == "given back":
-        world.do(endings.interrupt, lease, Counters(), "shutdown")
+        world.interrupt(lease, Counters(), "shutdown")
     else:
         world.pass_s(60)
         world.do(endings.silence, lease, Reason.SILENT)
@@ -189,15 +182,13 @@ class TestLostLease:
         before = [world.rows(table) for table in (attempts, events, targets)], world.subtask(lease.subtask_id)
         target = world.rows(targets, targets.c.url == hit("1"))[0]
         assert world.start(lease) is None
-        assert not world.do(leases.progress, lease, world.now + SILENT, Counters(tried=9))
+        assert not world.progress(lease, Counters(tried=9))
         assert not world.close(lease, Counters(tried=9))
         assert not world.close(lease, Counters(tried=9), reason=Reason.BAD_RULE)
         assert not world.do(endings.release, lease, "drained")
-        assert not world.do(endings.interrupt, lease, Counters(), "shutdown")
+        assert not world.interrupt(lease, Counters(), "shutdown")
         assert not world.do(endings.silence, lease, Reason.SILENT)
-        world.do(
-            lambda conn, _: pages.end_target(conn, lease, TargetEnd(target.id, "refused", "not_found", True))
-        )
+        world.end_target(lease, TargetEnd(target.id, "refused", "not_found", True))
         after = [world.rows(table) for table in (attempts, events, targets)], world.subtask(lease.subtask_id)
         assert after == before
 
@@ -206,7 +197,7 @@ class TestLostLease:
         counted = world.pair()
         moved = world.subtask(lease.subtask_id)
         row = world.rows(targets, targets.c.url == hit("1"))[0]
-        assert world.save(lease, leases.WorkTarget(row.id, row.kind, row.url, row.tries))
+        assert world.save(lease, leases.WorkTarget(row.id, row.kind, row.url, row.url_key, row.tries))
         attempt = world.attempts(lease.subtask_id)[0]
         assert (attempt.collected, attempt.late) == (0, 1)
         (page,) = world.rows(pages.pages)
@@ -218,9 +209,9 @@ class TestLostLease:
         lease = _lost(world, how)
         before = world.rows(targets)
         result = world.rows(targets, targets.c.kind == "result")[0]
-        target = leases.WorkTarget(result.id, result.kind, result.url, result.tries)
+        target = leases.WorkTarget(result.id, result.kind, result.url, result.url_key, result.tries)
         hits = world.read_results(lease, target, [hit("3")], more=True)
-        assert (hits.todo, hits.known) == ((), 0)
+        assert (hits.todo, hits.known) == ((), frozenset())
         assert world.rows(targets) == before
 
 

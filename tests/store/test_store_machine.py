@@ -15,12 +15,12 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from world import SILENT, World, hit
+from world import World, hit
 
 from tasks.jobs import sweeps
 from tasks.model import Reason, State
 from tasks.queues import MAX_RECALLS
-from tasks.store import endings, leases, manual, nodes, pages
+from tasks.store import endings, manual, nodes
 from tasks.store.database import Store
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.pages import TargetEnd
@@ -99,7 +99,7 @@ class Loop(RuleBasedStateMachine):
     @rule(lease=held, tried=st.integers(0, 3))
     def progress(self, lease: Lease, tried: int) -> None:
         counters = Counters(offered=tried + 1, tried=tried, active_s=tried * 0.1)
-        self.world.do(leases.progress, lease, self.world.now + SILENT, counters)
+        self.world.progress(lease, counters)
 
     @rule(
         lease=held, place=PLACES, names=st.lists(st.sampled_from("abcdef"), unique=True), more=st.booleans()
@@ -123,7 +123,7 @@ class Loop(RuleBasedStateMachine):
         found = self._target(lease, place, "hit")
         if found is not None:
             end = TargetEnd(found.id, state, "timeout", counts)
-            self.world.do(lambda conn, _: pages.end_target(conn, lease, end))
+            self.world.end_target(lease, end)
 
     @rule(lease=held, reason=st.none() | st.sampled_from(list(Reason)), tried=st.integers(0, 3))
     def close(self, lease: Lease, reason: Reason | None, tried: int) -> None:
@@ -135,7 +135,7 @@ class Loop(RuleBasedStateMachine):
 
     @rule(lease=held, tried=st.integers(0, 3))
     def interrupt(self, lease: Lease, tried: int) -> None:
-        self.world.do(endings.interrupt, lease, Counters(offered=tried, tried=tried, wait_s=0.7), "shutdown")
+        self.world.interrupt(lease, Counters(offered=tried, tried=tried, wait_s=0.7), "shutdown")
 
     @rule(lease=held, place=PLACES)
     def go_silent(self, lease: Lease, place: int) -> None:
@@ -218,7 +218,7 @@ class Loop(RuleBasedStateMachine):
         task_id = self.world.subtask(lease.subtask_id).task_id
         rows = self.world.rows(targets, targets.c.task_id == task_id, targets.c.kind == kind)
         row = rows[place % len(rows)] if rows else None
-        return WorkTarget(row.id, row.kind, row.url, row.tries) if row is not None else None
+        return WorkTarget(row.id, row.kind, row.url, row.url_key, row.tries) if row is not None else None
 
 
 _STORE: list[Store] = []

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import func, select
 
-from tasks.store import endings, retention
-from tasks.store.endings import Rest
+from tasks.store import hosts, retention
+from tasks.store.hosts import Rest
 from tasks.store.products import Chunk, NewProduct, Planned, add, plan, unplanned
 from tasks.store.tables import events, host_rests
 
@@ -19,10 +19,11 @@ def test_old_details_go_and_transitions_stay(store):
         add(conn, NOW, NewProduct("牛奶", ("牛奶",)))
         (wanted,) = unplanned(conn, 1)
         plan(conn, NOW, wanted, [Planned("a.cn", "baidu", "meta", (Chunk(("http://e/1",), first=True),))])
-        endings.rest_host(conn, NOW, "n1", Rest("a.cn", "captcha", 60))
+        hosts.rest_host(conn, NOW, "n1", Rest("a.cn", "captcha", lambda _times: 60.0))
         before = conn.scalar(select(func.count()).select_from(events))
-        assert retention.drop_old(conn, NOW + timedelta(seconds=59)) == 0
-        assert retention.drop_old(conn, NOW + timedelta(seconds=60)) == 1
+        forgotten = NOW + timedelta(seconds=60) + retention.KEEP_BREAKER
+        assert retention.drop_old(conn, forgotten - timedelta(seconds=1)) == 0
+        assert retention.drop_old(conn, forgotten) == 1
         assert conn.scalar(select(func.count()).select_from(host_rests)) == 0
         assert retention.drop_old(conn, NOW + retention.KEEP_DETAIL) == 0
         assert retention.drop_old(conn, NOW + retention.KEEP_DETAIL + timedelta(seconds=1)) == 1

@@ -38,7 +38,7 @@ def test_a_failure(world: World) -> None:
 
 def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World) -> None:
     lease = _work(world, "甲")
-    world.do(leases.progress, lease, world.now + leases.timedelta(seconds=60), SEEN)
+    world.progress(lease, SEEN)
     world.pass_s(75)
     assert world.do(endings.silence, lease, Reason.SILENT)
     assert _sums(world) == (1, 0, 1, 5, 4, 1, 8.0)
@@ -61,9 +61,9 @@ def test_what_was_given_back_untouched_counts_for_nothing(world: World) -> None:
 @pytest.mark.parametrize("end", ["interrupt", "cancel"])
 def test_what_was_given_back_counts_over_what_was_tried(world: World, end: str) -> None:
     lease = _work(world, "甲")
-    world.do(leases.progress, lease, world.now + leases.timedelta(seconds=60), SEEN)
+    world.progress(lease, SEEN)
     if end == "interrupt":
-        world.do(endings.interrupt, lease, SEEN, "shutdown")
+        world.interrupt(lease, SEEN, "shutdown")
     else:
         world.do(endings.cancel, lease.subtask_id, "not wanted")
     assert _sums(world) == (1, 0, 0, 4, 4, 1, 8.0)

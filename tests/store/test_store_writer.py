@@ -144,7 +144,7 @@ def test_submitting_while_it_closes_is_refused_or_done(store: Store) -> None:
 
 def test_a_transaction_that_cannot_begin_fails_all_that_wait_for_it(store: Store) -> None:
     class Broken(Store):
-        def begin(self) -> Any:
+        def begin(self, kept: Any = None) -> Any:
             raise OperationalError("BEGIN", None, Exception("gone"))
 
     writer = Writer(Broken(store.engine))

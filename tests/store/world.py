@@ -19,9 +19,9 @@ from tasks.jobs.context import Context, LoopSettings
 from tasks.model import State
 from tasks.store import endings, leases, nodes, pages, products
 from tasks.store.database import Store
-from tasks.store.endings import Report
-from tasks.store.leases import Counters, Grant, Lease, Work, WorkTarget
-from tasks.store.pages import FoundHit, Hits, NewPage
+from tasks.store.endings import Close, Report
+from tasks.store.leases import Begin, Counters, Grant, Lease, Work, WorkTarget
+from tasks.store.pages import EndedTarget, FoundHit, Hits, NewPage, ReadResults, SavedPage, TargetEnd
 from tasks.store.products import Chunk, NewProduct, Planned
 from tasks.store.tables import attempts, pair_stats, subtasks, targets
 from tasks.store.verify import Verification, verify
@@ -116,7 +116,8 @@ class World:
         return given[0] if given else None
 
     def start(self, lease: Lease) -> Work | None:
-        return self.do(leases.start, lease, self.now + SILENT)
+        (work,) = self.do(leases.start_many, [Begin(lease, SILENT)])
+        return work
 
     def begin(self, subtask_id: int, node: str = "n1") -> tuple[Lease, Work]:
         """Grant and start."""
@@ -134,27 +135,33 @@ class World:
         *,
         more: bool = False,
         past_end: Sequence[int] = (),
+        refresh: timedelta | None = None,
     ) -> Hits:
         """Store a result page with these hits."""
         page = ResultPage(len(urls) or None, tuple(Hit(url, "标题") for url in urls), not urls, more)
         found = [FoundHit(canonical(url), page_key(url)) for url in urls]
-        return self.do(
-            pages.save_result_page,
-            lease,
-            target,
-            page,
-            found,
-            past_end=past_end,
-            more=more,
-        )
+        read = ReadResults(lease, target, page, found, past_end, more, refresh)
+        (hits,) = self.do(pages.save_result_pages, [read])
+        return hits
 
     def save(self, lease: Lease, target: WorkTarget, reviews: Sequence[Review] | None = None) -> bool:
         """Store the page of a hit."""
-        stored: bool = self.do(pages.save_page, lease, page_of(target, reviews))
+        (stored,) = self.do(pages.save_pages, [SavedPage(lease, page_of(target, reviews))])
         return stored
 
+    def end_target(self, lease: Lease, end: TargetEnd) -> None:
+        self.do(pages.end_targets, [EndedTarget(lease, end)])
+
+    def progress(self, lease: Lease, counters: Counters | None = None) -> bool:
+        (kept,) = self.do(leases.progress_many, [Begin(lease, SILENT, counters or Counters())])
+        return kept
+
     def close(self, lease: Lease, counters: Counters | None = None, **report: Any) -> bool:
-        closed: bool = self.do(endings.close, lease, Report(counters or Counters(), **report))
+        (closed,) = self.do(endings.close_many, [Close(lease, Report(counters or Counters(), **report))])
+        return closed
+
+    def interrupt(self, lease: Lease, counters: Counters, why: str) -> bool:
+        (closed,) = self.do(endings.close_many, [Close(lease, Report(counters), why)])
         return closed
 
     # --- what has become of it ------------------------------------------------------------------------------

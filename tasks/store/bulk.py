@@ -1,0 +1,93 @@
+"""Many rows of one table in one statement, with as little as possible between them and the driver.
+
+The one place of hand-written inserts: a page brings tens of reviews, and building a statement's parameters through
+SQLAlchemy costs as much as storing them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+import psycopg2
+from psycopg2.extras import execute_values
+from sqlalchemy import Connection, Table
+from sqlalchemy.exc import DBAPIError
+
+_ROWS_A_STATEMENT = 1000
+_VALUES_A_STATEMENT = 10_000
+
+
+def insert_rows(
+    conn: Connection,
+    table: Table,
+    columns: tuple[str, ...],
+    rows: Sequence[tuple[Any, ...]],
+    *,
+    new_only: bool = False,
+) -> None:
+    """Insert rows as they are.
+
+    Args:
+        columns: of the table, in the order of each row's values: numbers, texts, bytes and None; times as
+            `stored_time` gives them.
+        new_only: skip rows whose key is there already.
+    """
+    if not rows:
+        return
+    statement = _statement(conn.dialect.name, table, columns, new_only)
+    if conn.dialect.name == "sqlite":
+        conn.exec_driver_sql(statement, list(rows))
+        return
+    cursor = conn.connection.cursor()
+    try:
+        execute_values(cursor, statement, rows, page_size=_ROWS_A_STATEMENT)
+    except psycopg2.Error as error:
+        raise DBAPIError.instance(statement, None, error, psycopg2.Error, dialect=conn.dialect) from error
+    finally:
+        cursor.close()
+
+
+def stored_time(conn: Connection, moment: datetime | None) -> Any:
+    """An aware time as the database's driver takes it: the same that `UtcDateTime` stores."""
+    if moment is None or conn.dialect.name != "sqlite":
+        return moment
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+
+
+@lru_cache(maxsize=64)
+def _statement(dialect: str, table: Table, columns: tuple[str, ...], new_only: bool) -> str:
+    marks = f"({', '.join('?' * len(columns))})" if dialect == "sqlite" else "%s"
+    skip = " ON CONFLICT DO NOTHING" if new_only else ""
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {marks}{skip}"
+
+
+def rows_with(
+    conn: Connection, table: Table, columns: str, key: str, values: Collection[Any], rest: str = ""
+) -> Sequence[tuple[Any, ...]]:
+    """Rows of a table whose `key` is one of many values.
+
+    Args:
+        columns: expressions to select, in SQL.
+        key: a column.
+        values: of the key.
+        rest: of the statement, behind the condition.
+    """
+    wanted = tuple(values)
+    if not wanted:
+        return ()
+    mark = "?" if conn.dialect.name == "sqlite" else "%s"
+    found: list[tuple[Any, ...]] = []
+    for start in range(0, len(wanted), _VALUES_A_STATEMENT):
+        some = wanted[start : start + _VALUES_A_STATEMENT]
+        marks = ", ".join([mark] * len(some))
+        statement = f"SELECT {columns} FROM {table.name} WHERE {key} IN ({marks}) {rest}"
+        cursor = conn.connection.cursor()
+        try:
+            cursor.execute(statement, some)
+            found.extend(cursor.fetchall())
+        finally:
+            cursor.close()
+    return found

@@ -1,0 +1,114 @@
+"""Breakers in the store: opened by refusals, kept over restarts, half-open after the rest, closed by a page."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from world import SITE, START, World
+
+from tasks.crawl.breaker import BreakerState
+from tasks.store import hosts, views
+from tasks.store.database import Store
+from tasks.store.hosts import Breaker, Rest
+from tasks.store.leases import Counters
+from tasks.store.tables import host_rests
+
+
+def refusal(cause: str = "captcha", first_s: float = 600.0, host: str = "h.cn") -> Rest:
+    return Rest(host, cause, lambda times: first_s * 2 ** (times - 1))
+
+
+def test_a_refusal_opens_the_breaker_of_that_pair_alone(world: World) -> None:
+    assert world.do(hosts.rest_host, "n1", refusal()) == 600.0
+    assert world.look(hosts.resting, world.now) == {"h.cn": {"n1": "captcha"}}
+    assert world.look(hosts.probing, world.now) == {}
+    until = START + timedelta(seconds=600)
+    assert world.look(hosts.rests, world.now) == [
+        Breaker("h.cn", "n1", "captcha", BreakerState.OPEN, until, 1)
+    ]
+
+
+def test_the_rest_ends_on_the_second_and_leaves_it_half_open(world: World) -> None:
+    world.do(hosts.rest_host, "n1", refusal())
+    world.pass_s(599)
+    assert world.look(hosts.probing, world.now) == {}
+    world.pass_s(1)
+    assert world.look(hosts.resting, world.now) == {}
+    assert world.look(hosts.probing, world.now) == {"h.cn": {"n1": "captcha"}}
+
+
+def test_refusals_in_a_row_rest_longer_and_a_page_starts_anew(world: World) -> None:
+    for expected_s in (600.0, 1200.0, 2400.0):
+        assert world.do(hosts.rest_host, "n1", refusal()) == expected_s
+        world.pass_s(expected_s)
+    assert world.do(hosts.recovered, "h.cn", "n1")
+    assert world.look(hosts.probing, world.now) == {}
+    assert not world.do(hosts.recovered, "h.cn", "n1")
+    assert world.do(hosts.rest_host, "n1", refusal()) == 600.0
+
+
+def test_requests_in_flight_count_as_one_refusal(world: World) -> None:
+    world.do(hosts.rest_host, "n1", refusal())
+    world.pass_s(20)
+    assert world.do(hosts.rest_host, "n1", refusal()) == 600.0  # from the last refusal on
+    (row,) = world.rows(host_rests)
+    assert row.times == 1
+
+
+def test_a_shorter_rest_does_not_end_a_longer_one(world: World) -> None:
+    world.do(hosts.rest_host, "n1", refusal())
+    assert world.do(hosts.rest_host, "n1", refusal("rate_limited", 5.0)) == 600.0
+    (row,) = world.rows(host_rests)
+    assert (row.cause, row.until) == ("captcha", START + timedelta(seconds=600))
+
+
+def test_a_page_that_was_in_flight_closes_nothing(world: World) -> None:
+    world.do(hosts.rest_host, "n1", refusal())
+    assert not world.do(hosts.recovered, "h.cn", "n1")
+    assert world.look(hosts.resting, world.now) == {"h.cn": {"n1": "captcha"}}
+
+
+def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world: World) -> None:
+    world.do(hosts.rest_host, "n1", refusal(host=SITE))
+    world.do(hosts.rest_host, "n2", refusal(host=SITE))
+    world.pass_s(600)
+    lease, _ = world.begin(world.waiting())
+    again = refusal("forbidden", 60.0)
+    assert world.close(lease, Counters(offered=1), gave=frozenset({SITE}), rests=(again,))
+    assert world.look(hosts.probing, world.now) == {SITE: {"n2": "captcha"}}
+    assert world.look(hosts.resting, world.now) == {"h.cn": {"n1": "forbidden"}}
+
+
+def test_allocation_sees_who_probes(world: World) -> None:
+    world.do(hosts.rest_host, "n1", refusal(host=SITE))
+    world.pass_s(600)
+    world.begin(world.waiting())
+    seen = world.look(
+        views.host_views, world.now, world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE]
+    )
+    assert seen[SITE].probing == {"n1"}
+    assert seen[SITE].resting == frozenset()
+    assert seen[SITE].held == {"n1": 1}
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from(["refuse", "page"]), st.integers(0, 1500)), max_size=12))
+def test_times_count_the_refusals_since_the_last_page(
+    sqlite_store: Store, story: list[tuple[str, int]]
+) -> None:
+    now, times, until = START, 0, START
+    with sqlite_store.begin() as conn:
+        conn.execute(host_rests.delete())
+        for what, passed_s in story:
+            now += timedelta(seconds=passed_s)
+            if what == "refuse":
+                times += until <= now
+                until = max(until, now + timedelta(seconds=600 * 2 ** (times - 1)))
+                assert hosts.rest_host(conn, now, "n1", refusal()) == (until - now).total_seconds()
+            else:
+                closes = times > 0 and until <= now
+                assert hosts.recovered(conn, now, "h.cn", "n1") is closes
+                times = 0 if closes else times
+        assert [b.times for b in hosts.rests(conn, now)] == ([times] if times else [])

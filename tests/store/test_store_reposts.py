@@ -1,0 +1,158 @@
+"""Reposts are linked to their original by a sweep: once, without chains, whatever the size of its steps."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete, func, select
+from world import World, hit, review
+
+from tasks.crawl.similar import SHORTEST, plain
+from tasks.jobs.ticks import tick
+from tasks.store import reposts
+from tasks.store.review_rows import review_rows
+from tasks.store.tables import review_bands, review_links, reviews, sweep_marks
+
+FIRST = "蒙牛纯牛奶喝出活虫子，客服一直推脱，要求赔偿并公开道歉，以后再也不买了！"
+FORWARD = f"太过分了//@牛奶观察：{FIRST}"
+EDITED = FIRST.replace("赔偿", "退款") + "😡"
+TWICE = EDITED.replace("客服一直推脱", "客服和经理都在推脱")
+OTHER = "包装很好，物流也快，味道不错，孩子很喜欢喝，下次还会再来买的。"
+
+
+def crawled(world: World, *bodies: str) -> None:
+    """Store these reviews, one after the other, on one page."""
+    lease, work = world.begin(world.waiting("甲"))
+    (target,) = world.read_results(lease, work.targets[0], [hit("1")]).todo
+    for n, body in enumerate(bodies):
+        if n == 0:
+            world.save(lease, target, [review("0", body)])
+        else:
+            (more,) = world.read_results(lease, work.targets[0], [hit(f"{n}-more")]).todo
+            world.save(lease, more, [review("0", body)])
+    world.pass_s(reposts.SETTLED.total_seconds())
+
+
+def linked(world: World) -> dict[str, tuple[str, float]]:
+    bodies = {row.id: row.body for row in world.rows(reviews)}
+    return {bodies[r.review_id]: (bodies[r.original_id], r.similarity) for r in world.rows(review_links)}
+
+
+def test_a_repost_is_linked_to_the_first_and_nothing_is_dropped(world: World) -> None:
+    crawled(world, FIRST, OTHER, FORWARD, EDITED, "好评！", "好评。")
+    assert world.do(reposts.link_reposts, 100) == 6
+    found = linked(world)
+    assert {body: original for body, (original, _) in found.items()} == {FORWARD: FIRST, EDITED: FIRST}
+    assert found[FORWARD][1] == 1.0
+    assert 0.6 < found[EDITED][1] < 1
+    assert len(world.rows(reviews)) == 6
+
+
+def test_links_never_chain(world: World) -> None:
+    crawled(world, FIRST, EDITED, TWICE, OTHER, TWICE + "！！", OTHER + "~")
+    world.do(reposts.link_reposts, 100)
+    rows = world.rows(review_links)
+    assert rows
+    assert {row.original_id for row in rows} & {row.review_id for row in rows} == set()
+    assert all(row.original_id < row.review_id for row in rows)
+
+
+def test_small_steps_come_to_the_same_and_end(world: World) -> None:
+    crawled(world, FIRST, OTHER, FORWARD, EDITED, OTHER + "~")
+    steps = []
+    while not steps or steps[-1]:
+        steps.append(world.do(reposts.link_reposts, 2))
+    assert steps == [2, 2, 1, 0]
+    in_steps = linked(world)
+    with world.store.begin() as conn:
+        for table in (review_links, review_bands, sweep_marks):
+            conn.execute(delete(table))
+    world.do(reposts.link_reposts, 100)
+    assert linked(world) == in_steps
+    assert len(in_steps) == 3
+
+
+def test_looking_again_changes_nothing(world: World) -> None:
+    crawled(world, FIRST, FORWARD, OTHER, EDITED)
+    world.do(reposts.link_reposts, 100)
+    before = world.rows(review_links), world.rows(review_bands)
+    with world.store.begin() as conn:
+        conn.execute(delete(sweep_marks))
+    assert world.do(reposts.link_reposts, 100) == 4
+    assert (world.rows(review_links), world.rows(review_bands)) == before
+
+
+def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world: World) -> None:
+    crawled(world, FIRST, EDITED, FIRST, EDITED)
+    world.do(reposts.link_reposts, 100)
+    assert [(row.review_id, row.original_id) for row in world.rows(review_links)] == [(2, 1)]
+    with world.store.read() as conn:
+        shown = [(row.review, row.same_as, row.near_of) for row in review_rows(conn)]
+        how_near = [row.similarity for row in review_rows(conn)]
+    assert shown == [(1, None, None), (2, None, 1), (3, 1, None), (4, 2, 1)]
+    assert how_near[0] is None
+    assert how_near[1] == how_near[3] > 0.6
+
+
+def test_what_may_still_be_preceded_waits_on_postgresql_only(world: World) -> None:
+    crawled(world, FIRST, EDITED)
+    world.now -= timedelta(microseconds=1)
+    assert world.do(reposts.link_reposts, 100) == (2 if world.store.is_sqlite else 0)
+    world.now += timedelta(microseconds=1)
+    world.do(reposts.link_reposts, 100)
+    assert len(world.rows(review_links)) == 1
+
+
+def test_a_crowded_band_takes_no_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reposts, "_MOST_IN_BAND", 2)
+    monkeypatch.setattr(reposts, "bands", lambda of: [1] if of else [])
+    crawled(world, FIRST, OTHER, "电池续航还可以，屏幕显示细腻，拍照也清楚，手感很好。", EDITED)
+    world.do(reposts.link_reposts, 3)
+    world.do(reposts.link_reposts, 3)
+    assert [row.review_id for row in world.rows(review_bands)] == [1, 2]
+    assert list(linked(world)) == [EDITED]
+
+
+def test_the_sweep_is_in_the_schedule(world: World) -> None:
+    crawled(world, FIRST, EDITED)
+    assert world.do(tick, world.context, ["reposts"]) == []
+    assert len(world.rows(review_links)) == 1
+
+
+@given(st.data())
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_store, data) -> None:
+    with sqlite_store.begin() as conn:
+        for table in (review_links, review_bands, sweep_marks):
+            conn.execute(delete(table))
+        conn.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+        conn.execute(delete(reviews))
+        bodies = data.draw(
+            st.lists(st.sampled_from([FIRST, FORWARD, EDITED, TWICE, OTHER, "好"]), min_size=1, max_size=12)
+        )
+        _insert(conn, bodies)
+        most = data.draw(st.integers(1, 5))
+        now = World(sqlite_store).now
+        while reposts.link_reposts(conn, now, most):
+            pass
+        links = dict(conn.execute(select(review_links.c.review_id, review_links.c.original_id)).all())
+        assert all(links[one] < one and links[one] not in links for one in links)
+        texts = [plain(body) for body in bodies]
+        again = {n for n, text in enumerate(texts, 1) if len(text) >= SHORTEST and text in texts[: n - 1]}
+        assert again <= links.keys()
+        assert conn.scalar(select(func.count()).select_from(reviews)) == len(bodies)
+        conn.rollback()
+
+
+def _insert(conn, bodies) -> None:
+    """Reviews alone, numbered from 1: what the sweep reads; rolled back before their pages are missed."""
+    now = World(None).now
+    rows = [
+        {"id": n, "page_id": 1, "key": str(n), "title": "", "body": body, "author": "", "date_text": ""}
+        | {"url": "", "site": "", "text_hash": b"", "collected_at": now, "node": "", "attempt_id": 1}
+        for n, body in enumerate(bodies, 1)
+    ]
+    conn.execute(reviews.insert(), rows)
