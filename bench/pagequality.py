@@ -1,0 +1,258 @@
+"""How right pages are read, as a number, and what it costs: every saved page, by kind of page.
+
+Encodings against the real ones; title and body by token F1 (see `bench.pagetruth`). Search-result pages are read by
+the rules in pagequality.yaml (their titles and abstracts as one text each, their addresses as a set), all others as
+main text. Peers: bs4's UnicodeDammit for the encoding, trafilatura (its fast mode) for the main text, both on the same
+pages in the same run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from bs4.dammit import UnicodeDammit
+from selectolax.lexbor import LexborHTMLParser
+
+from bench.pagetruth import Truth, fragment_f1, token_f1, truths
+from splitter.catalog.load import load_catalog
+from tasks.crawl.dates import CHINA, read_date
+from tasks.crawl.decode import decode
+from tasks.crawl.density import dense_text
+from tasks.crawl.extract import read_page
+from tasks.crawl.maintext import main_text
+from tasks.crawl.metadata import read_metadata
+from tasks.crawl.model import FetchError, PageRead, ResultPage
+from tasks.crawl.results import read_results
+
+_CATALOG = load_catalog(Path(__file__).with_name("pagequality.yaml"))
+_NOW = datetime(2022, 12, 31, tzinfo=UTC)
+_DECODINGS, _DAMMITS, _READINGS = 5, 3, 2
+_PLAIN_BYTES = 17_000
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How near a page was read to its truth, 0 to 1; None where nobody told the truth.
+
+    Attributes:
+        urls: F1 of the set of addresses, of a search-result page.
+        date: whether the day is right.
+    """
+
+    file: str
+    kind: str
+    encoding: bool
+    title: float | None = None
+    body: float | None = None
+    urls: float | None = None
+    date: float | None = None
+
+
+def scores(folder: Path) -> list[Score]:
+    """Read every page of the folder and score it."""
+    return [_score(truth) for truth in truths(folder)]
+
+
+def _score(truth: Truth) -> Score:
+    text, _ = decode(truth.raw, {})
+    right = text == truth.text
+    if truth.kind == "serp":
+        return Score(truth.file, truth.kind, right, **_of_results(truth, text))
+    site = truth.site if truth.site in _CATALOG.sites else "baidu.com"
+    url = f"http://{truth.site or 'example.com'}/"
+    try:
+        read = read_page(text, url, _CATALOG.rules_of(site), now=_NOW)
+    except FetchError:
+        read = PageRead("", ())
+    if truth.records is not None:
+        return Score(truth.file, truth.kind, right, body=_of_posts(truth, read))
+    return Score(truth.file, truth.kind, right, **_of_text(truth, read))
+
+
+def _of_results(truth: Truth, text: str) -> dict[str, float]:
+    engine = _CATALOG.engine_of(truth.site)
+    try:
+        page = read_results(text, engine.url, engine.results)
+    except FetchError:
+        page = ResultPage(None, (), empty=False, more=False)
+    records = [record for record in truth.records or () if record["title"]]
+    if not records:
+        return dict.fromkeys(("title", "body", "urls"), float(page.empty))
+    expected = {record["href"] for record in records}
+    common = len(expected & {hit.url for hit in page.hits})
+    told = {
+        "title": token_f1(_joined(hit.title for hit in page.hits), _joined(r["title"] for r in records)),
+        "urls": 2 * common / (len(expected) + len(page.hits)),
+    }
+    if any("abstract" in record for record in records):
+        abstracts = _joined(record.get("abstract", "") for record in records)
+        told["body"] = token_f1(_joined(hit.abstract for hit in page.hits), abstracts)
+    return told
+
+
+def _of_posts(truth: Truth, read: PageRead) -> float:
+    bodies = {review.key: review.body for review in read.reviews}
+    posts = truth.records or ()
+    return fmean(token_f1(bodies.get(post["mid"], ""), post["text"]) for post in posts)
+
+
+def _of_text(truth: Truth, read: PageRead) -> dict[str, float | None]:
+    first = read.reviews[0] if read.reviews else None
+    told: dict[str, float | None] = {}
+    if truth.title:
+        title = read.title if truth.kind == "feed" or first is None else first.title
+        told["title"] = token_f1(title, truth.title)
+    told["body"] = _of_body(truth, first.body if first else "")
+    due = read_date(truth.date_text, _NOW)
+    if due is not None:
+        found = first.date if first else None
+        told["date"] = float(found is not None and found.astimezone(CHINA).date() == due.date())
+    return told
+
+
+def _of_body(truth: Truth, body: str) -> float | None:
+    if truth.body:
+        return token_f1(body, truth.body)
+    return fragment_f1(body, *truth.fragments) if truth.fragments[0] else None
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n".join(texts)
+
+
+def run(shared: Path) -> dict[str, Any]:
+    """Score and time every saved page.
+
+    Returns:
+        ``ratios``: share of right encodings, title and body F1 (means over all pages with a truth), how many times as
+        long UnicodeDammit takes, and trafilatura for the main text; ``figures``: scores by kind of page with their
+        counts, trafilatura's scores, microseconds a page and milliseconds a main text, by strategy.
+    """
+    folder = shared / "pages"
+    every = scores(folder)
+    pages = truths(folder)
+    articles = [page for page in pages if page.kind == "article"]
+    decoding, reading = _decoding_costs(pages), _reading_costs(articles)
+    peer = _trafilatura_scores(articles)
+    figures: dict[str, Any] = {**_by_kind(every), **decoding, **reading, **peer}
+    ratios = {
+        "encodings": round(fmean(score.encoding for score in every), 3),
+        "title_f1": _mean(score.title for score in every),
+        "body_f1": _mean(score.body for score in every),
+        "article_body_f1_vs_trafilatura": round(
+            figures["article.body_f1"] / figures["trafilatura.article.body_f1"], 3
+        ),
+        "decode_times_faster_than_dammit": round(decoding["dammit_us_mean"] / decoding["decode_us_mean"], 1),
+        "decode_times_faster_than_dammit_17kb": round(
+            decoding["dammit_utf8_17kb_us_mean"] / decoding["decode_utf8_17kb_us_mean"], 1
+        ),
+        "main_text_times_faster_than_trafilatura": round(
+            reading["trafilatura_ms_mean"] / reading["main_text_ms_mean"], 1
+        ),
+    }
+    return {"bench": "pagequality", "ratios": ratios, "figures": figures}
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return round(fmean(known), 3) if known else 0.0
+
+
+def _by_kind(every: list[Score]) -> dict[str, Any]:
+    kinds: dict[str, list[Score]] = defaultdict(list)
+    for score in every:
+        kinds[score.kind].append(score)
+    figures: dict[str, Any] = {}
+    for kind, members in sorted(kinds.items()):
+        figures[f"{kind}.pages"] = len(members)
+        figures[f"{kind}.encodings"] = sum(score.encoding for score in members)
+        for name in ("title", "body", "urls", "date"):
+            known = [value for score in members if (value := getattr(score, name)) is not None]
+            if known:
+                key = f"{kind}.{name}" + ("_right" if name == "date" else "_f1")
+                figures[key], figures[f"{key}.of"] = round(fmean(known), 3), len(known)
+    return figures
+
+
+def _decoding_costs(pages: list[Truth]) -> dict[str, float]:
+    def ours(raw: bytes) -> None:
+        decode(raw, {})
+
+    def dammit(raw: bytes) -> None:
+        UnicodeDammit(raw, is_html=True)
+
+    plain = [page.text.encode()[:_PLAIN_BYTES].decode("utf-8", "ignore").encode() for page in pages]
+    sets = {
+        "": [page.raw for page in pages],
+        "_utf8_17kb": [raw for raw in plain if len(raw) > _PLAIN_BYTES - 4],
+    }
+    figures: dict[str, float] = {}
+    for name, raws in sets.items():
+        for peer, action, times in (("decode", ours, _DECODINGS), ("dammit", dammit, _DAMMITS)):
+            spent = [1e6 * _seconds(action, raw, times) for raw in raws]
+            figures[f"{peer}{name}_us_mean"] = round(fmean(spent), 1)
+            figures[f"{peer}{name}_us_median"] = round(median(spent), 1)
+    told = [UnicodeDammit(page.raw, is_html=True).unicode_markup == page.text for page in pages]
+    return {**figures, "dammit_same_text": sum(told)}
+
+
+def _reading_costs(articles: list[Truth]) -> dict[str, float]:
+    def metadata(text: str) -> None:
+        read_metadata(LexborHTMLParser(text))
+
+    def density(text: str) -> None:
+        dense_text(LexborHTMLParser(text))
+
+    def whole(text: str) -> None:
+        main_text(text, "")
+
+    strategies: dict[str, Callable[[str], object]] = {
+        "parse": LexborHTMLParser, "metadata": metadata, "density": density, "main_text": whole,
+        "trafilatura": _trafilatura,
+    }  # fmt: skip
+    figures = {}
+    for name, strategy in strategies.items():
+        spent = [1000 * _seconds(strategy, page.text, _READINGS) for page in articles]
+        figures[f"{name}_ms_mean"] = round(fmean(spent), 2)
+        figures[f"{name}_ms_median"] = round(median(spent), 2)
+        figures[f"{name}_ms_max"] = round(max(spent), 2)
+    asked = [main_text(page.text, "") for page in articles]
+    figures["second_opinions"] = sum(len(text.candidates) > 1 for text in asked)
+    figures["second_opinions_taken"] = sum(text.strategy != "density" for text in asked)
+    return figures
+
+
+def _trafilatura(text: str) -> tuple[str, str]:
+    # Imported here: listing the benches imports this module.
+    from trafilatura import bare_extraction
+
+    document = bare_extraction(text, fast=True, include_comments=False, with_metadata=True)
+    if document is None or isinstance(document, dict):
+        return "", ""
+    return document.title or "", document.text or ""
+
+
+def _trafilatura_scores(articles: list[Truth]) -> dict[str, float]:
+    titles, bodies = [], []
+    for page in articles:
+        title, body = _trafilatura(page.text)
+        titles.append(token_f1(title, page.title) if page.title else None)
+        bodies.append(_of_body(page, body))
+    return {"trafilatura.article.title_f1": _mean(titles), "trafilatura.article.body_f1": _mean(bodies)}
+
+
+def _seconds(action: Callable[[Any], object], argument: str | bytes, times: int) -> float:
+    """The least of several runs: what is over it is another process's."""
+    spent = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        action(argument)
+        spent.append(time.perf_counter() - begin)
+    return min(spent)

@@ -1,0 +1,70 @@
+"""Line plots of what a bench measured, as PNG files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+
+from splitter.errors import InputError
+
+
+def check_there() -> None:
+    """Raise InputError where plots can't be drawn, before a bench spends minutes on them."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise InputError("plots need matplotlib: pip install -e '.[bench]'") from error
+
+
+def lines(
+    path: Path,
+    title: str,
+    x_label: str,
+    y_label: str,
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    note: str = "",
+) -> None:
+    """Draw one picture: a line with marks for each series.
+
+    Args:
+        path: of the PNG; its folder is made.
+        x_label, y_label: with their units.
+        series: points (x, y) by the name in the legend. A name that begins with "paper" or "limit" is drawn
+            dashed and without marks: it was not measured here.
+        note: what the picture shows, set below it.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    check_there()
+    # Not pyplot: it keeps every figure and looks for a display.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5.4), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    # Hollow marks of several kinds: lines that lie on each other are still seen to be two.
+    for (name, points), mark in zip(series.items(), cycle("os^Dv"), strict=False):
+        given = name.startswith(("paper", "limit"))
+        axes.plot(
+            [x for x, _ in points],
+            [y for _, y in points],
+            label=name,
+            linestyle="--" if given else "-",
+            marker="" if given or len(points) > 40 else mark,
+            markersize=8,
+            markerfacecolor="none",
+            linewidth=1.2 if given else 1.8,
+        )
+    axes.set_title(title, fontsize=12)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    if note:
+        figure.supxlabel(note, fontsize=8.5, color="0.3", wrap=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)

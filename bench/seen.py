@@ -1,0 +1,179 @@
+"""What it costs to know which pages are stored: memory for 10 million addresses, wrong yeses, questions a second.
+
+The shared set (a Bloom filter in Redis) is filled with 10 million keys by its own rebuild and asked for a million
+others. Beside it: a Redis SET of the same keys (measured at 625,000 and taken 16 times, where its hash table is as full
+as at 10 million), the local cache, and the database's unique index in SQLite (measured at 500,000, taken 20 times).
+Redis is a private server on loopback; its memory is what it reports. Takes about two minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from redis.asyncio import Redis
+
+from app.cluster import processes
+from app.cluster.servers import RedisServer
+from tasks.crawl.redis_seen import RedisSeen
+from tasks.crawl.seen import SeenPages
+
+_PAGES = 10_000_000
+_ABSENT = 1_000_000
+_IN_SET = _PAGES // 16
+_IN_INDEX = _PAGES // 20
+_CACHED = 200_000
+_BATCH = 500
+_BATCHES_ASKED = (1, 40, 400)
+_ASKING_S = 2.0
+
+
+def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
+    """Measure all of it.
+
+    Returns:
+        ``ratios``: memory of a Redis SET and of the database's index against the filter's, and questions a second in
+        batches of 40 and 400 against one at a time. ``figures``: bytes, shares and rates behind them.
+    """
+    with tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder, _redis(Path(folder)) as url:
+        figures = asyncio.run(_in_redis(url))
+        figures |= _in_index(Path(folder) / "index.db")
+    figures |= _in_cache()
+    bloom = figures["bloom_mb_10m"]
+    alone = figures["questions_per_s_1"]
+    ratios = {
+        "redis_set_memory_vs_bloom": round(figures["redis_set_mb_10m"] / bloom, 1),
+        "index_size_vs_bloom": round(figures["sqlite_index_mb_10m"] / bloom, 1),
+        "questions_40_vs_1": round(figures["questions_per_s_40"] / alone, 1),
+        "questions_400_vs_1": round(figures["questions_per_s_400"] / alone, 1),
+    }
+    return {"bench": "seen", "ratios": ratios, "figures": figures}
+
+
+@contextmanager
+def _redis(folder: Path) -> Iterator[str]:
+    server = RedisServer(folder / "redis", folder / "redis.log")
+    server.prepare()
+    process = processes.start(server.program)
+    try:
+        server.wait(lambda: process.poll() is None)
+        yield server.url
+    finally:
+        processes.stop([(server.program, process)])
+
+
+def _keys(seed: int, count: int) -> Iterator[list[bytes]]:
+    """Keys as evenly spread as the digests they stand for, in batches."""
+    rng = Random(seed)
+    for start in range(0, count, _BATCH):
+        n = min(_BATCH, count - start)
+        some = rng.randbytes(16 * n)
+        yield [some[at : at + 16] for at in range(0, 16 * n, 16)]
+
+
+async def _in_redis(url: str) -> dict[str, float]:
+    async with Redis.from_url(url) as redis:
+        empty = await _used(redis)
+        seen = RedisSeen(redis, time.monotonic)
+        begin = time.perf_counter()
+        await seen.rebuild(_PAGES // 2, _keys(1, _PAGES))
+        figures = {"rebuild_10m_s": round(time.perf_counter() - begin, 1)}
+        figures["bloom_mb_10m"] = _mb(await _used(redis) - empty)
+        wrong = 0
+        for some in _keys(2, _ABSENT):
+            wrong += sum(await _answers(seen, some))
+        figures["false_positives_of_1m"] = wrong
+        figures["false_positive_rate"] = wrong / _ABSENT
+        for n in _BATCHES_ASKED:
+            half = [key for some in _keys(1, n) for key in some]
+            half[: n // 2] = [key for some in _keys(3, n) for key in some][: n // 2]
+            figures[f"questions_per_s_{n}"] = round(n * await _rate(seen, half))
+        await redis.flushall()
+        empty = await _used(redis)
+        for some in _keys(1, _IN_SET):
+            await redis.sadd("pages", *some)
+        figures["redis_set_mb_10m"] = _mb((await _used(redis) - empty) * _PAGES // _IN_SET)
+        return figures
+
+
+async def _used(redis: Redis) -> int:
+    told = await redis.info("memory")
+    return int(told["used_memory"])
+
+
+async def _answers(seen: RedisSeen, keys: Sequence[bytes]) -> list[bool]:
+    answers = await seen.has(keys)
+    assert answers is not None, "the set was filled just now"
+    return answers
+
+
+async def _rate(seen: RedisSeen, keys: Sequence[bytes]) -> float:
+    """Questions of these keys a second, one after the other."""
+    asked, begin = 0, time.perf_counter()
+    while (took := time.perf_counter() - begin) < _ASKING_S:
+        await _answers(seen, keys)
+        asked += 1
+    return asked / took
+
+
+def _in_cache() -> dict[str, float]:
+    """The local cache: bytes an entry, its key included, and questions it answers alone in a second."""
+    cache = SeenPages(None, remembered=_CACHED)
+    tracemalloc.start()
+    for some in _keys(1, _CACHED):
+        cache.confirmed(some)
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    (page,) = _keys(1, 40)
+    figures = {"cache_bytes_per_entry": round(used / _CACHED, 1)}
+    return figures | {"cache_questions_per_s_40": round(40 * _plain_rate(lambda: cache.ask(page)))}
+
+
+def _plain_rate(ask: Callable[[], Awaitable[object]]) -> float:
+    async def asking() -> float:
+        asked, begin = 0, time.perf_counter()
+        while (took := time.perf_counter() - begin) < _ASKING_S / 4:
+            await ask()
+            asked += 1
+        return asked / took
+
+    return asyncio.run(asking())
+
+
+def _in_index(path: Path) -> dict[str, float]:
+    """The database's unique index over keys that came in any order, and what asking it in one statement costs."""
+    sizes = []
+    for unique in ("", "UNIQUE"):
+        path.unlink(missing_ok=True)
+        with sqlite3.connect(path) as conn:
+            conn.execute(f"CREATE TABLE pages (id INTEGER PRIMARY KEY, url_key BLOB NOT NULL {unique})")
+            conn.executemany(
+                "INSERT INTO pages (url_key) VALUES (?)",
+                ((key,) for some in _keys(1, _IN_INDEX) for key in some),
+            )
+            conn.commit()
+            sizes.append(path.stat().st_size)
+    conn = sqlite3.connect(path)
+    asked, begin = 0, time.perf_counter()
+    for some in _keys(3, 200 * _BATCH):
+        marks = ",".join("?" * len(some))
+        conn.execute(f"SELECT id FROM pages WHERE url_key IN ({marks})", some).fetchall()
+        asked += len(some)
+    rate = asked / (time.perf_counter() - begin)
+    conn.close()
+    return {
+        "sqlite_index_mb_10m": _mb((sizes[1] - sizes[0]) * _PAGES // _IN_INDEX),
+        "sqlite_questions_per_s_500": round(rate),
+    }
+
+
+def _mb(size: int) -> float:
+    return round(size / 1e6, 1)
