@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from splitter.catalog.load import BUILTIN, builtin, find_catalog
 from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError
 from tasks.crawl.settings import CrawlSettings
+from tasks.crawl.signin.credentials import PREFIX as LOGIN_PREFIX
 from tasks.jobs.context import LoopSettings
 from tasks.store.views import BufferRule
 from tasks.strategies import ALLOCATION
@@ -47,10 +49,13 @@ class Settings:
             request on its way does not look like silence.
         machine: who shares an outgoing address where none is bound; empty: this host's name.
         address: source address of this process's node; None: the system's choice.
+        proxy: http://HOST:PORT or socks5h://HOST:PORT that this process's nodes go through; empty: none.
         slots: attempts a node runs at once.
         kinds: what this process's node may crawl; None: what its row says, else all.
         report_file: where the sweep `report` writes; None: nowhere.
         seed: of chance in allocation; None: another one each time.
+        secret_key: what the file of sign-ins is encrypted with; empty: nobody signs in.
+        sign_in_file: where sign-ins are kept until they end.
     """
 
     database_url: str = DEFAULT_DATABASE
@@ -68,10 +73,13 @@ class Settings:
     request_timeout_s: float = 30.0
     machine: str = ""
     address: str | None = None
+    proxy: str = ""
     slots: int = 4
     kinds: frozenset[Kind] | None = None
     report_file: str | None = None
     seed: int | None = None
+    secret_key: str = field(default="", repr=False)
+    sign_in_file: str = "reviewloop.sign-ins"
 
     def catalog(self) -> Catalog:
         """The catalog in force. Raises CatalogError."""
@@ -158,14 +166,34 @@ def kinds(text: str) -> frozenset[Kind]:
         raise ValueError(f"write {','.join(Kind)}, or one of them") from None
 
 
+def proxy(text: str) -> str:
+    """Check the address of a proxy. Raises ValueError."""
+    parsed = urlsplit(text)
+    if (
+        parsed.scheme not in ("http", "https", "socks5", "socks5h")
+        or not parsed.hostname
+        or parsed.path not in ("", "/")
+    ):
+        raise ValueError(
+            "write http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before HOST if it asks"
+        )
+    return text
+
+
 def as_environment(settings: Settings) -> dict[str, str]:
     """The environment of a process that shall have these settings: this one's, with its REVIEWLOOP_* replaced."""
     environment = {name: text for name, text in os.environ.items() if not name.startswith("REVIEWLOOP_")}
+    environment |= logins()
     for name in _READERS:
         value = getattr(settings, name)
         if value is not None and value != "":
             environment[f"REVIEWLOOP_{name.upper()}"] = _written(value)
     return environment
+
+
+def logins() -> dict[str, str]:
+    """Names, passwords and clients of sites, by variable (see tasks.crawl.signin.credentials)."""
+    return {name: text for name, text in os.environ.items() if name.startswith(LOGIN_PREFIX)}
 
 
 def _written(value: object) -> str:
@@ -209,8 +237,11 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "request_timeout_s": _above_zero,
     "machine": str,
     "address": str,
+    "proxy": proxy,
     "slots": int,
     "kinds": kinds,
     "report_file": str,
     "seed": int,
+    "secret_key": str,
+    "sign_in_file": str,
 }

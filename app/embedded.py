@@ -20,6 +20,7 @@ from tasks.crawl.fetching import Kit
 from tasks.crawl.node import CrawlNode
 from tasks.crawl.politeness import LocalSendTimes
 from tasks.crawl.robots_book import RobotsBook
+from tasks.crawl.seen import SeenPages
 from tasks.jobs import planning
 from tasks.jobs.context import Context
 from tasks.jobs.ticks import tick
@@ -96,16 +97,16 @@ class EmbeddedRunner:
     async def _open_nodes(self, stack: AsyncExitStack) -> None:
         robots = RobotsBook(self._writer)
         send_times = LocalSendTimes(time.monotonic, self._settings.crawl().longest_wait_s)
+        seen = SeenPages(None)
         for node in self._node_rows:
             tools = await stack.enter_async_context(
-                wiring.kit(self._settings, self._catalog, robots, send_times, address=node.address)
+                wiring.kit(self._settings, self._catalog, robots, send_times, seen, address=node.address)
             )
             self._control = self._control or tools
             crawl_node = wiring.crawl_node(
                 self._settings, self._catalog, self._writer, node, tools, self._free.set
             )
             await crawl_node.open()
-            crawl_node.serve()
             self._nodes[node.name] = crawl_node
 
     def _listen_to_signals(self) -> None:
@@ -136,6 +137,8 @@ class EmbeddedRunner:
     async def _sweep(self, name: str) -> None:
         if name == "plan":
             await self._plan()
+        elif name == "seen":
+            return  # one process: the database itself is the shared set
         elif name == "report":
             if self._settings.report_file:
                 await asyncio.to_thread(write_report, self._store, self._settings.report_file)
@@ -146,10 +149,10 @@ class EmbeddedRunner:
 
     async def _tick(self, names: Sequence[str]) -> None:
         leases = await self._writer.run(lambda conn, now: tick(conn, now, self._context, names))
-        for lease in leases:
-            # A node of another process is deaf to us: its lease is released when it is not started in time.
-            if (node := self._nodes.get(lease.node)) is not None:
-                node.offer(lease)
+        # A node of another process is deaf to us: its lease is released when it is not started in time.
+        for name, node in self._nodes.items():
+            if grain := [lease for lease in leases if lease.node == name]:
+                node.offer(grain)
 
     async def _plan(self) -> None:
         tools = self._control

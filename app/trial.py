@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,15 +14,18 @@ from bs4 import BeautifulSoup
 from selectolax.lexbor import LexborHTMLParser
 
 from splitter.catalog.model import Catalog, PageRules, ResultRules
-from tasks.crawl.decode import decode
+from tasks.crawl.decode import explained
 from tasks.crawl.extract import read_page
 from tasks.crawl.hosts import HostBook
-from tasks.crawl.markup import field_of, parse, select
+from tasks.crawl.maintext import Candidate, main_text
+from tasks.crawl.markup import collapsed, field_of, page_text, parse, select, text_of
 from tasks.crawl.model import ErrorClass, FetchError
 from tasks.crawl.results import read_results
 
 _RECORD_FIELDS = ("link", "title", "abstract", "id", "body", "author", "date", "rating")
 _REFUSALS = (401, 403, 429, 432)
+_VALUES_SHOWN = 3
+_VALUE_CHARS = 300
 _OUTLINE_HEADINGS = 5
 _OUTLINE_REPEATED = 12
 
@@ -31,14 +35,15 @@ class RuleUse:
     """A rule and how far it fits.
 
     Attributes:
-        matches: records that it matches (`hit`, `review`), or in which it is filled (their fields).
-        example: its first value.
+        matches: elements that it matches (`hit`, `review`, `next`, `page_title`), records in which it is filled (their
+            fields), matches in the page's text (`found`).
+        values: the first of them.
     """
 
     name: str
     rule: str
     matches: int
-    example: str
+    values: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +54,26 @@ class Trial:
         read_as: "page" or "result".
         verdict: "records", "empty", "blocked" or "broken".
         why: of a page without records: what it is instead.
+        encoding, encoding_why: what the bytes were read with, and what told so.
         found, more: of a result page: hits it reports, whether there is a next page.
+        strategy, strategy_why: of a page read by `main_text`: which one won, and why; empty for others.
+        candidates: what each strategy that was asked took for the main text.
         records: every record as the crawl would take it.
-        outline: where nothing was found, what the page looks like, to write rules by.
+        outline: where a rule finds nothing, what the page looks like, to write rules by.
     """
 
     read_as: str
     verdict: str
     why: str
     encoding: str
+    encoding_why: str
     title: str
     found: int | None
     more: bool | None
     rules: tuple[RuleUse, ...]
+    strategy: str
+    strategy_why: str
+    candidates: tuple[Candidate, ...]
     records: tuple[Any, ...]
     outline: tuple[str, ...]
 
@@ -96,15 +108,21 @@ def try_rules(
     """
     read_as = "result" if result else "page"
     rules: ResultRules | PageRules = catalog.engine_of(site).results if result else catalog.rules_of(site)
-    text, encoding, title = "", "", ""
+    text, encoding, encoding_why, title = "", "", "", ""
+    strategy, strategy_why = "", ""
     found: int | None = None
     more: bool | None = None
     records: tuple[Any, ...] = ()
     use: tuple[RuleUse, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
     try:
-        text, encoding = decode(body, headers)
+        text, encoding, encoding_why = explained(body, headers)
         _check_status(status, url)
-        use = _use(parse(text), rules)
+        if isinstance(rules, PageRules) and rules.main_text:
+            told = main_text(text, url)
+            strategy, strategy_why, candidates = told.strategy, told.why, told.candidates
+        else:
+            use = _use(parse(text), rules)
         if isinstance(rules, ResultRules):
             page = read_results(text, url, rules)
             found, more, records = page.found, page.more, page.hits
@@ -115,8 +133,28 @@ def try_rules(
     except FetchError as error:
         verdict, why = ("blocked" if error.error.blocks else "broken"), str(error)
         records = ()
-    outline = _outline(text) if verdict == "broken" and text else ()
-    return Trial(read_as, verdict, why, encoding, title, found, more, use, records, outline)
+    lacking = verdict == "broken" or (verdict == "records" and any(_is_lacking(rule) for rule in use))
+    return Trial(
+        read_as=read_as,
+        verdict=verdict,
+        why=why,
+        encoding=encoding,
+        encoding_why=encoding_why,
+        title=title,
+        found=found,
+        more=more,
+        rules=use,
+        strategy=strategy,
+        strategy_why=strategy_why,
+        candidates=candidates,
+        records=records,
+        outline=_outline(text) if lacking and text else (),
+    )
+
+
+def _is_lacking(rule: RuleUse) -> bool:
+    # The last page has no next one, and no number of hits is told by some.
+    return not rule.matches and rule.name not in ("next", "found")
 
 
 def _check_status(status: int, url: str) -> None:
@@ -129,13 +167,25 @@ def _use(tree: LexborHTMLParser, rules: ResultRules | PageRules) -> tuple[RuleUs
     record_rule = "hit" if isinstance(rules, ResultRules) else "review"
     selector = getattr(rules, record_rule)
     records = select(tree, selector)
-    use = [RuleUse(record_rule, selector, len(records), "")]
+    use = [_rule_use(record_rule, selector, [text_of(record) for record in records])]
     for name in _RECORD_FIELDS:
         field = field_of(getattr(rules, name, ""))
         if field is not None:
             values = [value for record in records if (value := field.read(record))]
-            use.append(RuleUse(name, getattr(rules, name), len(values), values[0] if values else ""))
+            use.append(_rule_use(name, getattr(rules, name), values))
+    for name in ("next", "page_title"):
+        if selector := getattr(rules, name, ""):
+            use.append(_rule_use(name, selector, [text_of(node) for node in select(tree, selector)]))
+    if pattern := getattr(rules, "found", ""):
+        matches = [match[1] or "" for match in re.finditer(pattern, page_text(tree))]
+        use.append(_rule_use("found", pattern, matches))
     return tuple(use)
+
+
+def _rule_use(name: str, rule: str, values: list[str]) -> RuleUse:
+    return RuleUse(
+        name, rule, len(values), tuple(collapsed(value)[:_VALUE_CHARS] for value in values[:_VALUES_SHOWN])
+    )
 
 
 def _outline(text: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from random import Random
 
 from app.config import MIGRATIONS, Settings
+from app.sign_ins import sign_ins
 from splitter.catalog.model import Catalog
 from tasks.crawl.downloader import Downloader
 from tasks.crawl.fetching import Fetcher, Kit
@@ -19,6 +20,8 @@ from tasks.crawl.node import CrawlNode
 from tasks.crawl.politeness import SendTimes
 from tasks.crawl.robots import RobotsRules
 from tasks.crawl.robots_book import RobotsBook
+from tasks.crawl.seen import SeenPages
+from tasks.crawl.signin.signins import signing
 from tasks.jobs.context import Context
 from tasks.store.database import Store
 from tasks.store.nodes import Node
@@ -49,6 +52,7 @@ async def kit(
     catalog: Catalog,
     robots: RobotsBook,
     send_times: SendTimes,
+    seen: SeenPages,
     *,
     address: str | None,
 ) -> AsyncIterator[Kit]:
@@ -58,7 +62,11 @@ async def kit(
     """
     crawl = settings.crawl()
     async with Downloader(
-        user_agent=crawl.user_agent, clock=utc_now, local_address=address, lab=settings.lab
+        user_agent=crawl.user_agent,
+        clock=utc_now,
+        local_address=address,
+        lab=settings.lab,
+        proxy=settings.proxy or None,
     ) as downloader:
         yield Kit(
             downloader,
@@ -68,6 +76,8 @@ async def kit(
             address or settings.machine or platform.node(),
             crawl,
             utc_now,
+            seen,
+            sign_ins(settings, catalog, address=address, clock=utc_now) if signing(catalog) else None,
         )
 
 

@@ -59,8 +59,9 @@ def reviews(
 ) -> None:
     """Export reviews, one row for each (review, product): product, site, url, title, body, author, dates, rating.
 
-    UTF-8. same_as is the number (column review) of an earlier review with an equal text. With --json, standard
-    output holds how many were written; towards - it holds the reviews as JSON lines.
+    UTF-8. same_as is the number (column review) of an earlier review with an equal text, near_of of one with nearly
+    the same text (a repost; similarity tells how near). With --json, standard output holds how many were written;
+    towards - it holds the reviews as JSON lines.
 
     \b
     Examples:

@@ -12,9 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.options import db_option, json_option, settings_of, store_there
-from app.cli.output import ago, print_json, printed, table_of
+from app.cli.output import ago, print_json, printed, seconds, table_of
+from tasks.crawl.breaker import BreakerState
+from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
 from tasks.store.database import read_now
+from tasks.store.hosts import Breaker
 from tasks.store.nodes import NodeRow
 
 
@@ -34,7 +37,10 @@ def nodes() -> None:
 @db_option
 @json_option
 def list_(db: str | None, as_json: bool) -> None:
-    """List the nodes with what each is doing.
+    """List the nodes with what each is doing, and which hosts refuse their addresses.
+
+    A rest is "open" (nothing is asked until then) or "half_open" (it is over; one attempt at a time asks again, and
+    a page closes it).
 
     \b
     Example:
@@ -43,11 +49,17 @@ def list_(db: str | None, as_json: bool) -> None:
     settings = settings_of(db)
     with store_there(settings) as store, store.read() as conn:
         now, rows = read_now(conn), node_store.listed(conn)
+        breakers = host_store.rests(conn, now)
     alive_after = timedelta(seconds=settings.loop().buffer.silent_after_s)
     if as_json:
-        print_json({"nodes": [node_document(row, now, alive_after) for row in rows]})
+        documents = [node_document(row, now, alive_after) for row in rows]
+        for document in documents:
+            document["rests"] = [one for one in breakers if one.node == document["name"]]
+        print_json({"nodes": documents})
     elif rows:
         printed().print(node_table(rows, now, alive_after))
+        if breakers:
+            printed().print(rest_table(breakers, now))
     else:
         printed().print("No node has run yet: reviewloop run --until-done")
 
@@ -126,4 +138,25 @@ def node_table(rows: Sequence[NodeRow], now: datetime, alive_after: timedelta) -
             "held": lambda row: row.waiting,
             "attempts/s": lambda row: row.attempts_per_s,
         },
+    )
+
+
+def rest_table(breakers: Sequence[Breaker], now: datetime) -> Table:
+    """Hosts that refuse nodes' addresses, as people read them."""
+
+    def state(one: Breaker) -> Text:
+        if one.state is BreakerState.HALF_OPEN:
+            return Text("asked again, one attempt at a time", style="yellow")
+        return Text(f"rests for another {seconds((one.until - now).total_seconds())}", style="red")
+
+    return table_of(
+        breakers,
+        {
+            "node": lambda one: one.node,
+            "host": lambda one: one.host,
+            "refused": lambda one: one.cause,
+            "in a row": lambda one: one.times,
+            "now": state,
+        },
+        "Hosts that refuse a node's address",
     )

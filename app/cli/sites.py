@@ -24,6 +24,7 @@ from app.cli.options import (
     store_there,
 )
 from app.cli.output import print_json, printed, seconds, short, shown, table, table_of
+from app.cli.signin import sign_in
 from app.config import Settings
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog
@@ -50,6 +51,9 @@ def sites() -> None:
       reviewloop sites check --sites my-sites.yaml
       reviewloop sites try 12315.com saved-page.html
     """
+
+
+sites.add_command(sign_in)
 
 
 @sites.command("list")
@@ -182,8 +186,9 @@ def try_(
     """Show what the rules of SITE take from a page, asked once from its URL or read from a file.
 
     Tells apart what the crawl tells apart: records, a proven empty answer, a refusal, a page the rules don't fit.
-    Where they find nothing, an outline of the page shows what rules could be written by. Exit status 1 for a
-    refusal or a page that doesn't fit.
+    For every rule it shows how often it matches and its first values; for a site without record rules, which
+    strategy found the main text. Where a rule finds nothing, an outline of the page shows what rules could be
+    written by. Exit status 1 for a refusal or a page that doesn't fit.
 
     \b
     Examples:
@@ -239,8 +244,10 @@ def _print_trial(out: Console, site: str, got: dict[str, Any], trial: Any) -> No
     source = got.get("url") or got.get("file")
     came = f"status {got['status']}, {seconds(got['seconds'])}, " if "status" in got else ""
     out.print(Text(f"{shown(str(source))}", style="bold"), soft_wrap=True)
+    encoding = f"{trial.encoding} ({trial.encoding_why})" if trial.encoding else "no text"
     out.print(
-        f"{came}{got['bytes']:,} bytes, {trial.encoding or 'no text'}, read as a {trial.read_as} of {site}"
+        shown(f"{came}{got['bytes']:,} bytes, {encoding}, read as a {trial.read_as} of {site}"),
+        soft_wrap=True,
     )
     style = {"records": "bold green", "empty": "yellow"}.get(trial.verdict, "bold red")
     told = f"{len(trial.records)} records" if trial.records else f"{trial.verdict}: {trial.why}"
@@ -251,8 +258,14 @@ def _print_trial(out: Console, site: str, got: dict[str, Any], trial: Any) -> No
     if trial.title:
         out.print(f"page title: {shown(trial.title)}", soft_wrap=True)
     if trial.rules:
-        rules = ((r.name, r.rule, r.matches, short(r.example, 60)) for r in trial.rules)
-        out.print(table(("field", "rule", "filled in", "for example>"), rules))
+        rules = ((r.name, r.rule, r.matches, short(" | ".join(r.values), 90)) for r in trial.rules)
+        out.print(table(("field", "rule", "matches", "first values>"), rules))
+    if trial.candidates:
+        asked = ((one.strategy, len(one.text), short(one.text, 60)) for one in trial.candidates)
+        out.print(
+            f"main text by {trial.strategy or 'no strategy'}: {shown(trial.strategy_why)}", soft_wrap=True
+        )
+        out.print(table(("strategy", "characters", "begins with>"), asked))
     for number, record in enumerate(trial.records[:_RECORDS_SHOWN], 1):
         out.print(f"record {number}", style="bold")
         for name, value in asdict(record).items():

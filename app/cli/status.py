@@ -46,6 +46,7 @@ def status(db: str | None, as_json: bool) -> None:
                 "tasks": totals.tasks,
                 "pages": totals.pages,
                 "reviews": totals.reviews,
+                "reposts": totals.reposts,
                 "recalls": totals.recalls,
                 "targets": dict(totals.targets),
                 "nodes": [node_document(row, now, alive_after) for row in rows],
@@ -59,7 +60,7 @@ def status(db: str | None, as_json: bool) -> None:
     out.print(
         Text("Stored   ", style="bold")
         + f"{totals.pages:,} pages, {totals.reviews:,} reviews of {totals.products:,} products "
-        f"({totals.tasks:,} tasks, {totals.recalls:,} recalls)",
+        f"({totals.tasks:,} tasks, {totals.recalls:,} recalls, {totals.reposts:,} reposts linked)",
         soft_wrap=True,
     )
     out.print(Text("Hits     ", style="bold") + _states(totals.targets), soft_wrap=True)

@@ -13,11 +13,14 @@ from app.config import Settings
 from app.failed_report import write_report
 from splitter.catalog.model import Catalog
 from tasks.crawl.redis_politeness import RedisSendTimes
+from tasks.crawl.redis_seen import RedisSeen
 from tasks.crawl.robots_book import RobotsBook
+from tasks.crawl.seen import SeenPages
 from tasks.jobs import planning
 from tasks.jobs.runtime import Control
 from tasks.store import products
 from tasks.store.database import Store
+from tasks.store.page_keys import page_count, page_keys
 from tasks.store.writer import Writer
 
 
@@ -34,9 +37,18 @@ def opened_control(settings: Settings) -> Iterator[Control]:
                 if settings.report_file:
                     write_report(store, settings.report_file)
 
-            yield Control(store, wiring.context(settings, catalog), planner.plan, report)
+            def fill_seen() -> None:
+                asyncio.run(_fill_seen(settings, store))
+
+            yield Control(store, wiring.context(settings, catalog), planner.plan, report, fill_seen)
         finally:
             writer.close()
+
+
+async def _fill_seen(settings: Settings, store: Store) -> None:
+    async with open_redis(settings) as redis:
+        seen = RedisSeen(redis, asyncio.get_running_loop().time)
+        await seen.rebuild(page_count(store), page_keys(store))
 
 
 class Planner:
@@ -69,6 +81,7 @@ class Planner:
                 self._catalog,
                 RobotsBook(self._writer),
                 RedisSendTimes(redis, asyncio.get_running_loop().time),
+                SeenPages(None),
                 address=self._settings.address,
             ) as tools,
         ):

@@ -1,11 +1,11 @@
-"""A crawl node in a Celery worker process: one event loop in a background thread, one slot per pool thread."""
+"""A crawl node in a Celery worker process: one event loop in a background thread, on which all its attempts run."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, closing
 from threading import Thread
@@ -22,7 +22,9 @@ from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError
 from tasks.crawl.node import CrawlNode
 from tasks.crawl.redis_politeness import RedisSendTimes
+from tasks.crawl.redis_seen import RedisSeen
 from tasks.crawl.robots_book import RobotsBook
+from tasks.crawl.seen import SeenPages
 from tasks.errors import TaskError, UnknownNode
 from tasks.jobs.celery_tasks import ask_for_turn
 from tasks.store import nodes
@@ -47,7 +49,7 @@ class NodeProcess:
     Args:
         settings: address and kinds here come before the node's row.
         name: of the node.
-        slots: attempts it runs at once: threads of the pool.
+        slots: attempts at work at once: the pool's size.
     """
 
     def __init__(self, settings: Settings, name: str, slots: int) -> None:
@@ -71,16 +73,17 @@ class NodeProcess:
         loop.call_soon_threadsafe(end.set)
         self._thread.join(STOP_S + 2 * _CLOSE_S)
 
-    def crawl(self, lease: Lease) -> bool:
-        """Run a lease to its end on the node's event loop; False where it was not ours to run.
+    def crawl(self, leases: Sequence[Lease]) -> None:
+        """Hand leases to the node; they run on its event loop.
 
         Raises:
-            TaskError: the lease is another node's: its message came to the wrong queue.
+            TaskError: a lease is another node's: its message came to the wrong queue.
         """
-        if lease.node != self._name:
-            raise TaskError(f"lease of {lease.node}, and this is {self._name}")
+        others = sorted({lease.node for lease in leases} - {self._name})
+        if others:
+            raise TaskError(f"leases of {', '.join(others)}, and this is {self._name}")
         loop, _, node = self._ready.result()
-        return asyncio.run_coroutine_threadsafe(node.run(lease), loop).result()
+        loop.call_soon_threadsafe(node.offer, leases)
 
     def _live(self) -> None:
         try:
@@ -108,6 +111,7 @@ class NodeProcess:
                 await end.wait()
                 serving.cancel()
                 await self._stop(node)
+                await self._seen.close()
         finally:
             # A writer that waits for a database that doesn't answer is left behind.
             last = Thread(target=writer.close, daemon=True)
@@ -129,6 +133,7 @@ class NodeProcess:
                 "the database has no tables, or old ones: start a worker with -Q control first, or run "
                 f"`python -m app.cluster.migrate` ({error.orig})"
             ) from None
+        self._seen = SeenPages(RedisSeen(redis, time.monotonic))
         send_times = RedisSendTimes(redis, time.monotonic, self._settings.crawl().longest_wait_s)
         tools = await stack.enter_async_context(
             wiring.kit(
@@ -136,6 +141,7 @@ class NodeProcess:
                 catalog,
                 RobotsBook(writer),
                 send_times,
+                self._seen,
                 address=row.address,
             )
         )

@@ -3,6 +3,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
 from app.asking import AskFailed, ask
 from app.trial import try_rules
@@ -77,6 +78,70 @@ def test_try_a_saved_page_that_does_not_fit(reviewloop, tmp_path):
     assert "li.entry × 4: 甲 话0" in told["outline"]
     shown = reviewloop("sites", "try", "12315.com", file)
     assert "What the page looks like" in shown.stdout
+
+
+def test_try_shows_each_rule_with_its_matches_and_values(reviewloop, tmp_path):
+    file = tmp_path / "saved.html"
+    post = (
+        '<div class="post" id="p{0}"><a class="post-author">甲{0}</a><div class="post-body">话{0}</div></div>'
+    )
+    file.write_text("<title>帖子</title>" + "".join(map(post.format, range(5))), "utf-8")
+    told = json.loads(reviewloop("sites", "try", "12315.com", file, "--json").stdout)
+    rules = {rule["name"]: rule for rule in told["rules"]}
+    assert rules["author"] == {
+        "name": "author",
+        "rule": "a.post-author",
+        "matches": 5,
+        "values": ["甲0", "甲1", "甲2"],
+    }
+    assert (rules["id"]["matches"], rules["page_title"]["values"]) == (5, ["帖子"])
+    assert rules["date"]["matches"] == 0
+    assert (told["encoding"], told["encoding_why"]) == ("utf-8", "valid UTF-8")
+    # A rule that finds nothing is answered with what there is.
+    assert "div.post × 5: 甲0 话0" in told["outline"]
+    shown = reviewloop("sites", "try", "12315.com", file).stdout
+    for said in ("utf-8 (valid UTF-8)", "甲0 | 甲1 | 甲2", "What the page looks like"):
+        assert said in shown
+
+
+def test_try_tells_why_an_encoding_was_found(reviewloop, tmp_path):
+    file = tmp_path / "saved.html"
+    text = "這個牛奶的包裝在我們這裡是壞的，投訴了也不理，說要等他們來。"
+    file.write_bytes(
+        f'<meta charset=gb2312><div class="post"><div class="post-body">{text}</div>'.encode("big5")
+    )
+    told = json.loads(reviewloop("sites", "try", "12315.com", file, "--json").stdout)
+    assert told["encoding"] == "big5hkscs"
+    assert told["encoding_why"] == "declared as gb18030 by meta, but reads as Chinese"
+    assert told["records"][0]["body"] == text
+
+
+def test_try_a_result_page_shows_its_page_rules(reviewloop, there, search):
+    told = json.loads(reviewloop("sites", "try", "12315.com", search, *there, "--json").stdout)
+    rules = {rule["name"]: rule for rule in told["rules"]}
+    assert rules["found"]["values"]
+    assert rules["link"]["matches"] == rules["hit"]["matches"] == told["count"]
+    assert told["outline"] == []
+
+
+def test_try_a_site_without_record_rules(reviewloop, tmp_path, tiny_sites):
+    data = yaml.safe_load(tiny_sites.read_text("utf-8"))
+    data["rules"]["thread"] = {"main_text": True}
+    sites = tmp_path / "sites.yaml"
+    sites.write_text(yaml.safe_dump(data, allow_unicode=True), "utf-8")
+    file = tmp_path / "saved.html"
+    text = "上周在超市买了一箱牛奶，回家打开后发现有三盒已经胀包，味道发酸，根本不能喝。"
+    file.write_text(f"<title>胀包 - 网</title><div><p>{text}</p></div>", "utf-8")
+    told = json.loads(reviewloop("sites", "try", "12315.com", file, "--sites", sites, "--json").stdout)
+    assert (told["verdict"], told["strategy"]) == ("records", "density")
+    assert told["records"][0]["body"] == told["candidates"][0]["text"] == text
+    assert "of the page's sentences" in told["strategy_why"]
+    shown = reviewloop("sites", "try", "12315.com", file, "--sites", sites).stdout
+    assert "main text by density" in shown
+    file.write_text("<title>空</title><h1>没有</h1>", "utf-8")
+    nothing = reviewloop("sites", "try", "12315.com", file, "--sites", sites, "--json")
+    assert nothing.exit_code == 1
+    assert "h1: 没有" in json.loads(nothing.stdout)["outline"]
 
 
 def test_empty_and_blocked_are_told_apart(reviewloop, tmp_path):

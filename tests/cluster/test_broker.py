@@ -61,6 +61,8 @@ def test_no_setting_is_left_out_of_a_childs_environment():
         kinds=frozenset(Kind),
         report_file="a",
         seed=1,
+        proxy="http://a:1",
+        secret_key="a",
     )
     names = {f"REVIEWLOOP_{field.name.upper()}" for field in fields(Settings)} - {"REVIEWLOOP_REDIS_URL"}
     assert names <= set(as_environment(given_all))

@@ -54,7 +54,7 @@ class Scheduler:
             return leases.grant(conn, read_now(conn), grants, START_WITHIN)
 
     def ring(self, lease: Lease, node: str = NODE) -> None:
-        self.app.send_task("crawl", (lease.as_message(),), queue=crawl_queue(node))
+        self.app.send_task("crawl", ([lease.as_message()],), queue=crawl_queue(node))
 
     def drain(self, drained: bool) -> None:
         with self.store.begin() as conn:

@@ -356,3 +356,17 @@ def test_an_address_gets_no_more_attempts_than_use_up_what_it_may_ask():
     host = HostView("a.cn", 9, address_limit=2, held={"n1": 1})
     decision = ALLOCATION["feedback"](waiting, nodes, {"a.cn": host}, {}, AllocationSettings(), Random(1))
     assert sorted(a.node for a in decision.assignments) == ["n1", "n2", "n2"]
+
+
+def test_a_node_probes_a_host_that_refused_it_with_one_attempt_at_a_time():
+    nodes = [NodeView(name, frozenset({"meta"}), 4, 4) for name in ("n1", "n2")]
+    waiting = [SubtaskView(n, "a.cn", "meta", ("engine.cn", "a.cn"), 9, 0) for n in range(8)]
+
+    def given(held):
+        engine = HostView("engine.cn", 20, probing=frozenset({"n1"}), held=held)
+        hosts = {"engine.cn": engine, "a.cn": HostView("a.cn", 20, address_limit=3)}
+        decided = ALLOCATION["feedback"](waiting, nodes, hosts, {}, AllocationSettings(), Random(1))
+        return sorted(a.node for a in decided.assignments)
+
+    assert given({}) == ["n1", "n2", "n2", "n2"]
+    assert given({"n1": 1}) == ["n2", "n2", "n2"]

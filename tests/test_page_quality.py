@@ -1,0 +1,72 @@
+"""How right the saved pages are read, as numbers that may not drop: each floor is a little under what is reached."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from bench.pagequality import Score, scores
+from bench.pagetruth import fragment_f1, token_f1
+
+PAGES = Path(__file__).parents[2] / "shared" / "data" / "pages"
+
+# By kind of page: what is told of it, the floor of its mean, and how many pages have a truth.
+FLOORS = [
+    ("article", "title", 0.93, 17),
+    ("article", "body", 0.96, 17),
+    ("article", "date", 0.75, 13),
+    ("feed", "title", 1.0, 12),
+    ("serp", "title", 0.99, 10),
+    ("serp", "body", 0.99, 9),
+    ("serp", "urls", 0.98, 10),
+    ("weibo-search", "body", 0.95, 1),
+]
+
+
+@pytest.fixture(scope="module")
+def read() -> list[Score]:
+    if not PAGES.is_dir():
+        pytest.skip(f"{PAGES} is not there")
+    return scores(PAGES)
+
+
+def test_every_encoding_is_found(read):
+    assert [score.file for score in read if not score.encoding] == []
+    assert len(read) == 62
+
+
+@pytest.mark.parametrize(("kind", "name", "floor", "pages"), FLOORS)
+def test_floor_by_kind_of_page(read, kind, name, floor, pages):
+    told = {s.file: value for s in read if s.kind == kind and (value := getattr(s, name)) is not None}
+    worst = sorted(told.items(), key=lambda item: item[1])[:5]
+    assert len(told) == pages
+    assert fmean(told.values()) >= floor, worst
+
+
+@pytest.mark.parametrize(("name", "floor"), [("title", 0.965), ("body", 0.97)])
+def test_floor_over_all_pages(read, name, floor):
+    assert fmean(value for score in read if (value := getattr(score, name)) is not None) >= floor
+
+
+@pytest.mark.parametrize(
+    ("text", "truth", "expected"),
+    [
+        ("光明牛奶", "光明牛奶", 1.0),
+        ("光明 Milk，2盒", "光明milk 2 盒", 1.0),
+        ("光明牛奶", "光明", 2 * 2 / 6),
+        ("奶奶奶", "奶", 2 * 1 / 4),
+        ("", "光明", 0.0),
+        ("", "", 1.0),
+        ("milk", "mil k", 0.0),
+    ],
+)
+def test_token_f1(text, truth, expected):
+    assert token_f1(text, truth) == pytest.approx(expected)
+    assert token_f1(truth, text) == pytest.approx(expected)
+
+
+def test_fragment_f1():
+    assert fragment_f1("甲 乙", ("甲乙",), ("丙",)) == 1.0
+    assert fragment_f1("甲乙丙", ("甲乙", "丁"), ("丙",)) == pytest.approx(2 / 4)
