@@ -16,10 +16,12 @@ from urllib.parse import urlsplit
 from splitter.catalog.load import BUILTIN, builtin, find_catalog
 from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError
-from tasks.crawl.settings import CrawlSettings
+from tasks.crawl.seen import GRAIN, REMEMBERED
+from tasks.crawl.settings import Buffers, CrawlSettings
 from tasks.crawl.signin.credentials import PREFIX as LOGIN_PREFIX
 from tasks.jobs.context import LoopSettings
 from tasks.store.views import BufferRule
+from tasks.store.writer import MOST_AT_ONCE
 from tasks.strategies import ALLOCATION
 from tasks.strategies.recall import RecallSettings
 
@@ -53,6 +55,8 @@ class Settings:
         slots: attempts a node runs at once.
         kinds: what this process's node may crawl; None: what its row says, else all.
         report_file: where the sweep `report` writes; None: nowhere.
+        grain: most items (leases, results, duplicate questions) in one round trip; 1: each pays for itself.
+        remembered: most stored pages a node remembers by itself; 0: none.
         seed: of chance in allocation; None: another one each time.
         secret_key: what the file of sign-ins is encrypted with; empty: nobody signs in.
         sign_in_file: where sign-ins are kept until they end.
@@ -77,6 +81,8 @@ class Settings:
     slots: int = 4
     kinds: frozenset[Kind] | None = None
     report_file: str | None = None
+    grain: int = MOST_AT_ONCE
+    remembered: int = REMEMBERED
     seed: int | None = None
     secret_key: str = field(default="", repr=False)
     sign_in_file: str = "reviewloop.sign-ins"
@@ -95,7 +101,12 @@ class Settings:
             modification=self.modification,
             recall=recall,
             buffer=BufferRule(silent_after_s=max(15.0, self.silent_after_s)),
+            lease_grain=self.buffers().lease_grain,
         )
+
+    def buffers(self) -> Buffers:
+        """What travels together between a node and its servers."""
+        return Buffers(self.grain, self.remembered, min(self.grain, GRAIN), self.grain)
 
     def crawl(self) -> CrawlSettings:
         """Settings of the crawl."""
@@ -221,6 +232,15 @@ def _above_zero(text: str) -> float:
     return value
 
 
+def _at_least(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if int(text) < least:
+            raise ValueError(f"must be at least {least}")
+        return int(text)
+
+    return read
+
+
 _READERS: dict[str, Callable[[str], Any]] = {
     "database_url": str,
     "redis_url": str,
@@ -241,6 +261,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "slots": int,
     "kinds": kinds,
     "report_file": str,
+    "grain": _at_least(1),
+    "remembered": _at_least(0),
     "seed": int,
     "secret_key": str,
     "sign_in_file": str,

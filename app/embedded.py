@@ -23,6 +23,7 @@ from tasks.crawl.robots_book import RobotsBook
 from tasks.crawl.seen import SeenPages
 from tasks.jobs import planning
 from tasks.jobs.context import Context
+from tasks.jobs.linking import link_reposts
 from tasks.jobs.ticks import tick
 from tasks.schedule import SWEEPS, TURN, interval_s
 from tasks.store import reports
@@ -142,6 +143,8 @@ class EmbeddedRunner:
         elif name == "report":
             if self._settings.report_file:
                 await asyncio.to_thread(write_report, self._store, self._settings.report_file)
+        elif name == "reposts":
+            await asyncio.to_thread(link_reposts, self._store, self._writer.call, time.thread_time)
         elif name == "admit":
             await self._tick(("admit", "allocate"))
         else:

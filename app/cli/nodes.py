@@ -19,6 +19,7 @@ from tasks.store import nodes as node_store
 from tasks.store.database import read_now
 from tasks.store.hosts import Breaker
 from tasks.store.nodes import NodeRow
+from tasks.store.views import BufferRule, holder
 
 
 @click.group()
@@ -39,6 +40,10 @@ def nodes() -> None:
 def list_(db: str | None, as_json: bool) -> None:
     """List the nodes with what each is doing, and which hosts refuse their addresses.
 
+    "held" are leases a node has not begun, "wait" is when it is expected to begin the last of them. "idle" are
+    attempts that only wait, for a host's rate or the database: they hold no slot. Of these, "backlog" (in JSON) and
+    "attempts/s" are as of the last heartbeat. Where waits differ by more than a few seconds, leases move.
+
     A rest is "open" (nothing is asked until then) or "half_open" (it is over; one attempt at a time asks again, and
     a page closes it).
 
@@ -50,14 +55,14 @@ def list_(db: str | None, as_json: bool) -> None:
     with store_there(settings) as store, store.read() as conn:
         now, rows = read_now(conn), node_store.listed(conn)
         breakers = host_store.rests(conn, now)
-    alive_after = timedelta(seconds=settings.loop().buffer.silent_after_s)
+    rule = settings.loop().buffer
     if as_json:
-        documents = [node_document(row, now, alive_after) for row in rows]
+        documents = [node_document(row, now, rule) for row in rows]
         for document in documents:
             document["rests"] = [one for one in breakers if one.node == document["name"]]
         print_json({"nodes": documents})
     elif rows:
-        printed().print(node_table(rows, now, alive_after))
+        printed().print(node_table(rows, now, rule))
         if breakers:
             printed().print(rest_table(breakers, now))
     else:
@@ -101,28 +106,34 @@ def _set(name: str, db: str | None, as_json: bool, *, drained: bool) -> None:
         printed().print(f"{name} is {'drained: it gets nothing new' if drained else 'in service again'}")
 
 
-def state_of(row: NodeRow, now: datetime, alive_after: timedelta) -> str:
+def state_of(row: NodeRow, now: datetime, rule: BufferRule) -> str:
     """What people call a node's state: alive, drained, silent or stopped."""
     if row.seen_at is None:
         return "stopped"
-    if now - row.seen_at >= alive_after:
+    if now - row.seen_at >= timedelta(seconds=rule.silent_after_s):
         return "silent"
     return "drained" if row.drained else "alive"
 
 
-def node_document(row: NodeRow, now: datetime, alive_after: timedelta) -> dict[str, Any]:
+def expected_wait_s(row: NodeRow, now: datetime, rule: BufferRule) -> float | None:
+    """Seconds until the node begins the last lease it holds; None where it is not there to begin any."""
+    return holder(row, now, rule).wait_s if state_of(row, now, rule) == "alive" else None
+
+
+def node_document(row: NodeRow, now: datetime, rule: BufferRule) -> dict[str, Any]:
     """A node as `--json` prints it."""
     node = asdict(row.node) | {"kinds": sorted(row.node.kinds)}
     rest = {name: getattr(row, name) for name in NodeRow.__dataclass_fields__ if name != "node"}
-    return node | rest | {"state": state_of(row, now, alive_after)}
+    told = {"state": state_of(row, now, rule), "expected_wait_s": expected_wait_s(row, now, rule)}
+    return node | rest | told
 
 
-def node_table(rows: Sequence[NodeRow], now: datetime, alive_after: timedelta) -> Table:
+def node_table(rows: Sequence[NodeRow], now: datetime, rule: BufferRule) -> Table:
     """Nodes as people read them."""
     styles = {"alive": "green", "drained": "yellow", "silent": "red", "stopped": "dim"}
 
     def state(row: NodeRow) -> Text:
-        told = state_of(row, now, alive_after)
+        told = state_of(row, now, rule)
         return Text(told + (" (drained)" if row.drained and told != "drained" else ""), style=styles[told])
 
     return table_of(
@@ -135,8 +146,10 @@ def node_table(rows: Sequence[NodeRow], now: datetime, alive_after: timedelta) -
             "address": lambda row: row.node.address,
             "slots": lambda row: row.node.slots,
             "running": lambda row: row.running,
+            "idle": lambda row: row.idle,
             "held": lambda row: row.waiting,
             "attempts/s": lambda row: row.attempts_per_s,
+            "wait": lambda row: seconds(expected_wait_s(row, now, rule)),
         },
     )
 

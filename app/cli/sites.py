@@ -30,6 +30,7 @@ from app.wiring import utc_now
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.crawl.hosts import HostBook
+from tasks.crawl.model import Hit, Review
 from tasks.crawl.robots import RobotsRules
 from tasks.jobs.planning import Permission, addresses, permission
 from tasks.store import reports
@@ -207,7 +208,11 @@ def try_(
     status = got.get("status", 200)
     trial = try_rules(catalog, site, body, headers, url, result=result, now=utc_now(), status=status)
     if as_json:
-        shown_of = {**asdict(trial), "records": trial.records[:_RECORDS_SHOWN], "count": len(trial.records)}
+        shown_of = {
+            **asdict(trial),
+            "records": [_fields(one) for one in trial.records[:_RECORDS_SHOWN]],
+            "count": len(trial.records),
+        }
         print_json({"site": site, **got, **shown_of})
     else:
         _print_trial(printed(), site, got, trial)
@@ -268,10 +273,14 @@ def _print_trial(out: Console, site: str, got: dict[str, Any], trial: Any) -> No
         out.print(table(("strategy", "characters", "begins with>"), asked))
     for number, record in enumerate(trial.records[:_RECORDS_SHOWN], 1):
         out.print(f"record {number}", style="bold")
-        for name, value in asdict(record).items():
+        for name, value in _fields(record).items():
             if value not in (None, ""):
                 out.print(f"  {name}: {shown(short(str(value), 120))}", soft_wrap=True)
     if trial.outline:
         out.print("What the page looks like", style="bold")
         for line in trial.outline:
             out.print(f"  {shown(line)}", soft_wrap=True)
+
+
+def _fields(record: Hit | Review) -> dict[str, Any]:
+    return record._asdict() if isinstance(record, Review) else asdict(record)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import click
 from rich.text import Text
@@ -34,7 +34,7 @@ def status(db: str | None, as_json: bool) -> None:
         now = read_now(conn)
         queues, load, totals = reports.queues(conn), reports.load(conn, now), reports.totals(conn)
         rows = nodes.listed(conn)
-    alive_after = timedelta(seconds=settings.loop().buffer.silent_after_s)
+    rule = settings.loop().buffer
     if as_json:
         print_json(
             {
@@ -49,7 +49,7 @@ def status(db: str | None, as_json: bool) -> None:
                 "reposts": totals.reposts,
                 "recalls": totals.recalls,
                 "targets": dict(totals.targets),
-                "nodes": [node_document(row, now, alive_after) for row in rows],
+                "nodes": [node_document(row, now, rule) for row in rows],
                 "now": now,
             }
         )
@@ -65,7 +65,7 @@ def status(db: str | None, as_json: bool) -> None:
     )
     out.print(Text("Hits     ", style="bold") + _states(totals.targets), soft_wrap=True)
     if rows:
-        out.print(node_table(rows, now, alive_after))
+        out.print(node_table(rows, now, rule))
     else:
         out.print("No node has run yet: reviewloop run --until-done", style="dim")
 

@@ -99,7 +99,7 @@ class NodeProcess:
     async def _serve(self, store: Store) -> None:
         end = asyncio.Event()
         catalog = self._settings.catalog()
-        writer = Writer(store)
+        writer = Writer(store, most=self._settings.buffers().writer_most)
         try:
             async with AsyncExitStack() as stack:
                 redis = await stack.enter_async_context(open_redis(self._settings))
@@ -133,7 +133,10 @@ class NodeProcess:
                 "the database has no tables, or old ones: start a worker with -Q control first, or run "
                 f"`python -m app.cluster.migrate` ({error.orig})"
             ) from None
-        self._seen = SeenPages(RedisSeen(redis, time.monotonic))
+        buffers = self._settings.buffers()
+        self._seen = SeenPages(
+            RedisSeen(redis, time.monotonic), remembered=buffers.seen_remembered, grain=buffers.seen_grain
+        )
         send_times = RedisSendTimes(redis, time.monotonic, self._settings.crawl().longest_wait_s)
         tools = await stack.enter_async_context(
             wiring.kit(

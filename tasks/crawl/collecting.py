@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from splitter.catalog.model import Catalog
@@ -104,8 +105,8 @@ class Collector:
             size,
             reviews,
             # Of a list in several parts, the first one's word is no word on the others.
-            headers.get("etag") if not read.next_url else None,
-            headers.get("last-modified") if not read.next_url else None,
+            _validator(headers, "etag") if not read.next_url else None,
+            _validator(headers, "last-modified") if not read.next_url else None,
         )
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:
@@ -135,6 +136,12 @@ class Collector:
         return parts
 
 
+def _validator(headers: Mapping[str, str], name: str) -> str | None:
+    """What a page may be asked again with; nothing where it is no text that a database takes."""
+    value = headers.get(name, "")
+    return value if value and value.isascii() and value.isprintable() else None
+
+
 def _conditions(target: WorkTarget) -> dict[str, str]:
     conditions = {}
     if target.etag:
@@ -150,11 +157,18 @@ def _together(reviews: tuple[Review, ...], further: tuple[Review, ...]) -> tuple
     joined = list(reviews)
     for review in further:
         if review.key.startswith("#"):
-            review = replace(review, key=f"#{len(joined)}")
+            # A place may be taken: parts count those of empty records, too.
+            review = review._replace(key=_free_place(keys, len(joined)))
         if review.key not in keys:
             keys.add(review.key)
             joined.append(review)
     return tuple(joined)
+
+
+def _free_place(keys: set[str], place: int) -> str:
+    while f"#{place}" in keys:
+        place += 1
+    return f"#{place}"
 
 
 def _found_hits(page: ResultPage) -> tuple[FoundHit, ...]:

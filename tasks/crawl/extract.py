@@ -18,6 +18,8 @@ from tasks.crawl.markup import Field, field_of, first, page_text, parse, text_of
 from tasks.crawl.model import ErrorClass, FetchError, PageRead, Review
 from tasks.crawl.records import Records
 
+LONGEST_ID = 200
+"""Characters of a record's id: what is longer is none, and no database takes it."""
 _NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 
 
@@ -86,7 +88,7 @@ def _reviews(records: Records, rules: _Compiled, now: datetime) -> tuple[Review,
     for place, (body, key, title, author, date, rating) in enumerate(zip(bodies, *columns, strict=True)):
         if not body:
             continue
-        if not key or key in reviews:
+        if not key or key in reviews or len(key) > LONGEST_ID:
             key = f"#{place}"
         reviews[key] = Review(key, title, body, author, date, read_date(date, now), _rating(rating))
     return tuple(reviews.values())

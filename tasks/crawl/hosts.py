@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 from splitter.catalog.model import Catalog, Limits
 
+from tasks.crawl.address import authority_of
+
 
 class HostBook:
     """Names and limits of hosts, from the catalog.
@@ -29,12 +31,14 @@ class HostBook:
 
     def name(self, url: str) -> str:
         """The host of a URL under the catalog's name for it; the plain host name where it has none."""
-        host = (urlsplit(url).hostname or "").lower().rstrip(".")
-        named = self._named.get(host)
-        if named is None:
+        # The fast way for addresses that can be sent as they are; the pages of a crawl are on few hosts.
+        authority = authority_of(url)
+        named = self._named.get(authority)
+        if named is None or not authority:
+            host = (urlsplit(url).hostname or "").lower().rstrip(".")
             if len(self._named) > 100_000:
                 self._named.clear()
-            named = self._named[host] = self._look_up(host)
+            named = self._named[authority] = self._look_up(host)
         return named
 
     def _look_up(self, host: str) -> str:

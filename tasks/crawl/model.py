@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class ErrorClass(StrEnum):
@@ -141,9 +142,8 @@ class ResultPage:
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
-    """One review as read from a page.
+class Review(NamedTuple):
+    """One review as read from a page. A tuple: pages bring tens of them, and it is made in a third of the time.
 
     Attributes:
         key: the record's id on its page, or ``#n`` (its place, from 0) where it has none.

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, repeat
@@ -146,9 +146,9 @@ class CrawlNode:
             asyncio.get_running_loop().call_soon(self._begin_more)
 
     async def _run(self, attempt: Attempt) -> None:
-        lease = attempt.lease
+        lease, ours = attempt.lease, True
         try:
-            await attempt.run()
+            ours = await attempt.run()
         except Exception as error:
             log.exception(
                 "node %s: attempt %s of subtask %s", self.node.name, lease.attempt_id, lease.subtask_id
@@ -156,7 +156,8 @@ class CrawlNode:
             await self._close_broken(lease, error)
         finally:
             del self._running[lease.token]
-            self._throughput.count(self._clock())
+            if ours:  # a lease that went to another node meanwhile is no work done
+                self._throughput.count(self._clock())
             self._begin_more()
             self._on_free()
 
@@ -174,12 +175,13 @@ class CrawlNode:
         def beat(conn: Connection, now: datetime) -> tuple[bool, list[Lease]]:
             return nodes.heartbeat(conn, now, self.node.name, load), leases.unstarted_of(conn, self.node.name)
 
+        asked = set(self._waiting)
         try:
             self.drained, held = await self._writer.run(beat)
             if self.drained:
                 await self._give_all_back("the node is drained")
             else:
-                self._heard(held)
+                self._heard(held, asked)
         except Exception:
             # A database that is away for a while must not end the node: leases run out by themselves.
             log.exception("node %s: heartbeat", self.node.name)
@@ -188,10 +190,14 @@ class CrawlNode:
         """Attempts that are begun and hold no slot."""
         return sum(attempt.began and not attempt.working for attempt in self._running.values())
 
-    def _heard(self, held: Sequence[Lease]) -> None:
-        """What the store says it holds: leases whose doorbell was lost, and none of those taken back since."""
-        tokens = {lease.token for lease in held}
-        self._waiting = {token: lease for token, lease in self._waiting.items() if token in tokens}
+    def _heard(self, held: Sequence[Lease], asked: Collection[str]) -> None:
+        """What the store says it holds: leases whose doorbell was lost, and none of those taken back since.
+
+        Args:
+            asked: tokens of the leases that were waiting when the store was asked; it knew nothing of later ones.
+        """
+        for token in set(asked) - {lease.token for lease in held}:
+            self._waiting.pop(token, None)
         self.offer(held)
 
     async def _give_all_back(self, why: str) -> None:
@@ -205,6 +211,8 @@ class CrawlNode:
         await self._writer.run(release)
 
     async def _close_broken(self, lease: Lease, error: Exception) -> None:
+        while isinstance(error, ExceptionGroup):  # of the lanes: which one says nothing, what does
+            error = error.exceptions[0]
         report = Report(Counters(), Reason.NODE_ERROR, note=f"{type(error).__name__}: {error}"[:500])
         try:
             await self._writer.soon(CLOSES, Close(lease, report))

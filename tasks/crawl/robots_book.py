@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
+from tasks.crawl.address import authority_of
 from tasks.crawl.model import FetchError, Response
 from tasks.crawl.robots import RobotsRules
 from tasks.store.hosts import Robots, load_robots, save_robots
@@ -40,7 +41,7 @@ class RobotsBook:
         Args:
             fetch: fetches a URL, raising FetchError; for the robots.txt itself.
         """
-        host = urlsplit(url).netloc.lower()
+        host = authority_of(url) or urlsplit(url).netloc.lower()
         if (kept := self._kept(host)) is not None:
             return kept
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tasks.crawl.breaker import RestSettings
+from tasks.crawl.seen import GRAIN, REMEMBERED
+from tasks.store.writer import MOST_AT_ONCE
 
 MAX_TRIES = 3
 """Tries of one target before it is given up."""
@@ -37,3 +39,20 @@ class CrawlSettings:
     rest_factor: float = 1.0
     unreachable_after: int = 3
     lab: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """What travels together between a node and its servers: the double buffer of [2022 buffering].
+
+    Attributes:
+        writer_most: most items of one database transaction.
+        seen_remembered: most stored pages a node remembers by itself; 0: it always asks the shared set.
+        seen_grain: most pages in one question to the shared set.
+        lease_grain: most leases in one message to a node.
+    """
+
+    writer_most: int = MOST_AT_ONCE
+    seen_remembered: int = REMEMBERED
+    seen_grain: int = GRAIN
+    lease_grain: int = MOST_AT_ONCE

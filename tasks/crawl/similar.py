@@ -1,23 +1,34 @@
 """Whether two review texts are nearly the same: a repost with other punctuation, an emoji, a changed word.
 
-Texts are compared as sets of character 3-grams by their Jaccard similarity (Broder: On the Resemblance and
-Containment of Documents, 1997; characters, as Chinese is written without blanks). Candidates are found without
-comparing all pairs: MinHash signatures cut into bands, and two texts meet where a whole band is equal (Leskovec,
-Rajaraman, Ullman: Mining of Massive Datasets, 3.3 and 3.4). With similarity s that happens with probability
-1 - (1 - s^ROWS)^BANDS: 0.97 at 0.6, 0.9999 at 0.8, 0.002 at 0.05.
+Texts are compared as sets of hashed 3-grams by their Jaccard similarity (Broder: On the Resemblance and Containment of
+Documents, 1997; of characters, as Chinese is written without blanks). Candidates are found without comparing all pairs:
+a signature is cut into bands, and two texts meet where a whole band is equal (Leskovec, Rajaraman, Ullman: Mining of
+Massive Datasets, 3.3 and 3.4). With similarity s that happens with probability 1 - (1 - s^ROWS)^BANDS: 0.82 at 0.6,
+0.95 at 0.7, 0.99 at 0.8, 0.001 at 0.05.
+
+A signature takes one hash a 3-gram, not one for each of its values (Li, Owen, Zhang: One Permutation Hashing, NIPS
+2012): the hash chooses a bin, and the value of a bin is its least hash. A bin that stays empty borrows the value of the
+first other bin, in an order of its own, that has one (Shrivastava: Optimal Densification for Fast and Accurate Minwise
+Hashing, ICML 2017): so values of two texts are equal with probability s even where texts are short.
+
+Hashes are multilinear (Dietzfelbinger et al. 1997; Thorup: High Speed Hashing for Integers and Strings, 2015, 3.3):
+the high bits of a sum of products. All 3-grams of a text are hashed together, as lanes of one long integer: Python's
+own multiplication does at once what would take it a loop. Hashes are the same in every process and for ever.
 """
 
 from __future__ import annotations
 
 import re
-import struct
 import unicodedata
-from hashlib import blake2b, shake_128
+from collections.abc import Collection
+from functools import lru_cache
+from hashlib import blake2b
+from struct import Struct
 
 SHINGLE = 3
-BANDS = 14
+BANDS = 7
 ROWS = 3
-"""Words of 32 bits of BANDS x ROWS hash functions: 168 bytes, what SHAKE128 gives in one step."""
+BINS = BANDS * ROWS
 THRESHOLD = 0.6
 SHORT_THRESHOLD = 0.7
 """Jaccard similarity from which on two texts are nearly the same, where the smaller has less than SHORT shingles: in a
@@ -32,74 +43,127 @@ _URL = re.compile(r"https?://[!-~]+|\bt\.cn/\w+", re.ASCII)
 _REPOSTED = re.compile(r"//\s*@[^\s:@/]{1,40}\s*:")
 _NAME = re.compile(r"(?:回复\s*)?@[^\s:@/,。!?;]{1,30}:?")
 _EMOTICON = re.compile(r"\[\w{1,6}\]")
-_ROW = struct.Struct(f"<{BANDS * ROWS}I")
-_BAND = struct.Struct(f"<B{ROWS}I")
-_BAND_KEY = struct.Struct("<q")
+
+_MARKS = frozenset("@[/")
+_IN_PLACE = "/"
+# A factor for each place of a 3-gram: odd, and together below 2^48, so that units of 16 bits overflow no lane of 64.
+_LANE = 64
+_FACTOR = 0x4F1BBCDCBFA5 | 0x2545F4914F6D << _LANE | 0x5851F42D4C95 << 2 * _LANE
+# The first two lanes lack units. A hash is bits 16 to 47: lower ones don't depend on all bits of the units.
+_SHIFT = 2 * _LANE + 16
+_HASHES = int.from_bytes(b"\xff\xff\xff\xff\0\0\0\0" * (2 * MOST), "little")
+_KEY_FACTORS = (0x9E3779B97F4B, 0xC2B2AE3D27D5, 0x165667B19E37)
+_KEY = (1 << 48) - 1  # SQLite stores a number of 48 bits in 6 bytes
+_NONE = 1 << 32  # more than any hash
+_BORROWED = [sorted(range(BINS), key=lambda of: blake2b(bytes((own, of))).digest()) for own in range(BINS)]
+
+
+class _Letters(dict[int, str]):
+    """What `str.translate` makes of each character, filled as characters are met.
+
+    `_IN_PLACE` for those that mean nothing alone: marks of addresses, names and emoticons, and what NFKC joins with
+    the character before. Variation selectors are marks too, but join with nothing.
+    """
+
+    def __missing__(self, code: int) -> str:
+        normal = unicodedata.normalize("NFKC", chr(code))
+        joins = 0x1160 <= code <= 0x11FF or any(unicodedata.category(one)[0] == "M" for one in normal)
+        in_place = joins and not 0xFE00 <= code <= 0xFE0F
+        found = _IN_PLACE if in_place or not _MARKS.isdisjoint(normal) else _letters(normal.casefold())
+        self[code] = found
+        return found
 
 
 def plain(text: str) -> str:
     """The letters and digits that are compared, at most MOST.
 
-    NFKC and lower case; without addresses, @names, emoticons, blanks, punctuation and emoji. Of a microblog repost
+    NFKC and without case; without addresses, @names, emoticons, blanks, punctuation and emoji. Of a microblog repost
     (comment//@name:text) it is the text that was reposted, where that is long enough to be compared.
     """
-    text = unicodedata.normalize("NFKC", text[: 4 * MOST]).lower()
+    text = text[: 4 * MOST]
+    found = text.translate(_LETTERS)
+    if _IN_PLACE in found:
+        found = _read(unicodedata.normalize("NFKC", text).casefold())
+    return found[:MOST]
+
+
+def _read(text: str) -> str:
     text = _URL.sub(" ", text)
     if "//" in text:
-        reposted = _letters(_REPOSTED.split(text)[-1])
+        reposted = _without_names(_REPOSTED.split(text)[-1])
         if len(reposted) >= SHORTEST:
             return reposted
-    return _letters(text)
+    return _without_names(text)
+
+
+def _without_names(text: str) -> str:
+    return _letters(_EMOTICON.sub(" ", _NAME.sub(" ", text)))
 
 
 def _letters(text: str) -> str:
-    if "@" in text:
-        text = _NAME.sub(" ", text)
-    if "[" in text:
-        text = _EMOTICON.sub(" ", text)
-    return "".join(filter(str.isalnum, text))[:MOST]
+    return "".join(filter(str.isalnum, text))
 
 
-def shingles(plain_text: str) -> frozenset[str]:
-    """The 3-grams of a text as `plain` gives it; none of one that is too short to be compared."""
+_LETTERS = _Letters()
+
+
+def shingles(plain_text: str) -> tuple[int, ...]:
+    """The hash of each 3-gram (of UTF-16) of a text as `plain` gives it; none of one that is too short.
+
+    Hashes have 32 bits; one comes as often as its 3-gram does.
+    """
     if len(plain_text) < SHORTEST:
-        return frozenset()
-    return frozenset(plain_text[at : at + SHINGLE] for at in range(len(plain_text) - SHINGLE + 1))
+        return ()
+    units = plain_text.encode("utf-16-le", "surrogatepass")
+    spread = bytearray(4 * len(units))
+    spread[::8], spread[1::8] = units[::2], units[1::2]
+    lanes = int.from_bytes(spread, "little")
+    hashes = (lanes * _FACTOR >> _SHIFT & _HASHES).to_bytes(len(spread), "little")
+    return _lanes(len(units) // 2 - SHINGLE + 1).unpack_from(hashes)
 
 
-def similarity(one: frozenset[str], other: frozenset[str]) -> float:
+@lru_cache(maxsize=2 * MOST)
+def _lanes(count: int) -> Struct:
+    return Struct(f"<{count}Q")
+
+
+def similarity(one: frozenset[int], other: frozenset[int]) -> float:
     """Jaccard: shared / all, from 0 to 1; 0 for two empty sets."""
     shared = len(one & other)
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
-def near(one: frozenset[str], other: frozenset[str]) -> float | None:
+def near(one: frozenset[int], other: frozenset[int]) -> float | None:
     """The similarity of two texts that are nearly the same; None where they are not."""
     found = similarity(one, other)
     least = SHORT_THRESHOLD if min(len(one), len(other)) < SHORT else THRESHOLD
     return found if found >= least else None
 
 
-def signature(of: frozenset[str]) -> tuple[int, ...]:
-    """MinHash: the least value of each of BANDS x ROWS hash functions over the shingles.
-
-    The hash functions are the words of one long digest per shingle: the same in every process and for ever.
+def signature(of: Collection[int]) -> list[int]:
+    """The values of the bins: of two signatures each is equal with the probability of the texts' similarity.
 
     Args:
         of: at least one shingle.
     """
-    rows = [_ROW.unpack(shake_128(one.encode("utf-8", "surrogatepass")).digest(_ROW.size)) for one in of]
-    return tuple(map(min, zip(*rows, strict=True)))
+    least = [_NONE] * BINS
+    for one in of:
+        own = one % BINS
+        if one < least[own]:
+            least[own] = one
+    if _NONE not in least:
+        return least
+    return [
+        next(filter(_NONE.__ne__, map(least.__getitem__, order))) if one == _NONE else one
+        for one, order in zip(least, _BORROWED, strict=True)
+    ]
 
 
-def bands(of: frozenset[str]) -> list[int]:
-    """One signed 64-bit key per band: texts that share one are candidates; none for an empty set."""
+def bands(of: Collection[int]) -> list[int]:
+    """One key of 48 bits per band: texts that share one are candidates; none where there are no shingles."""
     if not of:
         return []
     values = signature(of)
-    return [
-        _BAND_KEY.unpack(
-            blake2b(_BAND.pack(band, *values[band * ROWS : (band + 1) * ROWS]), digest_size=8).digest()
-        )[0]
-        for band in range(BANDS)
-    ]
+    a, b, c = _KEY_FACTORS
+    rows = zip(values[::ROWS], values[1::ROWS], values[2::ROWS], strict=True)
+    return [(one * a + two * b + three * c) & _KEY for one, two, three in rows]

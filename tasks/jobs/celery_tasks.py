@@ -6,15 +6,19 @@ clock; `CLOCKS_S` is how far the clocks of the machines may lie apart.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from celery import shared_task
+from splitter.chunks import chunks
 
 from tasks.jobs import runtime, ticks
+from tasks.jobs.linking import link_reposts
 from tasks.schedule import TURN
 from tasks.store.database import read_now
 from tasks.store.leases import Lease
+from tasks.store.writer import Operation
 
 CONTROL = "control"
 CRAWL_PREFIX = "crawl."
@@ -44,11 +48,14 @@ def tick(name: str) -> None:
     control = runtime.control()
     with control.turning, control.store.begin() as conn:
         given = ticks.tick(conn, read_now(conn), control.context, TURN if name == "turn" else (name,))
-    start_within_s = control.context.settings.recall.silent_after_s
-    # One message a node, however many leases it gets: a broker hands over one message a round trip.
+    settings = control.context.settings
+    # As a rule one message a node, however many leases it gets: a broker hands over one message a round trip.
     for node in sorted({lease.node for lease in given}):
-        grain = [lease.as_message() for lease in given if lease.node == node]
-        crawl.apply_async((grain,), queue=crawl_queue(node), expires=start_within_s + CLOCKS_S)
+        mine = [lease.as_message() for lease in given if lease.node == node]
+        for grain in chunks(mine, settings.lease_grain):
+            crawl.apply_async(
+                (grain,), queue=crawl_queue(node), expires=settings.recall.silent_after_s + CLOCKS_S
+            )
 
 
 @shared_task(name="plan")
@@ -68,6 +75,18 @@ def report() -> None:
 def seen() -> None:
     """Fill the shared set of stored pages, where it was lost."""
     runtime.control().fill_seen()
+
+
+@shared_task(name="reposts")
+def reposts() -> None:
+    """Link reviews whose text is nearly an earlier one's."""
+    store = runtime.control().store
+
+    def write(operation: Operation[bool]) -> bool:
+        with store.begin() as conn:
+            return operation(conn, read_now(conn))
+
+    link_reposts(store, write, time.thread_time)
 
 
 @shared_task(name="crawl")

@@ -10,8 +10,10 @@ from splitter.catalog.model import Catalog
 
 from tasks.crawl.hosts import HostBook
 from tasks.store.views import BufferRule
+from tasks.store.writer import MOST_AT_ONCE
 from tasks.strategies import ALLOCATION
 from tasks.strategies.decision import AllocationSettings, AllocationStrategy
+from tasks.strategies.levelling import LevellingSettings
 from tasks.strategies.modification import ModificationSettings
 from tasks.strategies.recall import RecallSettings
 
@@ -25,6 +27,7 @@ class LoopSettings:
         modification: False: every attempt gets the site's default quota and budget.
         wait_limit: most subtasks in WAIT; the others stay in PRIORITY, where a late urgent one overtakes them.
         lanes: requests of one attempt in flight at once, on the nodes.
+        lease_grain: most leases in one message to a node.
     """
 
     allocation: str = "feedback"
@@ -33,8 +36,10 @@ class LoopSettings:
     allocating: AllocationSettings = field(default_factory=AllocationSettings)
     modifying: ModificationSettings = field(default_factory=ModificationSettings)
     buffer: BufferRule = field(default_factory=BufferRule)
+    levelling: LevellingSettings = field(default_factory=LevellingSettings)
     wait_limit: int = 1000
     lanes: int = 4
+    lease_grain: int = MOST_AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from splitter.catalog.model import Site
 from sqlalchemy import Connection
 
+from tasks.crawl.breaker import BackoffSettings, backoff_s
 from tasks.jobs.context import Context
-from tasks.model import NodeView, PairStats, Reason, State, SubtaskView
+from tasks.model import HostView, NodeView, PairStats, Reason, State, SubtaskView
 from tasks.queues import Transition
-from tasks.store import endings, leases, nodes, products, reposts, retention, stats, transitions, views
-from tasks.store.leases import Grant, Lease
+from tasks.store import (
+    chunks,
+    endings,
+    leases,
+    nodes,
+    products,
+    retention,
+    stats,
+    transitions,
+    views,
+)
+from tasks.store.chunks import LeftOver
+from tasks.store.leases import HITS_UNREAD, Grant, Lease
+from tasks.store.transitions import Move
 from tasks.strategies.decision import Allocation, Assignment
+from tasks.strategies.levelling import Levelling, uneven
+from tasks.strategies.levelling import level as levelled
 from tasks.strategies.modification import Modification, fixed, modify
 from tasks.strategies.recall import Recall, ToManual, after_failure
 
 _BATCH = 1000
 _CANDIDATES_KEPT = 12
-# About 0.1 s of work in a transaction that keeps SQLite's other writers waiting.
-_COMPARED_AT_ONCE = 300
 
 
 def admit(conn: Connection, now: datetime, context: Context) -> int:
@@ -29,11 +44,10 @@ def admit(conn: Connection, now: datetime, context: Context) -> int:
     room = context.settings.wait_limit - views.count_in(conn, State.WAIT)
     if room <= 0:
         return 0
-    ids = views.next_to_admit(conn, min(room, _BATCH))
-    return sum(
-        transitions.try_move(conn, now, subtask_id, Transition.ADMIT, transitions.Note())
-        for subtask_id in ids
-    )
+    ids = transitions.locked(conn, State.PRIORITY, views.next_to_admit(conn, min(room, _BATCH)))
+    moves = [Move(subtask_id, transitions.Note(), {}) for subtask_id in ids]
+    transitions.move_many(conn, now, Transition.ADMIT, moves)
+    return len(moves)
 
 
 def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
@@ -42,12 +56,53 @@ def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     if not any(node.free for node in open_nodes):
         return []
     waiting, known, decision = _decide(conn, now, context, open_nodes)
+    return _give(conn, now, context, waiting, known, decision.assignments)
+
+
+def _give(
+    conn: Connection,
+    now: datetime,
+    context: Context,
+    waiting: Sequence[SubtaskView],
+    known: Mapping[tuple[str, str], PairStats],
+    assignments: Sequence[Assignment],
+) -> list[Lease]:
     left = {view.id: (view.site, view.left) for view in waiting}
-    grants = [
-        _grant(context, known, assignment, *left[assignment.subtask_id])
-        for assignment in decision.assignments
-    ]
+    grants = [_grant(context, known, assignment, *left[assignment.subtask_id]) for assignment in assignments]
     return leases.grant(conn, now, grants, timedelta(seconds=context.settings.recall.silent_after_s))
+
+
+def level(conn: Connection, now: datetime, context: Context) -> list[Lease]:
+    """What nodes hold and would begin sooner elsewhere goes there; returns the leases given, for the doorbells.
+
+    Levelling decides what goes back and how many each other node takes; which goes where, and whether something
+    that waits comes first, is allocation's, for which the givers have no room. What it gives to nobody stays.
+    """
+    settings = context.settings
+    holders = views.holders(conn, now, settings.buffer)
+    if not uneven(holders, settings.levelling):
+        return []
+    held = views.unstarted(conn, now, context.hosts_of)
+    hosts = _hosts(conn, now, context, stats.load(conn, now), {one.subtask.site for one in held})
+    flow = levelled(holders, held, hosts, settings.levelling)
+    if not flow.returned:
+        return []
+    takers = [NodeView(one.name, one.kinds, flow.takes.get(one.name, 0), one.slots) for one in holders]
+    back = [one.lease.subtask for one in flow.returned]
+    waiting, known, decision = _decide(conn, now, context, takers, back)
+    _give_back(conn, now, flow, {one.subtask_id for one in decision.assignments})
+    return _give(conn, now, context, waiting, known, decision.assignments)
+
+
+def _give_back(conn: Connection, now: datetime, flow: Levelling, chosen: Collection[int]) -> None:
+    """Release what was chosen of the leases that flow; one that has begun meanwhile stays, and is granted to nobody."""
+    why = {one.lease.attempt_id: one.why for one in flow.returned if one.lease.subtask.id in chosen}
+    of = {one.lease.node for one in flow.returned}
+    held = (lease for node in sorted(of) for lease in leases.unstarted_of(conn, node))
+    # Everybody locks in the same order.
+    mine = sorted((one for one in held if one.attempt_id in why), key=lambda one: one.subtask_id)
+    for lease in mine:
+        endings.release(conn, now, lease, why[lease.attempt_id])
 
 
 def preview(conn: Connection, now: datetime, context: Context) -> Allocation:
@@ -57,18 +112,41 @@ def preview(conn: Connection, now: datetime, context: Context) -> Allocation:
 
 
 def _decide(
-    conn: Connection, now: datetime, context: Context, open_nodes: Sequence[NodeView]
+    conn: Connection,
+    now: datetime,
+    context: Context,
+    open_nodes: Sequence[NodeView],
+    back: Sequence[SubtaskView] = (),
 ) -> tuple[list[SubtaskView], Mapping[tuple[str, str], PairStats], Allocation]:
-    """Load what waits and what is known of it, and let the strategy decide."""
+    """Load what waits and what is known of it, and let the strategy decide.
+
+    Args:
+        back: subtasks that are still leased and would be waiting again.
+    """
     settings = context.settings
     waiting = views.waiting(conn, now, settings.wait_limit, context.hosts_of)
+    if back:
+        waiting = sorted([*waiting, *back], key=lambda one: (-one.priority, one.id))
     if not waiting:
         return [], {}, Allocation((), ())
     known = stats.load(conn, now)
     sites = {view.site for view in waiting}
-    hosts = views.host_views(conn, now, context.hosts_of, context.hosts.limits, known, settings.lanes, sites)
+    hosts = _hosts(conn, now, context, known, sites)
+    for host, n in Counter(host for view in back for host in set(view.hosts)).items():
+        hosts[host] = replace(hosts[host], room=max(n, hosts[host].room))  # they are counted there now
     decision = context.strategy(waiting, open_nodes, hosts, known, settings.allocating, context.rng)
     return waiting, known, decision
+
+
+def _hosts(
+    conn: Connection,
+    now: datetime,
+    context: Context,
+    known: Mapping[tuple[str, str], PairStats],
+    sites: Collection[str],
+) -> dict[str, HostView]:
+    limits, lanes = context.hosts.limits, context.settings.lanes
+    return views.host_views(conn, now, context.hosts_of, limits, known, lanes, sites)
 
 
 def modification(
@@ -79,6 +157,10 @@ def modification(
     if not context.settings.modification:
         return fixed(rules.quota, rules.budget_s)
     pair = known.get((site, node), PairStats(site, node))
+    if rules.engine in context.catalog.engines:
+        # An unread result page counts for HITS_UNREAD, and the engine may list more than that on one.
+        per_page = context.catalog.engines[rules.engine].hits_per_page
+        left = math.ceil(left * max(1.0, per_page / HITS_UNREAD))
     return modify(pair, max(1, left), rules.quota, rules.budget_s, context.settings.modifying)
 
 
@@ -170,39 +252,51 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
     Modification takes effect here: the event tells quota and budget of what is left, before and after; the
     follow-up gets them anew for the node it goes to.
     """
-    woken = 0
-    known = stats.load(conn, now)
     sleeping = views.sleeping(conn, _BATCH)
-    left_of = leases.left_to_do(conn, [view.id for view in sleeping])
+    if not sleeping:
+        return 0
+    known = stats.load(conn, now)
+    left = leases.left_to_do(conn, [view.id for view in sleeping])
+    tries = leases.most_tries(conn, [view.id for view in sleeping if left[view.id]])
+    follow_ups = chunks.follow_ups(
+        conn,
+        now,
+        [
+            LeftOver(view.id, left[view.id], _go_on_at(now, context, tries[view.id]))
+            for view in sleeping
+            if left[view.id]
+        ],
+    )
+    go_on = chunks.more_after(conn, {(view.task_id, view.chunk) for view in sleeping})
+    released = chunks.release_chunks(conn, now, [(task_id, chunk + 1) for task_id, chunk in go_on])
+    moves = []
     for view in sleeping:
-        left = left_of[view.id]
-        follow_up = products.follow_up(conn, now, view.id, left) if left else None
-        chunk = None
-        if products.more_after(conn, view.task_id, view.chunk):
-            chunk = products.release_chunk(conn, now, view.task_id, view.chunk + 1)
-        limits = modification(context, known, view.site, view.node, max(1, left))
+        limits = modification(context, known, view.site, view.node, max(1, left[view.id]))
         detail = {
-            "left": left,
-            "follow_up": follow_up,
-            "next_chunk": chunk,
+            "left": left[view.id],
+            "follow_up": follow_ups.get(view.id),
+            "next_chunk": released.get((view.task_id, view.chunk + 1)),
             "quota": [view.quota, limits.quota],
             "budget_s": [view.budget_s, limits.budget_s],
             "modification": asdict(limits),
         }
-        woken += transitions.try_move(
-            conn, now, view.id, Transition.WAKE, transitions.Note(node=view.node, detail=detail)
-        )
-    return woken
+        moves.append(Move(view.id, transitions.Note(node=view.node, detail=detail), {}))
+    transitions.move_many(conn, now, Transition.WAKE, moves)
+    return len(moves)
+
+
+def _go_on_at(now: datetime, context: Context, tries: int) -> datetime | None:
+    """When targets that failed so often may be tried again: after a growing, jittered wait."""
+    if not tries:
+        return None
+    recall = context.settings.recall
+    waits = BackoffSettings(recall.backoff_s, recall.backoff_max_s)
+    return now + timedelta(seconds=backoff_s(tries, waits, context.rng))
 
 
 def recrawl_due(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001
     """Begin a new round of every product whose recrawl time has come."""
     return products.recrawl_due(conn, now)
-
-
-def link_reposts(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001
-    """Link the next reviews whose text is nearly an earlier one's; returns how many were looked at."""
-    return reposts.link_reposts(conn, now, _COMPARED_AT_ONCE)
 
 
 def drop_old(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001

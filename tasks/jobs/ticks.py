@@ -17,8 +17,13 @@ _PLAIN: dict[str, Callable[[Connection, datetime, Context], object]] = {
     "recall": sweeps.recall,
     "wake": sweeps.wake,
     "recrawl_due": sweeps.recrawl_due,
-    "reposts": sweeps.link_reposts,
     "retention": sweeps.drop_old,
+}
+
+
+_GIVING: dict[str, Callable[[Connection, datetime, Context], list[Lease]]] = {
+    "allocate": sweeps.allocate,
+    "level": sweeps.level,
 }
 
 
@@ -33,8 +38,8 @@ def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]
         return []
     given: list[Lease] = []
     for name in names:
-        if name == "allocate":
-            given += sweeps.allocate(conn, now, context)
+        if name in _GIVING:
+            given += _GIVING[name](conn, now, context)
         else:
             _PLAIN[name](conn, now, context)
     return given

@@ -6,7 +6,7 @@ SQLAlchemy costs as much as storing them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 _ROWS_A_STATEMENT = 1000
 _VALUES_A_STATEMENT = 10_000
+_ZONE_AT = len("2013-05-06 12:30:00.000000")
 
 
 def insert_rows(
@@ -32,7 +33,7 @@ def insert_rows(
 
     Args:
         columns: of the table, in the order of each row's values: numbers, texts, bytes and None; times as
-            `stored_time` gives them.
+            `time_writer` gives them.
         new_only: skip rows whose key is there already.
     """
     if not rows:
@@ -50,11 +51,17 @@ def insert_rows(
         cursor.close()
 
 
-def stored_time(conn: Connection, moment: datetime | None) -> Any:
-    """An aware time as the database's driver takes it: the same that `UtcDateTime` stores."""
-    if moment is None or conn.dialect.name != "sqlite":
-        return moment
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+def time_writer(conn: Connection) -> Callable[[datetime | None], Any]:
+    """What turns an aware time into what the database's driver takes: the same that `UtcDateTime` stores."""
+    return _as_text if conn.dialect.name == "sqlite" else _as_it_is
+
+
+def _as_text(moment: datetime | None) -> str | None:
+    return moment.astimezone(UTC).isoformat(" ", "microseconds")[:_ZONE_AT] if moment is not None else None
+
+
+def _as_it_is(moment: datetime | None) -> datetime | None:
+    return moment
 
 
 @lru_cache(maxsize=64)

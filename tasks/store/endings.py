@@ -80,32 +80,41 @@ def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[
     Returns:
         False where the lease was lost before: then nothing but `late` pages is its doing, and nothing changes.
     """
-    tokens = {item.lease.subtask_id: {i.lease.token for i in items} for item in items}
+    tokens: dict[int, set[str]] = {}
+    for item in items:
+        tokens.setdefault(item.lease.subtask_id, set()).add(item.lease.token)
     mine = transitions.in_force(conn, tokens, subtasks.c.failed_on)
-    ours = [item for item in items if (item.lease.subtask_id, item.lease.token) in mine]
+    first: dict[tuple[int, str], Close] = {}
+    for item in items:
+        if _owned(item.lease) in mine:
+            first.setdefault(_owned(item.lease), item)
+    ours = list(first.values())
     left = left_to_do(conn, [item.lease.subtask_id for item in ours])
     by_transition: dict[Transition, list[Move]] = {}
     for item in ours:
         lease = item.lease
         values: dict[str, Any] = {"left": left[lease.subtask_id]}
         if item.transition is Transition.FAIL:
-            failed_on = mine[lease.subtask_id, lease.token].failed_on
+            failed_on = mine[_owned(lease)].failed_on
             values["reason"] = item.report.reason
             values["failed_on"] = [n for n in failed_on if n != lease.node] + [lease.node]
-        move = Move(lease.subtask_id, lease.token, _note(item), values)
+        move = Move(lease.subtask_id, _note(item), values, lease.token)
         by_transition.setdefault(item.transition, []).append(move)
     for transition, moves in by_transition.items():
-        transitions.leave(conn, now, transition, moves)
+        transitions.move_many(conn, now, transition, moves)
     _end_many(conn, now, [_ended(item) for item in ours])
+    recovered(conn, now, {(host, item.lease.node) for item in ours for host in item.report.gave})
     for item in ours:
-        for host in sorted(item.report.gave):
-            recovered(conn, now, host, item.lease.node)
         for rest in item.report.rests:
             rest_host(conn, now, item.lease.node, rest)
-    return [(item.lease.subtask_id, item.lease.token) in mine for item in items]
+    return [first.get(_owned(item.lease)) is item for item in items]
 
 
 CLOSES: Grain[Close, bool] = Grain(6, close_many)
+
+
+def _owned(lease: Lease) -> tuple[int, str]:
+    return lease.subtask_id, lease.token
 
 
 def _note(item: Close) -> transitions.Note:

@@ -5,11 +5,11 @@ A breaker without a row is closed. With one it is open until the row's time, the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, delete, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select, tuple_, update
 
 from tasks.crawl.breaker import BreakerState, state_of
 from tasks.store.database import insert_new, insert_or
@@ -99,14 +99,15 @@ def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
     return float((max(until, row.until) - now).total_seconds())
 
 
-def recovered(conn: Connection, now: datetime, host: str, node: str) -> bool:
-    """A host gave a node's address a page: close its breaker where it is half-open.
+def recovered(conn: Connection, now: datetime, gave: Collection[tuple[str, str]]) -> int:
+    """Hosts gave nodes' addresses pages, by (host, node): close the breakers that are half-open; returns how many.
 
-    Returns:
-        False where it is closed already, or open: that page was in flight when the host refused another.
+    One that is open stays: that page was in flight when the host refused another.
     """
-    half_open = (host_rests.c.host == host) & (host_rests.c.node == node) & (host_rests.c.until <= now)
-    return conn.execute(delete(host_rests).where(half_open)).rowcount > 0
+    if not gave:
+        return 0
+    half_open = tuple_(host_rests.c.host, host_rests.c.node).in_(gave) & (host_rests.c.until <= now)
+    return conn.execute(delete(host_rests).where(half_open)).rowcount
 
 
 def resting(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:

@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
 
 from tasks.model import State
 from tasks.queues import Transition
 from tasks.store import transitions
 from tasks.store.tables import attempts, pages, subtasks, targets
+from tasks.store.transitions import Move
 from tasks.store.writer import Grain
 
 HITS_UNREAD = 10
@@ -114,60 +115,72 @@ class Counters:
 
 def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within: timedelta) -> list[Lease]:
     """Give subtasks in WAIT to nodes; those that have left WAIT meanwhile are passed over."""
-    given = []
-    for wanted in grants:
-        row = conn.execute(
-            select(subtasks.c.site, subtasks.c.product_id, subtasks.c.round, subtasks.c.attempts)
-            .where(subtasks.c.id == wanted.subtask_id, subtasks.c.state == State.WAIT)
-            .with_for_update()
-        ).one_or_none()
-        if row is None:
-            continue
-        lease = _grant_one(conn, now, wanted, row, start_within)
-        if lease is not None:
-            given.append(lease)
-    return given
-
-
-def _grant_one(
-    conn: Connection, now: datetime, wanted: Grant, row: Any, start_within: timedelta
-) -> Lease | None:
-    token = uuid.uuid4().hex
-    attempt_id = conn.execute(
-        insert(attempts)
-        .values(
-            subtask_id=wanted.subtask_id,
-            product_id=row.product_id,
-            no=row.attempts + 1,
-            round=row.round,
-            site=row.site,
-            node=wanted.node,
-            token=token,
-            quota=wanted.quota,
-            budget_s=wanted.budget_s,
-            allocated_at=now,
-            errors={},
+    wanted = {one.subtask_id: one for one in grants}
+    rows = transitions.locked(
+        conn,
+        State.WAIT,
+        wanted,
+        subtasks.c.site,
+        subtasks.c.product_id,
+        subtasks.c.round,
+        subtasks.c.attempts,
+    )
+    tokens = {subtask_id: uuid.uuid4().hex for subtask_id in wanted if subtask_id in rows}
+    if not tokens:
+        return []
+    attempt_ids = conn.scalars(
+        insert(attempts).returning(attempts.c.id, sort_by_parameter_order=True),
+        [
+            {
+                "subtask_id": subtask_id,
+                "product_id": rows[subtask_id].product_id,
+                "no": rows[subtask_id].attempts + 1,
+                "round": rows[subtask_id].round,
+                "site": rows[subtask_id].site,
+                "node": wanted[subtask_id].node,
+                "token": token,
+                "quota": wanted[subtask_id].quota,
+                "budget_s": wanted[subtask_id].budget_s,
+                "allocated_at": now,
+                "errors": {},
+            }
+            for subtask_id, token in tokens.items()
+        ],
+    )
+    leases = [
+        Lease(
+            subtask_id,
+            attempt_id,
+            token,
+            wanted[subtask_id].node,
+            rows[subtask_id].site,
+            wanted[subtask_id].quota,
+            wanted[subtask_id].budget_s,
         )
-        .returning(attempts.c.id)
-    ).scalar_one()
-    moved = transitions.try_move(
+        for (subtask_id, token), attempt_id in zip(tokens.items(), attempt_ids, strict=True)
+    ]
+    transitions.move_many(
         conn,
         now,
-        wanted.subtask_id,
         Transition.ALLOCATE,
-        transitions.Note(token, attempt_id, wanted.node, detail=wanted.detail),
-        values={
-            "lease_token": token,
-            "lease_node": wanted.node,
-            "lease_deadline": now + start_within,
-            "attempt_id": attempt_id,
-            "attempts": row.attempts + 1,
-        },
+        [
+            Move(
+                lease.subtask_id,
+                transitions.Note(
+                    lease.token, lease.attempt_id, lease.node, detail=wanted[lease.subtask_id].detail
+                ),
+                {
+                    "lease_token": lease.token,
+                    "lease_node": lease.node,
+                    "lease_deadline": now + start_within,
+                    "attempt_id": lease.attempt_id,
+                    "attempts": rows[lease.subtask_id].attempts + 1,
+                },
+            )
+            for lease in leases
+        ],
     )
-    if not moved:
-        conn.execute(delete(attempts).where(attempts.c.id == attempt_id))
-        return None
-    return Lease(wanted.subtask_id, attempt_id, token, wanted.node, row.site, wanted.quota, wanted.budget_s)
+    return leases
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +211,8 @@ def start_many(conn: Connection, now: datetime, items: Sequence[Begin]) -> list[
     )
     todo = _to_do(conn, mine)
     works = {row.id: Work(*row[1:], tuple(todo.get(row.id, ()))) for row in rows}
-    return [works[i.lease.subtask_id] if i.lease.token in begun else None for i in items]
+    # Of a doorbell that rang twice within the grain, the first one.
+    return [works.pop(i.lease.subtask_id, None) if i.lease.token in begun else None for i in items]
 
 
 def _to_do(conn: Connection, of: Collection[int]) -> dict[int, list[WorkTarget]]:
@@ -282,6 +296,18 @@ def unstarted_of(conn: Connection, node: str) -> list[Lease]:
     """Leases a node holds and has not started."""
     rows = conn.execute(_held().where(subtasks.c.lease_node == node, subtasks.c.lease_started.is_(False)))
     return [Lease(*r[:7]) for r in rows]
+
+
+def most_tries(conn: Connection, of: Collection[int]) -> dict[int, int]:
+    """How often the targets still to do of each subtask have been tried, at most; 0 where none has been."""
+    if not of:
+        return {}
+    rows = conn.execute(
+        select(targets.c.subtask_id, func.max(targets.c.tries))
+        .where(targets.c.subtask_id.in_(of), targets.c.state == "todo")
+        .group_by(targets.c.subtask_id)
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 def left_to_do(conn: Connection, of: Collection[int]) -> dict[int, int]:

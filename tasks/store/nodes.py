@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from splitter.catalog.model import Kind
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from tasks.errors import UnknownNode
 from tasks.model import State
 from tasks.store.database import insert_or
-from tasks.store.tables import nodes, subtasks
+from tasks.store.tables import attempts, nodes, subtasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class NodeRow:
     Attributes:
         attempts_per_s, backlog, idle: as of its last heartbeat (`Load`).
         running, waiting: leases it has started, and holds without having started them.
+        waits_since: since when it has held leases and started none; None where it holds none.
     """
 
     node: Node
@@ -48,6 +50,7 @@ class NodeRow:
     idle: int
     running: int
     waiting: int
+    waits_since: datetime | None = None
 
 
 def register(conn: Connection, now: datetime, node: Node) -> None:
@@ -119,10 +122,17 @@ def get(conn: Connection, name: str) -> Node:
 
 def listed(conn: Connection) -> Sequence[NodeRow]:
     """Every node, by name."""
-    held: dict[tuple[str, bool], int] = {
-        (name, bool(started)): n
-        for name, started, n in conn.execute(
-            select(subtasks.c.lease_node, subtasks.c.lease_started, func.count())
+    holds = {
+        (row.lease_node, bool(row.lease_started)): row
+        for row in conn.execute(
+            select(
+                subtasks.c.lease_node,
+                subtasks.c.lease_started,
+                func.count().label("n"),
+                func.min(attempts.c.allocated_at).label("since"),
+                func.max(attempts.c.started_at).label("last_start"),
+            )
+            .join(attempts, attempts.c.id == subtasks.c.attempt_id)
             .where(subtasks.c.state == State.CRAWL)
             .group_by(subtasks.c.lease_node, subtasks.c.lease_started)
         )
@@ -135,8 +145,16 @@ def listed(conn: Connection) -> Sequence[NodeRow]:
             r.attempts_per_s,
             r.backlog,
             r.idle,
-            held.get((r.name, True), 0),
-            held.get((r.name, False), 0),
+            *_held(holds.get((r.name, True)), holds.get((r.name, False))),
         )
         for r in conn.execute(select(nodes).order_by(nodes.c.name))
     ]
+
+
+def _held(started: Row[Any] | None, unstarted: Row[Any] | None) -> tuple[int, int, datetime | None]:
+    """Of a node, from what `listed` read: `running`, `waiting`, `waits_since`."""
+    running = started.n if started is not None else 0
+    if unstarted is None:
+        return running, 0, None
+    last = started.last_start if started is not None else unstarted.since
+    return running, unstarted.n, max(unstarted.since, last)

@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hashlib import blake2b
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, select, update
 
 from tasks.crawl.model import Provenance, ResultPage, Review
 from tasks.store import review_writes, transitions
-from tasks.store.bulk import insert_rows, stored_time
+from tasks.store.bulk import insert_rows, time_writer
 from tasks.store.database import insert_new
 from tasks.store.leases import Lease, WorkTarget
 from tasks.store.tables import attempts, page_products, pages, subtasks, targets, tasks
@@ -81,8 +82,8 @@ class NewPage:
     """A page as fetched and read, ready to be stored.
 
     Attributes:
-        content_hash: hex digest of the decoded text.
-        size: bytes of the body as received.
+        content_hash: hex digest of the bodies of all parts: tells whether two fetches brought the same.
+        size: bytes of these bodies.
         etag, last_modified: as answered, to ask the next time whether it has changed.
     """
 
@@ -113,11 +114,6 @@ class TargetEnd:
     counts: bool
 
 
-def content_hash(text: str) -> str:
-    """The digest that tells whether two fetches of a page brought the same text."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
 # --- result pages -------------------------------------------------------------------------------------------
 
 
@@ -145,14 +141,16 @@ def save_result_pages(conn: Connection, now: datetime, items: Sequence[ReadResul
     _results_are_read(conn, mine)
     _note_found(conn, mine, owners)
     return [
-        Hits(
-            tuple(todo.get((item.lease.subtask_id, item.target.id), ())),
-            frozenset(hit.key for hit in item.hits if hit.key in known),
-        )
+        _hits(item, todo.get((item.lease.subtask_id, item.target.id), []), known)
         if _owned(item.lease) in owners
         else Hits(())
         for item in items
     ]
+
+
+def _hits(item: ReadResults, todo: Sequence[WorkTarget], known: Collection[bytes]) -> Hits:
+    again = {target.key for target in todo}
+    return Hits(tuple(todo), frozenset(h.key for h in item.hits if h.key in known and h.key not in again))
 
 
 def _new_targets(
@@ -279,14 +277,13 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
     locked = _subtasks(conn, [item.lease for item in items])
     late = [locked[item.lease.subtask_id].lease_token != item.lease.token for item in items]
     ids = _insert_pages(conn, now, items, late, locked)
-    for is_late in (False, True):
-        stored = [item.page.target_id for item, it in zip(items, late, strict=True) if it is is_late]
-        if stored:
-            conn.execute(
-                update(targets)
-                .where(targets.c.id.in_(stored))
-                .values(state="stored", reason="late" if is_late else None, tries=targets.c.tries + 1)
-            )
+    # Two leases of one subtask may meet here: the later page has the last word on its target.
+    for is_late, of in groupby(zip(items, late, strict=True), key=itemgetter(1)):
+        conn.execute(
+            update(targets)
+            .where(targets.c.id.in_([item.page.target_id for item, _ in of]))
+            .values(state="stored", reason="late" if is_late else None, tries=targets.c.tries + 1)
+        )
     fresh: list[tuple[SavedPage, int]] = []
     again: list[SavedPage] = []
     new: list[bool] = []
@@ -422,13 +419,13 @@ def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -
     """Record targets that gave no page; nothing happens where the lease is over (the try was cut off)."""
     owners = _owners(conn, [item.lease for item in items])
     groups: dict[tuple[str, str, bool], list[int]] = {}
-    unchanged = []
+    unchanged: set[tuple[bytes, int]] = set()
     for item in items:
-        if _owned(item.lease) in owners:
+        if (owner := owners.get(_owned(item.lease))) is not None:
             end = item.end
             groups.setdefault((end.state, end.reason, end.counts), []).append(end.target_id)
             if item.unchanged is not None:
-                unchanged.append(item.unchanged)
+                unchanged.add((item.unchanged, owner.product_id))
     for (state, reason, counts), ids in groups.items():
         conn.execute(
             update(targets)
@@ -436,8 +433,15 @@ def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -
             .values(state=state, reason=reason, tries=targets.c.tries + (1 if counts else 0))
         )
     if unchanged:
-        conn.execute(update(pages).where(pages.c.url_key.in_(unchanged)).values(checked_at=now))
+        _are_unchanged(conn, now, unchanged)
     return [None] * len(items)
+
+
+def _are_unchanged(conn: Connection, now: datetime, asked: Collection[tuple[bytes, int]]) -> None:
+    """Known pages, each asked again for a product: it may be the first time for that one."""
+    known = {bytes(row.url_key): row.id for row in _known(conn, {key for key, _ in asked})}
+    _link(conn, now, {(known[key], product_id) for key, product_id in asked})
+    conn.execute(update(pages).where(pages.c.id.in_(list(known.values()))).values(checked_at=now))
 
 
 RESULTS: Grain[ReadResults, Hits] = Grain(2, save_result_pages)
@@ -490,10 +494,11 @@ def _known(conn: Connection, keys: Collection[bytes]) -> Sequence[_Row]:
 
 def _link(conn: Connection, now: datetime, links: Collection[tuple[int, int]]) -> None:
     """Link pages to products, as far as they are not: pairs (page, product)."""
+    at = time_writer(conn)(now)
     insert_rows(
         conn,
         page_products,
         ("page_id", "product_id", "linked_at"),
-        [(page_id, product_id, stored_time(conn, now)) for page_id, product_id in sorted(links)],
+        [(page_id, product_id, at) for page_id, product_id in sorted(links)],
         new_only=True,
     )

@@ -8,17 +8,12 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from tasks.crawl.canonical import page_key
-from tasks.store import transitions
+from tasks.store.chunks import release_chunks
 from tasks.store.database import insert_new
-from tasks.store.leases import HITS_UNREAD
 from tasks.store.tables import (
-    attempts,
     page_products,
     pages,
     products,
-    subtasks,
-    targets,
     tasks,
     virtual_tasks,
 )
@@ -161,6 +156,7 @@ def plan(conn: Connection, now: datetime, wanted: VirtualTask, planned: Sequence
     )
     if claimed.rowcount != 1:
         return 0
+    first: list[tuple[int, int]] = []
     for task in planned:
         task_id = conn.execute(
             insert(tasks)
@@ -177,88 +173,9 @@ def plan(conn: Connection, now: datetime, wanted: VirtualTask, planned: Sequence
         ).scalar_one()
         for number, chunk in enumerate(task.chunks, 1):
             if chunk.first:
-                release_chunk(conn, now, task_id, number)
+                first.append((task_id, number))
+    release_chunks(conn, now, first)
     return len(planned)
-
-
-def release_chunk(conn: Connection, now: datetime, task_id: int, number: int) -> int | None:
-    """Make the subtask of a task's chunk (numbered from 1), with its result pages as targets.
-
-    Returns:
-        Its id; None where the task has no such chunk, or it was released before.
-    """
-    task = conn.execute(
-        select(tasks.c.product_id, tasks.c.site, tasks.c.kind, tasks.c.chunks, products.c.priority)
-        .join(products, products.c.id == tasks.c.product_id)
-        .where(tasks.c.id == task_id)
-    ).one()
-    released = conn.execute(
-        select(subtasks.c.id).where(subtasks.c.task_id == task_id, subtasks.c.chunk == number).limit(1)
-    ).one_or_none()
-    if number > len(task.chunks) or released is not None:
-        return None
-    urls = task.chunks[number - 1]["urls"]
-    row = {
-        "task_id": task_id,
-        "product_id": task.product_id,
-        "parent_id": None,
-        "site": task.site,
-        "kind": task.kind,
-        "chunk": number,
-        "priority": task.priority,
-        "left": len(urls) * HITS_UNREAD,
-    }
-    note = transitions.Note(detail={"chunk": number, "of": len(task.chunks), "result_pages": len(urls)})
-    (subtask_id,) = transitions.create(conn, now, [row], note)
-    conn.execute(
-        insert_new(conn.dialect, targets),
-        [
-            {
-                "task_id": task_id,
-                "subtask_id": subtask_id,
-                "kind": "result",
-                "url": url,
-                "url_key": page_key(url),
-            }
-            for url in urls
-        ],
-    )
-    return subtask_id
-
-
-def more_after(conn: Connection, task_id: int, number: int) -> bool:
-    """Whether chunk `number` showed that there is more, and the next one goes on with its result pages."""
-    chunks = conn.execute(select(tasks.c.chunks).where(tasks.c.id == task_id)).scalar_one()
-    if number >= len(chunks) or chunks[number]["first"]:
-        return False
-    showed = (
-        select(attempts.c.id)
-        .join(subtasks, subtasks.c.id == attempts.c.subtask_id)
-        .where(subtasks.c.task_id == task_id, subtasks.c.chunk == number, attempts.c.more)
-        .limit(1)
-    )
-    return conn.execute(showed).one_or_none() is not None
-
-
-def follow_up(conn: Connection, now: datetime, parent_id: int, left: int) -> int:
-    """Make the subtask that carries on a subtask's targets still to do; returns its id.
-
-    Args:
-        left: hits it has to do, as `tasks.store.leases.left_to_do` counts them.
-    """
-    inherited = ("task_id", "product_id", "site", "kind", "chunk", "priority")
-    parent = conn.execute(
-        select(*(subtasks.c[name] for name in inherited)).where(subtasks.c.id == parent_id)
-    ).one()
-    row = {**parent._mapping, "parent_id": parent_id, "left": left}
-    note = transitions.Note(detail={"follows": parent_id, "left": left})
-    (new_id,) = transitions.create(conn, now, [row], note)
-    conn.execute(
-        update(targets)
-        .where(targets.c.subtask_id == parent_id, targets.c.state == "todo")
-        .values(subtask_id=new_id)
-    )
-    return new_id
 
 
 def recrawl_due(conn: Connection, now: datetime) -> int:

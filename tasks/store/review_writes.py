@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from tasks.crawl.model import Review
-from tasks.store.bulk import insert_rows, rows_with, stored_time
+from tasks.store.bulk import insert_rows, rows_with, time_writer
 from tasks.store.leases import Lease
 from tasks.store.tables import reviews
 
@@ -44,15 +44,19 @@ def text_hash(body: str) -> bytes:
 
 def save(conn: Connection, now: datetime, of_pages: Iterable[OfPage]) -> None:
     """Insert the reviews of new pages."""
-    at = stored_time(conn, now)
-    rows = [
-        _row(conn, at, lease, page_id, url, site, review)
-        for lease, page_id, url, site, read in of_pages
-        for review in read
-    ]
-    if not rows:
+    rows: list[tuple[Any, ...]] = []
+    for of_page in of_pages:
+        rows += _rows(conn, now, of_page)
+    _insert(conn, rows)
+
+
+def _insert(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows of `_rows`, each linked to the first review with its text where that is another one."""
+    digests = {row[_HASH] for row in rows}
+    earlier = _first_with(conn, digests)
+    if not earlier and len(digests) == len(rows):
+        insert_rows(conn, reviews, _COLUMNS[:-1], rows)
         return
-    earlier = _first_with(conn, {row[_HASH] for row in rows})
     originals: list[tuple[Any, ...]] = []
     copies: list[tuple[Any, ...]] = []
     here: set[bytes] = set()
@@ -74,49 +78,51 @@ def save_new(conn: Connection, now: datetime, of_page: OfPage) -> int:
 
     A review without an id of its own is its text: its place changes when others come before it.
     """
-    lease, page_id, url, site, read = of_page
+    _, page_id, _, _, read = of_page
     stored = conn.execute(
         select(reviews.c.key, reviews.c.text_hash).where(reviews.c.page_id == page_id)
     ).all()
     keys = {row.key for row in stored}
     texts = {bytes(row.text_hash) for row in stored}
-    at = stored_time(conn, now)
     added = []
-    for review in read:
-        digest = text_hash(review.body)
+    for row, review in zip(_rows(conn, now, of_page), read, strict=True):
+        digest = row[_HASH]
         placed = review.key.startswith("#")
         if (digest in texts) if placed else (review.key in keys):
             continue
-        row = _row(conn, at, lease, page_id, url, site, review)
         key = f"#{digest.hex()[:16]}" if placed else review.key
         if key not in keys:
             keys.add(key)
             added.append((row[0], key, *row[2:]))
-    earlier = _first_with(conn, {row[_HASH] for row in added})
-    insert_rows(conn, reviews, _COLUMNS, [(*row, earlier.get(row[_HASH])) for row in added])
+    _insert(conn, added)
     return len(added)
 
 
-def _row(
-    conn: Connection, at: Any, lease: Lease, page_id: int, url: str, site: str, review: Review
-) -> tuple[Any, ...]:
+def _rows(conn: Connection, now: datetime, of_page: OfPage) -> list[tuple[Any, ...]]:
     """Values in the order of `_COLUMNS`, less the link to an equal text."""
-    return (
-        page_id,
-        review.key,
-        review.title,
-        review.body,
-        review.author,
-        review.date_text,
-        stored_time(conn, review.date),
-        review.rating,
-        url,
-        site,
-        text_hash(review.body),
-        at,
-        lease.node,
-        lease.attempt_id,
-    )
+    lease, page_id, url, site, read = of_page
+    node, attempt_id = lease.node, lease.attempt_id
+    in_database = time_writer(conn)
+    at = in_database(now)
+    return [
+        (
+            page_id,
+            key,
+            title,
+            body,
+            author,
+            date_text,
+            in_database(date),
+            rating,
+            url,
+            site,
+            text_hash(body),
+            at,
+            node,
+            attempt_id,
+        )
+        for key, title, body, author, date_text, date, rating in read
+    ]
 
 
 def _first_with(conn: Connection, hashes: Collection[bytes]) -> dict[bytes, int]:

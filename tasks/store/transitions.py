@@ -6,12 +6,12 @@ caller's transaction. A transition whose compare fails changes nothing and says 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, bindparam, insert, select, update
+from sqlalchemy import Column, Connection, Row, bindparam, insert, select, update
 
 from tasks.errors import IllegalTransition, LeaseLost, UnknownSubtask
 from tasks.model import State
@@ -45,26 +45,28 @@ class Note:
     detail: Mapping[str, Any] | None = None
 
 
-def create(conn: Connection, now: datetime, rows: Sequence[Mapping[str, Any]], note: Note) -> list[int]:
+def create(
+    conn: Connection, now: datetime, rows: Sequence[Mapping[str, Any]], notes: Sequence[Note]
+) -> list[int]:
     """Put new subtasks into PRIORITY.
 
     Args:
-        rows: the columns task_id, product_id, parent_id, site, kind, chunk, priority, left of each.
+        rows: the columns task_id, product_id, parent_id, site, kind, chunk, priority, left, not_before of each.
+        notes: one a row.
 
     Returns:
         Their ids, in the order of `rows`.
     """
-    ids = [
-        int(
-            conn.execute(
-                insert(subtasks)
-                .values(state=State.PRIORITY, failed_on=[], created_at=now, changed_at=now, **row)
-                .returning(subtasks.c.id)
-            ).scalar_one()
-        )
-        for row in rows
-    ]
-    _log(conn, now, [(i, Transition.CREATE, None, State.PRIORITY, note) for i in ids])
+    if not rows:
+        return []
+    made = insert(subtasks).returning(subtasks.c.id, sort_by_parameter_order=True)
+    added = {"state": State.PRIORITY, "failed_on": [], "created_at": now, "changed_at": now}
+    ids = list(conn.scalars(made, [{**added, **row} for row in rows]))
+    _log(
+        conn,
+        now,
+        [(i, Transition.CREATE, None, State.PRIORITY, note) for i, note in zip(ids, notes, strict=True)],
+    )
     return ids
 
 
@@ -126,14 +128,14 @@ class Move:
     """One transition of a grain.
 
     Attributes:
-        token: the lease token that must be in force.
         values: further columns to set; the same ones in every move of a grain.
+        token: the lease token that must be in force; for transitions out of CRAWL.
     """
 
     subtask_id: int
-    token: str
     note: Note
     values: Mapping[str, Any]
+    token: str | None = None
 
 
 def in_force(
@@ -157,23 +159,36 @@ def in_force(
     return {(row.id, row.lease_token): row for row in rows if row.lease_token in tokens[row.id]}
 
 
-def leave(conn: Connection, now: datetime, transition: Transition, moves: Sequence[Move]) -> None:
-    """Perform one transition out of CRAWL for many subtasks.
+def locked(
+    conn: Connection, state: State, ids: Iterable[int], *columns: Column[Any]
+) -> dict[int, Row[*tuple[Any, ...]]]:
+    """Lock those of these subtasks that are in a queue; their ids, with these columns of theirs."""
+    rows = conn.execute(
+        select(subtasks.c.id, *columns)
+        .where(subtasks.c.id.in_(list(ids)), subtasks.c.state == state)
+        .order_by(subtasks.c.id)
+        .with_for_update()
+    )
+    return {row.id: row for row in rows}
 
-    Every lease is in force and its subtask locked (`in_force`); the compare-and-set stands all the same.
+
+def move_many(conn: Connection, now: datetime, transition: Transition, moves: Sequence[Move]) -> None:
+    """Perform one transition (any but CREATE, CANCEL) for many subtasks.
+
+    Every one of them is locked and in its queue, with its lease in force (`locked`, `in_force`); the compare-and-set
+    stands all the same.
     """
     if not moves:
         return
-    begin, end = source(transition), target(transition, State.CRAWL)
+    begin = source(transition)
+    end = target(transition, begin)
+    statement = update(subtasks).where(subtasks.c.id == bindparam("of"), subtasks.c.state == begin)
+    if begin is State.CRAWL:
+        statement = statement.where(subtasks.c.lease_token == bindparam("under"))
+    freed = _NO_LEASE if transition in _LEAVES_LEASE else {}
     named = {name: bindparam(f"new_{name}", type_=subtasks.c[name].type) for name in moves[0].values}
     conn.execute(
-        update(subtasks)
-        .where(
-            subtasks.c.id == bindparam("of"),
-            subtasks.c.state == begin,
-            subtasks.c.lease_token == bindparam("under"),
-        )
-        .values(state=end, changed_at=now, **_NO_LEASE, **named),
+        statement.values(state=end, changed_at=now, **freed, **named),
         [
             {"of": m.subtask_id, "under": m.token, **{f"new_{name}": m.values[name] for name in named}}
             for m in moves

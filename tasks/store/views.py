@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from splitter.catalog.model import Limits
 from sqlalchemy import Connection, func, select
@@ -14,7 +15,9 @@ from tasks.model import HostView, NodeView, PairStats, Reason, State, SubtaskVie
 from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
 from tasks.store.leases import HITS_UNREAD
+from tasks.store.nodes import NodeRow
 from tasks.store.tables import attempts, subtasks
+from tasks.strategies.levelling import HeldLease, Holder, pace
 
 HostsOf = Callable[[str], tuple[str, str]]
 """(engine's host, site's host) of a site."""
@@ -24,13 +27,36 @@ HostsOf = Callable[[str], tuple[str, str]]
 class BufferRule:
     """How much a node may hold beyond its slots.
 
+    It holds what it is expected to begin within `horizon_s` (`tasks.strategies.levelling.pace`), but no more than
+    `slots_over` times its slots, so that the newest knowledge decides about the rest; where attempts are short, what it
+    begins within `refill_s` all the same. Attempts that only wait hold no slot: for each of them it gets another, at
+    most `slots_over` times its slots.
+
     Attributes:
-        horizon_s: it holds what it is expected to start within this time.
+        horizon_s: seconds of work in the buffer.
+        refill_s: longest time from a slot that becomes free to the next lease, whatever the round trip: if no turn was
+            asked for, the sweep of the next 5 s sees it.
+        slots_over: most leases a slot has in the buffer.
         silent_after_s: a node not heard of for so long is silent: it gets nothing.
     """
 
     horizon_s: float = 30.0
+    refill_s: float = 5.0
+    slots_over: int = 4
     silent_after_s: float = 60.0
+
+    def most(self, slots: int, idle: int, per_s: float) -> int:
+        """How many leases a node may have, begun or not.
+
+        Args:
+            slots: attempts it runs at once.
+            idle: of those it has begun, how many only wait.
+            per_s: attempts it is expected to begin per second.
+        """
+        bound = self.slots_over * slots
+        # Less a hair: what a division left over is no lease more.
+        within, refill = (math.ceil(per_s * s - 1e-9) for s in (self.horizon_s, self.refill_s))
+        return slots + min(within, max(bound, refill)) + min(idle, bound)
 
 
 def count_in(conn: Connection, state: State) -> int:
@@ -52,15 +78,7 @@ def next_to_admit(conn: Connection, limit: int) -> Sequence[int]:
 def waiting(conn: Connection, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
     """Subtasks in WAIT that may be allocated now, in queue order."""
     rows = conn.execute(
-        select(
-            subtasks.c.id,
-            subtasks.c.site,
-            subtasks.c.kind,
-            subtasks.c.left,
-            subtasks.c.priority,
-            subtasks.c.failed_on,
-            subtasks.c.assigned_node,
-        )
+        select(*_SUBTASK)
         .where(
             subtasks.c.state == State.WAIT,
             (subtasks.c.not_before.is_(None)) | (subtasks.c.not_before <= now),
@@ -68,26 +86,67 @@ def waiting(conn: Connection, now: datetime, limit: int, hosts_of: HostsOf) -> l
         .order_by(subtasks.c.priority.desc(), subtasks.c.id)
         .limit(limit)
     )
-    return [
-        SubtaskView(
-            r.id, r.site, r.kind, hosts_of(r.site), r.left, r.priority, tuple(r.failed_on), r.assigned_node
-        )
-        for r in rows
-    ]
+    return [_subtask(r, hosts_of) for r in rows]
+
+
+_SUBTASK = (
+    subtasks.c.id,
+    subtasks.c.site,
+    subtasks.c.kind,
+    subtasks.c.left,
+    subtasks.c.priority,
+    subtasks.c.failed_on,
+    subtasks.c.assigned_node,
+)
+
+
+def _subtask(r: Any, hosts_of: HostsOf) -> SubtaskView:
+    failed_on = tuple(r.failed_on)
+    return SubtaskView(r.id, r.site, r.kind, hosts_of(r.site), r.left, r.priority, failed_on, r.assigned_node)
+
+
+def holder(row: NodeRow, now: datetime, rule: BufferRule) -> Holder:
+    """A node with what it holds, what it can be given now, and how soon it begins it."""
+    slots, idle = row.node.slots, min(row.idle, row.running)
+    waited_s = (now - row.waits_since).total_seconds() if row.waits_since is not None else 0.0
+    expected = pace(slots, row.running - idle, row.attempts_per_s, waited_s, rule.horizon_s)
+    room = max(0, rule.most(slots, idle, expected.per_s) - row.running - row.waiting)
+    return Holder(row.node.name, frozenset(row.node.kinds), slots, row.waiting, room, expected)
+
+
+def holders(conn: Connection, now: datetime, rule: BufferRule) -> list[Holder]:
+    """Nodes that are alive and not drained."""
+    since = now - timedelta(seconds=rule.silent_after_s)
+    alive = (row for row in node_store.listed(conn) if row.seen_at is not None and row.seen_at > since)
+    return [holder(row, now, rule) for row in alive if not row.drained]
 
 
 def open_nodes(conn: Connection, now: datetime, rule: BufferRule) -> list[NodeView]:
     """Nodes that are alive and not drained, with what each can be given now."""
-    views = []
-    for row in node_store.listed(conn):
-        alive = row.seen_at is not None and now - row.seen_at < timedelta(seconds=rule.silent_after_s)
-        if not alive or row.drained:
-            continue
-        slots = row.node.slots
-        buffer = min(int(row.attempts_per_s * rule.horizon_s), 4 * slots)
-        free = max(0, slots + buffer - row.running - row.waiting)
-        views.append(NodeView(row.node.name, frozenset(row.node.kinds), free, slots))
-    return views
+    return [NodeView(one.name, one.kinds, one.room, one.slots) for one in holders(conn, now, rule)]
+
+
+def unstarted(conn: Connection, now: datetime, hosts_of: HostsOf) -> list[HeldLease]:
+    """Leases that no node has begun, of every node."""
+    rows = conn.execute(
+        select(
+            *_SUBTASK,
+            subtasks.c.lease_node,
+            subtasks.c.attempt_id,
+            attempts.c.allocated_at,
+        )
+        .join(attempts, attempts.c.id == subtasks.c.attempt_id)
+        .where(subtasks.c.state == State.CRAWL, subtasks.c.lease_started.is_(False))
+    )
+    return [
+        HeldLease(
+            _subtask(r, hosts_of),
+            r.lease_node,
+            r.attempt_id,
+            (now - r.allocated_at).total_seconds(),
+        )
+        for r in rows
+    ]
 
 
 def host_views(

@@ -8,10 +8,13 @@ from datetime import timedelta
 import pytest
 
 from splitter.catalog.model import Kind
-from tasks.store import hosts, nodes
+from tasks.queues import Transition
+from tasks.store import hosts, leases, nodes, products, transitions, views
 from tasks.store.database import Store, read_now
 from tasks.store.hosts import Rest
-from tasks.store.nodes import Node
+from tasks.store.leases import Begin, Grant
+from tasks.store.nodes import Load, Node
+from tasks.store.products import Chunk, NewProduct, Planned
 
 
 @pytest.fixture
@@ -47,3 +50,41 @@ def test_people_read_how_long_a_host_still_rests(refused, reviewloop):
     assert "open.cn" in shown
     assert "rests for another" in shown
     assert "one attempt at a time" in shown
+
+
+def test_how_soon_a_node_begins_what_it_holds(sqlite_url, reviewloop):
+    """Of 3 slots all are taken; 6 leases at 0.5 attempts a second are begun within 12 s."""
+    store = Store.open(sqlite_url)
+    with store.begin() as conn:
+        now = read_now(conn)
+        nodes.register(conn, now, Node("node1", frozenset(Kind), 3))
+        nodes.register(conn, now, Node("node2", frozenset(Kind), 3))
+        nodes.leave(conn, "node2")
+        nodes.heartbeat(conn, now, "node1", Load(0.5, backlog=6, idle=1))
+        _lease(conn, now, "node1", started=4, held=6)
+    store.close()
+    one, two = json.loads(reviewloop("nodes", "list", "--db", sqlite_url, "--json").stdout)["nodes"]
+    told = ("attempts_per_s", "backlog", "idle", "running", "waiting", "expected_wait_s")
+    assert [one[name] for name in told] == [0.5, 6, 1, 4, 6, 12.0]
+    assert two["expected_wait_s"] is None, "it has left"
+    shown = reviewloop("nodes", "list", "--db", sqlite_url).stdout
+    assert "12 s" in shown
+
+
+def _lease(conn, now, node, *, started, held):
+    """Give a node leases, some of which it begins."""
+    products.add(conn, now, NewProduct("特仑苏", ("特仑苏",)))
+    (wanted,) = products.unplanned(conn, 1)
+    sites = [f"s{n}.cn" for n in range(started + held)]
+    planned = [Planned(site, "baidu", "meta", (Chunk((f"http://s/{site}",), True),)) for site in sites]
+    products.plan(conn, now, wanted, planned)
+    within = timedelta(seconds=60)
+    ids = [view.id for view in _admitted(conn, now)]
+    given = leases.grant(conn, now, [Grant(i, node, 20, 30.0, {}) for i in ids], within)
+    leases.start_many(conn, now, [Begin(lease, within) for lease in given[:started]])
+
+
+def _admitted(conn, now):
+    for subtask_id in views.next_to_admit(conn, 100):
+        transitions.move(conn, now, subtask_id, Transition.ADMIT, transitions.Note())
+    return views.waiting(conn, now, 100, lambda site: (site, site))

@@ -78,6 +78,10 @@ class Loop(RuleBasedStateMachine):
     def allocate(self) -> Any:
         return multiple(*self.world.sweep(sweeps.allocate))
 
+    @rule(target=held)
+    def level(self) -> Any:
+        return multiple(*self.world.sweep(sweeps.level))
+
     @rule(target=held, place=PLACES, node=st.sampled_from(NODES))
     def grant(self, place: int, node: str) -> Any:
         waiting = self._in(State.WAIT, place)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
+from itertools import count, repeat
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +13,7 @@ from sqlalchemy import delete, func, select
 from world import World, hit, review
 
 from tasks.crawl.similar import SHORTEST, plain
-from tasks.jobs.ticks import tick
+from tasks.jobs import linking
 from tasks.store import reposts
 from tasks.store.review_rows import review_rows
 from tasks.store.tables import review_bands, review_links, reviews, sweep_marks
@@ -36,6 +38,16 @@ def crawled(world: World, *bodies: str) -> None:
     world.pass_s(reposts.SETTLED.total_seconds())
 
 
+def step(world: World, most: int) -> int:
+    """One step of the sweep; how many reviews it looked at."""
+    found = world.look(reposts.find, world.now, most)
+    return found.looked if found is not None and world.do(save, found) else 0
+
+
+def save(conn, _now, found) -> bool:
+    return reposts.save(conn, found)
+
+
 def linked(world: World) -> dict[str, tuple[str, float]]:
     bodies = {row.id: row.body for row in world.rows(reviews)}
     return {bodies[r.review_id]: (bodies[r.original_id], r.similarity) for r in world.rows(review_links)}
@@ -43,7 +55,7 @@ def linked(world: World) -> dict[str, tuple[str, float]]:
 
 def test_a_repost_is_linked_to_the_first_and_nothing_is_dropped(world: World) -> None:
     crawled(world, FIRST, OTHER, FORWARD, EDITED, "好评！", "好评。")
-    assert world.do(reposts.link_reposts, 100) == 6
+    assert step(world, 100) == 6
     found = linked(world)
     assert {body: original for body, (original, _) in found.items()} == {FORWARD: FIRST, EDITED: FIRST}
     assert found[FORWARD][1] == 1.0
@@ -53,7 +65,7 @@ def test_a_repost_is_linked_to_the_first_and_nothing_is_dropped(world: World) ->
 
 def test_links_never_chain(world: World) -> None:
     crawled(world, FIRST, EDITED, TWICE, OTHER, TWICE + "！！", OTHER + "~")
-    world.do(reposts.link_reposts, 100)
+    step(world, 100)
     rows = world.rows(review_links)
     assert rows
     assert {row.original_id for row in rows} & {row.review_id for row in rows} == set()
@@ -64,30 +76,30 @@ def test_small_steps_come_to_the_same_and_end(world: World) -> None:
     crawled(world, FIRST, OTHER, FORWARD, EDITED, OTHER + "~")
     steps = []
     while not steps or steps[-1]:
-        steps.append(world.do(reposts.link_reposts, 2))
+        steps.append(step(world, 2))
     assert steps == [2, 2, 1, 0]
     in_steps = linked(world)
     with world.store.begin() as conn:
         for table in (review_links, review_bands, sweep_marks):
             conn.execute(delete(table))
-    world.do(reposts.link_reposts, 100)
+    step(world, 100)
     assert linked(world) == in_steps
     assert len(in_steps) == 3
 
 
 def test_looking_again_changes_nothing(world: World) -> None:
     crawled(world, FIRST, FORWARD, OTHER, EDITED)
-    world.do(reposts.link_reposts, 100)
+    step(world, 100)
     before = world.rows(review_links), world.rows(review_bands)
     with world.store.begin() as conn:
         conn.execute(delete(sweep_marks))
-    assert world.do(reposts.link_reposts, 100) == 4
+    assert step(world, 100) == 4
     assert (world.rows(review_links), world.rows(review_bands)) == before
 
 
 def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world: World) -> None:
     crawled(world, FIRST, EDITED, FIRST, EDITED)
-    world.do(reposts.link_reposts, 100)
+    step(world, 100)
     assert [(row.review_id, row.original_id) for row in world.rows(review_links)] == [(2, 1)]
     with world.store.read() as conn:
         shown = [(row.review, row.same_as, row.near_of) for row in review_rows(conn)]
@@ -100,9 +112,9 @@ def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world: Wo
 def test_what_may_still_be_preceded_waits_on_postgresql_only(world: World) -> None:
     crawled(world, FIRST, EDITED)
     world.now -= timedelta(microseconds=1)
-    assert world.do(reposts.link_reposts, 100) == (2 if world.store.is_sqlite else 0)
+    assert step(world, 100) == (2 if world.store.is_sqlite else 0)
     world.now += timedelta(microseconds=1)
-    world.do(reposts.link_reposts, 100)
+    step(world, 100)
     assert len(world.rows(review_links)) == 1
 
 
@@ -110,16 +122,39 @@ def test_a_crowded_band_takes_no_more(world: World, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(reposts, "_MOST_IN_BAND", 2)
     monkeypatch.setattr(reposts, "bands", lambda of: [1] if of else [])
     crawled(world, FIRST, OTHER, "电池续航还可以，屏幕显示细腻，拍照也清楚，手感很好。", EDITED)
-    world.do(reposts.link_reposts, 3)
-    world.do(reposts.link_reposts, 3)
+    step(world, 3)
+    step(world, 3)
     assert [row.review_id for row in world.rows(review_bands)] == [1, 2]
     assert list(linked(world)) == [EDITED]
 
 
-def test_the_sweep_is_in_the_schedule(world: World) -> None:
+def test_of_two_that_took_the_same_step_one_is_saved(world: World) -> None:
+    crawled(world, FIRST, EDITED, OTHER)
+    one, other = (world.look(reposts.find, world.now, 2) for _ in range(2))
+    assert one == other
+    assert world.do(save, one)
+    before = world.rows(review_links), world.rows(review_bands), world.rows(sweep_marks)
+    assert not world.do(save, other)
+    assert (world.rows(review_links), world.rows(review_bands), world.rows(sweep_marks)) == before
+    assert step(world, 100) == 1
+
+
+@pytest.mark.parametrize(("clock", "looked"), [(repeat(0.0), 5), (count(0.0), 4)])
+def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(
+    world: World, monkeypatch: pytest.MonkeyPatch, clock: Iterator[float], looked: int
+) -> None:
+    monkeypatch.setattr(linking, "COMPARED_AT_ONCE", 2)
+    monkeypatch.setattr(linking, "SHARE_S", 3.0)
+    monkeypatch.setattr(linking, "read_now", lambda _conn: world.now)
+    crawled(world, FIRST, OTHER, FORWARD, EDITED, OTHER + "~")
+    assert linking.link_reposts(world.store, world.do, lambda: next(clock)) == looked
+    assert len(linked(world)) == looked - 2
+
+
+def test_the_sweep_ends_where_another_scheduler_took_its_step(world: World) -> None:
     crawled(world, FIRST, EDITED)
-    assert world.do(tick, world.context, ["reposts"]) == []
-    assert len(world.rows(review_links)) == 1
+    assert linking.link_reposts(world.store, lambda _operation: False, lambda: 0.0) == 0
+    assert world.rows(review_links) == []
 
 
 @given(st.data())
@@ -136,8 +171,8 @@ def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_
         _insert(conn, bodies)
         most = data.draw(st.integers(1, 5))
         now = World(sqlite_store).now
-        while reposts.link_reposts(conn, now, most):
-            pass
+        while (found := reposts.find(conn, now, most)) is not None:
+            assert reposts.save(conn, found)
         links = dict(conn.execute(select(review_links.c.review_id, review_links.c.original_id)).all())
         assert all(links[one] < one and links[one] not in links for one in links)
         texts = [plain(body) for body in bodies]

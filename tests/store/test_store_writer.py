@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from tasks.errors import TaskError
 from tasks.store.database import Store
 from tasks.store.tables import hosts
-from tasks.store.writer import Writer
+from tasks.store.writer import _TRIES, Grain, Writer
 
 
 @pytest.fixture
@@ -187,3 +187,274 @@ def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store
         writer.close()
     with postgres_store.read() as conn:
         assert {"".join(sorted(text)) for text in conn.scalars(select(hosts.c.robots))} == {"12"}
+
+
+# --- grains -------------------------------------------------------------------------------------------------
+
+
+class Recorded:
+    """A kind of item that adds hosts, and remembers what it was given, call by call."""
+
+    def __init__(self, rank: int = 1, calls: list[list[str]] | None = None) -> None:
+        self.calls: list[list[str]] = [] if calls is None else calls
+        self.grain: Grain[str, str] = Grain(rank, self._run)
+
+    def _run(self, conn: Connection, now: datetime, names: Sequence[str]) -> list[str]:
+        self.calls.append(list(names))
+        if "dropped" in names:
+            return ["too few"]
+        for name in names:
+            conn.execute(insert(hosts).values(host=name, robots_at=now))
+        if "broken" in names:
+            raise ValueError("broken")
+        return [name.upper() for name in names]
+
+
+class Patient(threading.Event):
+    """Lingers until somebody hurries, however long that takes; remembers how long it was to linger."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.asked.append(timeout)
+        return super().wait(10)
+
+
+def test_what_comes_together_is_written_in_one_call(writer: Writer, store: Store) -> None:
+    kind = Recorded()
+
+    async def story() -> list[str]:
+        plug = _Plug(writer)
+        waiting = [writer.soon(kind.grain, name) for name in "bac"]
+        plug.pull()
+        return list(await asyncio.gather(*waiting))
+
+    assert asyncio.run(story()) == ["B", "A", "C"]
+    assert kind.calls == [["b", "a", "c"]]
+    assert _hosts(store) == ["a", "b", "c"]
+
+
+def test_grains_run_by_rank_and_their_items_as_they_came(writer: Writer) -> None:
+    calls: list[list[str]] = []
+    third, first = Recorded(3, calls), Recorded(1, calls)
+
+    async def story() -> None:
+        plug = _Plug(writer)
+        waiting = [
+            writer.soon(third.grain, "x"),
+            writer.soon(first.grain, "a"),
+            writer.soon(third.grain, "y"),
+            writer.run(lambda _conn, _now: calls.append(["an operation"])),
+            writer.soon(first.grain, "b"),
+        ]
+        operation = asyncio.ensure_future(waiting[3])
+        await asyncio.sleep(0)
+        plug.pull()
+        await asyncio.gather(*waiting[:3], operation, waiting[4])
+
+    asyncio.run(story())
+    assert calls == [["an operation"], ["a", "b"], ["x", "y"]]
+
+
+@pytest.mark.parametrize("who", ["hurry", "soon", "submit", "close"])
+def test_what_may_linger_waits_for_whoever_may_not(store: Store, who: str) -> None:
+    writer, kind = Writer(store), Recorded()
+    writer._hurry = Patient()
+
+    async def story() -> list[str]:
+        waiting = [writer.later(kind.grain, name) for name in "ab"]
+        assert kind.calls == []
+        match who:
+            case "hurry":
+                writer.hurry()
+            case "soon":
+                waiting.append(writer.soon(kind.grain, "c"))
+            case "submit":
+                writer.submit(lambda _conn, _now: None)
+            case "close":
+                await asyncio.to_thread(writer.close)
+        return list(await asyncio.gather(*waiting))
+
+    told = asyncio.run(story())
+    writer.close()
+    assert kind.calls == [[name.lower() for name in told]]
+    assert _hosts(store) == [name.lower() for name in told]
+
+
+def test_what_lingers_is_written_though_nobody_hurries(writer: Writer) -> None:
+    async def story() -> str:
+        return await writer.later(Recorded().grain, "a")
+
+    assert asyncio.run(story()) == "A"
+
+
+def test_it_lingers_as_long_as_a_transaction_takes_within_bounds(store: Store) -> None:
+    seconds = iter([0.0, 0.02, 1.0, 2.0, 3.0, 3.001])
+    writer = Writer(store, clock=lambda: next(seconds))
+    writer._hurry = patient = Patient()
+    for name in "abc":
+        writer.call(_add(name))
+    writer.close()
+    assert patient.asked == [0.005, 0.02, 0.05]
+
+
+def test_a_transaction_takes_no_more_than_it_may(store: Store) -> None:
+    writer, kind = Writer(store, most=2), Recorded()
+
+    async def story() -> None:
+        plug = _Plug(writer)
+        waiting = [writer.later(kind.grain, name) for name in "abcde"]
+        plug.pull()
+        await asyncio.gather(*waiting)
+
+    asyncio.run(story())
+    writer.close()
+    assert kind.calls == [["a", "b"], ["c", "d"], ["e"]]
+
+
+def test_one_item_that_fails_leaves_the_rest_of_its_grain_stored(writer: Writer, store: Store) -> None:
+    calls: list[list[str]] = []
+    second, first = Recorded(2, calls), Recorded(1, calls)
+
+    async def story() -> list[Any]:
+        plug = _Plug(writer)
+        waiting = [
+            writer.soon(second.grain, "x"),
+            writer.soon(first.grain, "a"),
+            writer.soon(first.grain, "broken"),
+            writer.soon(first.grain, "b"),
+        ]
+        plug.pull()
+        return list(await asyncio.gather(*waiting, return_exceptions=True))
+
+    *told, _ = told_all = asyncio.run(story())
+    assert [str(result) for result in told_all] == ["X", "A", "broken", "B"]
+    assert isinstance(told[2], ValueError)
+    assert calls == [["a", "broken", "b"], ["a"], ["broken"], ["b"], ["x"]], "one by one, by rank"
+    assert _hosts(store) == ["a", "b", "x"]
+
+
+def test_a_grain_that_forgets_a_result_fails_that_item_alone(writer: Writer, store: Store) -> None:
+    kind = Recorded()
+
+    async def story() -> list[Any]:
+        plug = _Plug(writer)
+        waiting = [writer.soon(kind.grain, name) for name in ("a", "dropped")]
+        plug.pull()
+        return list(await asyncio.gather(*waiting, return_exceptions=True))
+
+    told = asyncio.run(story())
+    assert told[0] == "A"
+    assert _hosts(store) == ["a"]
+
+
+class _Deadlock(Exception):
+    pgcode = "40P01"
+
+
+@pytest.mark.parametrize("beside", [(), ("b",)], ids=["alone", "with another"])
+@pytest.mark.parametrize("times", [1, _TRIES, _TRIES + 1])
+def test_an_item_that_loses_deadlocks_is_tried_again_but_not_for_ever(
+    writer: Writer, store: Store, times: int, beside: tuple[str, ...]
+) -> None:
+    kind, lost = Recorded(), 0
+
+    def losing(conn: Connection, now: datetime) -> str:
+        nonlocal lost
+        _add("a")(conn, now)
+        if lost < times:
+            lost += 1
+            raise OperationalError("UPDATE", None, _Deadlock())
+        return "won"
+
+    async def story() -> list[Any]:
+        plug = _Plug(writer)
+        running = asyncio.ensure_future(writer.run(losing))
+        await asyncio.sleep(0)
+        others = [writer.soon(kind.grain, name) for name in beside]
+        plug.pull()
+        return list(await asyncio.gather(running, *others, return_exceptions=True))
+
+    told, *others = asyncio.run(story())
+    assert others == [name.upper() for name in beside]
+    if times <= _TRIES:
+        assert told == "won"
+        assert _hosts(store) == ["a", *beside], "what it wrote and lost was rolled back each time"
+    else:
+        assert isinstance(told, OperationalError)
+        assert _hosts(store) == [*beside]
+
+
+def test_whoever_stops_waiting_in_time_is_not_written_and_disturbs_nobody(
+    writer: Writer, store: Store
+) -> None:
+    kind = Recorded()
+    disturbed: list[Any] = []
+
+    async def story() -> str:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: disturbed.append(context))
+        plug = _Plug(writer)
+        dropped, kept = writer.soon(kind.grain, "a"), writer.soon(kind.grain, "b")
+        dropped.cancel()
+        plug.pull()
+        return await kept
+
+    assert asyncio.run(story()) == "B"
+    assert (kind.calls, disturbed) == ([["b"]], [])
+
+
+def test_whoever_stops_waiting_too_late_is_written_and_disturbs_nobody(writer: Writer, store: Store) -> None:
+    running, go_on = threading.Event(), threading.Event()
+    disturbed: list[Any] = []
+
+    def slow(conn: Connection, now: datetime, names: Sequence[str]) -> list[str]:
+        running.set()
+        assert go_on.wait(timeout=10)
+        return [_add(name)(conn, now) for name in names]
+
+    async def story() -> str:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: disturbed.append(context))
+        grain: Grain[str, str] = Grain(1, slow)
+        plug = _Plug(writer)
+        dropped, kept = writer.soon(grain, "a"), writer.soon(grain, "b")
+        plug.pull()
+        await asyncio.to_thread(running.wait, 10)
+        dropped.cancel()
+        go_on.set()
+        async with asyncio.timeout(10):
+            return await kept
+
+    assert asyncio.run(story()) == "b"
+    assert (_hosts(store), disturbed) == (["a", "b"], [])
+
+
+def test_a_loop_that_is_gone_takes_nobody_along(writer: Writer, store: Store) -> None:
+    kind = Recorded()
+    plug = _Plug(writer)
+
+    async def leave_behind() -> asyncio.Future[str]:
+        return writer.later(kind.grain, "a")
+
+    left = asyncio.run(leave_behind())
+    beside = writer.submit(_add("b"))
+    plug.pull()
+    assert beside.result(timeout=10) == "b"
+    assert not left.done()
+    assert _hosts(store) == ["a", "b"]
+
+
+def test_a_closed_writer_takes_nothing_more(store: Store) -> None:
+    writer, kind = Writer(store), Recorded()
+    writer.close()
+
+    async def story() -> None:
+        for put in (writer.soon, writer.later):
+            with pytest.raises(TaskError, match="closed"):
+                put(kind.grain, "a")
+        with pytest.raises(TaskError, match="closed"):
+            await writer.run(_add("a"))
+
+    asyncio.run(story())
+    assert kind.calls == []

@@ -1,0 +1,208 @@
+"""What buffering between a crawl node and its far servers is worth: the experiments of Lu et al. 2022 on our own code.
+
+A crawl node reads result pages of 40 hits, 32 of them stored before, and crawls the 8 new ones; Redis and
+PostgreSQL are 0 to 90 ms away (round trip, `bench.delayproxy`), the control worker is beside them. Four settings of
+the same code: none (each lease, result and duplicate question travels alone, nothing is remembered), cache only,
+grains only, both (the product's defaults); and scrapy-redis on the same pages.
+
+Result pages a second count from the moment the node's process begins: its start, over the same delay, is in them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from bench import plots as drawing
+from bench.buffer_peers import cluster, scrapy_redis_crawl
+from bench.buffer_peers.cluster import Servers
+from bench.buffer_peers.counted import Run, count_at
+from bench.buffer_peers.scrapy_redis_crawl import Order
+from bench.delayproxy import delayed
+from tasks.crawl.seen import REMEMBERED
+from tasks.store.writer import MOST_AT_ONCE
+
+_PREPARED = 8000  # result pages there are: more than a run reads
+# How long a node crawls. The same for all that is compared: a ratio of two runs has the same time in both.
+_MAIN_S = 45.0
+_TIMELINE_S = 20.0
+_OTHERS_S = 10.0
+_PEER_S = 10.0
+_GRAINS = (10, 20, 50, 100, 200)
+_GRAIN_MS = 50
+_GRAIN_TASKS = 100
+_GRAIN_MOST_S = 18.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One of the four, by the product's settings of these names."""
+
+    grain: int
+    remembered: int
+
+
+SETTINGS = {
+    "none": Setting(1, 0),
+    "cache only": Setting(1, REMEMBERED),
+    "grains only": Setting(MOST_AT_ONCE, 0),
+    "both": Setting(MOST_AT_ONCE, REMEMBERED),
+}
+_DELAYS_MS = (0, 10, 30, 50, 70, 90)
+_OTHERS_MS = (0, 10, 90)
+_PEER_MS = (0, 10, 90)
+_NOTE = "Paper (Lu et al. 2022): "
+
+
+def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
+    """Measure everything; about nine and a half minutes.
+
+    Args:
+        shared: not used.
+        plots: folder for figure-4.png, figure-5.png and figure-6.png; None: no plots.
+
+    Returns:
+        ``ratios``: `both_10ms_vs_0ms`, `both_90ms_vs_0ms`, `both_vs_none_10ms`, `vs_scrapy_redis_10ms`, all of
+        result pages a second, the start of the process included; ``figures``: everything measured, by setting and
+        round trip.
+    """
+    if plots is not None:
+        drawing.check_there()
+    with (
+        tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder,
+        cluster.servers(Path(folder), _PREPARED) as on,
+    ):
+        runs = {
+            name: {ms: _run(on, name, ms) for ms in (_DELAYS_MS if name == "both" else _OTHERS_MS)}
+            for name in SETTINGS
+        }
+        peer = {ms: _scrapy_redis(on, ms) for ms in _PEER_MS}
+        grains = {grain: _grain(on, grain) for grain in _GRAINS}
+    if plots is not None:
+        _draw(plots, runs, peer, grains)
+    return {
+        "bench": "buffers",
+        "ratios": ratios(runs, peer),
+        "figures": {
+            "slots": cluster.SLOTS,
+            "result_pages_per_s": {
+                name: {f"{ms}ms": told(one) for ms, one in of.items()} for name, of in runs.items()
+            },
+            "scrapy_redis": {f"{ms}ms": one for ms, one in peer.items()},
+            f"seconds_for_{_GRAIN_TASKS}_at_{_GRAIN_MS}ms_by_grain": {
+                str(grain): _short(one.seconds_for(_GRAIN_TASKS)) for grain, one in grains.items()
+            },
+            "ping_ms": {f"{ms}ms": one.ping_ms for ms, one in runs["both"].items()},
+        },
+    }
+
+
+def ratios(
+    runs: Mapping[str, Mapping[int, Run]], peer: Mapping[int, Mapping[str, float]]
+) -> dict[str, float]:
+    """Of result pages a second, the start included.
+
+    Runs are compared over the same time: the longer one counts as far as the shorter one went.
+    """
+    both = runs["both"]
+    none = runs["none"][10]
+    return {
+        "both_10ms_vs_0ms": round(both[10].rate() / both[0].rate(), 3),
+        "both_90ms_vs_0ms": round(both[90].rate() / both[0].rate(), 3),
+        "both_vs_none_10ms": round(both[10].rate(none.lasted_s) / none.rate(), 2),
+        "vs_scrapy_redis_10ms": round(both[10].rate() / peer[10]["results_per_s"], 2),
+    }
+
+
+def told(one: Run) -> dict[str, Any]:
+    """A run's figures."""
+    return {
+        "per_s": round(one.rate(), 2),
+        "per_s_since_first": round(one.rate_since_first(), 2),
+        "per_s_of_last_half": round(one.rate_of_last_half(), 2),
+        "first_s": _short(one.first_s),
+        "seconds": round(one.lasted_s, 1),
+        "attempts": one.attempts,
+    }
+
+
+def _run(on: Servers, name: str, ms: int) -> Run:
+    seconds = _MAIN_S if name == "both" else _TIMELINE_S if ms == 10 else _OTHERS_S
+    if name == "both" and ms not in _PEER_MS:
+        seconds = _TIMELINE_S
+    setting = SETTINGS[name]
+    return cluster.crawl(on, f"{name.split()[0]}_{ms}", ms / 1000, seconds, setting.grain, setting.remembered)
+
+
+def _grain(on: Servers, grain: int) -> Run:
+    """Until so many result pages are read, and not too long."""
+    name = f"grain_{grain}"
+    return cluster.crawl(on, name, _GRAIN_MS / 1000, _GRAIN_MOST_S, grain, REMEMBERED, enough=_GRAIN_TASKS)
+
+
+def _scrapy_redis(on: Servers, ms: int) -> dict[str, float]:
+    at = urlsplit(on.redis_url)
+    with delayed([f"127.0.0.1:{at.port}"], ms / 1000) as (port,):
+        far = at._replace(netloc=f":{at.password}@127.0.0.1:{port}").geturl()
+        order = Order(far, on.redis_url, on.page_port, _PEER_S, _PREPARED)
+        done = scrapy_redis_crawl.crawled(order)
+    return {"results_per_s": round(done["results"] / done["seconds"], 2), **done}
+
+
+def _short(value: float | None) -> float | None:
+    return round(value, 2) if value is not None else None
+
+
+def _draw(
+    folder: Path,
+    runs: Mapping[str, Mapping[int, Run]],
+    peer: Mapping[int, Mapping[str, float]],
+    grains: Mapping[int, Run],
+) -> None:
+    drawing.lines(
+        folder / "figure-4.png",
+        "Throughput against the round trip to Redis and PostgreSQL",
+        "round trip (ms)",
+        "result pages per second, from the first one on",
+        {
+            **{
+                name: [(float(ms), one.rate_since_first()) for ms, one in of.items()]
+                for name, of in runs.items()
+            },
+            "scrapy-redis": [(float(ms), one["results_per_s"]) for ms, one in peer.items()],
+        },
+        f"{_NOTE}throughput of 100 tasks falls fast and not linearly from 10 to 90 ms",
+    )
+    took = {grain: one.seconds_for(_GRAIN_TASKS) for grain, one in grains.items()}
+    drawing.lines(
+        folder / "figure-5.png",
+        f"Time for {_GRAIN_TASKS} result pages at {_GRAIN_MS} ms, by grain",
+        "grain (items in one round trip)",
+        "seconds from the start of the node's process",
+        {"both": [(float(grain), seconds) for grain, seconds in took.items() if seconds is not None]},
+        f"{_NOTE}time for 1,000 tasks at 50 ms falls like 1/grain: beyond some size more is of no use",
+    )
+    drawing.lines(
+        folder / "figure-6.png",
+        "Throughput second by second at 10 ms",
+        "seconds from the start of the node's process",
+        "result pages per second",
+        {name: each_second(of[10].counts, _TIMELINE_S) for name, of in runs.items()},
+        f"{_NOTE}3 nodes, 120 s: the duplicate check costs most, then scheduling; both: nearly 4 times none",
+    )
+
+
+def each_second(counts: Sequence[tuple[float, int]], seconds: float) -> list[tuple[float, float]]:
+    """Result pages read in each whole second, by the end of that second.
+
+    Args:
+        counts: (seconds, so many up to then), ascending.
+        seconds: as far as is wanted, or as they go.
+    """
+    last = int(min(seconds, counts[-1][0]))
+    at = [count_at(counts, float(second)) for second in range(last + 1)]
+    return [(float(second), at[second] - at[second - 1]) for second in range(1, last + 1)]

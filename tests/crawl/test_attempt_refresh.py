@@ -1,0 +1,116 @@
+"""An attempt that asks known pages again: what it sends, what it counts, and that nothing is stored twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+from test_attempt import NOW, SEARCH, SITE, World, complaint, hit, result_page
+
+from splitter.catalog.model import Catalog
+from tasks.crawl.model import ErrorClass, FetchError, Response
+from tasks.model import State
+from tasks.queues import Transition
+from tasks.store import products, transitions
+from tasks.store.tables import page_products, pages, reviews, subtasks, virtual_tasks
+from tasks.store.verify import verify
+
+
+class Tagged:
+    """Gives each page its text's ETag, and 304 to whoever has it."""
+
+    def __init__(self, web: Any) -> None:
+        self._web = web
+        self.conditions: dict[str, str | None] = {}
+
+    async def fetch(self, url: str, *, timeout_s: float, headers: Any, before_request: Any) -> Response:
+        answer = await self._web.fetch(
+            url, timeout_s=timeout_s, headers=headers, before_request=before_request
+        )
+        etag = f'"{len(answer.body)}"'
+        asked = (headers or {}).get("If-None-Match")
+        self.conditions[url] = asked
+        if asked == etag:
+            return Response(url, 304, {"etag": etag}, b"", 0.1)
+        return Response(url, 200, {**answer.headers, "etag": etag}, answer.body, 0.1)
+
+
+class Recrawled(World):
+    """Three pages stored by a first round, and a second one that lists them again."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, lanes=1)
+        site = self.catalog.sites[SITE].model_copy(update={"refresh_s": 60.0})
+        self.catalog: Catalog = self.catalog.model_copy(update={"sites": {**self.catalog.sites, SITE: site}})
+        self.answers = self.web.answers
+        self.web: Any = Tagged(self.web)
+        self.answers[SEARCH] = result_page(hit(1), hit(2), hit(3))
+        self.answers |= {hit(n): complaint(f"{n}") for n in (1, 2, 3)}
+        assert self.run()
+        with self.store.begin() as conn:
+            # Long enough ago.
+            conn.execute(update(pages).values(fetched_at=NOW - timedelta(days=1)))
+            (last,) = conn.execute(virtual_tasks.select()).all()
+            again = {"keywords": last.keywords, "aliases": last.aliases, "round": 2, "created_at": NOW}
+            conn.execute(virtual_tasks.insert().values(product_id=last.product_id, **again))
+            (wanted,) = products.unplanned(conn, 1)
+            chunk = products.Chunk((SEARCH,), first=True)
+            products.plan(conn, NOW, wanted, [products.Planned(SITE, "baidu", "meta", (chunk,))])
+            self.subtask_id = max(conn.scalars(subtasks.select().with_only_columns(subtasks.c.id)))
+            transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.Note())
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        a = self.attempt
+        return a.offered, a.tried, a.collected, a.known
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Recrawled]:
+    made = Recrawled(tmp_path)
+    yield made
+    with made.store.begin() as conn:
+        assert verify(conn, NOW).violations == ()
+    made.store.close()
+
+
+def test_unchanged_pages_cost_a_condition_each_and_count_as_known(world: Recrawled) -> None:
+    assert world.run()
+    assert all(world.web.conditions[hit(n)] for n in (1, 2, 3))
+    assert world.counts == (0, 0, 0, 3)
+    assert world.rows(subtasks)[-1].state == State.SLEEP
+    assert (len(world.rows(pages)), len(world.rows(reviews))) == (3, 3)
+    assert {row.checked_at is not None for row in world.rows(pages)} == {True}
+
+
+def test_a_changed_page_gives_what_is_new_and_counts_as_known_once(world: Recrawled) -> None:
+    world.answers[hit(2)] = complaint("2") + complaint("2追评")
+    assert world.run()
+    assert world.counts == (0, 0, 0, 3)
+    assert [row.body for row in world.rows(reviews)] == [
+        "牛奶变质 1",
+        "牛奶变质 2",
+        "牛奶变质 3",
+        "牛奶变质 2追评",
+    ]
+    assert sorted(row.reviews for row in world.rows(pages)) == [1, 1, 2]
+    assert len(world.rows(page_products)) == 3
+
+
+def test_a_new_page_among_known_ones_is_what_the_attempt_answers_for(world: Recrawled) -> None:
+    world.answers[SEARCH] = result_page(hit(1), hit(2), hit(4))
+    world.answers[hit(4)] = complaint("4")
+    assert world.run()
+    assert world.counts == (1, 1, 1, 2)
+
+
+def test_a_known_page_that_is_gone_now_keeps_its_reviews(world: Recrawled) -> None:
+    world.answers[hit(3)] = FetchError(ErrorClass.NOT_FOUND, "404")
+    assert world.run()
+    assert world.counts == (1, 1, 0, 2)
+    assert world.rows(subtasks)[-1].state == State.SLEEP
+    assert len(world.rows(reviews)) == 3

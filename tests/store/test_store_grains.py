@@ -1,0 +1,373 @@
+"""A grain gives exactly what its items give one by one: the same results and the same database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, select
+from world import SILENT, World, hit, page_of, review
+
+from tasks.crawl.canonical import page_key
+from tasks.crawl.model import Hit, ResultPage, Review
+from tasks.model import Reason
+from tasks.queues import Transition
+from tasks.store import endings, transitions
+from tasks.store.database import Store
+from tasks.store.endings import CLOSES, Close, Report
+from tasks.store.hosts import Rest
+from tasks.store.leases import PROGRESS, START, Begin, Counters, Lease, Work, WorkTarget
+from tasks.store.pages import (
+    ENDS,
+    PAGES,
+    RESULTS,
+    EndedTarget,
+    FoundHit,
+    Hits,
+    NewPage,
+    ReadResults,
+    SavedPage,
+    TargetEnd,
+)
+from tasks.store.tables import metadata, reviews
+from tasks.store.writer import Grain
+
+OLD = hit("old")
+Item = tuple[Grain[Any, Any], Any]
+Step = tuple[Any, ...]
+
+
+class Scene:
+    """A world that holds leases of every kind, the same one each time.
+
+    Attributes:
+        leases: `first` and `second` (chunks of one task whose result pages are unread), `reading` (its hits are to
+            be fetched), `granted` (not begun), `lost` and its successor `next` (two leases of one subtask).
+        targets: result pages (address ``""``) and hits, by lease and address.
+    """
+
+    def __init__(self, store: Store) -> None:
+        _empty(store)
+        self.world = World(store)
+        self.leases: dict[str, Lease] = {}
+        self.targets: dict[tuple[str, str], WorkTarget] = {}
+        self._store_the_old_page()
+        self._lose_a_lease()
+        self._begin("reading", self.world.waiting("乙"))
+        self._read("reading", [hit("1"), hit("2"), hit("3"), OLD])
+        for name, subtask_id in zip(
+            ("first", "second"), self.world.add("甲", chunks=(True, True)), strict=True
+        ):
+            self.world.do(transitions.move, subtask_id, Transition.ADMIT, transitions.Note())
+            self._begin(name, subtask_id)
+        granted = self.world.grant(self.world.waiting("丁"))
+        assert granted is not None
+        self.leases["granted"] = granted
+        self.world.pass_s(1)
+
+    def _store_the_old_page(self) -> None:
+        self._begin("old", self.world.waiting("老"))
+        self._read("old", [OLD])
+        lease = self.leases["old"]
+        target = self.targets["old", OLD]
+        assert self.world.save(lease, target, [review("a", "x"), review("#1", "y")])
+        assert self.world.close(lease, Counters(offered=1, tried=1, collected=1))
+        self.world.pass_s(3600)
+
+    def _lose_a_lease(self) -> None:
+        self._begin("lost", self.world.waiting("丙"))
+        self._read("lost", [hit("1"), hit("4")])
+        lost = self.leases["lost"]
+        self.world.pass_s(61)
+        assert self.world.do(endings.silence, lost, Reason.SILENT)
+        recalled = {"recalls": 1}
+        self.world.do(
+            transitions.move, lost.subtask_id, Transition.RECALL, transitions.Note(), values=recalled
+        )
+        self._begin("next", lost.subtask_id)
+
+    def _begin(self, name: str, subtask_id: int) -> None:
+        lease, work = self.world.begin(subtask_id)
+        self.leases[name] = lease
+        for target in work.targets:
+            self.targets[name, target.url if target.kind == "hit" else ""] = target
+
+    def _read(self, name: str, urls: Sequence[str]) -> None:
+        found = self.world.read_results(
+            self.leases[name], self.targets[name, ""], urls, refresh=timedelta(hours=1)
+        )
+        self.targets |= {(name, target.url): target for target in found.todo}
+
+    def item(self, step: Step) -> Item:
+        """What a step asks to be written."""
+        kind, name, *rest = step
+        lease = self.leases[name]
+        match kind:
+            case "start":
+                return START, Begin(lease, SILENT)
+            case "results":
+                urls, more, refresh_s = rest
+                found = [FoundHit(url, page_key(url)) for url in urls]
+                page = ResultPage(len(urls), tuple(Hit(url, "标题") for url in urls), not urls, more)
+                refresh = None if refresh_s is None else timedelta(seconds=refresh_s)
+                target = self.targets[name, ""]
+                return RESULTS, ReadResults(lease, target, page, found, more=more, refresh=refresh)
+            case "page":
+                url, digest, read = rest
+                return PAGES, SavedPage(lease, _page(self.targets[name, url], digest, read))
+            case "end":
+                url, state = rest
+                end = TargetEnd(self.targets[name, url].id, state, "why", state != "stored")
+                return ENDS, EndedTarget(lease, end, page_key(url) if state == "stored" else None)
+            case "progress":
+                return PROGRESS, Begin(lease, SILENT, Counters(offered=rest[0], tried=rest[0], wait_s=0.25))
+            case _:
+                tried, reason, given_back = rest
+                rests = (Rest("h.cn", "captcha", lambda times: 60.0 * times),) if reason else ()
+                gave = frozenset() if reason else frozenset({"h.cn"})
+                counters = Counters(offered=tried + 1, tried=tried, active_s=0.5)
+                return CLOSES, Close(lease, Report(counters, reason, rests, gave=gave), given_back)
+
+
+def _page(target: WorkTarget, digest: str, read: Sequence[tuple[str, str]]) -> NewPage:
+    made: list[Review] = []
+    for place, (key, body) in enumerate(read):
+        taken = key in {review.key for review in made}
+        made.append(review(f"#{place}" if taken or not key else key, body))
+    page = page_of(target, made)
+    return NewPage(
+        page.target_id, page.url, page.key, page.title, digest * 32, page.encoding, page.size, page.reviews
+    )
+
+
+def _empty(store: Store) -> None:
+    with store.begin() as conn:
+        for table in reversed(metadata.sorted_tables):
+            conn.execute(table.delete())
+            if "id" in table.c and not store.is_sqlite:
+                conn.exec_driver_sql(f"SELECT setval('{table.name}_id_seq', 1, false)")
+
+
+# --- the two ways to write ----------------------------------------------------------------------------------
+
+
+def _in_one_grain(world: World, items: Sequence[Item]) -> list[Any]:
+    """All in one transaction, items of one kind in one call."""
+    results: list[Any] = [None] * len(items)
+
+    def write(conn: Connection, now: datetime) -> None:
+        for grain in sorted({grain for grain, _ in items}, key=lambda grain: grain.rank):
+            places = [place for place, (kind, _) in enumerate(items) if kind is grain]
+            done = grain.run(conn, now, [items[place][1] for place in places])
+            for place, result in zip(places, done, strict=True):
+                results[place] = result
+
+    world.do(write)
+    return results
+
+
+def _one_by_one(world: World, items: Sequence[Item]) -> list[Any]:
+    """Each in a transaction of its own, in the order of their ranks."""
+    results: list[Any] = [None] * len(items)
+    for place in sorted(range(len(items)), key=lambda place: items[place][0].rank):
+        grain, item = items[place]
+        (results[place],) = world.do(grain.run, [item])
+    return results
+
+
+def _plain(result: Any) -> Any:
+    """A result without the numbers of rows."""
+    match result:
+        case Hits(todo, known):
+            return [(t.url, t.tries, t.etag) for t in todo], sorted(known)
+        case Work(_, _, chunk, targets):
+            return chunk, [(t.kind, t.url, t.tries) for t in targets]
+    return result
+
+
+def _content(store: Store) -> dict[str, list[str]]:
+    """Every row of every table; pages, reviews and targets by what they are, as their numbers tell nothing."""
+    with store.read() as conn:
+        rows = {
+            table.name: conn.execute(select(table).order_by(*table.primary_key)).mappings().all()
+            for table in metadata.sorted_tables
+        }
+    url_of = {row["id"]: row["url"] for row in rows["pages"]}
+    content: dict[str, list[str]] = {}
+    for name, of_table in rows.items():
+        plain = []
+        for row in of_table:
+            values = dict(row)
+            if name in ("pages", "reviews", "targets", "events"):
+                del values["id"]
+            if "page_id" in values:
+                values["page_id"] = url_of[values["page_id"]]
+            values.pop("same_as", None)  # see `_linked`
+            plain.append(repr(values))
+        content[name] = plain if name == "events" else sorted(plain)
+    content["events"].sort(key=lambda event: event.partition("'subtask_id': ")[2].partition(",")[0])
+    return content
+
+
+def _linked(store: Store) -> None:
+    """Of equal texts, one is the original and all others are linked to it."""
+    with store.read() as conn:
+        stored = conn.execute(select(reviews.c.id, reviews.c.text_hash, reviews.c.same_as)).all()
+    originals = {bytes(row.text_hash): row.id for row in stored if row.same_as is None}
+    assert len(originals) == sum(row.same_as is None for row in stored)
+    for row in stored:
+        assert row.same_as is None or row.same_as == originals[bytes(row.text_hash)]
+
+
+# --- what is written ----------------------------------------------------------------------------------------
+
+_HITS = st.lists(st.sampled_from([hit(name) for name in "1245"] + [OLD]), unique=True, max_size=4)
+_READ = st.lists(st.tuples(st.sampled_from(["a", "b", ""]), st.sampled_from("xyz")), min_size=1, max_size=4)
+_PAGES = [
+    ("reading", hit("1")),
+    ("reading", hit("2")),
+    ("reading", OLD),
+    ("lost", hit("1")),
+    ("lost", hit("4")),
+    ("next", hit("1")),
+    ("next", hit("4")),
+]
+_STEPS = st.one_of(
+    st.tuples(st.just("start"), st.sampled_from(["granted", "granted", "reading", "lost"])),
+    st.tuples(
+        st.just("results"),
+        st.sampled_from(["first", "second", "lost"]),
+        _HITS,
+        st.booleans(),
+        st.sampled_from([None, 60.0, 1e6]),
+    ),
+    st.sampled_from(_PAGES).flatmap(
+        lambda of: st.tuples(st.just("page"), *map(st.just, of), st.sampled_from("01"), _READ)
+    ),
+    st.sampled_from(
+        [
+            ("end", "reading", hit("3"), "todo"),
+            ("end", "reading", hit("2"), "refused"),
+            ("end", "reading", OLD, "stored"),
+            ("end", "next", hit("4"), "given_up"),
+            ("end", "lost", hit("1"), "given_up"),
+        ]
+    ),
+    st.tuples(
+        st.just("progress"), st.sampled_from(["reading", "next", "lost", "granted"]), st.integers(0, 3)
+    ),
+    st.tuples(
+        st.just("close"),
+        st.sampled_from(["reading", "next", "lost", "first"]),
+        st.integers(0, 2),
+        st.sampled_from([None, None, Reason.BLOCKED]),
+        st.sampled_from([None, None, "drained"]),
+    ),
+)
+
+
+def _once(step: Step) -> Step:
+    """No attempt fetches a target twice, or reads a result page twice."""
+    kind, name, *rest = step
+    return (kind, name, rest[0]) if kind in ("page", "end") else (kind, name) if kind == "results" else step
+
+
+_GRAINS = st.lists(
+    st.lists(_STEPS, min_size=1, max_size=10, unique_by=lambda s: repr(_once(s))), min_size=1, max_size=2
+)
+
+
+def _tokens() -> Any:
+    numbers = count()
+    return lambda: SimpleNamespace(hex=f"token {next(numbers)}")
+
+
+def _written(
+    store: Store, grains: Sequence[Sequence[Step]], write: Any
+) -> tuple[list[Any], dict[str, list[str]]]:
+    with patch("tasks.store.leases.uuid.uuid4", _tokens()):
+        scene = Scene(store)
+    results: list[Any] = []
+    for steps in grains:
+        results += map(_plain, write(scene.world, [scene.item(step) for step in steps]))
+        scene.world.pass_s(1)
+    _linked(store)
+    assert scene.world.verification().violations == ()
+    return results, _content(store)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(grains=_GRAINS)
+def test_a_grain_gives_what_its_items_give_one_by_one(store: Store, grains: list[list[Step]]) -> None:
+    together = _written(store, grains, _in_one_grain)
+    alone = _written(store, grains, _one_by_one)
+    assert together == alone
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param([("start", "granted"), ("start", "granted")], id="a doorbell that rings twice"),
+        pytest.param(
+            [("close", "reading", 1, None, None), ("close", "reading", 2, Reason.BLOCKED, None)],
+            id="an attempt that closes twice",
+        ),
+        pytest.param(
+            [
+                ("page", "reading", hit("1"), "0", [("a", "x"), ("", "x")]),
+                ("page", "next", hit("1"), "1", [("a", "x"), ("b", "z"), ("", "z")]),
+                ("page", "lost", hit("1"), "1", [("b", "z")]),
+            ],
+            id="one page, three leases",
+        ),
+        pytest.param(
+            [("page", name, hit("4"), "0", [("a", "x")]) for name in ("next", "lost")],
+            id="in time, then late",
+        ),
+        pytest.param(
+            [("page", name, hit("4"), "0", [("a", "x")]) for name in ("lost", "next")],
+            id="late, then in time",
+        ),
+        pytest.param(
+            [("results", name, [hit("1"), OLD, hit("5")], False, 60.0) for name in ("first", "second")],
+            id="two chunks of a task that list the same hits",
+        ),
+        pytest.param(
+            [
+                ("page", "reading", hit("2"), "0", [("a", "x")]),
+                ("end", "reading", OLD, "stored"),
+                ("progress", "reading", 2),
+                ("progress", "reading", 3),
+                ("close", "reading", 2, None, None),
+                ("close", "next", 1, Reason.BLOCKED, None),
+                ("close", "first", 0, None, "drained"),
+            ],
+            id="to the end",
+        ),
+    ],
+)
+def test_what_meets_in_one_grain(store: Store, steps: list[Step]) -> None:
+    together = _written(store, [steps], _in_one_grain)
+    alone = _written(store, [steps], _one_by_one)
+    assert together == alone
+
+
+def test_a_doorbell_that_rings_twice_in_one_grain_starts_one_attempt(world: World) -> None:
+    lease = world.grant(world.waiting())
+    assert lease is not None
+    works = world.do(START.run, [Begin(lease, SILENT)] * 2)
+    assert [work is not None for work in works] == [True, False]
+
+
+def test_an_attempt_closes_once_however_often_it_says_so_in_one_grain(world: World) -> None:
+    lease, _ = world.begin(world.waiting())
+    closes = [Close(lease, Report(Counters())), Close(lease, Report(Counters(), Reason.BLOCKED))]
+    assert world.do(CLOSES.run, closes) == [True, False]
+    assert world.pair().attempts == 1

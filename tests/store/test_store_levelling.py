@@ -1,0 +1,374 @@
+"""Levelling over real tables: what a stalled node holds is begun by another, once, and what a buffer may hold."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import event
+from world import CATALOG, SILENT, START, World
+
+from splitter.catalog.model import Kind
+from tasks.crawl import node as crawl_node
+from tasks.crawl.fetching import Kit
+from tasks.crawl.hosts import HostBook
+from tasks.crawl.model import Response
+from tasks.crawl.node import CrawlNode
+from tasks.crawl.politeness import LocalSendTimes
+from tasks.crawl.robots_book import RobotsBook
+from tasks.crawl.seen import SeenPages
+from tasks.crawl.settings import CrawlSettings
+from tasks.jobs import sweeps
+from tasks.jobs.ticks import tick
+from tasks.model import NodeView, State
+from tasks.store import endings, leases, nodes, views
+from tasks.store.database import Store
+from tasks.store.hosts import Rest, rest_host
+from tasks.store.leases import Begin, Lease
+from tasks.store.nodes import Load, Node
+from tasks.store.tables import attempts, events
+from tasks.store.views import BufferRule
+from tasks.store.writer import Writer
+from tasks.strategies.recall import RecallSettings
+
+META_SITES = [site for site in CATALOG.sites if CATALOG.kind_of(site) is Kind.META][:20]
+BUFFER = BufferRule()
+
+
+def beat(world: World, name: str, attempts_per_s: float = 0.0, *, backlog: int = 0, idle: int = 0) -> None:
+    world.do(nodes.heartbeat, name, Load(attempts_per_s, backlog, idle))
+
+
+def level(world: World) -> list[Lease]:
+    given: list[Lease] = world.do(tick, world.context, ("level",))
+    return given
+
+
+def allocated(world: World) -> list[Lease]:
+    """As many rounds as it takes: an engine's room is for a few attempts in each."""
+    return [lease for _ in range(10) for lease in world.sweep(sweeps.allocate)]
+
+
+def unstarted(world: World) -> dict[str, int]:
+    return {row.node.name: row.waiting for row in world.look(nodes.listed)}
+
+
+def opened(world: World) -> dict[str, NodeView]:
+    return {view.name: view for view in world.do(views.open_nodes, BUFFER)}
+
+
+@pytest.fixture
+def stalled(world: World) -> tuple[World, list[Lease]]:
+    """n1 has got 20 leases, has begun 4 of them and then nothing for 11 s; n2, with 16 slots, has none."""
+    world.node("n1")
+    beat(world, "n1", 1.0)
+    world.add("特仑苏", sites=META_SITES)
+    world.sweep(sweeps.admit)
+    held = allocated(world)
+    assert len(held) == 20
+    for lease in held[:4]:
+        assert world.start(lease) is not None
+    world.pass_s(11)
+    beat(world, "n1", 0.8, backlog=16)
+    world.node("n2", 16)
+    return world, held
+
+
+def test_what_a_stalled_node_holds_is_begun_by_the_other_within_one_sweep(stalled) -> None:
+    world, held = stalled
+    given = level(world)
+    assert {lease.node for lease in given} == {"n2"}
+    assert {lease.subtask_id for lease in given} == {lease.subtask_id for lease in held[4:]}
+    assert all(world.start(lease) is not None for lease in given)
+    assert [world.start(lease) for lease in held[4:]] == [None] * 16, "what has gone cannot be begun any more"
+    begun = [row.subtask_id for row in world.rows(attempts, attempts.c.started_at.is_not(None))]
+    assert len(begun) == len(set(begun)) == 20, "each is begun, none twice"
+    assert all(world.subtask(lease.subtask_id).recalls == 0 for lease in held)
+
+
+def test_what_has_begun_stays_where_it_is(stalled) -> None:
+    world, held = stalled
+    given = level(world)
+    assert not {lease.subtask_id for lease in given} & {lease.subtask_id for lease in held[:4]}
+    assert all(world.progress(lease) for lease in held[:4])
+
+
+def test_explain_is_told_why_with_figures(stalled) -> None:
+    world, held = stalled
+    level(world)
+    last = held[-1].subtask_id
+    told = world.rows(events, events.c.subtask_id == last)
+    assert [row.transition for row in told][-3:] == ["allocate", "release", "allocate"]
+    assert told[-2].node == "n1"
+    assert told[-2].detail["why"] == (
+        "levelled: n1 holds 16 not begun at 0.091 attempts/s and would begin this one in 176 s, n2 in 0 s"
+    )
+    chosen = [one["node"] for one in told[-1].detail["candidates"] if one["why"].startswith("chosen")]
+    assert chosen == ["n2"]
+
+
+def test_nothing_swings(stalled) -> None:
+    world, _ = stalled
+    level(world)
+    assert level(world) == []
+    world.node("n3")
+    world.pass_s(9.9)
+    for name in ("n1", "n2", "n3"):
+        beat(world, name)
+    assert level(world) == [], "what n2 holds came to it a moment ago"
+
+
+def test_a_lease_moves_on_when_the_next_node_stalls_too(stalled) -> None:
+    world, _ = stalled
+    level(world)
+    world.node("n3", 16)
+    world.pass_s(10)
+    beat(world, "n1")
+    beat(world, "n2", 1.0, backlog=16)
+    assert {lease.node for lease in level(world)} == {"n3"}
+
+
+def test_something_urgent_that_waits_comes_first(stalled) -> None:
+    world, _ = stalled
+    (urgent,) = world.add("加急", sites=META_SITES[:1], priority=9)
+    world.sweep(sweeps.admit)
+    given = level(world)
+    assert (given[0].subtask_id, given[0].node, len(given)) == (urgent, "n2", 16)
+    assert unstarted(world) == {"n1": 1, "n2": 16}, "one lease stays where it was instead"
+
+
+def test_a_node_that_rests_at_a_host_is_not_given_its_work(stalled) -> None:
+    world, held = stalled
+    refusing = held[-1]
+    world.do(rest_host, "n2", Rest(refusing.site, "captcha", lambda _times: 600.0))
+    given = level(world)
+    assert len(given) == 15
+    assert refusing.subtask_id not in {lease.subtask_id for lease in given}
+    assert world.subtask(refusing.subtask_id).lease_token == refusing.token
+
+
+@pytest.mark.parametrize("why_not", ["drained", "silent", "another kind"])
+def test_nobody_there_to_take_it(world: World, stalled, why_not: str) -> None:
+    if why_not == "drained":
+        world.do(lambda conn, _now: nodes.set_drained(conn, "n2", True))
+    elif why_not == "silent":
+        world.do(lambda conn, _now: nodes.leave(conn, "n2"))
+    else:
+        world.do(nodes.register, Node("n2", frozenset({Kind.MICROBLOG}), 16))
+    assert level(world) == []
+    assert unstarted(world) == {"n1": 16, "n2": 0}
+
+
+def test_it_costs_two_queries_where_all_is_level(world: World) -> None:
+    world.node("n1")
+    world.node("n2")
+    world.add("特仑苏", sites=META_SITES)
+    world.sweep(sweeps.admit)
+    for lease in allocated(world):
+        world.start(lease) if lease.subtask_id % 2 else None
+    asked: list[str] = []
+    with world.store.begin() as conn:
+        event.listen(conn, "before_cursor_execute", lambda _c, _u, statement, *_: asked.append(statement))
+        assert sweeps.level(conn, world.now, world.context) == []
+    assert len(asked) == 2
+
+
+def test_since_when_a_node_has_held_leases_and_begun_none(world: World) -> None:
+    def since_s() -> float | None:
+        (row,) = world.look(nodes.listed)
+        return None if row.waits_since is None else (row.waits_since - START).total_seconds()
+
+    world.node("n1")
+    first, second, third = world.add("特仑苏", sites=META_SITES[:3])
+    world.sweep(sweeps.admit)
+    assert since_s() is None
+    given = [world.grant(first), world.grant(second)]
+    world.pass_s(3)
+    assert since_s() == 0.0, "the oldest lease was granted then"
+    world.start(given[0])
+    assert since_s() == 3.0, "it has just begun one"
+    world.pass_s(3)
+    world.start(given[1])
+    assert since_s() is None
+    world.pass_s(3)
+    world.grant(third)
+    assert since_s() == 9.0, "before, there was nothing to begin"
+
+
+def test_a_lease_that_begins_while_it_is_decided_about_stays(stalled, monkeypatch) -> None:
+    world, held = stalled
+    decide = sweeps.levelled
+
+    def decided(*args):
+        flow = decide(*args)
+        (begun,) = [lease for lease in held if lease.attempt_id == flow.returned[0].lease.attempt_id]
+        raced.append(begun)
+        return flow
+
+    raced: list[Lease] = []
+    monkeypatch.setattr(sweeps, "levelled", decided)
+    released = endings.release
+
+    def release(conn, now, lease, why):
+        if lease == raced[0]:
+            assert leases.start_many(conn, now, [Begin(lease, SILENT)]) != [None]
+        return released(conn, now, lease, why)
+
+    monkeypatch.setattr(endings, "release", release)
+    given = level(world)
+    assert len(given) == 15
+    assert world.subtask(raced[0].subtask_id).lease_token == raced[0].token
+    assert world.progress(raced[0])
+
+
+class TestBuffer:
+    @pytest.mark.parametrize(
+        ("attempts_per_s", "may_hold"),
+        [(0.0, 8), (0.01, 8), (0.3, 13), (0.5, 19), (1.0, 20), (3.9, 24), (80.0, 404)],
+    )
+    def test_slots_and_what_is_begun_within_the_horizon(
+        self, world: World, attempts_per_s: float, may_hold: int
+    ) -> None:
+        """Of a node with 4 slots; one that begins 16 leases in less than 5 s gets 5 s of work."""
+        world.node("n1")
+        beat(world, "n1", attempts_per_s)
+        assert opened(world)["n1"].free == may_hold
+
+    def test_attempts_that_only_wait_keep_it_from_nothing(self, world: World) -> None:
+        world.node("n1", 2)
+        for subtask_id in world.add("特仑苏", sites=META_SITES[:3]):
+            world.sweep(sweeps.admit)
+            world.begin(subtask_id)
+        assert opened(world)["n1"].free == 1, "3 run, 2 slots and 2 in reserve"
+        beat(world, "n1", idle=3)
+        assert opened(world)["n1"].free == 4
+
+    def test_more_that_wait_than_run_are_of_yesterday(self, world: World) -> None:
+        world.node("n1", 2)
+        beat(world, "n1", idle=50)
+        assert opened(world)["n1"].free == 4
+
+    def test_a_node_that_begins_nothing_gets_less_and_less(self, world: World) -> None:
+        world.node("n1")
+        beat(world, "n1", 1.0)
+        world.grant(world.waiting())
+        free = []
+        for _ in range(4):
+            free.append(opened(world)["n1"].free)
+            world.pass_s(10)
+            beat(world, "n1", 1.0)
+        assert free == [19, 6, 5, 4]
+
+    @given(
+        slots=st.integers(1, 64),
+        idle=st.integers(0, 500),
+        per_s=st.floats(0.001, 100.0),
+    )
+    def test_no_node_holds_more_than_this(self, slots: int, idle: int, per_s: float) -> None:
+        most = BUFFER.most(slots, idle, per_s)
+        assert most <= slots + max(4 * slots, math.ceil(5 * per_s)) + 4 * slots
+        assert most <= slots + math.ceil(30 * per_s) + idle
+        assert most > slots, "a slot that becomes free finds the next lease there"
+
+
+# --- the node that had it -----------------------------------------------------------------------------------
+
+
+class SilentWeb:
+    """A downloader that never answers: what has begun stays at work."""
+
+    async def fetch(self, url: str, **_: object) -> Response:
+        await asyncio.Event().wait()
+        raise AssertionError(url)
+
+
+class Held:
+    """n1 with one slot as a real node, and leases it was given."""
+
+    def __init__(self, store: Store, count: int) -> None:
+        self.world = World(store)
+        self.world.now = datetime.now(UTC)  # the node's own operations ask the database
+        self.world.node("n1", 1)
+        self.world.add("特仑苏", chunks=[True], sites=META_SITES[:count])
+        self.world.sweep(sweeps.admit)
+        self.writer = Writer(store)
+        self.free = asyncio.Event()
+        self.leases = [
+            self.world.grant(row.id) for row in self.world.do(views.waiting, 100, lambda s: (s, s))
+        ]
+
+    def node(self) -> CrawlNode:
+        kit = Kit(
+            SilentWeb(),
+            LocalSendTimes(lambda: 0.0),
+            RobotsBook(self.writer),
+            HostBook(CATALOG),
+            "127.0.0.2",
+            CrawlSettings(),
+            lambda: self.world.now,
+            SeenPages(None),
+            rng=Random(0),
+        )
+        row = Node("n1", frozenset({Kind.META}), 1)
+        return CrawlNode(row, kit, CATALOG, self.writer, RecallSettings(), self.free.set, clock=lambda: 0.0)
+
+    def take_back(self, lease: Lease) -> None:
+        assert self.world.do(endings.release, lease, "levelled")
+
+    def row(self) -> nodes.NodeRow:
+        (row,) = self.world.look(nodes.listed)
+        return row
+
+    async def until(self, true: Callable[[nodes.NodeRow], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not true(self.row()):
+                await asyncio.sleep(0.01)
+
+
+def test_at_its_next_heartbeat_a_node_drops_what_it_does_not_hold_any_more(sqlite_store, monkeypatch) -> None:
+    monkeypatch.setattr(crawl_node, "_FIRST_BEATS_S", (0.0, 0.0))
+    held = Held(sqlite_store, 3)
+    first, second, third = held.leases
+
+    async def live() -> None:
+        node = held.node()
+        node.offer(held.leases)
+        await held.until(lambda row: row.running == 1)
+        held.take_back(third)
+        await node.open()
+        await held.until(lambda row: row.backlog == 1)
+        await node.stop("the end")
+
+    asyncio.run(live())
+    held.writer.close()
+    assert held.world.subtask(third.subtask_id).state == State.WAIT
+    assert [len(held.world.attempts(lease.subtask_id)) for lease in (first, second, third)] == [1, 1, 1]
+    assert held.world.verification().violations == ()
+
+
+def test_a_lease_that_has_gone_is_not_begun_and_counts_for_no_throughput(sqlite_store) -> None:
+    held = Held(sqlite_store, 1)
+    (lease,) = held.leases
+    held.take_back(lease)
+
+    async def live() -> None:
+        node = held.node()
+        node.offer([lease])
+        async with asyncio.timeout(20):
+            await held.free.wait()
+        beat(held.world, "n1", 9.0)
+        await node.open()
+        await held.until(lambda row: row.attempts_per_s != 9.0)
+        await node.stop("the end")
+
+    asyncio.run(live())
+    held.writer.close()
+    assert held.world.attempts(lease.subtask_id)[0].started_at is None
+    assert held.row().attempts_per_s == 0.0
+    assert held.world.verification().violations == ()

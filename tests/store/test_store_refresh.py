@@ -1,0 +1,185 @@
+"""A recrawl asks known pages again after a while: what is new in them is stored, and nothing twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from world import SITE, World, hit, page_of, review
+
+from tasks.crawl.canonical import page_key
+from tasks.crawl.model import Review
+from tasks.jobs import sweeps
+from tasks.store import pages, products
+from tasks.store.leases import Counters, Lease, WorkTarget
+from tasks.store.pages import EndedTarget, Hits, NewPage, SavedPage, TargetEnd
+from tasks.store.tables import page_products, reviews, subtasks
+from tasks.store.tables import pages as page_table
+
+REFRESH = timedelta(hours=6)
+PAGE = hit("1")
+
+
+def _page(target: WorkTarget, digest: str, read: list[Review], etag: str | None = None) -> NewPage:
+    return replace(page_of(target, read), content_hash=digest * 32, etag=etag, last_modified=None)
+
+
+def _save(world: World, lease: Lease, page: NewPage) -> bool:
+    (new,) = world.do(pages.save_pages, [SavedPage(lease, page)])
+    return bool(new)
+
+
+def _first_crawl(world: World, read: list[Review], *, etag: str | None = '"v1"') -> None:
+    lease, work = world.begin(world.waiting("甲"))
+    (target,) = world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH).todo
+    assert _save(world, lease, _page(target, "0", read, etag))
+    assert world.close(lease, Counters(offered=1, tried=1, collected=1))
+
+
+def _recrawl(world: World, after_s: float, product: str = "甲又一轮") -> tuple[Lease, Hits]:
+    """The result page of a later crawl, which lists the page again."""
+    world.pass_s(after_s)
+    lease, work = world.begin(world.waiting(product))
+    return lease, world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH)
+
+
+def _asked_again(world: World, read: list[Review], digest: str = "1") -> None:
+    lease, hits = _recrawl(world, REFRESH.total_seconds())
+    (target,) = hits.todo
+    assert not _save(world, lease, _page(target, digest, read, '"v2"')), "it is no new page"
+    assert world.close(lease, Counters(known=1))
+
+
+def _stored(world: World) -> list[tuple[str, str]]:
+    return [(row.key, row.body) for row in world.rows(reviews)]
+
+
+def test_a_page_is_asked_again_on_the_second_and_not_before(world: World) -> None:
+    _first_crawl(world, [review("a", "x")])
+    early, hits = _recrawl(world, REFRESH.total_seconds() - 1, "乙")
+    assert (hits.todo, hits.known) == ((), {page_key(PAGE)})
+    _, hits = _recrawl(world, 1, "丙")
+    (target,) = hits.todo
+    assert (target.url, target.etag, target.last_modified) == (PAGE, '"v1"', None)
+    assert hits.known == frozenset(), "a hit is to be fetched or known, not both"
+    assert world.targets(early.subtask_id)[PAGE] == "stored"
+
+
+def test_a_site_that_wants_no_refresh_is_not_asked_again(world: World) -> None:
+    _first_crawl(world, [review("a", "x")])
+    world.pass_s(1e7)
+    lease, work = world.begin(world.waiting("乙"))
+    assert world.read_results(lease, work.targets[0], [PAGE]).todo == ()
+
+
+def test_the_next_round_of_a_product_asks_again(world: World) -> None:
+    every = timedelta(days=1)
+    assert world.do(products.add, products.NewProduct("特仑苏", ("蒙牛",), recrawl_every=every))
+    for number in (1, 2):
+        (wanted,) = world.look(products.unplanned, 10)
+        chunk = products.Chunk((f"http://search/{number}",), first=True)
+        assert world.do(products.plan, wanted, [products.Planned(SITE, "baidu", "meta", (chunk,))]) == 1
+        world.sweep(sweeps.admit)
+        lease, work = world.begin(world.rows(subtasks)[-1].id)
+        (target,) = world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH).todo
+        assert _save(world, lease, _page(target, str(number), [review("a", "x")])) is (number == 1)
+        assert world.close(lease)
+        world.pass_s(every.total_seconds())
+        world.sweep(sweeps.recrawl_due)
+    assert len(world.rows(reviews)) == 1
+
+
+def test_unchanged_by_its_own_word_it_counts_as_asked_now(world: World) -> None:
+    _first_crawl(world, [review("a", "x")])
+    lease, hits = _recrawl(world, REFRESH.total_seconds())
+    (target,) = hits.todo
+    end = TargetEnd(target.id, "stored", "unchanged", counts=False)
+    world.do(pages.end_targets, [EndedTarget(lease, end, page_key(PAGE))])
+    assert world.targets(lease.subtask_id)[PAGE] == "stored"
+    (page,) = world.rows(page_table)
+    assert (page.checked_at, page.etag) == (world.now, '"v1"')
+    assert _recrawl(world, REFRESH.total_seconds() - 1, "乙")[1].todo == ()
+    assert len(_recrawl(world, 1, "丙")[1].todo) == 1
+
+
+def test_unchanged_it_is_linked_to_the_product_that_asked(world: World) -> None:
+    """Two products find a new page at the same time; one attempt is cut off and its successor is told "unchanged"."""
+    first, work = world.begin(world.waiting("甲"))
+    (target,) = world.read_results(first, work.targets[0], [PAGE]).todo
+    second, work = world.begin(world.waiting("乙"))
+    (same,) = world.read_results(second, work.targets[0], [PAGE]).todo
+    assert _save(world, first, _page(target, "0", [review("a", "x")], '"v1"'))
+    end = TargetEnd(same.id, "stored", "unchanged", counts=False)
+    world.do(pages.end_targets, [EndedTarget(second, end, page_key(PAGE))])
+    assert [row.product_id for row in world.rows(page_products)] == [1, 2]
+
+
+def test_unchanged_is_not_believed_once_the_lease_is_over(world: World) -> None:
+    _first_crawl(world, [review("a", "x")])
+    lease, hits = _recrawl(world, REFRESH.total_seconds())
+    assert world.close(lease)
+    end = TargetEnd(hits.todo[0].id, "stored", "unchanged", counts=False)
+    world.do(pages.end_targets, [EndedTarget(lease, end, page_key(PAGE))])
+    assert world.rows(page_table)[0].checked_at is None
+    assert world.targets(lease.subtask_id)[PAGE] == "todo"
+
+
+def test_the_same_bytes_again_store_nothing(world: World) -> None:
+    _first_crawl(world, [review("#0", "x"), review("#1", "x"), review("a", "y")])
+    before = _stored(world)
+    _asked_again(world, [review("#0", "other reading of the same bytes")], digest="0")
+    assert _stored(world) == before
+    (page,) = world.rows(page_table)
+    assert (page.reviews, page.etag, page.checked_at) == (3, '"v2"', world.now)
+
+
+def test_reviews_with_ids_are_known_by_them(world: World) -> None:
+    _first_crawl(world, [review("a", "x"), review("b", "y")])
+    _asked_again(world, [review("c", "z"), review("a", "x, edited"), review("b", "y")])
+    assert _stored(world) == [("a", "x"), ("b", "y"), ("c", "z")]
+    assert world.rows(page_table)[0].reviews == 3
+
+
+def test_reviews_without_ids_are_known_by_their_text_wherever_they_stand_now(world: World) -> None:
+    _first_crawl(world, [review("#0", "x"), review("#1", "y")])
+    _asked_again(world, [review("#0", "new"), review("#1", "x"), review("#2", "y"), review("#3", "new")])
+    assert [body for _, body in _stored(world)] == ["x", "y", "new"]
+    lease, hits = _recrawl(world, REFRESH.total_seconds(), "乙")
+    later = [review("#0", "newer"), review("#1", "new"), review("#2", "x")]
+    assert not _save(world, lease, _page(hits.todo[0], "2", later))
+    assert [body for _, body in _stored(world)] == ["x", "y", "new", "newer"]
+    assert world.rows(page_table)[0].reviews == 4
+
+
+def test_new_reviews_are_linked_to_equal_texts_there_and_elsewhere(world: World) -> None:
+    _first_crawl(world, [review("a", "x")])
+    _asked_again(world, [review("b", "x"), review("c", "好评"), review("d", "好评")])
+    stored = world.rows(reviews)
+    by_id = {row.id: row for row in stored}
+    originals = {row.key for row in stored if row.same_as is None}
+    assert len(stored) == 4
+    assert originals == {"a", "c"}
+    assert all(by_id[row.same_as].body == row.body for row in stored if row.same_as is not None)
+
+
+def test_what_is_new_tells_who_brought_it_and_the_page_who_brought_it_first(world: World) -> None:
+    _first_crawl(world, [review("a", "x")])
+    _asked_again(world, [review("a", "x"), review("b", "y")])
+    first, second = world.rows(reviews)
+    assert first.attempt_id != second.attempt_id
+    assert world.rows(page_table)[0].attempt_id == first.attempt_id
+    (last,) = world.attempts(max(row.id for row in world.rows(subtasks)))
+    assert (last.collected, last.known) == (0, 1)
+
+
+def test_two_products_that_ask_again_at_once_store_what_is_new_once(world: World) -> None:
+    _first_crawl(world, [review("a", "x")])
+    one, first = _recrawl(world, REFRESH.total_seconds(), "乙")
+    other, second = _recrawl(world, 0, "丙")
+    read = [review("a", "x"), review("b", "y"), review("#2", "z")]
+    saved = [
+        SavedPage(lease, _page(hits.todo[0], "1", read)) for lease, hits in ((one, first), (other, second))
+    ]
+    assert world.do(pages.save_pages, saved) == [False, False]
+    assert [body for _, body in _stored(world)] == ["x", "y", "z"]
+    assert [row.product_id for row in world.rows(page_products)] == [1, 2, 3]
