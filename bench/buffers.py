@@ -30,12 +30,12 @@ _PREPARED = 8000  # result pages there are: more than a run reads
 # How long a node crawls. The same for all that is compared: a ratio of two runs has the same time in both.
 _MAIN_S = 45.0
 _TIMELINE_S = 20.0
-_OTHERS_S = 10.0
+_OTHERS_S = 15.0
 _PEER_S = 10.0
 _GRAINS = (10, 20, 50, 100, 200)
 _GRAIN_MS = 50
 _GRAIN_TASKS = 100
-_GRAIN_MOST_S = 18.0
+_GRAIN_MOST_S = 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +103,23 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:  # noqa: 
 
 def ratios(
     runs: Mapping[str, Mapping[int, Run]], peer: Mapping[int, Mapping[str, float]]
-) -> dict[str, float]:
-    """Of result pages a second, the start included.
+) -> dict[str, float | None]:
+    """Of result pages a second, the start included; None where the other one read nothing.
 
     Runs are compared over the same time: the longer one counts as far as the shorter one went.
     """
     both = runs["both"]
     none = runs["none"][10]
     return {
-        "both_10ms_vs_0ms": round(both[10].rate() / both[0].rate(), 3),
-        "both_90ms_vs_0ms": round(both[90].rate() / both[0].rate(), 3),
-        "both_vs_none_10ms": round(both[10].rate(none.lasted_s) / none.rate(), 2),
-        "vs_scrapy_redis_10ms": round(both[10].rate() / peer[10]["results_per_s"], 2),
+        "both_10ms_vs_0ms": _share(both[10].rate(), both[0].rate(), 3),
+        "both_90ms_vs_0ms": _share(both[90].rate(), both[0].rate(), 3),
+        "both_vs_none_10ms": _share(both[10].rate(none.lasted_s), none.rate(), 2),
+        "vs_scrapy_redis_10ms": _share(both[10].rate(), peer[10]["results_per_s"], 2),
     }
+
+
+def _share(ours: float, other: float, digits: int) -> float | None:
+    return round(ours / other, digits) if other else None
 
 
 def told(one: Run) -> dict[str, Any]:

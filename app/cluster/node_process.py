@@ -39,6 +39,8 @@ STOP_S = 10.0
 """What a node may take to give its leases back; then they run out by themselves."""
 
 _CLOSE_S = 2.0
+_CONNECTIONS = 3
+"""Transactions of a node under way at once: the database may be far away."""
 _TURN_EVERY_MS = 200
 _TURN_KEY = "reviewloop:turn"
 
@@ -99,7 +101,7 @@ class NodeProcess:
     async def _serve(self, store: Store) -> None:
         end = asyncio.Event()
         catalog = self._settings.catalog()
-        writer = Writer(store, most=self._settings.buffers().writer_most)
+        writer = Writer(store, most=self._settings.buffers().writer_most, connections=_CONNECTIONS)
         try:
             async with AsyncExitStack() as stack:
                 redis = await stack.enter_async_context(open_redis(self._settings))

@@ -20,7 +20,8 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.drop_column("nodes", "idle")
+    for name in ("storing", "idle"):
+        op.drop_column("nodes", name)
     for name in ("last_modified", "etag", "checked_at"):
         op.drop_column("pages", name)
     _drop_review_links()
@@ -66,4 +67,5 @@ def _add_page_validators() -> None:
 
 
 def _add_node_load() -> None:
-    op.add_column("nodes", sa.Column("idle", sa.Integer(), server_default=sa.text("0"), nullable=False))
+    for name in ("idle", "storing"):
+        op.add_column("nodes", sa.Column(name, sa.Integer(), server_default=sa.text("0"), nullable=False))

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 from splitter.catalog.model import Catalog
 
@@ -21,8 +22,10 @@ from tasks.crawl.judge import Ending, failure
 from tasks.crawl.meter import Meter
 from tasks.crawl.model import ErrorClass, FetchError
 from tasks.crawl.settings import MAX_TRIES
+from tasks.crawl.slots import Seat, Slots
 from tasks.crawl.tally import Tally
 from tasks.crawl.trouble import Trouble
+from tasks.store.database import unstorable
 from tasks.store.endings import CLOSES, Close, Report
 from tasks.store.leases import PROGRESS, START, Begin, Lease, Work, WorkTarget
 from tasks.store.pages import (
@@ -49,7 +52,8 @@ class Attempt:
 
     Args:
         writer: the process's way to the database.
-        on_idle: called whenever the attempt only waits: for a send time, or for the database.
+        slots: those of its node; None: it has one of its own.
+        on_begun: called once the database has told whether the lease is ours, and its work.
         clock: monotonic seconds.
     """
 
@@ -60,7 +64,8 @@ class Attempt:
         catalog: Catalog,
         writer: Writer,
         rules: RecallSettings,
-        on_idle: Callable[[], None] = lambda: None,
+        slots: Slots | None = None,
+        on_begun: Callable[[], None] = lambda: None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -69,7 +74,9 @@ class Attempt:
         self._writer = writer
         self._keep = timedelta(seconds=rules.silent_after_s)
         self._clock = clock
-        self._meter = Meter(clock, on_idle)
+        self._on_begun = on_begun
+        self._seat = Seat(slots or Slots(1))
+        self._meter = Meter(clock, self._seat.busy, self._seat.idle)
         fetcher = Fetcher(kit, self._meter, self._promise)
         self._collector = Collector(lease.site, kit, catalog, fetcher, self._meter)
         refresh_s = catalog.sites[lease.site].refresh_s
@@ -77,7 +84,8 @@ class Attempt:
         self._tally = Tally(self._meter)
         self._trouble = Trouble(kit)
         self._queue: deque[WorkTarget] = deque()
-        self._unsaved: set[asyncio.Future[bool]] = set()
+        self._unsaved: dict[asyncio.Future[bool], WorkTarget] = {}
+        self._ending: set[asyncio.Future[None]] = set()
         self._left = 0  # targets known to be still to do
         self._note = ""
         self._full = False
@@ -86,12 +94,16 @@ class Attempt:
         self._report_every_s = min(_REPORT_EVERY_S, rules.silent_after_s / 4)
         self._interrupted = ""
         self._runner: asyncio.Task[None] | None = None
-        self.began = False
 
     @property
-    def working(self) -> bool:
-        """Whether a request is in flight or being read now."""
-        return self._meter.working
+    def waits(self) -> bool:
+        """Whether it has worked and holds no slot now: it waits for a send time, or for the database."""
+        return self._seat.waits
+
+    @property
+    def stores(self) -> bool:
+        """Whether nothing of it is at a host now, nor waits for one: what is left is the database's."""
+        return not self._meter.at_host
 
     async def run(self) -> bool:
         """Crawl, report, and close; False where the lease was not (or no longer) ours.
@@ -99,8 +111,10 @@ class Attempt:
         Cancelling the coroutine stops it without a report: the lease then runs out and is recalled. `interrupt`
         is the orderly way.
         """
-        work = await self._writer.soon(START, Begin(self.lease, self._keep))
-        self.began = True
+        try:
+            work = await self._writer.soon(START, Begin(self.lease, self._keep))
+        finally:
+            self._on_begun()
         if work is None:
             return False
         if not self._interrupted:
@@ -111,6 +125,8 @@ class Attempt:
                 if not self._interrupted:
                     self._runner.cancel()
                     raise
+            finally:
+                self._seat.leave()
         await self._all_saved()
         return await self._writer.soon(CLOSES, self._close())
 
@@ -121,6 +137,7 @@ class Attempt:
             self._runner.cancel()
 
     async def _crawl(self, work: Work) -> None:
+        await self._seat.enter()
         self._left = len(work.targets)
         results = [t for t in work.targets if t.kind == "result"]
         self._take([t for t in work.targets if t.kind == "hit"])
@@ -179,6 +196,9 @@ class Attempt:
                 refresh=self._refresh,
             ),
         )
+        if saved is None:
+            self._lost = True
+            return False
         seen.confirmed(saved.known)
         self._left += len(saved.todo) - 1 - (0 if page.more else len(behind))
         self._take(list(saved.todo))
@@ -218,22 +238,22 @@ class Attempt:
             self._tally.was_known()
             self._end(target, "stored", "unchanged", counts=False, unchanged=target.key)
             return
-        await self._save(page)
+        await self._save(target, page)
 
-    async def _save(self, page: NewPage) -> None:
+    async def _save(self, target: WorkTarget, page: NewPage) -> None:
         """Let a page be stored; waits only where too many are on their way."""
         saving = self._writer.later(PAGES, SavedPage(self.lease, page))
-        self._unsaved.add(saving)
+        self._unsaved[saving] = target
         saving.add_done_callback(lambda done: self._saved(done, page.key))
         self._left -= 1
         if len(self._unsaved) >= _MOST_UNSAVED:
             self._writer.hurry()
-            await asyncio.wait(self._unsaved, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(set(self._unsaved), return_when=asyncio.FIRST_COMPLETED)
 
     def _saved(self, saving: asyncio.Future[bool], key: bytes) -> None:
         if saving.cancelled() or saving.exception() is not None:
             return  # it stays among the unsaved, and `_all_saved` tells
-        self._unsaved.discard(saving)
+        self._unsaved.pop(saving, None)
         self._kit.seen.stored([key])
         if saving.result():
             self._tally.collected += 1
@@ -241,13 +261,24 @@ class Attempt:
             self._tally.was_known()
 
     async def _all_saved(self) -> None:
-        """Wait until every page is committed. Raises what kept one from it."""
-        if self._unsaved:
+        """Wait until every page, and every target that gave none, is committed.
+
+        A page that cannot be stored whatever is done is a try that failed. Raises what else kept one from it.
+        """
+        while self._unsaved or self._ending:
             self._writer.hurry()
             # Not gather(): an interruption here must not take pages off the queue.
-            saved, _ = await asyncio.wait(set(self._unsaved))
-            for one in saved:
-                one.result()
+            waited_for: set[asyncio.Future[Any]] = {*self._unsaved, *self._ending}
+            await asyncio.wait(waited_for)
+            await asyncio.sleep(0)  # what is done is told by callbacks
+            for saving, target in list(self._unsaved.items()):
+                error = saving.exception()
+                if error is None or not unstorable(error):
+                    saving.result()
+                    continue
+                del self._unsaved[saving]
+                self._left += 1
+                await self._miss(target, FetchError(ErrorClass.BAD_CONTENT, f"cannot be stored: {error}"))
 
     async def _miss(self, target: WorkTarget, error: FetchError) -> None:
         kind = error.error
@@ -276,8 +307,15 @@ class Attempt:
         if state != "todo":
             self._left -= 1
         ended = EndedTarget(self.lease, TargetEnd(target.id, state, reason, counts), unchanged)
-        # Written before the close in any case; where it is not, the target is still to do.
-        self._writer.later(ENDS, ended).add_done_callback(_looked_at)
+        # Where it is not written, the target is still to do.
+        ending = self._writer.later(ENDS, ended)
+        self._ending.add(ending)
+        ending.add_done_callback(self._ended)
+
+    def _ended(self, ending: asyncio.Future[None]) -> None:
+        self._ending.discard(ending)
+        if not ending.cancelled():
+            ending.exception()
 
     def _give_way(self, wait: WaitTooLong) -> None:
         self._full = True
@@ -318,8 +356,3 @@ class Attempt:
             # The host is fully used by others: nobody failed.
             return Close(self.lease, report, self._note or "budget used up")
         return Close(self.lease, report)
-
-
-def _looked_at(future: asyncio.Future[None]) -> None:
-    if not future.cancelled():
-        future.exception()

@@ -150,11 +150,11 @@ class Fetcher:
         kit = self._kit
         host = kit.hosts.name(url)
         limits = slower(kit.hosts.limits(host), crawl_delay_s)
-        wait_s = await kit.send_times.reserve(host, kit.address, limits)
-        if wait_s > kit.settings.longest_wait_s:
-            raise WaitTooLong(host, wait_s)
-        if wait_s > 0:
-            self._promise(wait_s)
-            with self._meter.waiting:
+        with self._meter.waiting:  # for the answer, too: the send times may be kept far away
+            wait_s = await kit.send_times.reserve(host, kit.address, limits)
+            if wait_s > kit.settings.longest_wait_s:
+                raise WaitTooLong(host, wait_s)
+            if wait_s > 0:
+                self._promise(wait_s)
                 await kit.sleep(wait_s)
         self._meter.requests += 1

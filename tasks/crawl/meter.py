@@ -22,11 +22,17 @@ class Meter:
             meanwhile.
 
     Args:
-        on_idle: called whenever nothing of the attempt is active any more.
+        on_busy, on_idle: called whenever something of the attempt becomes active, and nothing is any more.
     """
 
-    def __init__(self, clock: Callable[[], float], on_idle: Callable[[], None] = _nothing) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        on_busy: Callable[[], None] = _nothing,
+        on_idle: Callable[[], None] = _nothing,
+    ) -> None:
         self._clock = clock
+        self._on_busy = on_busy
         self._on_idle = on_idle
         self._working = 0
         self._waiting = 0
@@ -40,9 +46,9 @@ class Meter:
         self.waiting = _Span(self, -1, 1)
 
     @property
-    def working(self) -> bool:
-        """Whether anything of the attempt is active now."""
-        return self._working > 0
+    def at_host(self) -> bool:
+        """Whether anything is active, or waits for a send time."""
+        return self._working + self._waiting > 0
 
     @property
     def active_s(self) -> float:
@@ -60,7 +66,9 @@ class Meter:
         self._settle()
         self._working += working
         self._waiting += waiting
-        if working < 0 and self._working == 0:
+        if working > 0 and self._working == working:
+            self._on_busy()
+        elif working < 0 and self._working == 0:
             self._on_idle()
 
     def _settle(self) -> None:

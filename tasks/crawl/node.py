@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 
 from splitter.catalog.model import Catalog
 from sqlalchemy import Connection
 
 from tasks.crawl.attempt import Attempt
 from tasks.crawl.fetching import Kit
+from tasks.crawl.slots import Slots
 from tasks.model import Reason
 from tasks.store import endings, leases, nodes
 from tasks.store.endings import CLOSES, Close, Report
@@ -30,6 +32,9 @@ HEARTBEAT_S = 5.0
 # What a new node can do is news, and allocation waits for it.
 _FIRST_BEATS_S = (1.0, 1.0, 2.0)
 _WINDOW_S = 60.0
+# Leases begun ahead of a free slot, at most so many a slot: their work comes from the database, which may be far.
+_MOST_AHEAD = 8
+_SMOOTHING = 0.125
 
 
 @dataclass(slots=True)
@@ -57,8 +62,7 @@ class Throughput:
 class CrawlNode:
     """Runs attempts for one node. All methods belong to one event loop.
 
-    A slot is work: a request in flight or an answer being read. An attempt that only waits (for a send time at a
-    throttled host, or for the database) holds none, and another lease is begun meanwhile.
+    Its slots are work (`tasks.crawl.slots`): while an attempt only waits, another lease is begun.
 
     Args:
         on_free: called whenever a slot becomes free (the runner then lets allocation run).
@@ -83,6 +87,9 @@ class CrawlNode:
         self._on_free = on_free
         self._clock = clock
         self._throughput = Throughput(clock())
+        self._slots = Slots(node.slots, self._idle)
+        self._beginning = 0
+        self._start_s = 0.0  # from asking for a lease's work to having it, smoothed
         self._waiting: dict[str, Lease] = {}
         self._running: dict[str, Attempt] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -117,23 +124,30 @@ class CrawlNode:
     # --- slots ----------------------------------------------------------------------------------------------
 
     def _begin_more(self) -> None:
-        """Begin leases while a slot is idle; those whose beginning is under way are no more than the slots."""
-        while self._waiting and not (self._stopping or self.drained):
-            working = sum(attempt.working for attempt in self._running.values())
-            beginning = sum(not attempt.began for attempt in self._running.values())
-            if working >= self.node.slots or beginning >= self.node.slots:
-                return
-            token = next(iter(self._waiting))
+        """Begin leases for the slots that are free, and for those that will be once their work is there."""
+        if not self._waiting or self._stopping or self.drained:
+            return
+        ahead = math.ceil(self._throughput.per_second(self._clock()) * self._start_s)
+        room = self._slots.room + min(ahead, _MOST_AHEAD * self.node.slots) - self._beginning
+        for token in list(islice(self._waiting, max(0, room))):
             self._begin(self._waiting.pop(token))
 
     def _begin(self, lease: Lease) -> None:
+        began = self._clock()
+
+        def has_begun() -> None:
+            self._beginning -= 1
+            self._start_s += _SMOOTHING * (self._clock() - began - self._start_s)
+
+        self._beginning += 1
         attempt = Attempt(
             lease,
             self._kit,
             self._catalog,
             self._writer,
             self._rules,
-            self._idle,
+            self._slots,
+            has_begun,
             clock=self._clock,
         )
         self._running[lease.token] = attempt
@@ -170,7 +184,9 @@ class CrawlNode:
 
     async def _heartbeat(self) -> None:
         rate = self._throughput.per_second(self._clock())
-        load = Load(rate, backlog=len(self._waiting), idle=self._waits())
+        waiting = [attempt for attempt in self._running.values() if attempt.waits]
+        storing = sum(attempt.stores for attempt in waiting)
+        load = Load(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
 
         def beat(conn: Connection, now: datetime) -> tuple[bool, list[Lease]]:
             return nodes.heartbeat(conn, now, self.node.name, load), leases.unstarted_of(conn, self.node.name)
@@ -185,10 +201,6 @@ class CrawlNode:
         except Exception:
             # A database that is away for a while must not end the node: leases run out by themselves.
             log.exception("node %s: heartbeat", self.node.name)
-
-    def _waits(self) -> int:
-        """Attempts that are begun and hold no slot."""
-        return sum(attempt.began and not attempt.working for attempt in self._running.values())
 
     def _heard(self, held: Sequence[Lease], asked: Collection[str]) -> None:
         """What the store says it holds: leases whose doorbell was lost, and none of those taken back since.

@@ -142,12 +142,14 @@ class _Held:
         times: on the local clock, ascending.
         batch: how many to reserve next: grows while all of a batch is used, shrinks when some went stale.
         lock: held while Redis is asked, so that those who wait share the answer.
+        asking: how many want a send time now.
         known: of the host from this address.
     """
 
     times: deque[float] = field(default_factory=deque)
     batch: int = 1
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    asking: int = 0
     known: Known = UNKNOWN
 
     def matters(self, now: float) -> bool:
@@ -190,11 +192,20 @@ class RedisSendTimes:
     async def reserve(self, host: str, address: str, limits: Limits) -> float:
         """See `SendTimes`. Raises redis.RedisError where Redis doesn't answer."""
         held = self._held_of(host, address)
+        held.asking += 1
+        try:
+            return await self._next(held, host, address, limits)
+        finally:
+            held.asking -= 1
+
+    async def _next(self, held: _Held, host: str, address: str, limits: Limits) -> float:
         async with held.lock:
             now = self._clock()
             self._drop_stale(held, now)
             if held.times:
                 return max(0.0, held.times.popleft() - now)
+            # Those that wait for the lock meanwhile go by the same answer.
+            held.batch = min(_MAX_BATCH, max(held.batch, held.asking))
             waits_s = await self._ask(host, address, limits, held)
             if len(waits_s) == held.batch:
                 held.batch = min(_MAX_BATCH, 2 * held.batch)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
+
+from sqlalchemy import Connection
 
 from tasks.crawl.address import authority_of
 from tasks.crawl.model import FetchError, Response
 from tasks.crawl.robots import RobotsRules
 from tasks.store.hosts import Robots, load_robots, save_robots
-from tasks.store.writer import Writer
+from tasks.store.writer import Grain, Writer
+
+log = logging.getLogger("reviewloop.robots")
 
 KEEP = timedelta(hours=24)
 KEEP_UNANSWERED = timedelta(seconds=5)
@@ -55,9 +60,7 @@ class RobotsBook:
         return kept[1] if kept is not None and self._clock() < kept[0] else None
 
     async def _look_up(self, url: str, host: str, fetch: Fetch) -> RobotsRules:
-        now, stored = await self._writer.run(
-            lambda conn, now: (now, load_robots(conn, [host], now - KEEP).get(host))
-        )
+        now, stored = await self._writer.soon(_LOAD, host)
         rules = RobotsRules.parse(stored.text, stored.status) if stored else None
         if stored is None or rules is None or self._too_old(stored, rules, now):
             stored = await self._fetch(f"{urlsplit(url).scheme}://{host}/robots.txt", host, now, fetch)
@@ -78,5 +81,26 @@ class RobotsBook:
         except FetchError as error:
             status, text = (error.response.status if error.response else None), ""
         robots = Robots(host, status, text, now)
-        await self._writer.run(lambda conn, _now: save_robots(conn, robots))
+        # Nobody waits for it: who comes later asks at worst once more.
+        self._writer.later(_SAVE, robots).add_done_callback(_saved)
         return robots
+
+
+def _load(conn: Connection, now: datetime, hosts: Sequence[str]) -> list[tuple[datetime, Robots | None]]:
+    stored = load_robots(conn, hosts, now - KEEP)
+    return [(now, stored.get(host)) for host in hosts]
+
+
+def _save(conn: Connection, _now: datetime, files: Sequence[Robots]) -> list[None]:
+    for file in files:
+        save_robots(conn, file)
+    return [None] * len(files)
+
+
+_SAVE: Grain[Robots, None] = Grain(7, _save)
+_LOAD: Grain[str, tuple[datetime, Robots | None]] = Grain(8, _load)
+
+
+def _saved(saving: asyncio.Future[None]) -> None:
+    if not saving.cancelled() and (error := saving.exception()) is not None:
+        log.warning("a robots.txt was not kept: %s", error)

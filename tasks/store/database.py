@@ -1,7 +1,8 @@
 """Opening the database and beginning transactions, the same for SQLite and PostgreSQL.
 
 SQLite: WAL, a busy timeout, and BEGIN IMMEDIATE for every transaction that writes, so that a writer never finds out
-half-way that somebody else wrote. PostgreSQL: READ COMMITTED; what must not run twice at once takes an advisory lock.
+half-way that somebody else wrote. PostgreSQL: READ COMMITTED, in few round trips (`tasks.store.together`); what must
+not run twice at once takes an advisory lock.
 """
 
 from __future__ import annotations
@@ -10,23 +11,26 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
 from splitter.errors import InputError
-from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, OperationalError
 
 from tasks.errors import StoreBusy
+from tasks.store import together
 
 BUSY_TIMEOUT_S = 30.0
 
 # 64 MiB of pages kept in memory, and a checkpoint every 16 MiB of log: random places of an index are met again before
 # they are written (measured: 8 % less CPU a page stored, docs/benchmarks.md).
 _ROOM = ("cache_size=-65536", "wal_autocheckpoint=4000")
+
+_ROWS_AT_ONCE = 4000
 
 
 def open_engine(url: str, *, pool_size: int = 5) -> Engine:
@@ -45,19 +49,27 @@ def open_engine(url: str, *, pool_size: int = 5) -> Engine:
         return _open_sqlite(url)
     if parsed.get_backend_name() == "postgresql":
         driver = parsed.set(drivername="postgresql+psycopg2")
-        return create_engine(
-            driver,
-            pool_size=pool_size,
-            max_overflow=pool_size,
-            pool_pre_ping=True,
-            # Many rows of one UPDATE travel in one round trip.
-            executemany_mode="values_plus_batch",
-            executemany_batch_page_size=500,
-        )
+        return _open_postgres(driver, pool_size)
     raise InputError(
         f"database {parsed.get_backend_name()!r} is not supported: write sqlite:///FILE or "
         "postgresql://USER@HOST/NAME"
     )
+
+
+def _open_postgres(url: URL, pool_size: int) -> Engine:
+    engine = create_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=pool_size,
+        pool_pre_ping=True,
+        # A round trip a connection, to look for a type that no table has.
+        use_native_hstore=False,
+        # Rows of one INSERT: those of a grain travel in one round trip.
+        executemany_mode="values_plus_batch",
+        insertmanyvalues_page_size=_ROWS_AT_ONCE,
+    )
+    together.gathers(engine)
+    return engine
 
 
 def _open_sqlite(url: str) -> Engine:
@@ -112,19 +124,23 @@ class Store:
         """True for the embedded database."""
         return self.engine.dialect.name == "sqlite"
 
+    def connect(self) -> Connection:
+        """A connection to keep, for `begin`; the caller closes it."""
+        return together.gathered(self.engine.connect())
+
     @contextmanager
     def begin(self, kept: Connection | None = None) -> Iterator[Connection]:
         """A transaction that may write: committed at the end, rolled back on an exception.
 
         Args:
-            kept: a connection of the caller's to use instead of one from the pool.
+            kept: a connection of the caller's (`connect`) to use instead of one from the pool.
 
         Raises:
             StoreBusy: SQLite stayed locked by another process for longer than the busy timeout.
         """
         try:
-            with self.engine.begin() if kept is None else kept.begin() as begun:
-                yield begun if isinstance(begun, Connection) else begun.connection
+            with self.connect() if kept is None else nullcontext(kept) as conn, conn.begin():
+                yield conn
         except OperationalError as error:
             if "database is locked" in str(error.orig):
                 raise StoreBusy(
@@ -172,6 +188,11 @@ def lost_deadlock(error: Exception) -> bool:
     It cannot be ruled out: transactions of several processes store pages, and each page's address is unique.
     """
     return isinstance(error, OperationalError) and getattr(error.orig, "pgcode", None) == "40P01"
+
+
+def unstorable(error: BaseException) -> bool:
+    """Whether an error is about what was to be stored: the same again would fail again."""
+    return isinstance(error, DataError | IntegrityError | UnicodeError)
 
 
 def insert_new(dialect: Dialect, table: Table) -> Any:

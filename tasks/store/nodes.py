@@ -15,6 +15,9 @@ from tasks.model import State
 from tasks.store.database import insert_or
 from tasks.store.tables import attempts, nodes, subtasks
 
+# What a heartbeat tells is some seconds old: never all of the attempts are believed away from their hosts.
+_LEAST_AT_HOSTS = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -73,11 +76,13 @@ class Load:
         attempts_per_s: ended, mean over a fixed window (2022 buffering paper: throughput).
         backlog: leases it holds and has not begun.
         idle: attempts it has begun that only wait and hold no slot.
+        storing: those of them that wait for the database, not for a host.
     """
 
     attempts_per_s: float
     backlog: int
     idle: int
+    storing: int = 0
 
 
 def heartbeat(conn: Connection, now: datetime, name: str, load: Load) -> bool:
@@ -85,7 +90,13 @@ def heartbeat(conn: Connection, now: datetime, name: str, load: Load) -> bool:
     row = conn.execute(
         update(nodes)
         .where(nodes.c.name == name)
-        .values(seen_at=now, attempts_per_s=load.attempts_per_s, backlog=load.backlog, idle=load.idle)
+        .values(
+            seen_at=now,
+            attempts_per_s=load.attempts_per_s,
+            backlog=load.backlog,
+            idle=load.idle,
+            storing=load.storing,
+        )
         .returning(nodes.c.drained)
     ).one_or_none()
     if row is None:
@@ -97,6 +108,20 @@ def alive(conn: Connection, now: datetime, name: str, silent_after: timedelta) -
     """Whether a node was heard of less than `silent_after` ago."""
     seen = conn.execute(select(nodes.c.seen_at).where(nodes.c.name == name)).scalar_one_or_none()
     return seen is not None and now - seen < silent_after
+
+
+def at_hosts(conn: Connection) -> dict[str, float]:
+    """Share of a node's begun attempts that are at a host, or wait for one; nodes where all are, are left out.
+
+    The others wait for the database, which may be far away, and ask nobody meanwhile.
+    """
+    rows = conn.execute(
+        select(nodes.c.name, nodes.c.storing, func.count())
+        .join(subtasks, (subtasks.c.lease_node == nodes.c.name) & subtasks.c.lease_started)
+        .where(nodes.c.storing > 0, subtasks.c.state == State.CRAWL)
+        .group_by(nodes.c.name, nodes.c.storing)
+    )
+    return {name: max(_LEAST_AT_HOSTS, 1.0 - storing / begun) for name, storing, begun in rows}
 
 
 def leave(conn: Connection, name: str) -> None:

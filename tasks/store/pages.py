@@ -117,11 +117,11 @@ class TargetEnd:
 # --- result pages -------------------------------------------------------------------------------------------
 
 
-def save_result_pages(conn: Connection, now: datetime, items: Sequence[ReadResults]) -> list[Hits]:
+def save_result_pages(conn: Connection, now: datetime, items: Sequence[ReadResults]) -> list[Hits | None]:
     """Store what result pages revealed: found, their hits as targets, and that they need no second reading.
 
-    Nothing is stored where the lease is over: its targets could belong to a subtask that is done. Whoever owns the
-    subtask now reads the page again.
+    Nothing is stored, and None told, where the lease is over: its targets could belong to a subtask that is done.
+    Whoever owns the subtask now reads the page again.
     """
     owners = _owners(conn, [item.lease for item in items])
     mine = [item for item in items if _owned(item.lease) in owners]
@@ -143,7 +143,7 @@ def save_result_pages(conn: Connection, now: datetime, items: Sequence[ReadResul
     return [
         _hits(item, todo.get((item.lease.subtask_id, item.target.id), []), known)
         if _owned(item.lease) in owners
-        else Hits(())
+        else None
         for item in items
     ]
 
@@ -444,7 +444,7 @@ def _are_unchanged(conn: Connection, now: datetime, asked: Collection[tuple[byte
     conn.execute(update(pages).where(pages.c.id.in_(list(known.values()))).values(checked_at=now))
 
 
-RESULTS: Grain[ReadResults, Hits] = Grain(2, save_result_pages)
+RESULTS: Grain[ReadResults, Hits | None] = Grain(2, save_result_pages)
 PAGES: Grain[SavedPage, bool] = Grain(3, save_pages)
 ENDS: Grain[EndedTarget, None] = Grain(4, end_targets)
 

@@ -281,6 +281,7 @@ nodes = Table(
     _seconds("attempts_per_s"),  # mean over a fixed window, from the heartbeat
     _count("backlog"),  # leases not begun, as of the last heartbeat
     _count("idle"),  # attempts begun that hold no slot, as of the last heartbeat
+    _count("storing"),  # those of them that wait for the database
     _time("registered_at", nullable=False),
 )
 

@@ -162,24 +162,26 @@ def host_views(
 
     An attempt asks its site's host as fast as one address may and its lanes can; its engine's host only for
     the result pages, one request in about `HITS_UNREAD` + 1. So many attempts use up what the host, and what
-    one address there, may be asked.
+    one address there, may be asked. Attempts that wait for the database ask nobody (`nodes.at_hosts`).
     """
     running = conn.execute(
         select(subtasks.c.site, subtasks.c.lease_node, func.count())
         .where(subtasks.c.state == State.CRAWL)
         .group_by(subtasks.c.site, subtasks.c.lease_node)
     )
+    at_hosts = node_store.at_hosts(conn)
     resting, probing = host_store.resting(conn, now), host_store.probing(conn, now)
     load: dict[str, float] = {host: 0.0 for site in sites for host in hosts_of(site)}
     held: dict[str, dict[str, int]] = {}
     for site, node, n in running:
         engine_host, site_host = hosts_of(site)
-        load[site_host] = load.get(site_host, 0.0) + n
+        asking = n * at_hosts.get(node, 1.0)
+        load[site_host] = load.get(site_host, 0.0) + asking
         for host in {engine_host, site_host}:
             mine = held.setdefault(host, {})
-            mine[node] = mine.get(node, 0) + n
+            mine[node] = mine.get(node, 0) + math.ceil(asking)
         if engine_host != site_host:
-            load[engine_host] = load.get(engine_host, 0.0) + n / (HITS_UNREAD + 1)
+            load[engine_host] = load.get(engine_host, 0.0) + asking / (HITS_UNREAD + 1)
     engine_hosts = {engine for engine, site in map(hosts_of, sites) if engine != site}
     pace = _page_seconds(stats)
     views = {}

@@ -1,4 +1,4 @@
-"""The one writer thread of a process: what comes together is committed together.
+"""The way of a process to the database: what comes together is committed together.
 
 SQL never runs on the event loop. All that waits shares one transaction, and so one commit; items of one `Grain` share
 their statements too, so that a grain of any size costs the same number of round trips. The size follows the round
@@ -73,15 +73,25 @@ class _Item:
 
 
 class Writer:
-    """Writes in the order things come, in shared transactions; its methods may be called from any thread.
+    """Writes in shared transactions; its methods may be called from any thread.
+
+    Over one connection things are written in the order they come; over several, what must come after something else
+    has to await it.
 
     Args:
         most: items of one transaction. 1 makes every item pay for itself (to compare: `reviewloop bench buffers`).
+        connections: transactions under way at once, each on a thread and a connection of its own. SQLite has one
+            writer anyway; to a PostgreSQL far away, further transactions need not wait for the first to return.
         clock: monotonic seconds.
     """
 
     def __init__(
-        self, store: Store, *, most: int = MOST_AT_ONCE, clock: Callable[[], float] = time.monotonic
+        self,
+        store: Store,
+        *,
+        most: int = MOST_AT_ONCE,
+        connections: int = 1,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._most = most
@@ -89,10 +99,15 @@ class Writer:
         self._linger_s = _LINGER_S[0]
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._hurry = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="reviewloop-writer", daemon=True)
+        self._gathering = threading.Lock()  # a grain is not shared out among the connections
         self._closed = False
         self._door = threading.Lock()  # nothing may come to lie behind the end of the queue
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=self._work, name="reviewloop-writer", daemon=True)
+            for _ in range(1 if store.is_sqlite else connections)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, operation: Operation[T]) -> Future[T]:
         """Queue an operation; its future is done once its transaction is committed. Raises TaskError if closed."""
@@ -130,9 +145,11 @@ class Writer:
         with self._door:
             if not self._closed:
                 self._closed = True
-                self._queue.put(None)
+                for _ in self._threads:
+                    self._queue.put(None)
                 self._hurry.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def _put(self, item: _Item) -> None:
         with self._door:
@@ -146,12 +163,13 @@ class Writer:
         with ExitStack() as stack:
             connected = _Kept(self._store, stack)
             while True:
-                first = self._queue.get()
-                if first is None:
-                    return
-                self._hurry.wait(self._linger_s)
-                self._hurry.clear()
-                batch, stop = self._taken(first)
+                with self._gathering:
+                    first = self._queue.get()
+                    if first is None:
+                        return
+                    self._hurry.wait(self._linger_s)
+                    self._hurry.clear()
+                    batch, stop = self._taken(first)
                 started = self._clock()
                 self._commit(connected, [item for item in batch if item.begin()])
                 shortest, longest = _LINGER_S
@@ -224,7 +242,7 @@ class _Kept:
     def begin(self) -> Iterator[Connection]:
         """A transaction; whatever goes wrong in it, the next one gets a connection that answers."""
         if self._conn is None:
-            self._conn = self._store.engine.connect()
+            self._conn = self._store.connect()
         try:
             with self._store.begin(self._conn) as conn:
                 yield conn

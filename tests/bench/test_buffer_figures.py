@@ -60,6 +60,7 @@ def test_ratios_compare_runs_over_the_same_time() -> None:
         "both_vs_none_10ms": 10.0,
         "vs_scrapy_redis_10ms": 50.0,
     }
+    assert buffers.ratios(runs, {10: {"results_per_s": 0.0}})["vs_scrapy_redis_10ms"] is None
 
 
 @pytest.mark.parametrize("number", [0, 7, 123])

@@ -38,7 +38,7 @@ class Fetched:
         self.refusals: list[ErrorClass] = []
 
     async def page(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
-        assert self._meter.working, "what is fetched counts as active"
+        assert self._meter.at_host, "what is fetched counts as active"
         self.asked.append((url, dict(headers or {})))
         answer = self._answers.get(url, FetchError(ErrorClass.NOT_FOUND, "404"))
         if isinstance(answer, list):
@@ -89,7 +89,7 @@ class Desk:
         try:
             return asyncio.run(ask())  # type: ignore[arg-type]
         finally:
-            assert not self.meter.working, "however it ended, nothing is active any more"
+            assert not self.meter.at_host, "however it ended, nothing is active any more"
 
 
 def part(*records: tuple[str, str] | str, then: str = "", title: str = "标题") -> str:
