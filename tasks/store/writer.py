@@ -35,6 +35,8 @@ MOST_AT_ONCE = 2000
 _TRIES = 5
 """Times an item is tried that loses a deadlock each time."""
 _LINGER_S = (0.005, 0.05)
+_HURRIED_S = 0.02
+"""The most that something an event loop waits for lingers: as long as the last transaction took, at most this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +101,7 @@ class Writer:
         self._linger_s = _LINGER_S[0]
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._hurry = threading.Event()
+        self._at_once = threading.Event()
         self._gathering = threading.Lock()  # a grain is not shared out among the connections
         self._closed = False
         self._door = threading.Lock()  # nothing may come to lie behind the end of the queue
@@ -113,6 +116,7 @@ class Writer:
         """Queue an operation; its future is done once its transaction is committed. Raises TaskError if closed."""
         future: Future[T] = Future()
         self._put(_Item(_OPERATIONS, operation, future))
+        self._at_once.set()
         self._hurry.set()
         return future
 
@@ -127,7 +131,7 @@ class Writer:
     def soon(self, grain: Grain[I_contra, T], item: I_contra) -> asyncio.Future[T]:
         """Queue an item somebody is waiting for; on an event loop. Raises TaskError if closed."""
         future = self.later(grain, item)
-        self._hurry.set()
+        self.hurry()
         return future
 
     def later(self, grain: Grain[I_contra, T], item: I_contra) -> asyncio.Future[T]:
@@ -147,6 +151,7 @@ class Writer:
                 self._closed = True
                 for _ in self._threads:
                     self._queue.put(None)
+                self._at_once.set()
                 self._hurry.set()
         for thread in self._threads:
             thread.join()
@@ -167,8 +172,11 @@ class Writer:
                     first = self._queue.get()
                     if first is None:
                         return
-                    self._hurry.wait(self._linger_s)
+                    if self._hurry.wait(self._linger_s):
+                        # Others of the event loop may be about to come to the same point.
+                        self._at_once.wait(min(self._linger_s, _HURRIED_S))
                     self._hurry.clear()
+                    self._at_once.clear()
                     batch, stop = self._taken(first)
                 started = self._clock()
                 self._commit(connected, [item for item in batch if item.begin()])
@@ -188,7 +196,8 @@ class Writer:
             if item is None:
                 return batch, True
             batch.append(item)
-        self._hurry.set()  # more may be waiting
+        self._at_once.set()  # more may be waiting
+        self._hurry.set()
         return batch, False
 
     def _commit(self, connected: _Kept, batch: list[_Item]) -> None:
