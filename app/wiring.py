@@ -61,18 +61,20 @@ async def kit(
     Nodes that bind none share their machine's: to a host they are one client, with one `per_address_per_s`.
     """
     crawl = settings.crawl()
+    hosts = HostBook(catalog)
     async with Downloader(
         user_agent=crawl.user_agent,
         clock=utc_now,
         local_address=address,
         lab=settings.lab,
         proxy=settings.proxy or None,
+        trusts=hosts.may_be_private,
     ) as downloader:
         yield Kit(
             downloader,
             send_times,
             robots,
-            HostBook(catalog),
+            hosts,
             address or settings.machine or platform.node(),
             crawl,
             utc_now,

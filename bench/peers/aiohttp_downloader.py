@@ -76,7 +76,14 @@ class AiohttpDownloader(Downloader):
             await session.close()
 
     async def _ask(
-        self, url: str, authority: str, timeout_s: float, spent_s: float, headers: Mapping[str, str] | None
+        self,
+        url: str,
+        authority: str,
+        timeout_s: float,
+        spent_s: float,
+        headers: Mapping[str, str] | None,
+        *,
+        trusted: bool = False,  # noqa: ARG002 - every host is asked at the lab
     ) -> Response:
         loop = asyncio.get_running_loop()
         started = loop.time()

@@ -117,6 +117,7 @@ class Engine(_Model):
         max_hits: the most hits the engine ever lists for one query (its cap).
         results: how its result pages are read.
         limits: of the engine's host.
+        private: that host may be on a private address (an instance of one's own).
         sign_in: how it is signed in to; None: it asks nobody to.
     """
 
@@ -134,6 +135,7 @@ class Engine(_Model):
     max_hits: int = Field(default=760, ge=1)
     results: ResultRules
     limits: Limits | None = None
+    private: bool = False
     sign_in: SignInRules | None = None
 
 
@@ -147,6 +149,7 @@ class Site(_Model):
         pages: result pages asked per task unless told otherwise.
         chunk_pages: search URLs in one subtask.
         limits: of the site's own host.
+        private: that host, and its subdomains, may be on a private address (an intranet).
         quota: bounds of the hits one attempt may take.
         budget_s: bounds of the seconds one attempt may take.
         refresh_s: a recrawl asks a page again that was asked longer ago, for what is new in it; None: what is
@@ -160,6 +163,7 @@ class Site(_Model):
     pages: int = Field(default=1, ge=1, le=1000)
     chunk_pages: int = Field(default=1, ge=1, le=1000)
     limits: Limits | None = None
+    private: bool = False
     quota: Bounds = Bounds(min=5, max=200)
     budget_s: Bounds = Bounds(min=10, max=300)
     refresh_s: float | None = Field(default=None, gt=0)

@@ -78,7 +78,7 @@ class Attempt:
         self._seat = Seat(slots or Slots(1))
         self._meter = Meter(clock, self._seat.busy, self._seat.idle)
         fetcher = Fetcher(kit, self._meter, self._promise)
-        self._collector = Collector(lease.site, kit, catalog, fetcher, self._meter)
+        self._collector = Collector(lease.site, kit, catalog, fetcher, self._meter, self._met)
         refresh_s = catalog.sites[lease.site].refresh_s
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
         self._tally = Tally(self._meter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -21,6 +21,8 @@ from tasks.store.pages import FoundHit, NewPage
 
 _NOT_MODIFIED = 304
 
+Met = Callable[[str, FetchError], Awaitable[None]]
+
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
@@ -35,12 +37,16 @@ class Collector:
 
     Args:
         meter: measures requests and reading as active time.
+        met: told what went wrong with a later part of a list, which costs no page.
     """
 
-    def __init__(self, site: str, kit: Kit, catalog: Catalog, fetcher: Fetcher, meter: Meter) -> None:
+    def __init__(
+        self, site: str, kit: Kit, catalog: Catalog, fetcher: Fetcher, meter: Meter, met: Met
+    ) -> None:
         self._kit = kit
         self._fetcher = fetcher
         self._meter = meter
+        self._met = met
         self._results = catalog.engine_of(site).results
         self._rules = catalog.rules_of(site)
 
@@ -127,7 +133,7 @@ class Collector:
                 response = await self._fetcher.page(url)
                 read, _ = await self._read_one(response)
             except FetchError as error:
-                self._meter.errors[error.error] += 1
+                await self._met(url, error)
                 break
             except WaitTooLong:
                 break

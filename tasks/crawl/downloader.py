@@ -75,6 +75,7 @@ class Downloader:
             them); it may be on a private address, for the operator chose it. It resolves the names of the hosts,
             so only literal addresses are guarded here: what a name leads to is the proxy's to judge. None:
             no proxy, whatever the environment says.
+        trusts: tells of an address whether its host may be a private one: the catalog says so of that very site.
 
     Raises:
         ValueError: a proxy of another scheme.
@@ -89,10 +90,12 @@ class Downloader:
         lab: tuple[str, int] | None = None,
         limits: FetchLimits | None = None,
         proxy: str | None = None,
+        trusts: Callable[[str], bool] = lambda _url: False,
     ) -> None:
         if proxy is not None and not proxy.startswith(_PROXY_SCHEMES):
             raise ValueError(f"a proxy's address starts with one of {', '.join(_PROXY_SCHEMES)}")
         self._clock = clock
+        self._trusts = trusts
         self._in_lab = lab is not None
         self._lab_origin = f"http://{lab[0]}:{lab[1]}" if lab else ""
         self._limits = limits or FetchLimits()
@@ -168,11 +171,13 @@ class Downloader:
                 raise FetchError(ErrorClass.REDIRECTS, f"{len(asked)} redirects, the last one to {url}")
             asked.add(url)
             authority = authority_of(url)
-            check_authority(authority, self._in_lab)
+            trusted = self._trusts(url)
+            if not trusted:
+                check_authority(authority, self._in_lab)
             given = headers if authority == first else None
             if before_request is not None and (more := await before_request(url)):
                 given = {**(given or {}), **more}
-            answer = await self._ask(url, authority, timeout_s, spent_s, given)
+            answer = await self._ask(url, authority, timeout_s, spent_s, given, trusted=trusted)
             spent_s = answer.elapsed_s
             if 200 <= answer.status < 300:
                 return answer
@@ -184,7 +189,14 @@ class Downloader:
             raise self._status_error(answer)
 
     async def _ask(
-        self, url: str, authority: str, timeout_s: float, spent_s: float, headers: Mapping[str, str] | None
+        self,
+        url: str,
+        authority: str,
+        timeout_s: float,
+        spent_s: float,
+        headers: Mapping[str, str] | None,
+        *,
+        trusted: bool,
     ) -> Response:
         """One request and its answer, whatever its status; `elapsed_s` goes on from ``spent_s``."""
         multi = self._multi
@@ -198,7 +210,7 @@ class Downloader:
         transfer = self._free.pop() if self._free else self._made()
         started = multi.time()
         try:
-            transfer.prepare(origin, target, lines, timeout_s - spent_s)
+            transfer.prepare(origin, target, lines, timeout_s - spent_s, trusted=trusted)
             code, message = await multi.perform(transfer)
             elapsed_s = spent_s + multi.time() - started
             if code:

@@ -27,7 +27,15 @@ class HostBook:
             self._engine_host[name] = host
             if engine.limits is not None or host not in self._limits:
                 self._limits[host] = engine.limits or catalog.limits
+        self._private = {name for name, site in catalog.sites.items() if site.private}
+        self._private |= {
+            self._engine_host[name] for name, engine in catalog.engines.items() if engine.private
+        }
         self._named: dict[str, str] = {}
+
+    def may_be_private(self, url: str) -> bool:
+        """Whether the catalog allows the host of a URL to be on a private address."""
+        return bool(self._private) and self.name(url) in self._private
 
     def name(self, url: str) -> str:
         """The host of a URL under the catalog's name for it; the plain host name where it has none."""

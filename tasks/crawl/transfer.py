@@ -64,6 +64,7 @@ class Transfer:
         "_origin",
         "_sent_lines",
         "_timeout_ms",
+        "_trusted",
         "connected",
         "curl",
         "future",
@@ -86,6 +87,7 @@ class Transfer:
         self.head_lines: list[bytes] = []
         self._body = BytesIO()
         self._guarded = wire.guarded
+        self._trusted = False
         self._max_line_bytes = wire.max_line_bytes
         self._origin = ""
         self._timeout_ms = 0
@@ -93,7 +95,9 @@ class Transfer:
         self.curl = pycurl.Curl()
         self._set(wire)
 
-    def prepare(self, origin: str, target: str, lines: list[bytes], timeout_s: float) -> None:
+    def prepare(
+        self, origin: str, target: str, lines: list[bytes], timeout_s: float, *, trusted: bool = False
+    ) -> None:
         """Make it ready for a GET.
 
         Args:
@@ -101,7 +105,9 @@ class Transfer:
             target: what to ask there for, sent byte by byte (libcurl would rewrite ``%2f`` in an address).
             lines: header lines, ``Name: value``.
             timeout_s: for the whole transfer.
+            trusted: the host may be on a private address.
         """
+        self._trusted = trusted
         if origin != self._origin:
             self.curl.setopt(pycurl.URL, origin)
             self._origin = origin
@@ -173,7 +179,7 @@ class Transfer:
     def _open_socket(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> int:
         """A socket for the very address libcurl is about to connect to, or a refusal."""
         family, kind, protocol, (ip, *_port) = address
-        if self._guarded and not address_allowed(ip, allow_loopback=False):
+        if self._guarded and not self._trusted and not address_allowed(ip, allow_loopback=False):
             self.refused = ip
             return pycurl.SOCKET_BAD
         self.connected = True

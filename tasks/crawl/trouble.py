@@ -9,6 +9,7 @@ from tasks.crawl.breaker import rest_s
 from tasks.crawl.decode import decode
 from tasks.crawl.fetching import Kit
 from tasks.crawl.model import ErrorClass, FetchError
+from tasks.crawl.pace import Answer
 from tasks.store.hosts import Rest
 
 
@@ -61,6 +62,10 @@ class Trouble:
             # Other attempts of this node at that host find out here; other decisions, and how many refusals in a row
             # there have been, from the store.
             await kit.send_times.push_back(host, kit.address, rest.seconds(1))
+            if kind is ErrorClass.RATE_LIMITED and error.response is None:
+                # "Too often", said by a page with status 200: to the downloader it was an answer like any other.
+                limits = kit.hosts.limits(host)
+                await kit.send_times.observed(host, kit.address, limits, Answer(0.0, kind))
         elif kind in (ErrorClass.CONNECT, ErrorClass.TIMEOUT):
             self._unanswered[host] += 1
             if self._unanswered[host] >= kit.settings.unreachable_after:

@@ -618,6 +618,28 @@ def test_name_that_resolves_to_a_private_address_is_refused(monkeypatch, ips):
     assert asyncio.run(run()) == (ErrorClass.ADDRESS_REFUSED, 0)
 
 
+@pytest.mark.parametrize(("path", "expected"), [("", b"within"), ("/away", ErrorClass.ADDRESS_REFUSED)])
+def test_a_host_the_catalog_trusts_may_be_private_and_no_other(monkeypatch, path, expected):
+    """Not even one that the trusted host itself leads to."""
+
+    async def run():
+        away = answer(status="302 Found", headers="Location: http://127.0.0.1/\r\n")
+        server = Server(serve(away if path else answer(b"within")))
+        async with (
+            server.running() as port,
+            Downloader(
+                user_agent="t", clock=lambda: NOW, trusts=lambda url: "intranet.example" in url
+            ) as downloader,
+        ):
+            resolving(monkeypatch, "intranet.example", port, "127.0.0.1")
+            try:
+                return (await downloader.fetch(f"http://intranet.example:{port}/")).body
+            except FetchError as error:
+                return error.error
+
+    assert asyncio.run(run()) == expected
+
+
 def test_name_that_does_not_resolve():
     assert unlabbed("http://never-looked-up.onion:{port}/") == (ErrorClass.CONNECT, [])
 

@@ -38,3 +38,17 @@ def test_a_crawl_delay_slows_an_address_and_never_hurries_it():
     assert slower(limits, None) == limits
     assert slower(limits, 5) == Limits(per_address_per_s=0.2, total_per_s=8)
     assert slower(limits, 0.1) == limits
+
+
+def test_only_a_host_the_catalog_says_so_of_may_be_private():
+    catalog = builtin("paper-2014")
+    sites = {**catalog.sites, "cca.org.cn": catalog.sites["cca.org.cn"].model_copy(update={"private": True})}
+    engines = {**catalog.engines, "baidu": catalog.engines["baidu"].model_copy(update={"private": True})}
+    book = HostBook(catalog.model_copy(update={"sites": sites, "engines": engines}))
+    private = ("http://cca.org.cn/a", "https://www.cca.org.cn/", "http://www.baidu.com/s?wd=a")
+    assert all(book.may_be_private(url) for url in private)
+    assert not any(
+        book.may_be_private(url)
+        for url in ("http://315.e0570.com/", "http://notcca.org.cn/", "http://10.0.0.8/")
+    )
+    assert not any(BOOK.may_be_private(url) for url in private)
