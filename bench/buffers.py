@@ -13,16 +13,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from bench import plots as drawing
-from bench.buffer_peers import cluster, scrapy_redis_crawl
+from bench.buffer_peers import cluster
 from bench.buffer_peers.cluster import Servers
 from bench.buffer_peers.counted import Run, count_at
-from bench.buffer_peers.scrapy_redis_crawl import Order
 from bench.delayproxy import delayed
+from splitter.errors import InputError
 from tasks.crawl.seen import REMEMBERED
 from tasks.store.writer import MOST_AT_ONCE
 
@@ -72,6 +73,8 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:  # noqa: 
     """
     if plots is not None:
         drawing.check_there()
+    if find_spec("scrapy_redis") is None:
+        raise InputError("scrapy-redis is not installed: make bench-peers, or pip install -e '.[bench]'")
     with (
         tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder,
         cluster.servers(Path(folder), _PREPARED) as on,
@@ -149,10 +152,12 @@ def _grain(on: Servers, grain: int) -> Run:
 
 
 def _scrapy_redis(on: Servers, ms: int) -> dict[str, float]:
+    from bench.buffer_peers import scrapy_redis_crawl  # an optional dependency
+
     at = urlsplit(on.redis_url)
     with delayed([f"127.0.0.1:{at.port}"], ms / 1000) as (port,):
         far = at._replace(netloc=f":{at.password}@127.0.0.1:{port}").geturl()
-        order = Order(far, on.redis_url, on.page_port, _PEER_S, _PREPARED)
+        order = scrapy_redis_crawl.Order(far, on.redis_url, on.page_port, _PEER_S, _PREPARED)
         done = scrapy_redis_crawl.crawled(order)
     return {"results_per_s": round(done["results"] / done["seconds"], 2), **done}
 

@@ -177,7 +177,9 @@ def _cores() -> tuple[set[int], set[int]]:
 
 def _need_peers() -> None:
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        raise InputError(f"{', '.join(missing)} not installed: pip install -e '.[bench]'")
+        raise InputError(
+            f"{', '.join(missing)} not installed: make bench-peers, or pip install -e '.[bench]'"
+        )
 
 
 def _need_fast_server(turns: Sequence[Turn]) -> None:

@@ -14,7 +14,7 @@ def check_there() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise InputError("plots need matplotlib: pip install -e '.[bench]'") from error
+        raise InputError("plots need matplotlib: make bench-peers, or pip install -e '.[bench]'") from error
 
 
 def lines(

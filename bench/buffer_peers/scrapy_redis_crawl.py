@@ -31,7 +31,7 @@ from selectolax.lexbor import LexborHTMLParser
 from app.config import ROOT
 from bench.buffer_peers.web import POOL_OF_A_SITE, SITES, known_url, result_url
 from bench.peers.by_selectolax import with_selectolax
-from bench.peers.scrapy_crawl import _SETTINGS as SPEED
+from bench.peers.scrapy_crawl import SPEED
 from splitter.errors import ReviewloopError
 
 AT_ONCE = 64

@@ -17,7 +17,7 @@ from bench.peers.by_parsel import with_parsel
 from bench.peers.by_selectolax import with_selectolax
 from bench.peers.contest import AT_ONCE, Call, Figures, Rows, Watch, called, stored_in, tell
 
-_SETTINGS: dict[str, Any] = {
+SPEED: dict[str, Any] = {
     "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
     "ASYNCIO_EVENT_LOOP": "uvloop.Loop",
     "CONCURRENT_REQUESTS": AT_ONCE,
@@ -104,7 +104,7 @@ class ReviewSpider(scrapy.Spider):
 
 def crawl(call: Call) -> Figures:
     """Crawl the pages once."""
-    settings = {**_SETTINGS, "ITEM_PIPELINES": {Pipeline: 100}}
+    settings = {**SPEED, "ITEM_PIPELINES": {Pipeline: 100}}
     if call.variant == "aiohttp":
         settings |= _AIOHTTP
     process = AsyncCrawlerProcess(settings)
