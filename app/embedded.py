@@ -9,8 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from sqlalchemy import Connection
 
 from app import wiring
 from app.config import Settings
@@ -26,7 +28,7 @@ from tasks.jobs.context import Context
 from tasks.jobs.linking import link_reposts
 from tasks.jobs.ticks import tick
 from tasks.schedule import SWEEPS, TURN, interval_s
-from tasks.store import reports
+from tasks.store import nodes, reports
 from tasks.store.database import Store
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
@@ -95,7 +97,12 @@ class EmbeddedRunner:
         finally:
             self._writer.close()
 
+    def _register(self, conn: Connection, now: datetime) -> None:
+        for node in self._node_rows:
+            nodes.register(conn, now, node)
+
     async def _open_nodes(self, stack: AsyncExitStack) -> None:
+        await self._writer.run(self._register)
         robots = RobotsBook(self._writer)
         send_times = LocalSendTimes(time.monotonic, self._settings.crawl().longest_wait_s)
         seen = SeenPages(None)
@@ -107,7 +114,7 @@ class EmbeddedRunner:
             crawl_node = wiring.crawl_node(
                 self._settings, self._catalog, self._writer, node, tools, self._free.set
             )
-            await crawl_node.open()
+            crawl_node.open()
             self._nodes[node.name] = crawl_node
 
     def _listen_to_signals(self) -> None:

@@ -14,6 +14,7 @@ from redis.asyncio.sentinel import Sentinel
 from redis.backoff import ExponentialBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.maint_notifications import MaintNotificationsConfig
 
 from app.config import Settings
 from splitter.errors import InputError
@@ -100,6 +101,9 @@ def beat_schedule(silent_after_s: float) -> dict[str, dict[str, Any]]:
 async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
     """A client of the cluster's Redis, on this event loop; it waits through a restart or failover of about 15 s."""
     options: dict[str, Any] = {
+        # Each costs every connection a round trip, and nothing here reads them.
+        "driver_info": None,
+        "maint_notifications_config": MaintNotificationsConfig(enabled=False),
         "retry": Retry(ExponentialBackoff(cap=_RETRY_MOST_S, base=_RETRY_FIRST_S), _RETRIES),
         "retry_on_error": [RedisConnectionError, RedisTimeoutError],
         "socket_timeout": _ANSWER_S,

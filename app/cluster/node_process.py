@@ -7,11 +7,13 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack, closing, suppress
+from datetime import datetime
 from threading import Thread
 from types import TracebackType
 
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 from sqlalchemy import Connection
 from sqlalchemy.exc import ProgrammingError
 
@@ -25,8 +27,8 @@ from tasks.crawl.redis_politeness import RedisSendTimes
 from tasks.crawl.redis_seen import RedisSeen
 from tasks.crawl.robots_book import RobotsBook
 from tasks.crawl.seen import SeenPages
-from tasks.errors import TaskError, UnknownNode
-from tasks.jobs.celery_tasks import ask_for_turn
+from tasks.errors import TaskError
+from tasks.jobs.celery_tasks import ask_for_turn, be_ready_to_ask
 from tasks.store import nodes
 from tasks.store.database import Store
 from tasks.store.leases import Lease
@@ -101,15 +103,16 @@ class NodeProcess:
     async def _serve(self, store: Store) -> None:
         end = asyncio.Event()
         catalog = self._settings.catalog()
+        # What may be far away is connected to at the same time.
+        Thread(target=_be_ready_to_ask, daemon=True).start()
         writer = Writer(store, most=self._settings.buffers().writer_most, connections=_CONNECTIONS)
         try:
             async with AsyncExitStack() as stack:
                 redis = await stack.enter_async_context(open_redis(self._settings))
                 turns = Turns(redis, ask_for_turn)
+                serving = asyncio.create_task(_served(turns, redis))
                 node = await self._open(stack, catalog, writer, redis, turns.ask)
-                serving = asyncio.create_task(turns.serve())
                 self._ready.set_result((asyncio.get_running_loop(), end, node))
-                turns.ask()
                 await end.wait()
                 serving.cancel()
                 await self._stop(node)
@@ -129,12 +132,13 @@ class NodeProcess:
         on_free: Callable[[], None],
     ) -> CrawlNode:
         try:
-            row = await writer.run(lambda conn, _now: self._known(conn))
+            row = await writer.run(self._registered)
         except ProgrammingError as error:
             raise InputError(
                 "the database has no tables, or old ones: start a worker with -Q control first, or run "
                 f"`python -m app.cluster.migrate` ({error.orig})"
             ) from None
+        on_free()
         buffers = self._settings.buffers()
         self._seen = SeenPages(
             RedisSeen(redis, time.monotonic), remembered=buffers.seen_remembered, grain=buffers.seen_grain
@@ -151,17 +155,16 @@ class NodeProcess:
             )
         )
         node = wiring.crawl_node(self._settings, catalog, writer, row, tools, on_free)
-        await node.open()
+        node.open()
         return node
 
-    def _known(self, conn: Connection) -> Node:
-        """The node by its row, with what this process was told over it."""
-        try:
-            row = nodes.get(conn, self._name)
-        except UnknownNode:
-            row = Node(self._name, frozenset(Kind), self._slots)
+    def _registered(self, conn: Connection, now: datetime) -> Node:
+        """The node by its row, with what this process was told over it; from now on it may be given leases."""
+        row = nodes.find(conn, self._name) or Node(self._name, frozenset(Kind), self._slots)
         kinds = self._settings.kinds or row.kinds
-        return Node(self._name, kinds, self._slots, self._settings.address or row.address)
+        node = Node(self._name, kinds, self._slots, self._settings.address or row.address)
+        nodes.register(conn, now, node)
+        return node
 
     async def _stop(self, node: CrawlNode) -> None:
         try:
@@ -169,6 +172,19 @@ class NodeProcess:
                 await node.stop("the worker stops")
         except Exception:
             log.exception("node %s did not stop in order: its leases will run out", self._name)
+
+
+async def _served(turns: Turns, redis: Redis) -> None:
+    with suppress(RedisError):  # the first turn will meet it again
+        await redis.ping()
+    await turns.serve()
+
+
+def _be_ready_to_ask() -> None:
+    try:
+        be_ready_to_ask()
+    except Exception:
+        log.warning("the broker does not answer yet", exc_info=True)
 
 
 class Turns:

@@ -30,7 +30,8 @@ log = logging.getLogger("reviewloop.node")
 
 HEARTBEAT_S = 5.0
 # What a new node can do is news, and allocation waits for it.
-_FIRST_BEATS_S = (1.0, 1.0, 2.0)
+_FIRST_BEATS_S = (0.5, 0.5, 1.0, 1.0, 2.0)
+_STARVING_BEAT_S = 2.0
 _WINDOW_S = 60.0
 # Leases begun ahead of a free slot, at most so many a slot: their work comes from the database, which may be far.
 _MOST_AHEAD = 8
@@ -97,9 +98,8 @@ class CrawlNode:
         self._stopping = False
         self.drained = False
 
-    async def open(self) -> None:
-        """Register the node and begin its heartbeat."""
-        await self._writer.run(lambda conn, now: nodes.register(conn, now, self.node))
+    def open(self) -> None:
+        """Begin the heartbeat of a node that is registered."""
         self._pulse = asyncio.create_task(self._beat())
 
     def offer(self, leases: Iterable[Lease]) -> None:
@@ -131,6 +131,8 @@ class CrawlNode:
         room = self._slots.room + min(ahead, _MOST_AHEAD * self.node.slots) - self._beginning
         for token in list(islice(self._waiting, max(0, room))):
             self._begin(self._waiting.pop(token))
+        if not self._waiting:
+            self._on_free()
 
     def _begin(self, lease: Lease) -> None:
         began = self._clock()
@@ -180,7 +182,8 @@ class CrawlNode:
     async def _beat(self) -> None:
         for pause_s in chain(_FIRST_BEATS_S, repeat(HEARTBEAT_S)):
             await self._heartbeat()
-            await asyncio.sleep(pause_s)
+            starves = bool(self._running) and not self._waiting
+            await asyncio.sleep(min(pause_s, _STARVING_BEAT_S) if starves else pause_s)
 
     async def _heartbeat(self) -> None:
         rate = self._throughput.per_second(self._clock())
@@ -198,6 +201,8 @@ class CrawlNode:
                 await self._give_all_back("the node is drained")
             else:
                 self._heard(held, asked)
+                if not self._waiting:
+                    self._on_free()
         except Exception:
             # A database that is away for a while must not end the node: leases run out by themselves.
             log.exception("node %s: heartbeat", self.node.name)
@@ -217,8 +222,7 @@ class CrawlNode:
         self._waiting.clear()
 
         def release(conn: Connection, now: datetime) -> None:
-            for lease in leases.unstarted_of(conn, self.node.name):
-                endings.release(conn, now, lease, why)
+            endings.release_many(conn, now, dict.fromkeys(leases.unstarted_of(conn, self.node.name), why))
 
         await self._writer.run(release)
 

@@ -99,6 +99,12 @@ def crawl(messages: Sequence[Mapping[str, Any]]) -> None:
     runtime.crawl()([Lease(**message) for message in messages])
 
 
+def be_ready_to_ask() -> None:
+    """Open the way to the broker that `ask_for_turn` takes; by itself it does so at its first message."""
+    with tick.app.producer_pool.acquire(block=True) as producer:
+        producer.maybe_declare(tick.app.amqp.queues[CONTROL])
+
+
 def ask_for_turn() -> None:
     """Let the control worker run the sweeps of a turn soon."""
     tick.apply_async(("turn",), queue=CONTROL, expires=CLOCKS_S)

@@ -98,11 +98,8 @@ def _give_back(conn: Connection, now: datetime, flow: Levelling, chosen: Collect
     """Release what was chosen of the leases that flow; one that has begun meanwhile stays, and is granted to nobody."""
     why = {one.lease.attempt_id: one.why for one in flow.returned if one.lease.subtask.id in chosen}
     of = {one.lease.node for one in flow.returned}
-    held = (lease for node in sorted(of) for lease in leases.unstarted_of(conn, node))
-    # Everybody locks in the same order.
-    mine = sorted((one for one in held if one.attempt_id in why), key=lambda one: one.subtask_id)
-    for lease in mine:
-        endings.release(conn, now, lease, why[lease.attempt_id])
+    held = [lease for node in sorted(of) for lease in leases.unstarted_of(conn, node)]
+    endings.release_many(conn, now, {one: why[one.attempt_id] for one in held if one.attempt_id in why})
 
 
 def preview(conn: Connection, now: datetime, context: Context) -> Allocation:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from itertools import chain
 from typing import Any
 
-import psycopg2
-from psycopg2.extras import execute_values
 from sqlalchemy import Connection, Table
-from sqlalchemy.exc import DBAPIError
+
+from tasks.store.together import LATER
 
 _ROWS_A_STATEMENT = 1000
 _VALUES_A_STATEMENT = 10_000
@@ -38,17 +37,13 @@ def insert_rows(
     """
     if not rows:
         return
-    statement = _statement(conn.dialect.name, table, columns, new_only)
     if conn.dialect.name == "sqlite":
-        conn.exec_driver_sql(statement, list(rows))
+        conn.exec_driver_sql(_statement("?", 1, table, columns, new_only), list(rows))
         return
-    cursor = conn.connection.cursor()
-    try:
-        execute_values(cursor, statement, rows, page_size=_ROWS_A_STATEMENT)
-    except psycopg2.Error as error:
-        raise DBAPIError.instance(statement, None, error, psycopg2.Error, dialect=conn.dialect) from error
-    finally:
-        cursor.close()
+    for start in range(0, len(rows), _ROWS_A_STATEMENT):
+        some = rows[start : start + _ROWS_A_STATEMENT]
+        statement = _statement("%s", len(some), table, columns, new_only)
+        conn.exec_driver_sql(statement, tuple(chain.from_iterable(some)), execution_options=LATER)
 
 
 def time_writer(conn: Connection) -> Callable[[datetime | None], Any]:
@@ -64,9 +59,8 @@ def _as_it_is(moment: datetime | None) -> datetime | None:
     return moment
 
 
-@lru_cache(maxsize=64)
-def _statement(dialect: str, table: Table, columns: tuple[str, ...], new_only: bool) -> str:
-    marks = f"({', '.join('?' * len(columns))})" if dialect == "sqlite" else "%s"
+def _statement(mark: str, rows: int, table: Table, columns: tuple[str, ...], new_only: bool) -> str:
+    marks = ", ".join([f"({', '.join([mark] * len(columns))})"] * rows)
     skip = " ON CONFLICT DO NOTHING" if new_only else ""
     return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {marks}{skip}"
 
@@ -91,10 +85,5 @@ def rows_with(
         some = wanted[start : start + _VALUES_A_STATEMENT]
         marks = ", ".join([mark] * len(some))
         statement = f"SELECT {columns} FROM {table.name} WHERE {key} IN ({marks}) {rest}"
-        cursor = conn.connection.cursor()
-        try:
-            cursor.execute(statement, some)
-            found.extend(cursor.fetchall())
-        finally:
-            cursor.close()
+        found.extend(conn.exec_driver_sql(statement, some))
     return found

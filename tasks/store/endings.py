@@ -20,6 +20,7 @@ from tasks.store import stats, transitions
 from tasks.store.hosts import Rest, recovered, rest_host
 from tasks.store.leases import Counters, Lease, left_to_do
 from tasks.store.tables import attempts, pages, subtasks
+from tasks.store.together import later
 from tasks.store.transitions import Move
 from tasks.store.writer import Grain
 
@@ -138,18 +139,28 @@ def _ended(item: Close) -> _Ended:
 
 def release(conn: Connection, now: datetime, lease: Lease, why: str) -> bool:
     """Give a lease back that was not started: to WAIT without a recall; False if it is over or has begun."""
-    row = conn.execute(
-        select(subtasks.c.lease_started)
-        .where(subtasks.c.id == lease.subtask_id, subtasks.c.lease_token == lease.token)
-        .with_for_update()
-    ).one_or_none()
-    if row is None or row.lease_started:
-        return False
-    note = transitions.Note(lease.token, lease.attempt_id, lease.node, detail={"why": why})
-    if not transitions.try_move(conn, now, lease.subtask_id, Transition.RELEASE, note, token=lease.token):
-        return False
-    _end(conn, now, _Ended(lease.attempt_id, "released", counters=Counters()))
-    return True
+    return bool(release_many(conn, now, {lease: why}))
+
+
+def release_many(conn: Connection, now: datetime, given_back: Mapping[Lease, str]) -> list[Lease]:
+    """`release` many, each with why; those that were given back."""
+    tokens: dict[int, set[str]] = {}
+    for lease in given_back:
+        tokens.setdefault(lease.subtask_id, set()).add(lease.token)
+    mine = transitions.in_force(conn, tokens, subtasks.c.lease_started)
+    released = [
+        lease
+        for lease in given_back
+        if (row := mine.get(_owned(lease))) is not None and not row.lease_started
+    ]
+    moves = []
+    for lease in released:
+        why = {"why": given_back[lease]}
+        note = transitions.Note(lease.token, lease.attempt_id, lease.node, detail=why)
+        moves.append(Move(lease.subtask_id, note, {}, lease.token))
+    transitions.move_many(conn, now, Transition.RELEASE, moves)
+    _end_many(conn, now, [_Ended(lease.attempt_id, "released", counters=Counters()) for lease in released])
+    return released
 
 
 def silence(conn: Connection, now: datetime, lease: Lease, reason: Reason) -> bool:
@@ -274,7 +285,8 @@ def _end_many(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> None:
     named = {
         name: bindparam(f"new_{name}", type_=attempts.c[name].type) for name in changes[0] if name != "of"
     }
-    conn.execute(
+    later(
+        conn,
         update(attempts).where(attempts.c.id == bindparam("of")).values(ended_at=now, **named),
         [{"of": c["of"], **{f"new_{name}": c[name] for name in named}} for c in changes],
     )

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, delete, select, tuple_, update
 from tasks.crawl.breaker import BreakerState, state_of
 from tasks.store.database import insert_new, insert_or
 from tasks.store.tables import host_rests, hosts
+from tasks.store.together import later
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,27 +88,28 @@ def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
     """
     key = {"host": rest.host, "node": node}
     mine = (host_rests.c.host == rest.host) & (host_rests.c.node == node)
-    conn.execute(
-        insert_new(conn.dialect, host_rests), [{**key, "cause": rest.cause, "until": now, "times": 0}]
+    later(
+        conn,
+        insert_new(conn.dialect, host_rests),
+        [{**key, "cause": rest.cause, "until": now, "times": 0}],
     )
     row = conn.execute(select(host_rests).where(mine).with_for_update()).one()
     times = row.times if row.until > now else row.times + 1
     until = now + timedelta(seconds=rest.seconds(times))
     if until > row.until:
         values = {"cause": rest.cause, "until": until, "times": times}
-        conn.execute(update(host_rests).where(mine).values(values))
+        later(conn, update(host_rests).where(mine).values(values))
     return float((max(until, row.until) - now).total_seconds())
 
 
-def recovered(conn: Connection, now: datetime, gave: Collection[tuple[str, str]]) -> int:
-    """Hosts gave nodes' addresses pages, by (host, node): close the breakers that are half-open; returns how many.
+def recovered(conn: Connection, now: datetime, gave: Collection[tuple[str, str]]) -> None:
+    """Hosts gave nodes' addresses pages, by (host, node): close the breakers that are half-open.
 
     One that is open stays: that page was in flight when the host refused another.
     """
-    if not gave:
-        return 0
-    half_open = tuple_(host_rests.c.host, host_rests.c.node).in_(gave) & (host_rests.c.until <= now)
-    return conn.execute(delete(host_rests).where(half_open)).rowcount
+    if gave:
+        half_open = tuple_(host_rests.c.host, host_rests.c.node).in_(gave) & (host_rests.c.until <= now)
+        later(conn, delete(host_rests).where(half_open))
 
 
 def resting(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:

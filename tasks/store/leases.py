@@ -17,6 +17,7 @@ from tasks.model import State
 from tasks.queues import Transition
 from tasks.store import transitions
 from tasks.store.tables import attempts, pages, subtasks, targets
+from tasks.store.together import later
 from tasks.store.transitions import Move
 from tasks.store.writer import Grain
 
@@ -203,7 +204,7 @@ def start_many(conn: Connection, now: datetime, items: Sequence[Begin]) -> list[
     if not mine:
         return [None] * len(items)
     started = [lease.attempt_id for lease in mine.values()]
-    conn.execute(update(attempts).where(attempts.c.id.in_(started)).values(started_at=now, progress_at=now))
+    later(conn, update(attempts).where(attempts.c.id.in_(started)).values(started_at=now, progress_at=now))
     rows = conn.execute(
         select(subtasks.c.id, subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk).where(
             subtasks.c.id.in_(mine)
@@ -247,7 +248,7 @@ def progress_many(conn: Connection, now: datetime, items: Sequence[Begin]) -> li
         if i.counters is not None and i.lease.token in kept
     ]
     if rows:
-        conn.execute(_PROGRESS.values(progress_at=now), rows)
+        later(conn, _PROGRESS.values(progress_at=now), rows)
     return [i.lease.token in kept for i in items]
 
 

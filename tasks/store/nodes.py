@@ -14,6 +14,7 @@ from tasks.errors import UnknownNode
 from tasks.model import State
 from tasks.store.database import insert_or
 from tasks.store.tables import attempts, nodes, subtasks
+from tasks.store.together import later
 
 # What a heartbeat tells is some seconds old: never all of the attempts are believed away from their hosts.
 _LEAST_AT_HOSTS = 0.1
@@ -65,7 +66,7 @@ def register(conn: Connection, now: datetime, node: Node) -> None:
         "seen_at": now,
     }
     statement = insert_or(conn.dialect, nodes).values(name=node.name, registered_at=now, **values)
-    conn.execute(statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
+    later(conn, statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +137,16 @@ def set_drained(conn: Connection, name: str, drained: bool) -> None:
         raise UnknownNode(f"there is no node {name!r}; registered: {known}")
 
 
+def find(conn: Connection, name: str) -> Node | None:
+    """The node of that name, where there is one."""
+    row = conn.execute(select(nodes).where(nodes.c.name == name)).one_or_none()
+    return _node(row) if row is not None else None
+
+
 def get(conn: Connection, name: str) -> Node:
     """The node of that name. Raises UnknownNode."""
-    for row in listed(conn):
-        if row.node.name == name:
-            return row.node
+    if (node := find(conn, name)) is not None:
+        return node
     known = ", ".join(sorted(conn.scalars(select(nodes.c.name)))) or "none yet"
     raise UnknownNode(f"there is no node {name!r}; registered: {known}")
 
@@ -164,7 +170,7 @@ def listed(conn: Connection) -> Sequence[NodeRow]:
     }
     return [
         NodeRow(
-            Node(r.name, frozenset(Kind(k) for k in r.kinds), r.slots, r.address),
+            _node(r),
             r.drained,
             r.seen_at,
             r.attempts_per_s,
@@ -174,6 +180,10 @@ def listed(conn: Connection) -> Sequence[NodeRow]:
         )
         for r in conn.execute(select(nodes).order_by(nodes.c.name))
     ]
+
+
+def _node(row: Row[Any]) -> Node:
+    return Node(row.name, frozenset(Kind(kind) for kind in row.kinds), row.slots, row.address)
 
 
 def _held(started: Row[Any] | None, unstarted: Row[Any] | None) -> tuple[int, int, datetime | None]:

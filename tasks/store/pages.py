@@ -24,6 +24,7 @@ from tasks.store.bulk import insert_rows, time_writer
 from tasks.store.database import insert_new
 from tasks.store.leases import Lease, WorkTarget
 from tasks.store.tables import attempts, page_products, pages, subtasks, targets, tasks
+from tasks.store.together import later
 from tasks.store.writer import Grain
 
 _Row = Row[*tuple[Any, ...]]
@@ -204,17 +205,18 @@ def _new_targets(
 def _results_are_read(conn: Connection, items: Sequence[ReadResults]) -> None:
     if items:
         read = [item.target.id for item in items]
-        conn.execute(update(targets).where(targets.c.id.in_(read)).values(state="stored", reason="read"))
+        later(conn, update(targets).where(targets.c.id.in_(read)).values(state="stored", reason="read"))
     past_end = [target_id for item in items for target_id in item.past_end]
     if past_end:
-        conn.execute(
+        later(
+            conn,
             update(targets)
             .where(targets.c.id.in_(past_end), targets.c.state == "todo")
-            .values(state="refused", reason="past_end")
+            .values(state="refused", reason="past_end"),
         )
     more = [item.lease.attempt_id for item in items if item.more]
     if more:
-        conn.execute(update(attempts).where(attempts.c.id.in_(more)).values(more=True))
+        later(conn, update(attempts).where(attempts.c.id.in_(more)).values(more=True))
 
 
 def _note_found(conn: Connection, items: Sequence[ReadResults], owners: Owners) -> None:
@@ -253,8 +255,8 @@ def _note_found(conn: Connection, items: Sequence[ReadResults], owners: Owners) 
             "found": bindparam("of_found"),
             "found_provenance": bindparam("of_provenance"),
         }
-        conn.execute(update(attempts).where(attempts.c.id == bindparam("attempt")).values(values), notes)
-        conn.execute(update(tasks).where(tasks.c.id == bindparam("task")).values(values), notes)
+        later(conn, update(attempts).where(attempts.c.id == bindparam("attempt")).values(values), notes)
+        later(conn, update(tasks).where(tasks.c.id == bindparam("task")).values(values), notes)
 
 
 # --- pages --------------------------------------------------------------------------------------------------
@@ -279,10 +281,11 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
     ids = _insert_pages(conn, now, items, late, locked)
     # Two leases of one subtask may meet here: the later page has the last word on its target.
     for is_late, of in groupby(zip(items, late, strict=True), key=itemgetter(1)):
-        conn.execute(
+        later(
+            conn,
             update(targets)
             .where(targets.c.id.in_([item.page.target_id for item, _ in of]))
-            .values(state="stored", reason="late" if is_late else None, tries=targets.c.tries + 1)
+            .values(state="stored", reason="late" if is_late else None, tries=targets.c.tries + 1),
         )
     fresh: list[tuple[SavedPage, int]] = []
     again: list[SavedPage] = []
@@ -311,7 +314,7 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
         if is_late and is_new
     ]
     for attempt_id in came_late:
-        conn.execute(update(attempts).where(attempts.c.id == attempt_id).values(late=attempts.c.late + 1))
+        later(conn, update(attempts).where(attempts.c.id == attempt_id).values(late=attempts.c.late + 1))
     return new
 
 
@@ -385,7 +388,8 @@ def _save_again(
                 now,
                 (item.lease, stored.id, page.url, locked[item.lease.subtask_id].site, page.reviews),
             )
-        conn.execute(
+        later(
+            conn,
             update(pages)
             .where(pages.c.id == stored.id)
             .values(
@@ -395,7 +399,7 @@ def _save_again(
                 etag=page.etag,
                 last_modified=page.last_modified,
                 reviews=pages.c.reviews + added,
-            )
+            ),
         )
 
 
@@ -427,10 +431,11 @@ def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -
             if item.unchanged is not None:
                 unchanged.add((item.unchanged, owner.product_id))
     for (state, reason, counts), ids in groups.items():
-        conn.execute(
+        later(
+            conn,
             update(targets)
             .where(targets.c.id.in_(ids), targets.c.state == "todo")
-            .values(state=state, reason=reason, tries=targets.c.tries + (1 if counts else 0))
+            .values(state=state, reason=reason, tries=targets.c.tries + (1 if counts else 0)),
         )
     if unchanged:
         _are_unchanged(conn, now, unchanged)
@@ -441,7 +446,7 @@ def _are_unchanged(conn: Connection, now: datetime, asked: Collection[tuple[byte
     """Known pages, each asked again for a product: it may be the first time for that one."""
     known = {bytes(row.url_key): row.id for row in _known(conn, {key for key, _ in asked})}
     _link(conn, now, {(known[key], product_id) for key, product_id in asked})
-    conn.execute(update(pages).where(pages.c.id.in_(list(known.values()))).values(checked_at=now))
+    later(conn, update(pages).where(pages.c.id.in_(list(known.values()))).values(checked_at=now))
 
 
 RESULTS: Grain[ReadResults, Hits | None] = Grain(2, save_result_pages)

@@ -13,6 +13,7 @@ from tasks.control import AttemptResult, fade, fold
 from tasks.model import PairStats
 from tasks.store.database import insert_new
 from tasks.store.tables import pair_stats
+from tasks.store.together import later
 
 HALF_LIFE_S = 1800.0
 """Age at which an attempt counts half in decisions: sites change within the hour (2014 product paper, figure 4)."""
@@ -31,7 +32,8 @@ class Fold:
 def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
     """Add closed attempts to their pairs' sums, plain and faded."""
     pairs = sorted({(f.result.site, f.result.node) for f in folds})
-    conn.execute(
+    later(
+        conn,
         insert_new(conn.dialect, pair_stats),
         [{"site": site, "node": node, "faded_at": now} for site, node in pairs],
     )
@@ -41,7 +43,8 @@ def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
         .order_by(pair_stats.c.site, pair_stats.c.node)
         .with_for_update()
     )
-    conn.execute(
+    later(
+        conn,
         _FOLD,
         [
             _folded(row, now, [f for f in folds if (f.result.site, f.result.node) == (row.site, row.node)])

@@ -90,9 +90,22 @@ def _executemany(cursor: Any, statement: str, parameters: Sequence[Any], context
     kept = _kept(context.root_connection)
     if kept is None:
         return False
+    if cursor.name is not None:
+        _open_cursor(cursor, statement, parameters[0], kept)
+        return True
     kept += [cursor.mogrify(statement, of_one) for of_one in parameters]
     if not context.execution_options.get("later"):
         text = b";\n".join(kept)
         kept.clear()
         cursor.execute(text)
     return True
+
+
+def _open_cursor(cursor: Any, statement: str, parameters: Any, kept: list[bytes]) -> None:
+    """Execute with a server-side cursor (``yield_per``), which is declared alone."""
+    if kept:
+        with cursor.connection.cursor() as plain:
+            plain.execute(b";\n".join(kept))
+        kept.clear()
+    cursor.withhold = True  # or the driver, which knows of no transaction, refuses
+    cursor.execute(statement, parameters)

@@ -17,6 +17,7 @@ from tasks.errors import IllegalTransition, LeaseLost, UnknownSubtask
 from tasks.model import State
 from tasks.queues import Transition, source, target
 from tasks.store.tables import events, subtasks
+from tasks.store.together import later
 
 _NO_LEASE: Mapping[str, Any] = {
     "lease_token": None,
@@ -187,7 +188,8 @@ def move_many(conn: Connection, now: datetime, transition: Transition, moves: Se
         statement = statement.where(subtasks.c.lease_token == bindparam("under"))
     freed = _NO_LEASE if transition in _LEAVES_LEASE else {}
     named = {name: bindparam(f"new_{name}", type_=subtasks.c[name].type) for name in moves[0].values}
-    conn.execute(
+    later(
+        conn,
         statement.values(state=end, changed_at=now, **freed, **named),
         [
             {"of": m.subtask_id, "under": m.token, **{f"new_{name}": m.values[name] for name in named}}
@@ -211,8 +213,9 @@ def cancel(conn: Connection, now: datetime, subtask_id: int, note: Note) -> Stat
         raise UnknownSubtask(f"there is no subtask {subtask_id}")
     begin = State(state)
     end = target(Transition.CANCEL, begin)
-    conn.execute(
-        update(subtasks).where(subtasks.c.id == subtask_id).values(state=end, changed_at=now, **_NO_LEASE)
+    later(
+        conn,
+        update(subtasks).where(subtasks.c.id == subtask_id).values(state=end, changed_at=now, **_NO_LEASE),
     )
     _log(conn, now, [(subtask_id, Transition.CANCEL, begin, end, note)])
     return begin
@@ -268,7 +271,8 @@ def _log(
 ) -> None:
     if not rows:
         return
-    conn.execute(
+    later(
+        conn,
         insert(events),
         [
             {

@@ -17,12 +17,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.errors import TaskError
 from tasks.store.database import Store, lost_deadlock, read_now
@@ -167,6 +168,7 @@ class Writer:
     def _work(self) -> None:
         with ExitStack() as stack:
             connected = _Kept(self._store, stack)
+            connected.open_early()
             while True:
                 with self._gathering:
                     first = self._queue.get()
@@ -246,6 +248,11 @@ class _Kept:
         self._store = store
         self._conn: Connection | None = None
         stack.callback(self._drop)
+
+    def open_early(self) -> None:
+        """Connect before there is anything to write; where that fails, the first to write is told."""
+        with suppress(SQLAlchemyError):
+            self._conn = self._store.connect()
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:

@@ -133,7 +133,9 @@ def test_peers_that_are_not_installed_are_named_with_the_way_to_get_them(
 ) -> None:
     monkeypatch.setattr(crawl.os, "sched_getaffinity", lambda _pid: {0, 1})
     monkeypatch.setattr(crawl, "find_spec", lambda name: None if name == "scrapy" else object())
-    with pytest.raises(InputError, match=r"scrapy not installed: make bench-peers, or pip install -e '\.\[bench\]'"):
+    with pytest.raises(
+        InputError, match=r"scrapy not installed: make bench-peers, or pip install -e '\.\[bench\]'"
+    ):
         crawl.run(Path())
 
 

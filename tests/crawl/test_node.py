@@ -321,7 +321,7 @@ def test_a_doorbell_that_rings_again_and_again_is_one_attempt(run: Callable[...,
 def test_a_lost_doorbell_is_healed_by_the_heartbeat(run: Callable[..., None]) -> None:
     async def story(scene: Scene) -> None:
         await scene.lease("a")
-        await scene.node.open()
+        scene.node.open()
         await scene.ended(1)
         assert scene.states == [State.SLEEP]
 

@@ -176,7 +176,7 @@ def test_it_costs_two_queries_where_all_is_level(world: World) -> None:
     with world.store.begin() as conn:
         event.listen(conn, "before_cursor_execute", lambda _c, _u, statement, *_: asked.append(statement))
         assert sweeps.level(conn, world.now, world.context) == []
-    assert len(asked) == 2
+        assert len(asked) == 2
 
 
 def test_since_when_a_node_has_held_leases_and_begun_none(world: World) -> None:
@@ -213,14 +213,14 @@ def test_a_lease_that_begins_while_it_is_decided_about_stays(stalled, monkeypatc
 
     raced: list[Lease] = []
     monkeypatch.setattr(sweeps, "levelled", decided)
-    released = endings.release
+    released = endings.release_many
 
-    def release(conn, now, lease, why):
-        if lease == raced[0]:
-            assert leases.start_many(conn, now, [Begin(lease, SILENT)]) != [None]
-        return released(conn, now, lease, why)
+    def release(conn, now, given_back):
+        assert raced[0] in given_back
+        assert leases.start_many(conn, now, [Begin(raced[0], SILENT)]) != [None]
+        return released(conn, now, given_back)
 
-    monkeypatch.setattr(endings, "release", release)
+    monkeypatch.setattr(endings, "release_many", release)
     given = level(world)
     assert len(given) == 15
     assert world.subtask(raced[0].subtask_id).lease_token == raced[0].token
@@ -341,7 +341,7 @@ def test_at_its_next_heartbeat_a_node_drops_what_it_does_not_hold_any_more(sqlit
         node.offer(held.leases)
         await held.until(lambda row: row.running == 1)
         held.take_back(third)
-        await node.open()
+        node.open()
         await held.until(lambda row: row.backlog == 1)
         await node.stop("the end")
 
@@ -363,7 +363,7 @@ def test_a_lease_that_has_gone_is_not_begun_and_counts_for_no_throughput(sqlite_
         async with asyncio.timeout(20):
             await held.free.wait()
         beat(held.world, "n1", 9.0)
-        await node.open()
+        node.open()
         await held.until(lambda row: row.attempts_per_s != 9.0)
         await node.stop("the end")
 

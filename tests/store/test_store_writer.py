@@ -153,6 +153,20 @@ def test_a_transaction_that_cannot_begin_fails_all_that_wait_for_it(store: Store
     writer.close()
 
 
+def test_a_database_that_was_away_at_the_start_is_no_matter_once_it_is_back(store: Store) -> None:
+    class Away(Store):
+        answers = iter([False, True])
+
+        def connect(self) -> Connection:
+            if next(self.answers):
+                return super().connect()
+            raise OperationalError("connect", None, Exception("away"))
+
+    writer = Writer(Away(store.engine))
+    assert writer.call(_add("a")) == "a"
+    writer.close()
+
+
 def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store: Store) -> None:
     with postgres_store.begin() as conn:
         conn.execute(insert(hosts), [{"host": "a"}, {"host": "b"}])

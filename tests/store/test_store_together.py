@@ -1,0 +1,327 @@
+"""Round trips to PostgreSQL: how many a grain takes, and that what is kept back is neither lost, late nor muddled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import psycopg2.extensions
+import pytest
+from sqlalchemy import Connection, event, insert, select, text, update
+from sqlalchemy.exc import IntegrityError, OperationalError, StatementError
+from world import SILENT, World, hit, page_of, review
+
+from tasks.crawl.canonical import page_key
+from tasks.crawl.model import Hit, ResultPage
+from tasks.queues import Transition
+from tasks.store import transitions
+from tasks.store.bulk import insert_rows, rows_with
+from tasks.store.database import Store, lost_deadlock, read_now
+from tasks.store.endings import CLOSES, Close, Report, release_many
+from tasks.store.leases import PROGRESS, START, Begin, Counters, Lease, WorkTarget
+from tasks.store.pages import (
+    ENDS,
+    PAGES,
+    RESULTS,
+    EndedTarget,
+    FoundHit,
+    ReadResults,
+    SavedPage,
+    TargetEnd,
+)
+from tasks.store.tables import hosts
+from tasks.store.together import later
+from tasks.store.writer import Grain
+
+Sent = list[str]
+
+
+@pytest.fixture
+def far(postgres_url: str) -> Iterator[tuple[Store, Sent]]:
+    """A PostgreSQL store, and the texts sent to it: each is one round trip."""
+    store, sent = Store.open(postgres_url), Sent()
+
+    class Counting(psycopg2.extensions.cursor):
+        def execute(self, query: Any, vars: Any = None) -> None:
+            sent.append(query.decode() if isinstance(query, bytes) else query)
+            super().execute(query, vars)
+
+    def count(connection: Any, _record: object) -> None:
+        connection.cursor_factory = Counting
+
+    event.listen(store.engine, "connect", count)
+    yield store, sent
+    store.close()
+
+
+# --- how many -----------------------------------------------------------------------------------------------
+
+
+class Scene:
+    """So many leases: granted, reading their result page, and fetching (one hit each, under way)."""
+
+    def __init__(self, store: Store, n: int) -> None:
+        self.world = World(store)
+        self.granted = [self._grant(f"甲{i}") for i in range(n)]
+        self.reading = [self.world.begin(self.world.waiting(f"乙{i}")) for i in range(n)]
+        self.fetching: list[tuple[Lease, WorkTarget]] = []
+        for i in range(n):
+            lease, work = self.world.begin(self.world.waiting(f"丙{i}"))
+            found = self.world.read_results(lease, work.targets[0], [hit(f"{i}")])
+            self.fetching.append((lease, found.todo[0]))
+
+    def _grant(self, name: str) -> Lease:
+        lease = self.world.grant(self.world.waiting(name))
+        assert lease is not None
+        return lease
+
+    def starts(self) -> list[Begin]:
+        return [Begin(lease, SILENT) for lease in self.granted]
+
+    def results(self) -> list[ReadResults]:
+        """The last result pages of their chunks, with 40 hits each, one of which is listed by all."""
+        items = []
+        for i, (lease, work) in enumerate(self.reading):
+            urls = [hit(f"{i}-{j}") for j in range(39)] + [hit("all")]
+            page = ResultPage(None, tuple(Hit(url, "标题") for url in urls), False, False)
+            found = [FoundHit(url, page_key(url)) for url in urls]
+            items.append(ReadResults(lease, work.targets[0], page, found, more=True))
+        return items
+
+    def pages(self) -> list[SavedPage]:
+        return [
+            SavedPage(lease, page_of(target, [review("a", target.url), review("b", target.url)]))
+            for lease, target in self.fetching
+        ]
+
+    def ends(self) -> list[EndedTarget]:
+        return [
+            EndedTarget(lease, TargetEnd(target.id, "given_up", "why", True))
+            for lease, target in self.fetching
+        ]
+
+    def progresses(self) -> list[Begin]:
+        return [Begin(lease, SILENT, Counters(offered=1)) for lease, _ in self.fetching]
+
+    def closes(self) -> list[Close]:
+        gave = frozenset({"h.cn"})
+        return [Close(lease, Report(Counters(offered=1), gave=gave)) for lease, _ in self.fetching]
+
+
+@pytest.mark.parametrize("n", [1, 50])
+@pytest.mark.parametrize(
+    ("grain", "items", "round_trips"),
+    [
+        pytest.param(START, Scene.starts, 3, id="start"),
+        pytest.param(RESULTS, Scene.results, 4, id="results"),
+        pytest.param(PAGES, Scene.pages, 4, id="pages"),
+        pytest.param(ENDS, Scene.ends, 1, id="ends"),
+        pytest.param(PROGRESS, Scene.progresses, 1, id="progress"),
+        pytest.param(CLOSES, Scene.closes, 5, id="close"),
+    ],
+)
+def test_a_grain_of_any_size_takes_the_same_round_trips(
+    far: tuple[Store, Sent],
+    grain: Grain[Any, Any],
+    items: Callable[[Scene], Sequence[Any]],
+    round_trips: int,
+    n: int,
+) -> None:
+    store, sent = far
+    scene = Scene(store, n)
+    given = items(scene)
+    with store.begin() as conn:
+        sent.clear()
+        read_now(conn)  # with BEGIN
+        grain.run(conn, scene.world.now, given)
+    # The clock before, COMMIT behind.
+    assert len(sent) == 1 + round_trips + 1, sent
+    assert scene.world.verification().violations == ()
+
+
+@pytest.mark.parametrize("n", [1, 20])
+def test_leases_are_given_back_in_so_many_round_trips(far: tuple[Store, Sent], n: int) -> None:
+    """Lock them, lock their attempts, count their pages, lock their pairs; the rest goes with COMMIT."""
+    store, sent = far
+    scene = Scene(store, n)
+    with store.begin() as conn:
+        sent.clear()
+        held = dict.fromkeys(scene.granted, "drained")
+        assert release_many(conn, scene.world.now, held) == scene.granted
+    assert len(sent) == 5, sent
+
+
+def test_a_move_of_many_takes_none_of_its_own(far: tuple[Store, Sent]) -> None:
+    store, sent = far
+    scene = Scene(store, 1)
+    ids = scene.world.add("丁", chunks=(True, True))
+    with store.begin() as conn:
+        sent.clear()
+        moves = [transitions.Move(i, transitions.Note(), {}) for i in ids]
+        transitions.move_many(conn, scene.world.now, Transition.ADMIT, moves)
+    assert [text.count("UPDATE") for text in sent] == [2]
+
+
+# --- what travels when --------------------------------------------------------------------------------------
+
+
+def _add(conn: Connection, *names: str) -> None:
+    later(conn, insert(hosts), [{"host": name} for name in names])
+
+
+def _names(conn: Connection) -> list[str]:
+    return list(conn.scalars(select(hosts.c.host).order_by(hosts.c.host)))
+
+
+def _stored(store: Store) -> list[str]:
+    with store.read() as conn:
+        return _names(conn)
+
+
+def test_begin_travels_with_the_clock_and_what_is_left_with_commit(far: tuple[Store, Sent]) -> None:
+    store, sent = far
+    with store.begin() as conn:
+        sent.clear()
+        read_now(conn)
+        _add(conn, "a", "b")
+        _add(conn, "c")
+    assert [text.split()[0] for text in sent] == ["BEGIN;", "INSERT"]
+    assert sent[1].endswith("COMMIT")
+    assert _stored(store) == ["a", "b", "c"]
+
+
+def test_what_comes_after_sees_what_was_kept_back(far: tuple[Store, Sent]) -> None:
+    store, sent = far
+    with store.begin() as conn:
+        sent.clear()
+        _add(conn, "a")
+        later(conn, update(hosts).where(hosts.c.host == "a").values(host="b"))
+        assert _names(conn) == ["b"]
+        assert len(sent) == 1
+
+
+def test_a_server_side_cursor_sees_what_was_kept_back(far: tuple[Store, Sent]) -> None:
+    store, _ = far
+    with store.begin() as conn:
+        _add(conn, *"abcde")
+        rows = conn.execute(select(hosts.c.host).order_by(hosts.c.host), execution_options={"yield_per": 2})
+        assert [row.host for row in rows] == list("abcde")
+        _add(conn, "f")
+    assert _stored(store) == list("abcdef")
+
+
+def test_a_transaction_that_says_nothing_sends_nothing(far: tuple[Store, Sent]) -> None:
+    store, sent = far
+    with store.begin():
+        sent.clear()
+    assert sent == []
+
+
+def test_hand_written_inserts_are_kept_back_and_reads_see_them(far: tuple[Store, Sent]) -> None:
+    store, sent = far
+    rows = [(f"100%s {i}", None) for i in range(2500)]  # a percent sign is no mark
+    with store.begin() as conn:
+        sent.clear()
+        insert_rows(conn, hosts, ("host", "robots"), rows)
+        found = rows_with(conn, hosts, "host, robots", "host", {rows[0][0], rows[-1][0]})
+        assert sorted(found) == [rows[0], rows[-1]]
+        assert len(sent) == 1
+
+
+def test_a_rollback_drops_what_was_kept_back(far: tuple[Store, Sent]) -> None:
+    store, sent = far
+
+    def fail() -> None:
+        with store.begin() as conn:
+            read_now(conn)
+            _add(conn, "a")
+            sent.clear()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert sent == ["ROLLBACK"]
+    with store.begin() as conn:
+        _add(conn, "b")
+    assert _stored(store) == ["b"]
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("look", [True, False], ids=["at the next statement", "at commit"])
+def test_an_error_of_what_was_kept_back_is_the_one_it_always_was(store: Store, look: bool) -> None:
+    def add_twice() -> None:
+        with store.begin() as conn:
+            _add(conn, "b")
+            _add(conn, "a")
+            if look:
+                _names(conn)
+
+    with store.begin() as conn:
+        _add(conn, "a")
+    with pytest.raises(IntegrityError):
+        add_twice()
+    assert _stored(store) == ["a"]
+
+
+def test_a_connection_works_on_after_a_commit_that_failed(store: Store) -> None:
+    with store.connect() as kept:
+        with store.begin(kept) as conn:
+            _add(conn, "a")
+        with pytest.raises(IntegrityError), store.begin(kept) as conn:
+            _add(conn, "a")
+        with store.begin(kept) as conn:
+            _add(conn, "b")
+    assert _stored(store) == ["a", "b"]
+
+
+def test_a_hand_written_insert_fails_as_any_other(store: Store) -> None:
+    with pytest.raises(IntegrityError), store.begin() as conn:
+        insert_rows(conn, hosts, ("host",), [("a",), ("a",)])
+
+
+def test_values_that_cannot_be_written_fail_where_they_are_given(far: tuple[Store, Sent]) -> None:
+    store, _ = far
+    with store.begin() as conn, pytest.raises(StatementError):
+        later(conn, insert(hosts), [{"host": "a", "robots_at": "no time"}])
+
+
+def test_a_deadlock_shows_as_one_wherever_it_shows(far: tuple[Store, Sent]) -> None:
+    store, _ = far
+    with store.begin() as conn:
+        _add(conn, "a")
+    raised = "DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40P01'; END $$"
+    with pytest.raises(OperationalError) as failed, store.begin() as conn:
+        conn.exec_driver_sql(raised, execution_options={"later": True})
+    assert lost_deadlock(failed.value)
+
+
+def test_a_connection_that_broke_ends_its_transaction_only(far: tuple[Store, Sent]) -> None:
+    store, _ = far
+
+    def lose_it() -> None:
+        with store.begin() as conn:
+            pid = conn.scalar(text("SELECT pg_backend_pid()"))
+            with store.begin() as other:
+                other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+            _add(conn, "a")
+
+    with pytest.raises(OperationalError):
+        lose_it()
+    with store.begin() as conn:
+        _add(conn, "b")
+    assert _stored(store) == ["b"]
+
+
+def test_the_driver_is_left_as_it_was(far: tuple[Store, Sent]) -> None:
+    """A connection that gathered goes back to the pool, and reads next in one consistent view."""
+    store, _ = far
+    with store.begin() as conn:
+        now: datetime = read_now(conn)
+    with store.read() as conn:
+        level = conn.scalar(text("SHOW transaction_isolation"))
+        began: Any = conn.scalar(text("SELECT now()"))
+        assert (level, began) == ("repeatable read", conn.scalar(text("SELECT now()")))
+        assert began >= now
