@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Kind
+from tasks.crawl.attempt import Attempt
 from tasks.crawl.fetching import Kit
 from tasks.crawl.hosts import HostBook
 from tasks.crawl.model import Response
@@ -137,7 +138,7 @@ class Scene:
         self.turns = Turns()
         self.sleeping = asyncio.Event()
         self.wake = asyncio.Event()
-        self.freed = 0
+        self.gone = 0
         kit: Any = Kit(
             self.web,  # type: ignore[arg-type]
             self.turns,
@@ -155,13 +156,18 @@ class Scene:
             CATALOG,
             self.writer,
             RecallSettings(),
-            self._free,
+            lambda: None,
             clock=lambda: 0.0,
         )
+        self._run = self.node._run
+        self.node._run = self._counted  # type: ignore[method-assign]
 
-    def _free(self) -> None:
-        self.freed += 1
-        self.web.changed.set()
+    async def _counted(self, attempt: Attempt) -> None:
+        try:
+            await self._run(attempt)
+        finally:
+            self.gone += 1
+            self.web.changed.set()
 
     async def _sleep(self, _seconds: float) -> None:
         self.sleeping.set()
@@ -195,7 +201,7 @@ class Scene:
 
     async def ended(self, n: int) -> None:
         """So many attempts have ended."""
-        await self.web.until(lambda: self.freed >= n)
+        await self.web.until(lambda: self.gone >= n)
 
     def rows(self, table: Any) -> Any:
         with self.store.read() as conn:
@@ -339,7 +345,7 @@ def test_a_lease_taken_back_since_is_not_begun(run: Callable[..., None]) -> None
         scene.web.let(lambda _url: True)
         await scene.ended(1)
         await scene.settled()
-        assert scene.freed == 1
+        assert scene.gone == 1
         assert scene.states == [State.SLEEP, State.WAIT]
 
     run(story)
@@ -414,7 +420,7 @@ def test_a_drained_node_ends_what_runs_and_gives_back_the_rest_until_it_is_resum
         late = await scene.lease("d")
         scene.node.offer([late, unheard])
         await scene.settled()
-        assert scene.freed == 1
+        assert scene.gone == 1
         await scene.writer.run(lambda conn, _now: nodes.set_drained(conn, "n1", False))
         await scene.node._heartbeat()
         await scene.ended(2)
