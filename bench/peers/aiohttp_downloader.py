@@ -35,11 +35,17 @@ class AiohttpDownloader(Downloader):
         local_address: str | None = None,
         limits: FetchLimits | None = None,
         proxy: str | None = None,
+        trusts: Callable[[str], bool] = lambda _url: False,
     ) -> None:
         if proxy is not None:
             raise ValueError("the downloader over aiohttp knows the lab only: no proxy")
         super().__init__(
-            user_agent=user_agent, clock=clock, lab=lab, local_address=local_address, limits=limits
+            user_agent=user_agent,
+            clock=clock,
+            lab=lab,
+            local_address=local_address,
+            limits=limits,
+            trusts=trusts,
         )
         self._agent = user_agent
         self._source = local_address

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -137,7 +138,7 @@ class Attempt:
             self._runner.cancel()
 
     async def _crawl(self, work: Work) -> None:
-        await self._seat.enter()
+        await self._enter()
         self._left = len(work.targets)
         results = [t for t in work.targets if t.kind == "result"]
         self._take([t for t in work.targets if t.kind == "hit"])
@@ -152,6 +153,15 @@ class Attempt:
                 group.create_task(self._lane())
         self._tally.left_over += len(self._queue) if self._full else 0
         await self._all_saved()
+
+    async def _enter(self) -> None:
+        """Wait for a slot; the lease lives on meanwhile."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._report_every_s):
+                    await self._seat.enter()
+                    return
+            self._renew()
 
     def _take(self, hits: list[WorkTarget]) -> None:
         self._queue.extend(hits)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -127,7 +126,7 @@ class CrawlNode:
         """Begin leases for the slots that are free, and for those that will be once their work is there."""
         if not self._waiting or self._stopping or self.drained:
             return
-        ahead = math.ceil(self._throughput.per_second(self._clock()) * self._start_s)
+        ahead = int(self._throughput.per_second(self._clock()) * self._start_s)
         room = self._slots.room + min(ahead, _MOST_AHEAD * self.node.slots) - self._beginning
         for token in list(islice(self._waiting, max(0, room))):
             self._begin(self._waiting.pop(token))
