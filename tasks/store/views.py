@@ -16,7 +16,7 @@ from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
 from tasks.store.leases import HITS_UNREAD
 from tasks.store.nodes import NodeRow
-from tasks.store.tables import attempts, subtasks
+from tasks.store.tables import attempts, pair_stats, subtasks
 from tasks.strategies.levelling import HeldLease, Holder, pace
 
 HostsOf = Callable[[str], tuple[str, str]]
@@ -183,7 +183,7 @@ def host_views(
         if engine_host != site_host:
             load[engine_host] = load.get(engine_host, 0.0) + asking / (HITS_UNREAD + 1)
     engine_hosts = {engine for engine, site in map(hosts_of, sites) if engine != site}
-    pace = _page_seconds(stats)
+    pace = _page_seconds(stats, _wait_seconds(conn))
     views = {}
     for host in {*load, *resting, *probing}:
         limits = limits_of(host)
@@ -196,13 +196,33 @@ def host_views(
     return views
 
 
-def _page_seconds(stats: Mapping[tuple[str, str], PairStats]) -> dict[str, float]:
-    """Seconds of a request by site, over all nodes; sites without data are missing."""
+def _wait_seconds(conn: Connection) -> dict[str, float]:
+    """Seconds an attempt waits for its next send time, a request, by site and over all nodes.
+
+    Where the host's limit is what it waits for, this lets a host be given no more attempts: they share its rate, and
+    `lanes` of their requests still use it up. Where the send times are kept far away, it tells how slow attempts are.
+    """
+    rows = conn.execute(
+        select(pair_stats.c.site, func.sum(pair_stats.c.wait_s), func.sum(pair_stats.c.tried))
+        .where(pair_stats.c.tried > 0)
+        .group_by(pair_stats.c.site)
+    )
+    return {site: wait_s / tried for site, wait_s, tried in rows}
+
+
+def _page_seconds(
+    stats: Mapping[tuple[str, str], PairStats], wait_s: Mapping[str, float]
+) -> dict[str, float]:
+    """Seconds from request to request by site, over all nodes; sites without data are missing."""
     sums: dict[str, tuple[float, float]] = {}
     for (site, _), pair in stats.items():
         active_s, tried = sums.get(site, (0.0, 0.0))
         sums[site] = (active_s + pair.active_s, tried + pair.tried)
-    return {site: max(0.01, active_s / tried) for site, (active_s, tried) in sums.items() if tried >= 1}
+    return {
+        site: max(0.01, active_s / tried + wait_s.get(site, 0.0))
+        for site, (active_s, tried) in sums.items()
+        if tried >= 1
+    }
 
 
 @dataclass(frozen=True, slots=True)
