@@ -114,9 +114,7 @@ class Fetcher:
             )
         except FetchError as error:
             if not isinstance(error, NotAsked):
-                await self._observed(
-                    url, Answer.failed(error, error.response.elapsed_s if error.response else 0.0)
-                )
+                await self._observed(url, Answer.failed(error, self._took_s(error)))
             raise
         await self._observed(url, Answer(response.elapsed_s))
         return response

@@ -381,3 +381,16 @@ def test_more_pages_are_remembered_for_the_next_chunk(world):
     world.web.answers[hit(1)] = complaint("一")
     assert world.run()
     assert world.attempt.more
+
+
+def test_a_timeout_tells_the_pace_of_a_slow_answer_and_not_of_a_fast_one(world, monkeypatch):
+    told = []
+
+    async def observed(_self, _host, _address, _limits, answer):
+        told.append((answer.error, answer.elapsed_s))
+
+    monkeypatch.setattr(LocalSendTimes, "observed", observed)
+    world.web.answers[SEARCH] = result_page(hit(1), found=1)
+    world.web.answers[hit(1)] = FetchError(ErrorClass.TIMEOUT, "silence")
+    world.run()
+    assert (ErrorClass.TIMEOUT, CrawlSettings().request_timeout_s) in told
