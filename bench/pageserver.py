@@ -12,7 +12,7 @@ import asyncio
 import json
 import re
 import sys
-from typing import cast
+from typing import Protocol, cast
 from urllib.parse import unquote_plus
 
 from app import loops
@@ -35,9 +35,9 @@ class Answers:
     """Every answer, made before the first request but for result pages: they are few."""
 
     def __init__(self, pages: int) -> None:
-        self._pages = [_answer(review_page(number)) for number in range(pages)]
-        self._robots = _answer(b"User-agent: *\nAllow: /\n", "text/plain")
-        self._lost = _answer(b"there is no such page", "text/plain", "404 Not Found")
+        self._pages = [answered(review_page(number)) for number in range(pages)]
+        self._robots = answered(b"User-agent: *\nAllow: /\n", "text/plain")
+        self._lost = answered(b"there is no such page", "text/plain", "404 Not Found")
 
     def to(self, request: bytes) -> bytes:
         """The answer to a request's head."""
@@ -49,26 +49,38 @@ class Answers:
         if (match := _SEARCH.match(request)) is not None:
             asked = _QUERY.fullmatch(unquote_plus(match[1].decode("ascii")))
             if asked is not None:
-                return _answer(answer_of_search(int(asked[1]), int(asked[2]), int(match[2])))
+                return answered(answer_of_search(int(asked[1]), int(asked[2]), int(match[2])))
         return self._lost
 
 
-def _answer(body: bytes, kind: str = "text/html; charset=utf-8", status: str = "200 OK") -> bytes:
+def answered(body: bytes, kind: str = "text/html; charset=utf-8", status: str = "200 OK") -> bytes:
+    """A whole answer, head and body."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode("ascii") + body
 
 
-class _Connection(asyncio.Protocol):
-    def __init__(self, answers: Answers) -> None:
+class Answering(Protocol):
+    """What knows the answers; see `Connection`."""
+
+    def to(self, request: bytes) -> bytes:
+        """The answer to a request's head."""
+
+
+class Connection(asyncio.Protocol):
+    """A kept connection on which requests are answered in their order."""
+
+    def __init__(self, answers: Answering) -> None:
         self._answers = answers
         self._rest = b""
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Somebody connected."""
         # uvloop's transports are none of asyncio's classes.
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
+        """Answer every request that is whole."""
         assert self._transport is not None
         *requests, self._rest = (self._rest + data).split(b"\r\n\r\n")
         for request in requests:
@@ -78,7 +90,7 @@ class _Connection(asyncio.Protocol):
 async def _serve(pages: int) -> None:
     answers = Answers(pages)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Connection(answers), "127.0.0.1", 0, backlog=1024)
+    server = await loop.create_server(lambda: Connection(answers), "127.0.0.1", 0, backlog=1024)
     print(json.dumps({"port": server.sockets[0].getsockname()[1]}), flush=True)
     async with server:
         await asyncio.to_thread(sys.stdin.read)

@@ -12,13 +12,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import cast
 from urllib.parse import unquote_plus
 
 from app import loops
 from app.config import ROOT
 from bench.buffer_peers.web import SITES, hits
 from bench.pages import result_page, review_page
+from bench.pageserver import Connection, answered
 from splitter.errors import ReviewloopError
 
 _NEW = re.compile(rb"GET (?:http://[^/]+)?/n/(\d+)\.html ")
@@ -32,41 +32,20 @@ class Answers:
     """Answers to requests; those to the first `results` searches are made at once."""
 
     def __init__(self, results: int) -> None:
-        self._results = [_answer(result_page(number, hits(number))) for number in range(results)]
-        self._robots = _answer(b"User-agent: *\nAllow: /\n", "text/plain")
-        self._lost = _answer(b"there is no such page", "text/plain", "404 Not Found")
+        self._results = [answered(result_page(number, hits(number))) for number in range(results)]
+        self._robots = answered(b"User-agent: *\nAllow: /\n", "text/plain")
+        self._lost = answered(b"there is no such page", "text/plain", "404 Not Found")
 
     def to(self, request: bytes) -> bytes:
         """The answer to a request's head."""
         if (match := _NEW.match(request)) is not None:
-            return _answer(review_page(int(match[1]), records=_REVIEWS, size=_BYTES))
+            return answered(review_page(int(match[1]), records=_REVIEWS, size=_BYTES))
         if (match := _SEARCH.match(request)) is not None:
             asked = _QUERY.fullmatch(unquote_plus(match[1].decode("ascii")))
             number = int(asked[1]) * SITES + int(asked[2]) if asked is not None else -1
             if 0 <= number < len(self._results):
                 return self._results[number]
         return self._robots if request.startswith(b"GET /robots.txt ") else self._lost
-
-
-def _answer(body: bytes, kind: str = "text/html; charset=utf-8", status: str = "200 OK") -> bytes:
-    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode("ascii") + body
-
-
-class _Connection(asyncio.Protocol):
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
-        self._rest = b""
-        self._transport: asyncio.Transport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-
-    def data_received(self, data: bytes) -> None:
-        assert self._transport is not None
-        *requests, self._rest = (self._rest + data).split(b"\r\n\r\n")
-        for request in requests:
-            self._transport.write(self._answers.to(request))
 
 
 @contextmanager
@@ -91,7 +70,7 @@ def page_server(results: int) -> Iterator[int]:
 async def _serve(results: int) -> None:
     answers = Answers(results)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Connection(answers), "127.0.0.1", 0, backlog=1024)
+    server = await loop.create_server(lambda: Connection(answers), "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     async with server:
         await asyncio.to_thread(sys.stdin.read)

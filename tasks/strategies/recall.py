@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from random import Random
 
 from tasks.model import Reason
@@ -90,14 +89,6 @@ SUGGESTIONS: dict[Reason, str] = {
     Reason.NODE_ERROR: "read the node's log (a defect, or its disk is full), repair the node, then retry",
 }
 """By reason: what a person could do about it."""
-
-
-def renewed_deadline(now: datetime, settings: RecallSettings) -> datetime:
-    """The deadline of a lease after progress at `now` (the database's time).
-
-    Progress is a response, or a granted send time at most `longest_wait_s` ahead.
-    """
-    return now + timedelta(seconds=settings.silent_after_s)
 
 
 def after_failure(

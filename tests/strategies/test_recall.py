@@ -1,4 +1,4 @@
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from random import Random
 
 import pytest
@@ -12,7 +12,6 @@ from tasks.strategies.recall import (
     RecallSettings,
     ToManual,
     after_failure,
-    renewed_deadline,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -22,10 +21,6 @@ CURABLE = [reason for reason in Reason if reason.curable]
 
 def fail(reason, recalls=0, failed_on=(), settings=SETTINGS, node="n1", seed=0):
     return after_failure(reason, node, recalls, failed_on, settings, Random(seed))
-
-
-def test_progress_renews_a_lease_for_the_time_of_silence():
-    assert renewed_deadline(NOW, SETTINGS) == NOW + timedelta(seconds=60)
 
 
 def test_a_granted_send_time_may_be_30_s_ahead_and_less_where_silence_is_shorter():
