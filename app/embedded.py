@@ -82,7 +82,11 @@ class EmbeddedRunner:
                 self._listen_to_signals()
                 scheduler = self._scheduler()
                 scheduler.start()
-                helpers = [asyncio.create_task(self._turns()), asyncio.create_task(self._watching())]
+                helpers = [
+                    asyncio.create_task(self._turns()),
+                    asyncio.create_task(self._watching()),
+                    asyncio.create_task(wiring.describe(self._writer, list(self._nodes))),
+                ]
                 try:
                     self._free.set()
                     with suppress(TimeoutError):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from random import Random
 
 from app.config import MIGRATIONS, Settings
+from app.hardware import this_machine
 from app.sign_ins import sign_ins
 from splitter.catalog.model import Catalog
 from tasks.crawl.downloader import Downloader
@@ -23,6 +25,8 @@ from tasks.crawl.robots_book import RobotsBook
 from tasks.crawl.seen import SeenPages
 from tasks.crawl.signin.signins import signing
 from tasks.jobs.context import Context
+from tasks.jobs.mind import Mind
+from tasks.store import nodes
 from tasks.store.database import Store
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
@@ -43,7 +47,8 @@ def opened_store(settings: Settings) -> Iterator[Store]:
 
 def context(settings: Settings, catalog: Catalog) -> Context:
     """What the sweeps need."""
-    return Context(catalog, settings.loop(), HostBook(catalog), Random(settings.seed))
+    loop = settings.loop()
+    return Context(catalog, loop, HostBook(catalog), Random(settings.seed), Mind(loop.strategy))
 
 
 @asynccontextmanager
@@ -93,6 +98,12 @@ def crawl_node(
 ) -> CrawlNode:
     """A node, ready to be opened."""
     return CrawlNode(node, tools, catalog, writer, settings.loop().recall, on_free)
+
+
+async def describe(writer: Writer, names: Sequence[str]) -> None:
+    """Tell of nodes that run here what their machine is like; they work already, as trying the disk takes time."""
+    parameters = await asyncio.to_thread(this_machine)
+    await writer.run(lambda conn, _now: nodes.describe(conn, names, parameters))
 
 
 async def robots_of(url: str, tools: Kit) -> RobotsRules:

@@ -93,6 +93,32 @@ def fade(stats: PairStats, age_s: float, half_life_s: float) -> PairStats:
     )
 
 
+def remember(stats: PairStats, memory: float) -> PairStats:
+    """The same knowledge as it counts beside one more attempt: every sum times 1 - 1 / memory.
+
+    Of a pair that is crawled all the time, what counts is then its last `memory` attempts or so: a change is seen
+    within as many, however much was seen before it. Ratios stay as they are.
+    """
+    keep = 1.0 - 1.0 / memory
+    return PairStats(
+        stats.site,
+        stats.node,
+        stats.attempts * keep,
+        stats.failed * keep,
+        stats.silent * keep,
+        stats.offered * keep,
+        stats.tried * keep,
+        stats.collected * keep,
+        stats.active_s * keep,
+        stats.lost_s * keep,
+    )
+
+
+def counts(result: AttemptResult) -> bool:
+    """Whether an attempt says anything: one that was given back untouched does not, and nothing fades for it."""
+    return result.outcome is not Outcome.RELEASED or result.tried > 0 or result.collected > 0
+
+
 def fold(stats: PairStats, result: AttemptResult) -> PairStats:
     """Add one closed attempt to sums that are already faded to the moment it closed.
 
@@ -107,10 +133,10 @@ def fold(stats: PairStats, result: AttemptResult) -> PairStats:
         raise ValueError(
             f"attempt of ({result.site}, {result.node}) is no part of ({stats.site}, {stats.node})"
         )
+    if not counts(result):
+        return stats
     offered = result.offered
     if result.outcome is Outcome.RELEASED:
-        if not result.tried and not result.collected:
-            return stats
         offered = min(result.offered, max(result.tried, result.collected))
     return PairStats(
         stats.site,

@@ -79,7 +79,7 @@ class NodeView:
     Attributes:
         kinds: "meta", "microblog".
         free: attempts it can be given now (free slots and room in its buffer).
-        slots: attempts it runs at once.
+        slots: attempts it runs at once; 0: nobody should wait for it.
     """
 
     name: str

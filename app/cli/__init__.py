@@ -25,6 +25,8 @@ _COMMANDS = {
     "failed": ("failed", "failed"),
     "export": ("export", "export"),
     "verify": ("verify", "verify"),
+    "balance": ("balance", "balance"),
+    "simulate": ("simulate", "simulate"),
     "bench": ("bench", "bench"),
 }
 """Name of a command: its module here and its function there."""

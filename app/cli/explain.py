@@ -79,7 +79,7 @@ def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any
     with store.read() as conn:
         decision = preview(conn, read_now(conn), context)
     for assignment in decision.assignments:
-        if assignment.subtask_id == subtask_id:
+        if assignment.subtask.id == subtask_id:
             why = f"allocation would give it to {assignment.node}"
             return {"node": assignment.node, "why": why, "candidates": assignment.candidates}
     for waiting in decision.waiting:

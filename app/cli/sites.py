@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
@@ -26,7 +27,7 @@ from app.cli.options import (
 from app.cli.output import print_json, printed, seconds, short, shown, table, table_of
 from app.cli.signin import sign_in
 from app.config import Settings
-from app.wiring import utc_now
+from app.wiring import opened_store, utc_now
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.crawl.hosts import HostBook
@@ -37,6 +38,9 @@ from tasks.store import reports
 from tasks.store.database import read_now
 from tasks.store.hosts import load_robots
 from tasks.store.reports import SiteRow
+
+if TYPE_CHECKING:
+    from app.pinging import Pinged
 
 _RECORDS_SHOWN = 3
 _ROBOTS_OF_ANY_AGE = timedelta(days=36_500)
@@ -217,6 +221,52 @@ def try_(
     else:
         _print_trial(printed(), site, got, trial)
     if trial.verdict in ("blocked", "broken"):
+        sys.exit(1)
+
+
+@sites.command("ping")
+@click.argument("names", metavar="SITE...", nargs=-1, required=True)
+@lab_option
+@db_option
+@sites_option
+@json_option
+def ping_(
+    names: tuple[str, ...],
+    lab: tuple[str, int] | None,
+    db: str | None,
+    sites: str | None,
+    as_json: bool,
+) -> None:
+    """Measure how soon SITEs answer this machine: a handful of requests each, noise removed.
+
+    What counts is the time from a request to the first byte of its answer, over a connection that stands. Keeps to
+    robots.txt and to the catalog's limits. Crawling measures the same by itself: see `control pairs`. Exit status 1
+    where a site could not be measured.
+
+    \b
+    Example:
+      reviewloop sites ping 12315.com cca.org.cn
+    """
+    from app.pinging import ping
+
+    settings = settings_of(db, sites, lab=lab)
+    catalog = settings.catalog()
+    for name in names:
+        if name not in catalog.sites:
+            raise InputError(f"there is no site {name!r} in {catalog.name}: see `reviewloop sites list`")
+    with opened_store(settings) as store:
+        told = ping(settings, catalog, store, list(dict.fromkeys(names)))
+    if as_json:
+        print_json({"sites": [asdict(one) for one in told]})
+    else:
+        columns: dict[str, Callable[[Pinged], Any]] = {
+            "site": lambda one: one.site,
+            "answers in": lambda one: None if one.rtt_ms is None else f"{one.rtt_ms:.1f} ms",
+            "measured": lambda one: " ".join(f"{ms:.0f}" for ms in one.measured_ms) or None,
+            "why not": lambda one: shown(one.why) or None,
+        }
+        printed().print(table_of(told, columns))
+    if any(one.rtt_ms is None for one in told):
         sys.exit(1)
 
 

@@ -89,6 +89,7 @@ def pair_list(pairs: Sequence[PairRow], products: Sequence[str] = ()) -> Table:
         "silent": lambda row: row[1].silent,
         "active": lambda row: seconds(row[1].active_s),
         "waited": lambda row: seconds(row[1].wait_s),
+        "answers in": lambda row: None if row[1].rtt_ms is None else f"{row[1].rtt_ms:.0f} ms",
     }
     if not products:
         del columns["product"]

@@ -113,8 +113,10 @@ class NodeProcess:
                 serving = asyncio.create_task(_served(turns, redis))
                 node = await self._open(stack, catalog, writer, redis, turns.ask)
                 self._ready.set_result((asyncio.get_running_loop(), end, node))
+                describing = asyncio.create_task(wiring.describe(writer, [self._name]))
                 await end.wait()
                 serving.cancel()
+                describing.cancel()
                 await self._stop(node)
                 await self._seen.close()
         finally:

@@ -78,7 +78,7 @@ class Attempt:
         self._on_begun = on_begun
         self._seat = Seat(slots or Slots(1))
         self._meter = Meter(clock, self._seat.busy, self._seat.idle)
-        fetcher = Fetcher(kit, self._meter, self._promise)
+        fetcher = Fetcher(kit, self._meter, self._promise, lease.site)
         self._collector = Collector(lease.site, kit, catalog, fetcher, self._meter, self._met)
         refresh_s = catalog.sites[lease.site].refresh_s
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
@@ -359,7 +359,8 @@ class Attempt:
             Ending(self._tally.collected, max(0, self._left), trouble.result_error, trouble.hit_errors)
         )
         rests, gave = tuple(trouble.rests.values()), frozenset(trouble.gave)
-        report = Report(counters, reason, rests, trouble.last, self._note, gave)
+        near = self._meter.round_trip()
+        report = Report(counters, reason, rests, trouble.last, self._note, gave, near)
         if self._interrupted:
             return Close(self.lease, report, self._interrupted)
         if reason is not None and self._full and not trouble.any:

@@ -247,7 +247,7 @@ class Downloader:
                 if status < 400:
                     raise
                 body = b""
-        return Response(url, status, headers, body, elapsed_s)
+        return Response(url, status, headers, body, elapsed_s, transfer.first_byte_s())
 
     def _broken(
         self, transfer: Transfer, url: str, code: int, message: str, timeout_s: float, elapsed_s: float
@@ -268,7 +268,7 @@ class Downloader:
         if code != pycurl.E_OPERATION_TIMEDOUT and whole(lines):
             status = transfer.status()
             if status in _REDIRECTS or status >= 400:
-                return Response(url, status, parsed(lines), b"", elapsed_s)
+                return Response(url, status, parsed(lines), b"", elapsed_s, transfer.first_byte_s())
         if transfer.sent > MAX_SENT:
             raise FetchError(ErrorClass.CONNECT, f"{host} hung up without a word, {MAX_SENT} times")
         raise typed(code, message, host, timeout_s, begun=bool(lines))

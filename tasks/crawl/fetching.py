@@ -65,12 +65,14 @@ class Fetcher:
 
     Args:
         promise: told how long the attempt will be quiet because it waits for a granted send time.
+        site: host whose response times the meter is told of.
     """
 
-    def __init__(self, kit: Kit, meter: Meter, promise: Promise) -> None:
+    def __init__(self, kit: Kit, meter: Meter, promise: Promise, site: str = "") -> None:
         self._kit = kit
         self._meter = meter
         self._promise = promise
+        self._site = site
 
     async def page(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
         """Fetch a page: refused by robots.txt or not, in its turn, signed in where its site asks for it.
@@ -114,10 +116,18 @@ class Fetcher:
             )
         except FetchError as error:
             if not isinstance(error, NotAsked):
+                if error.error is ErrorClass.NOT_FOUND and error.response is not None:
+                    self._timed(error.response)
                 await self._observed(url, Answer.failed(error, self._took_s(error)))
             raise
+        self._timed(response)
         await self._observed(url, Answer(response.elapsed_s))
         return response
+
+    def _timed(self, response: Response) -> None:
+        """Tell the meter how soon the attempt's site answered: what a redirect led elsewhere says nothing of it."""
+        if self._kit.hosts.name(response.url) == self._site:
+            self._meter.answered(response.first_byte_s)
 
     def _took_s(self, error: FetchError) -> float:
         if error.response is not None:

@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from tasks.strategies.proximity.moving import RoundTrip
+from tasks.strategies.proximity.noise import without_noise
+
+MOST_TIMED = 50
+"""Response times an attempt keeps."""
+
+FEWEST_TIMED = 3
+"""Response times below which noise can't be told from distance (as `httpping`)."""
+
 
 def _nothing() -> None:
     return
@@ -18,6 +27,8 @@ class Meter:
 
     Attributes:
         active: a context manager around a request and the reading of its answer.
+        first_bytes_s: response times of the requests to the attempt's own site that were answered, the first
+            `MOST_TIMED` of them.
         waiting: a context manager inside `active`, around a wait for a granted send time: that lane is not active
             meanwhile.
 
@@ -42,6 +53,7 @@ class Meter:
         self.requests = 0
         self.bytes = 0
         self.errors: Counter[str] = Counter()
+        self.first_bytes_s: list[float] = []
         self.active = _Span(self, 1, 0)
         self.waiting = _Span(self, -1, 1)
 
@@ -61,6 +73,18 @@ class Meter:
         """Waiting seconds so far."""
         self._settle()
         return self._wait_s
+
+    def answered(self, first_byte_s: float) -> None:
+        """The attempt's own site answered a request, so many seconds after it was sent; 0: not known."""
+        if first_byte_s > 0.0 and len(self.first_bytes_s) < MOST_TIMED:
+            self.first_bytes_s.append(first_byte_s)
+
+    def round_trip(self) -> RoundTrip | None:
+        """How far the site is from this node, with the noise removed; None where too few requests were answered."""
+        if len(self.first_bytes_s) < FEWEST_TIMED:
+            return None
+        values_ms = [seconds * 1000.0 for seconds in self.first_bytes_s]
+        return RoundTrip(without_noise(values_ms), len(values_ms))
 
     def _change(self, working: int, waiting: int) -> None:
         self._settle()

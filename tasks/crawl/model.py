@@ -73,6 +73,8 @@ class Response:
         headers: lower-case names.
         body: decompressed.
         elapsed_s: from sending to the last byte.
+        first_byte_s: response time of the last request: from when it was sent, over a connection that stood, to the
+            first byte of the answer; 0 where that is not known.
     """
 
     url: str
@@ -80,6 +82,7 @@ class Response:
     headers: Mapping[str, str]
     body: bytes
     elapsed_s: float
+    first_byte_s: float = 0.0
 
 
 class FetchError(Exception):

@@ -132,6 +132,17 @@ class Transfer:
         """HTTP status, 0 before there is one."""
         return int(self.curl.getinfo(pycurl.RESPONSE_CODE))
 
+    def first_byte_s(self) -> float:
+        """Seconds from sending the request to the first byte of the answer; 0 where it was not sent just once.
+
+        Looking up the name, connecting and TLS are left out: libcurl reads its clock for "pretransfer" once a
+        connection stands and the request is about to go.
+        """
+        if self.sent != 1:  # the clock ran through the connection that was found dead, too
+            return 0.0
+        info = self.curl.getinfo
+        return max(0.0, float(info(pycurl.STARTTRANSFER_TIME)) - float(info(pycurl.PRETRANSFER_TIME)))
+
     def clear(self) -> None:
         """Forget the answer; the handle can be used again."""
         self.head_lines.clear()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from splitter.catalog.model import Catalog
 
 from tasks.crawl.hosts import HostBook
+from tasks.jobs.mind import Mind
 from tasks.store.views import BufferRule
 from tasks.store.writer import MOST_AT_ONCE
 from tasks.strategies import ALLOCATION
-from tasks.strategies.decision import AllocationSettings, AllocationStrategy
+from tasks.strategies.decision import AllocationSettings, AllocationStrategy, Distances
 from tasks.strategies.levelling import LevellingSettings
 from tasks.strategies.modification import ModificationSettings
 from tasks.strategies.recall import RecallSettings
@@ -25,7 +26,8 @@ class LoopSettings:
     Attributes:
         allocation: name in `tasks.strategies.ALLOCATION`.
         modification: False: every attempt gets the site's default quota and budget.
-        wait_limit: most subtasks in WAIT; the others stay in PRIORITY, where a late urgent one overtakes them.
+        wait_limit: most subtasks let into WAIT (`tasks.strategies.admission`); the others stay in PRIORITY, where a
+            late urgent one overtakes them.
         lanes: requests of one attempt in flight at once, on the nodes.
         lease_grain: most leases in one message to a node.
     """
@@ -41,20 +43,20 @@ class LoopSettings:
     lanes: int = 4
     lease_grain: int = MOST_AT_ONCE
 
+    def strategy(self, distances: Distances | None) -> AllocationStrategy:
+        """A new allocation strategy, as these settings want it, that knows these distances."""
+        return ALLOCATION[self.allocation](replace(self.allocating, distances=distances))
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The catalog, the settings, and chance."""
+    """The catalog, the settings, chance, and what a scheduler remembers."""
 
     catalog: Catalog
     settings: LoopSettings
     hosts: HostBook
     rng: Random
-
-    @property
-    def strategy(self) -> AllocationStrategy:
-        """The allocation strategy in force."""
-        return ALLOCATION[self.settings.allocation]
+    mind: Mind
 
     @property
     def hosts_of(self) -> Callable[[str], tuple[str, str]]:

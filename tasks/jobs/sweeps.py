@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from tasks.crawl.breaker import BackoffSettings, backoff_s
 from tasks.jobs.context import Context
-from tasks.model import HostView, NodeView, PairStats, Reason, State, SubtaskView
+from tasks.model import HostView, NodeView, Reason, State, SubtaskView
 from tasks.queues import Transition
 from tasks.store import (
     chunks,
@@ -21,30 +21,35 @@ from tasks.store import (
     leases,
     nodes,
     products,
+    queued,
     retention,
-    stats,
     transitions,
     views,
 )
 from tasks.store.chunks import LeftOver
 from tasks.store.leases import HITS_UNREAD, Grant, Lease
 from tasks.store.transitions import Move
-from tasks.strategies.decision import Allocation, Assignment
+from tasks.strategies import admission
+from tasks.strategies.board import Board
+from tasks.strategies.decision import AllocationStrategy, Assignment, Candidate, Waiting, waits
 from tasks.strategies.levelling import Levelling, uneven
 from tasks.strategies.levelling import level as levelled
 from tasks.strategies.modification import Modification, fixed, modify
 from tasks.strategies.recall import Recall, ToManual, after_failure
 
 _BATCH = 1000
-_CANDIDATES_KEPT = 12
 
 
 def admit(conn: Connection, now: datetime, context: Context) -> int:
-    """PRIORITY to WAIT, higher priority first, as far as WAIT has room; returns how many."""
-    room = context.settings.wait_limit - views.count_in(conn, State.WAIT)
-    if room <= 0:
+    """PRIORITY to WAIT: of every site a few, higher priority first; returns how many."""
+    heads = queued.heads(conn)
+    if not heads:
         return 0
-    ids = transitions.locked(conn, State.PRIORITY, views.next_to_admit(conn, min(room, _BATCH)))
+    waiting = queued.waiting_by_site(conn)
+    limit = context.settings.wait_limit
+    found = queued.entrants(conn, admission.openings(heads, waiting, limit))
+    chosen = admission.admitted(found, heads, waiting, limit)
+    ids = transitions.locked(conn, State.PRIORITY, chosen[:_BATCH])
     moves = [Move(subtask_id, transitions.Note(), {}) for subtask_id in ids]
     transitions.move_many(conn, now, Transition.ADMIT, moves)
     return len(moves)
@@ -55,20 +60,17 @@ def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     open_nodes = views.open_nodes(conn, now, context.settings.buffer)
     if not any(node.free for node in open_nodes):
         return []
-    waiting, known, decision = _decide(conn, now, context, open_nodes)
-    return _give(conn, now, context, waiting, known, decision.assignments)
+    mind = context.mind
+    mind.measure(conn, now)
+    mind.count_queued(conn)
+    return _give(conn, now, context, _decide(conn, now, context, mind.board, mind.strategy, open_nodes))
 
 
 def _give(
-    conn: Connection,
-    now: datetime,
-    context: Context,
-    waiting: Sequence[SubtaskView],
-    known: Mapping[tuple[str, str], PairStats],
-    assignments: Sequence[Assignment],
+    conn: Connection, now: datetime, context: Context, assignments: Sequence[Assignment]
 ) -> list[Lease]:
-    left = {view.id: (view.site, view.left) for view in waiting}
-    grants = [_grant(context, known, assignment, *left[assignment.subtask_id]) for assignment in assignments]
+    now_s = now.timestamp()
+    grants = [_grant(context, now_s, assignment) for assignment in assignments]
     return leases.grant(conn, now, grants, timedelta(seconds=context.settings.recall.silent_after_s))
 
 
@@ -76,22 +78,31 @@ def level(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     """What nodes hold and would begin sooner elsewhere goes there; returns the leases given, for the doorbells.
 
     Levelling decides what goes back and how many each other node takes; which goes where, and whether something
-    that waits comes first, is allocation's, for which the givers have no room. What it gives to nobody stays.
+    that waits comes first, is allocation's, for which the givers have no room and no slots: nothing is left to them
+    that they would do better. What it gives to nobody stays. It plans for this case alone, with nothing remembered.
     """
     settings = context.settings
     holders = views.holders(conn, now, settings.buffer)
     if not uneven(holders, settings.levelling):
         return []
     held = views.unstarted(conn, now, context.hosts_of)
-    hosts = _hosts(conn, now, context, stats.load(conn, now), {one.subtask.site for one in held})
+    context.mind.learn(conn, now)
+    hosts = _hosts(conn, now, context, {one.subtask.site for one in held})
     flow = levelled(holders, held, hosts, settings.levelling)
     if not flow.returned:
         return []
-    takers = [NodeView(one.name, one.kinds, flow.takes.get(one.name, 0), one.slots) for one in holders]
+    givers = {one.lease.node for one in flow.returned}
+    takers = [
+        NodeView(one.name, one.kinds, flow.takes.get(one.name, 0), 0 if one.name in givers else one.slots)
+        for one in holders
+    ]
+    strategy = context.mind.new_strategy()
+    board = Board(split=strategy.split)
+    board.set_pending(context.mind.board.pending)
     back = [one.lease.subtask for one in flow.returned]
-    waiting, known, decision = _decide(conn, now, context, takers, back)
-    _give_back(conn, now, flow, {one.subtask_id for one in decision.assignments})
-    return _give(conn, now, context, waiting, known, decision.assignments)
+    assignments = _decide(conn, now, context, board, strategy, takers, back)
+    _give_back(conn, now, flow, {one.subtask.id for one in assignments})
+    return _give(conn, now, context, assignments)
 
 
 def _give_back(conn: Connection, now: datetime, flow: Levelling, chosen: Collection[int]) -> None:
@@ -102,91 +113,100 @@ def _give_back(conn: Connection, now: datetime, flow: Levelling, chosen: Collect
     endings.release_many(conn, now, {one: why[one.attempt_id] for one in held if one.attempt_id in why})
 
 
-def preview(conn: Connection, now: datetime, context: Context) -> Allocation:
-    """What `allocate` would decide now, for `explain`; changes nothing."""
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What `allocate` would decide."""
+
+    assignments: tuple[Assignment, ...]
+    waiting: tuple[Waiting, ...]
+
+
+def preview(conn: Connection, now: datetime, context: Context) -> Preview:
+    """What `allocate` would decide now, for `explain`; changes nothing in the store."""
     open_nodes = views.open_nodes(conn, now, context.settings.buffer)
-    return _decide(conn, now, context, open_nodes)[2]
+    mind = context.mind
+    mind.measure(conn, now)
+    mind.count_queued(conn)
+    assignments = _decide(conn, now, context, mind.board, mind.strategy, open_nodes)
+    return Preview(tuple(assignments), waits(mind.board, mind.strategy))
 
 
 def _decide(
     conn: Connection,
     now: datetime,
     context: Context,
+    board: Board,
+    strategy: AllocationStrategy,
     open_nodes: Sequence[NodeView],
     back: Sequence[SubtaskView] = (),
-) -> tuple[list[SubtaskView], Mapping[tuple[str, str], PairStats], Allocation]:
+) -> list[Assignment]:
     """Load what waits and what is known of it, and let the strategy decide.
 
     Args:
         back: subtasks that are still leased and would be waiting again.
     """
-    settings = context.settings
-    waiting = views.waiting(conn, now, settings.wait_limit, context.hosts_of)
+    board.clear()
+    most = admission.bound(context.settings.wait_limit, len(context.catalog.sites))
+    waiting = views.waiting(conn, now, most, context.hosts_of)
     if back:
         waiting = sorted([*waiting, *back], key=lambda one: (-one.priority, one.id))
     if not waiting:
-        return [], {}, Allocation((), ())
-    known = stats.load(conn, now)
-    sites = {view.site for view in waiting}
-    hosts = _hosts(conn, now, context, known, sites)
+        return []
+    knowledge = context.mind.learn(conn, now)
+    hosts = _hosts(conn, now, context, {view.site for view in waiting})
     for host, n in Counter(host for view in back for host in set(view.hosts)).items():
         hosts[host] = replace(hosts[host], room=max(n, hosts[host].room))  # they are counted there now
-    decision = context.strategy(waiting, open_nodes, hosts, known, settings.allocating, context.rng)
-    return waiting, known, decision
+    _show(board, open_nodes, hosts)
+    for view in waiting:
+        board.put(view)
+    return strategy.decide(board, knowledge, now.timestamp(), context.rng, tell=True)
 
 
-def _hosts(
-    conn: Connection,
-    now: datetime,
-    context: Context,
-    known: Mapping[tuple[str, str], PairStats],
-    sites: Collection[str],
-) -> dict[str, HostView]:
+def _show(board: Board, open_nodes: Sequence[NodeView], hosts: Mapping[str, HostView]) -> None:
+    """Nodes and hosts as they are now."""
+    for name in board.nodes.keys() - {node.name for node in open_nodes}:
+        board.drop_node(name)
+    for node in open_nodes:
+        board.set_node(node)
+    for name in board.hosts.keys() - hosts.keys():
+        board.drop_host(name)
+    for view in hosts.values():
+        board.set_host(view)
+
+
+def _hosts(conn: Connection, now: datetime, context: Context, sites: Collection[str]) -> dict[str, HostView]:
     limits, lanes = context.hosts.limits, context.settings.lanes
-    return views.host_views(conn, now, context.hosts_of, limits, known, lanes, sites)
+    return views.host_views(conn, now, context.hosts_of, limits, context.mind.request_s, lanes, sites)
 
 
-def modification(
-    context: Context, known: Mapping[tuple[str, str], PairStats], site: str, node: str, left: int
-) -> Modification:
-    """Quota and budget of an attempt on (site, node) with so many hits left."""
+def modification(context: Context, now_s: float, site: str, node: str, left: int) -> Modification:
+    """Quota and budget of an attempt on (site, node) with so many hits left, by what `Mind.learn` read last."""
     rules = context.catalog.sites.get(site) or Site(engine="", rules="")
     if not context.settings.modification:
         return fixed(rules.quota, rules.budget_s)
-    pair = known.get((site, node), PairStats(site, node))
     if rules.engine in context.catalog.engines:
         # An unread result page counts for HITS_UNREAD, and the engine may list more than that on one.
         per_page = context.catalog.engines[rules.engine].hits_per_page
         left = math.ceil(left * max(1.0, per_page / HITS_UNREAD))
+    pair = context.mind.knowledge.pair(site, node, now_s)
     return modify(pair, max(1, left), rules.quota, rules.budget_s, context.settings.modifying)
 
 
-def _grant(
-    context: Context,
-    known: Mapping[tuple[str, str], PairStats],
-    assignment: Assignment,
-    site: str,
-    left: int,
-) -> Grant:
-    limits = modification(context, known, site, assignment.node, left)
+def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
+    subtask = assignment.subtask
+    limits = modification(context, now_s, subtask.site, assignment.node, subtask.left)
     detail = {
         "strategy": context.settings.allocation,
         "score": assignment.score,
         "forgiven": assignment.forgiven,
-        **_shown(assignment),
+        "candidates": [
+            {name: getattr(one, name) for name in Candidate.__dataclass_fields__}
+            for one in assignment.candidates
+        ],
+        "candidates_left_out": len(context.mind.board.nodes) - len(assignment.candidates),
         "modification": asdict(limits),
     }
-    return Grant(assignment.subtask_id, assignment.node, limits.quota, limits.budget_s, detail)
-
-
-def _shown(assignment: Assignment) -> dict[str, object]:
-    """The candidates worth keeping: the chosen node, then the best of the others; how many are left out."""
-    ranked = sorted(
-        assignment.candidates,
-        key=lambda c: (c.node != assignment.node, not c.eligible, -(c.score or 0.0), c.node),
-    )
-    kept = ranked[:_CANDIDATES_KEPT]
-    return {"candidates": [asdict(c) for c in kept], "candidates_left_out": len(ranked) - len(kept)}
+    return Grant(subtask.id, assignment.node, limits.quota, limits.budget_s, detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +272,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
     sleeping = views.sleeping(conn, _BATCH)
     if not sleeping:
         return 0
-    known = stats.load(conn, now)
+    context.mind.learn(conn, now)
     left = leases.left_to_do(conn, [view.id for view in sleeping])
     tries = leases.most_tries(conn, [view.id for view in sleeping if left[view.id]])
     follow_ups = chunks.follow_ups(
@@ -268,7 +288,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
     released = chunks.release_chunks(conn, now, [(task_id, chunk + 1) for task_id, chunk in go_on])
     moves = []
     for view in sleeping:
-        limits = modification(context, known, view.site, view.node, max(1, left[view.id]))
+        limits = modification(context, now.timestamp(), view.site, view.node, max(1, left[view.id]))
         detail = {
             "left": left[view.id],
             "follow_up": follow_ups.get(view.id),

@@ -37,9 +37,13 @@ def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]
     if not try_lock(conn, "scheduler"):
         return []
     given: list[Lease] = []
-    for name in names:
-        if name in _GIVING:
-            given += _GIVING[name](conn, now, context)
-        else:
-            _PLAIN[name](conn, now, context)
+    try:
+        for name in names:
+            if name in _GIVING:
+                given += _GIVING[name](conn, now, context)
+            else:
+                _PLAIN[name](conn, now, context)
+    except BaseException:
+        context.mind.forget()  # it read what is now rolled back
+        raise
     return given

@@ -23,6 +23,7 @@ from tasks.store.tables import attempts, pages, subtasks
 from tasks.store.together import later
 from tasks.store.transitions import Move
 from tasks.store.writer import Grain
+from tasks.strategies.proximity.moving import RoundTrip
 
 _FOLDED = {
     "succeeded": Outcome.SUCCEEDED,
@@ -44,6 +45,7 @@ class Report:
         rests: hosts that refused the node's address.
         last_response: what came last, for `failed show`: url, status, head of the body.
         gave: hosts that gave it a page.
+        near: how far its site was; None: too few of its requests were answered.
     """
 
     counters: Counters
@@ -52,6 +54,7 @@ class Report:
     last_response: Mapping[str, Any] | None = None
     note: str = ""
     gave: frozenset[str] = frozenset()
+    near: RoundTrip | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +135,9 @@ def _ended(item: Close) -> _Ended:
     report = item.report
     last = _storable(report.last_response) if report.last_response is not None else None
     if item.given_back is not None:
-        return _Ended(item.lease.attempt_id, "released", counters=report.counters)
+        return _Ended(item.lease.attempt_id, "released", counters=report.counters, near=report.near)
     outcome = "succeeded" if report.reason is None else "failed"
-    return _Ended(item.lease.attempt_id, outcome, report.reason, report.counters, last)
+    return _Ended(item.lease.attempt_id, outcome, report.reason, report.counters, last, near=report.near)
 
 
 def release(conn: Connection, now: datetime, lease: Lease, why: str) -> bool:
@@ -243,6 +246,7 @@ class _Ended:
     Attributes:
         counters: by the node's own account; None: nobody told, what the last sign of life said stands.
         lost_s: seconds lost to silence.
+        near: how far its site was, if that was measured.
     """
 
     attempt_id: int
@@ -251,6 +255,7 @@ class _Ended:
     counters: Counters | None = None
     last_response: Mapping[str, Any] | None = None
     lost_s: float = 0.0
+    near: RoundTrip | None = None
 
 
 def _end_many(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> None:
@@ -278,8 +283,9 @@ def _end_many(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> None:
     collected = {attempt_id: n for attempt_id, n in stored}  # noqa: C416 - rows are no pairs to mypy
     folds = []
     changes = []
-    for attempt_id, row in rows.items():
-        change, fold = _closed(of[attempt_id], row, collected.get(attempt_id, 0))
+    # In the order in which they ended: what is older counts less.
+    for attempt_id in (one for one in of if one in rows):
+        change, fold = _closed(of[attempt_id], rows[attempt_id], collected.get(attempt_id, 0))
         changes.append(change)
         folds.append(fold)
     named = {
@@ -321,7 +327,7 @@ def _closed(end: _Ended, row: Row[Any], collected: int) -> tuple[dict[str, Any],
         "lost_s": end.lost_s,
         **counted,
     }
-    return change, stats.Fold(result, counted["wait_s"])
+    return change, stats.Fold(result, counted["wait_s"], end.near)
 
 
 _COUNTED = tuple(Counters().columns())

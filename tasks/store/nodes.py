@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from tasks.model import State
 from tasks.store.database import insert_or
 from tasks.store.tables import attempts, nodes, subtasks
 from tasks.store.together import later
+from tasks.strategies.balance.parameters import NodeParameters
 
 # What a heartbeat tells is some seconds old: never all of the attempts are believed away from their hosts.
 _LEAST_AT_HOSTS = 0.1
@@ -44,6 +45,7 @@ class NodeRow:
         attempts_per_s, backlog, idle: as of its last heartbeat (`Load`).
         running, waiting: leases it has started, and holds without having started them.
         waits_since: since when it has held leases and started none; None where it holds none.
+        parameters: of its machine, as it told them (2019 balance paper); None: it hasn't yet.
     """
 
     node: Node
@@ -55,6 +57,7 @@ class NodeRow:
     running: int
     waiting: int
     waits_since: datetime | None = None
+    parameters: NodeParameters | None = None
 
 
 def register(conn: Connection, now: datetime, node: Node) -> None:
@@ -67,6 +70,12 @@ def register(conn: Connection, now: datetime, node: Node) -> None:
     }
     statement = insert_or(conn.dialect, nodes).values(name=node.name, registered_at=now, **values)
     later(conn, statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
+
+
+def describe(conn: Connection, names: Sequence[str], parameters: NodeParameters) -> None:
+    """Nodes tell what the machine they share is like."""
+    described = update(nodes).where(nodes.c.name.in_(names)).values(parameters=asdict(parameters))
+    later(conn, described)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +186,7 @@ def listed(conn: Connection) -> Sequence[NodeRow]:
             r.backlog,
             r.idle,
             *_held(holds.get((r.name, True)), holds.get((r.name, False))),
+            NodeParameters.of(r.parameters) if r.parameters is not None else None,
         )
         for r in conn.execute(select(nodes).order_by(nodes.c.name))
     ]

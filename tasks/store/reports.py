@@ -99,7 +99,11 @@ def stored_since(conn: Connection, mark: Stored) -> Stored:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """What closed attempts of a (site, node) sum up to; times in seconds."""
+    """What closed attempts of a (site, node) sum up to; times in seconds.
+
+    Attributes:
+        rtt_ms: response time of the site (`tasks.strategies.proximity.moving`); None: not measured, or of one product.
+    """
 
     site: str
     node: str
@@ -111,6 +115,7 @@ class PairRow:
     collected: int
     active_s: float
     wait_s: float
+    rtt_ms: float | None = None
 
     @property
     def completion(self) -> float | None:
@@ -137,6 +142,7 @@ def pairs(conn: Connection) -> list[PairRow]:
             pair_stats.c.collected,
             pair_stats.c.active_s,
             pair_stats.c.wait_s,
+            pair_stats.c.rtt_ms,
         ).order_by(pair_stats.c.site, pair_stats.c.node)
     )
     return [PairRow(*tuple(r)) for r in rows]

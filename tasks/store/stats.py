@@ -9,29 +9,37 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select, tuple_, update
 
-from tasks.control import AttemptResult, fade, fold
+from tasks.control import AttemptResult, counts, fade, fold, remember
 from tasks.model import PairStats
 from tasks.store.database import insert_new
 from tasks.store.tables import pair_stats
 from tasks.store.together import later
-
-HALF_LIFE_S = 1800.0
-"""Age at which an attempt counts half in decisions: sites change within the hour (2014 product paper, figure 4)."""
+from tasks.strategies.knowledge import HALF_LIFE_S, MEMORY
+from tasks.strategies.proximity.moving import RoundTrip, moved
 
 _FADED = ("attempts", "failed", "silent", "offered", "tried", "collected", "active_s", "lost_s")
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A closed attempt, to be added to its pair; `wait_s`: seconds it waited for rate limits."""
+    """A closed attempt, to be added to its pair.
+
+    Attributes:
+        wait_s: seconds it waited for rate limits.
+        near: how far the site was; None: not measured.
+    """
 
     result: AttemptResult
     wait_s: float
+    near: RoundTrip | None = None
 
 
 def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
     """Add closed attempts to their pairs' sums, plain and faded."""
-    pairs = sorted({(f.result.site, f.result.node) for f in folds})
+    of: dict[tuple[str, str], list[Fold]] = {}
+    for one in folds:
+        of.setdefault((one.result.site, one.result.node), []).append(one)
+    pairs = sorted(of)
     later(
         conn,
         insert_new(conn.dialect, pair_stats),
@@ -43,14 +51,7 @@ def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
         .order_by(pair_stats.c.site, pair_stats.c.node)
         .with_for_update()
     )
-    later(
-        conn,
-        _FOLD,
-        [
-            _folded(row, now, [f for f in folds if (f.result.site, f.result.node) == (row.site, row.node)])
-            for row in rows
-        ],
-    )
+    later(conn, _FOLD, [_folded(row, now, of[row.site, row.node]) for row in rows])
 
 
 def _folded(row: Row[Any], now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
@@ -59,7 +60,8 @@ def _folded(row: Row[Any], now: datetime, folds: Sequence[Fold]) -> dict[str, An
     plain = PairStats(row.site, row.node, *(getattr(row, name) for name in _FADED))
     faded = fade(faded, max(0.0, (now - row.faded_at).total_seconds()), HALF_LIFE_S)
     for one in folds:
-        faded = fold(faded, one.result)
+        if counts(one.result):
+            faded = fold(remember(faded, MEMORY), one.result)
         plain = fold(plain, one.result)
     values: dict[str, Any] = {"of_site": row.site, "of_node": row.node}
     for name in _FADED:
@@ -68,10 +70,14 @@ def _folded(row: Row[Any], now: datetime, folds: Sequence[Fold]) -> dict[str, An
         values[f"new_f_{name}"] = getattr(faded, name)
     values["new_wait_s"] = row.wait_s + sum(one.wait_s for one in folds)
     values["new_faded_at"] = max(now, row.faded_at)
+    near = RoundTrip(row.rtt_ms, row.rtt_n) if row.rtt_ms is not None else None
+    for one in folds:
+        near = moved(near, one.near) if one.near is not None else near
+    values["new_rtt_ms"], values["new_rtt_n"] = (near.ms, near.n) if near is not None else (None, 0)
     return values
 
 
-_CHANGED = (*_FADED, *(f"f_{name}" for name in _FADED), "wait_s", "faded_at")
+_CHANGED = (*_FADED, *(f"f_{name}" for name in _FADED), "wait_s", "faded_at", "rtt_ms", "rtt_n")
 _FOLD = (
     update(pair_stats)
     .where(pair_stats.c.site == bindparam("of_site"), pair_stats.c.node == bindparam("of_node"))
@@ -79,11 +85,48 @@ _FOLD = (
 )
 
 
-def load(conn: Connection, now: datetime) -> dict[tuple[str, str], PairStats]:
-    """Every pair's statistics, faded to `now`."""
-    loaded = {}
-    for row in conn.execute(select(pair_stats)):
-        stats = PairStats(row.site, row.node, *(getattr(row, f"f_{name}") for name in _FADED))
-        age_s = max(0.0, (now - row.faded_at).total_seconds())
-        loaded[row.site, row.node] = fade(stats, age_s, HALF_LIFE_S)
-    return loaded
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """A pair as it is stored.
+
+    Attributes:
+        faded: for decisions; as of `faded_at`.
+        tried, wait_s: plain sums: hits requested, and seconds waited for rate limits.
+    """
+
+    faded: PairStats
+    faded_at: datetime
+    tried: int
+    wait_s: float
+
+
+def changed(conn: Connection, since: datetime | None) -> list[PairRow]:
+    """Pairs an attempt was folded into after `since`; None: all there are."""
+    statement = select(*_CHANGING)
+    if since is not None:
+        statement = statement.where(pair_stats.c.faded_at > since)
+    places = len(_FADED) + 2
+    return [
+        PairRow(PairStats(*row[:places]), row[places], row[places + 1], row[places + 2])
+        for row in conn.execute(statement)
+    ]
+
+
+_CHANGING = (
+    pair_stats.c.site,
+    pair_stats.c.node,
+    *(pair_stats.c[f"f_{name}"] for name in _FADED),
+    pair_stats.c.faded_at,
+    pair_stats.c.tried,
+    pair_stats.c.wait_s,
+)
+
+
+def round_trips(conn: Connection) -> dict[tuple[str, str], float]:
+    """Milliseconds between a (site, node), of every pair that was measured."""
+    rows = conn.execute(
+        select(pair_stats.c.site, pair_stats.c.node, pair_stats.c.rtt_ms).where(
+            pair_stats.c.rtt_ms.is_not(None)
+        )
+    )
+    return {(site, node): ms for site, node, ms in rows}

@@ -165,7 +165,9 @@ subtasks = Table(
     _time("changed_at", nullable=False),
     Index("ix_subtasks_queue", "state", text("priority DESC"), "id"),
     Index(None, "state", "lease_deadline"),
-    Index(None, "state", "site"),
+    Index(
+        "ix_subtasks_by_site", "state", "site", text("priority DESC"), "id", "left"
+    ),  # counted from the index alone
     Index(None, "task_id"),
 )
 
@@ -248,6 +250,11 @@ pair_stats = Table(
     _seconds("f_active_s"),
     _seconds("f_lost_s"),
     _time("faded_at", nullable=False),
+    Column(
+        "rtt_ms", Float
+    ),  # response time of the site (tasks.strategies.proximity.moving); null: not measured
+    _count("rtt_n"),  # response times it rests on
+    Index(None, "faded_at"),
 )
 
 hosts = Table(
@@ -282,6 +289,7 @@ nodes = Table(
     _count("backlog"),  # leases not begun, as of the last heartbeat
     _count("idle"),  # attempts begun that hold no slot, as of the last heartbeat
     _count("storing"),  # those of them that wait for the database
+    Column("parameters", _Json),  # tasks.strategies.balance.parameters; null: not reported
     _time("registered_at", nullable=False),
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,13 +11,17 @@ from typing import Any
 from splitter.catalog.model import Limits
 from sqlalchemy import Connection, func, select
 
-from tasks.model import HostView, NodeView, PairStats, Reason, State, SubtaskView
+from tasks.model import HostView, NodeView, Reason, State, SubtaskView
 from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
 from tasks.store.leases import HITS_UNREAD
 from tasks.store.nodes import NodeRow
-from tasks.store.tables import attempts, pair_stats, subtasks
+from tasks.store.tables import attempts, subtasks
+from tasks.strategies.feeding import feeding
 from tasks.strategies.levelling import HeldLease, Holder, pace
+
+_REQUEST_S = 0.2
+"""Seconds a request takes, where nothing is known."""
 
 HostsOf = Callable[[str], tuple[str, str]]
 """(engine's host, site's host) of a site."""
@@ -57,22 +61,6 @@ class BufferRule:
         # Less a hair: what a division left over is no lease more.
         within, refill = (math.ceil(per_s * s - 1e-9) for s in (self.horizon_s, self.refill_s))
         return slots + min(within, max(bound, refill)) + min(idle, bound)
-
-
-def count_in(conn: Connection, state: State) -> int:
-    """How many subtasks are in a queue."""
-    counted = select(func.count()).select_from(subtasks).where(subtasks.c.state == state)
-    return int(conn.execute(counted).scalar_one())
-
-
-def next_to_admit(conn: Connection, limit: int) -> Sequence[int]:
-    """Subtasks in PRIORITY: higher priority first, then first in, first out."""
-    return conn.scalars(
-        select(subtasks.c.id)
-        .where(subtasks.c.state == State.PRIORITY)
-        .order_by(subtasks.c.priority.desc(), subtasks.c.id)
-        .limit(limit)
-    ).all()
 
 
 def waiting(conn: Connection, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
@@ -154,7 +142,7 @@ def host_views(
     now: datetime,
     hosts_of: HostsOf,
     limits_of: Callable[[str], Limits],
-    stats: Mapping[tuple[str, str], PairStats],
+    request_s: Mapping[str, float],
     lanes: int,
     sites: Collection[str],
 ) -> dict[str, HostView]:
@@ -163,6 +151,10 @@ def host_views(
     An attempt asks its site's host as fast as one address may and its lanes can; its engine's host only for
     the result pages, one request in about `HITS_UNREAD` + 1. So many attempts use up what the host, and what
     one address there, may be asked. Attempts that wait for the database ask nobody (`nodes.at_hosts`).
+
+    Args:
+        request_s: by site, seconds from one request of an attempt to the next, where that is known.
+        lanes: requests of one attempt in flight at once.
     """
     running = conn.execute(
         select(subtasks.c.site, subtasks.c.lease_node, func.count())
@@ -183,46 +175,15 @@ def host_views(
         if engine_host != site_host:
             load[engine_host] = load.get(engine_host, 0.0) + asking / (HITS_UNREAD + 1)
     engine_hosts = {engine for engine, site in map(hosts_of, sites) if engine != site}
-    pace = _page_seconds(stats, _wait_seconds(conn))
     views = {}
     for host in {*load, *resting, *probing}:
         limits = limits_of(host)
-        fastest = lanes / pace.get(host, 0.2)
-        feeds = max(1, math.ceil(limits.total_per_s / min(limits.per_address_per_s, fastest)))
-        room = max(0, math.floor(feeds - load.get(host, 0.0) + 0.999))
-        alone = None if host in engine_hosts else max(1, math.ceil(limits.per_address_per_s / fastest))
+        most = feeding(limits, request_s.get(host, _REQUEST_S), lanes)
+        room = max(0, math.floor(most.feeds - load.get(host, 0.0) + 0.999))
+        alone = None if host in engine_hosts else most.alone
         refusing, asked_again = frozenset(resting.get(host, {})), frozenset(probing.get(host, {}))
         views[host] = HostView(host, room, refusing, alone, held.get(host, {}), asked_again)
     return views
-
-
-def _wait_seconds(conn: Connection) -> dict[str, float]:
-    """Seconds an attempt waits for its next send time, a request, by site and over all nodes.
-
-    Where the host's limit is what it waits for, this lets a host be given no more attempts: they share its rate, and
-    `lanes` of their requests still use it up. Where the send times are kept far away, it tells how slow attempts are.
-    """
-    rows = conn.execute(
-        select(pair_stats.c.site, func.sum(pair_stats.c.wait_s), func.sum(pair_stats.c.tried))
-        .where(pair_stats.c.tried > 0)
-        .group_by(pair_stats.c.site)
-    )
-    return {site: wait_s / tried for site, wait_s, tried in rows}
-
-
-def _page_seconds(
-    stats: Mapping[tuple[str, str], PairStats], wait_s: Mapping[str, float]
-) -> dict[str, float]:
-    """Seconds from request to request by site, over all nodes; sites without data are missing."""
-    sums: dict[str, tuple[float, float]] = {}
-    for (site, _), pair in stats.items():
-        active_s, tried = sums.get(site, (0.0, 0.0))
-        sums[site] = (active_s + pair.active_s, tried + pair.tried)
-    return {
-        site: max(0.01, active_s / tried + wait_s.get(site, 0.0))
-        for site, (active_s, tried) in sums.items()
-        if tried >= 1
-    }
 
 
 @dataclass(frozen=True, slots=True)

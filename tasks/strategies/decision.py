@@ -2,33 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from random import Random
 from typing import Protocol
 
-from tasks.model import HostView, NodeView, PairStats, SubtaskView
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.control import completion, efficiency_s
+from tasks.model import NodeView, SubtaskView
+from tasks.strategies.balance.curves import Curve
+from tasks.strategies.board import Board, Group, Split
 from tasks.strategies.estimate import EstimateSettings
+from tasks.strategies.fluid import FluidSettings
+from tasks.strategies.knowledge import Knowledge
+
+
+class Distances(Protocol):
+    """How far nodes are from sites, as measured or by coordinates (2010 paper)."""
+
+    def ms(self, sites: Sequence[str], nodes: Sequence[str]) -> NDArray[np.float64]:
+        """Estimated delays in milliseconds, an array of (sites, nodes); NaN where nothing is known."""
+        ...
+
+
+MOST_TOLD = 12
+"""Candidates that are told of an assignment, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationSettings:
-    """Parameters of allocation.
+    """Parameters of allocation; those of `feedback` unless they say otherwise.
 
     Attributes:
         estimate: first guesses and their weights.
+        fluid: of the plan.
         typical_pages: most pages an attempt is expected to take when yields are compared (quota is set
             elsewhere).
-        poor_fraction: a pair is poor where its yield is below this share of the best live node's; 0
-            switches the rule off.
-        scarcity: how much the best yield a site could get elsewhere counts against giving it a slot, from 0
+        replan_s: a plan is made anew after so long.
+        scarcity: how much the best yield a subtask could get elsewhere counts against giving it a slot, from 0
             (most pages now) to 1 (each node does what it is comparatively best at).
+        poor_fraction: (`feedback2014`) efficiency worse than the best node's by more than 1 / this is too poor.
+        nearest: (`proximity`) a site goes to a random one of so many nearest nodes: 1 is the paper's Top-1.
+        distances: (`proximity`, and first guesses of `feedback`) None: nothing was measured.
+        curve_of: (`balance`) run times of a node as a trained network predicts them; None: as observed.
     """
 
     estimate: EstimateSettings = field(default_factory=EstimateSettings)
+    fluid: FluidSettings = field(default_factory=FluidSettings)
     typical_pages: int = 50
-    poor_fraction: float = 0.1
-    scarcity: float = 0.5
+    replan_s: float = 20.0
+    scarcity: float = 0.7
+    poor_fraction: float = 0.5
+    nearest: int = 3
+    distances: Distances | None = None
+    curve_of: Callable[[NodeView], Curve] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +71,8 @@ class Candidate:
         completion: observed completion rate of (site, node); None without data.
         efficiency_s: observed active seconds per collected page; None without data.
         attempts: faded number of attempts these rest on.
-        score: pages per second of a slot it was ranked with (drawn; expected where it was not drawn); None
-            where it was not ranked.
+        score: what it was ranked with (`feedback`: pages per second of a slot, as drawn); None where it was not
+            ranked.
     """
 
     node: str
@@ -59,16 +89,16 @@ class Assignment:
     """A subtask goes to a node.
 
     Attributes:
-        score: pages per second of a slot expected there (drawn); None where the strategy ranks nothing.
+        score: what the node was ranked with; None where the strategy ranks nothing.
         forgiven: the node's name, where it had failed this subtask and nobody else was left.
-        candidates: every node shown, in the order shown.
+        candidates: nodes it was compared with, the best `MOST_TOLD` of them; empty where nobody wanted to be told.
     """
 
-    subtask_id: int
+    subtask: SubtaskView
     node: str
     score: float | None
     forgiven: str | None
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,34 +109,118 @@ class Waiting:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """One round's decision: every subtask is in exactly one of both."""
-
-    assignments: tuple[Assignment, ...]
-    waiting: tuple[Waiting, ...]
-
-
 class AllocationStrategy(Protocol):
-    """What every allocation strategy looks like."""
+    """What every allocation strategy looks like. What one remembers is a cache or a cursor: losing it costs little."""
 
-    def __call__(
-        self,
-        subtasks: Sequence[SubtaskView],
-        nodes: Sequence[NodeView],
-        hosts: Mapping[str, HostView],
-        stats: Mapping[tuple[str, str], PairStats],
-        settings: AllocationSettings,
-        rng: Random,
-    ) -> Allocation:
-        """Decide which waiting subtasks go to which nodes.
+    @property
+    def split(self) -> Split | None:
+        """What it tells waiting subtasks apart by, beyond the board's rules; to be given to the board."""
+        ...
+
+    def decide(
+        self, board: Board, knowledge: Knowledge, now_s: float, rng: Random, *, tell: bool = False
+    ) -> list[Assignment]:
+        """Give waiting subtasks to nodes: take them from the board, until nothing more goes.
 
         Args:
-            subtasks: in queue order: priority descending, then first in.
-            nodes: alive and not drained.
-            hosts: by host; a host that is missing has no limit and refuses nobody.
-            stats: per (site, node), faded to now; pairs may be missing.
-            settings: parameters.
+            board: what waits, who is free, what hosts allow.
+            knowledge: what closed attempts say.
+            now_s: when, in seconds of the clock that both use.
             rng: the only source of chance.
+            tell: fill in the candidates of each assignment.
         """
         ...
+
+    def holds_back(self, board: Board, group: Group) -> str | None:
+        """Why the strategy leaves a group waiting that could run now, for people; None where it doesn't."""
+        ...
+
+
+Note = Callable[[str], tuple[str, float | None]]
+"""Of a node that may run a group: why it was or was not chosen, and what it was ranked with."""
+
+
+def candidates(
+    board: Board, knowledge: Knowledge, now_s: float, group: Group, note: Note, first: Sequence[str] = ()
+) -> tuple[Candidate, ...]:
+    """Nodes as they were considered for the group; to be called before the group is taken from.
+
+    Args:
+        note: see there.
+        first: those to be told before others: the chosen one, then the best by the strategy's ranking.
+
+    Returns:
+        At most `MOST_TOLD`, so that telling costs the same however many nodes there are: those of ``first``, then those
+        that have room, then others. The chosen one comes first, those that may run it before those that may not.
+    """
+    if len(board.nodes) <= MOST_TOLD:
+        names = dict.fromkeys([*first, *board.nodes])
+    else:
+        names = dict.fromkeys(islice(dict.fromkeys(chain(first, board.free, board.nodes)), MOST_TOLD))
+    site = group.first.site
+    found = []
+    for name in names:
+        refused = board.refused(group, name)
+        why, score = (refused, None) if refused is not None else note(name)
+        seen = knowledge.pair(site, name, now_s)
+        rates = completion(seen), efficiency_s(seen)
+        found.append(Candidate(name, refused is None, why, *rates, seen.attempts, score))
+    found.sort(key=lambda one: (one.node not in first[:1], not one.eligible, -(one.score or 0.0)))
+    return tuple(found)
+
+
+def waits(board: Board, strategy: AllocationStrategy) -> tuple[Waiting, ...]:
+    """What stays on the board and why, in queue order of each group's first."""
+    return tuple(
+        Waiting(tuple(one.id for one in group.queue), why_waiting(board, strategy, group))
+        for level in board.levels()
+        for groups in level.sites.values()
+        for group in groups
+    )
+
+
+def why_waiting(board: Board, strategy: AllocationStrategy, group: Group) -> str:
+    """Why nobody was given the group's first, for people."""
+    wanted = group.first
+    if not board.nodes:
+        return "no node is alive"
+    able = board.eligible(group)
+    if not able:
+        return _why_nobody(board, group)
+    if board.room(group) < 1:
+        full = next(host for host in wanted.hosts if board.host_room(host) < 1)
+        return f"{full} is asked as often as it allows: no room for another attempt"
+    if any(board.takes(group, name) for name in able):
+        held_back = strategy.holds_back(board, group)
+        if held_back is not None:
+            return held_back
+    busy = [_busy(board, group, name) for name in able if name in board.free]
+    names = ", ".join(able[:5]) + (f" and {len(able) - 5} more" if len(able) > 5 else "")
+    if board.forgiven(group) is not None:
+        return f"waits for a free slot of {names}, whose failure would be forgiven"
+    told = next((why for why in busy if why), None)
+    return f"{told} ({names})" if told else f"every node that may run it is busy ({names})"
+
+
+def why_busy(board: Board, group: Group, node: str) -> str:
+    """Why a node that may run the group can't be given it now."""
+    return _busy(board, group, node) or "busy: no free slot"
+
+
+def _busy(board: Board, group: Group, node: str) -> str | None:
+    if node in board.free and board.address_room(group, node) < 1:
+        views = (board.hosts.get(host) for host in group.first.hosts)
+        probed = next((view.host for view in views if view is not None and node in view.probing), None)
+        return f"probes {probed} after a rest" if probed else "already asks there as often as its address may"
+    return None
+
+
+def _why_nobody(board: Board, group: Group) -> str:
+    wanted = group.first
+    if wanted.assigned is not None and wanted.assigned not in board.nodes:
+        return f"{wanted.assigned}, which a person asked for, is not alive or is drained"
+    if not any(wanted.kind in node.kinds for node in board.nodes.values()):
+        return f"no live node crawls {wanted.kind} sites"
+    reasons = dict.fromkeys(board.refused(group, name) or "" for name in board.nodes)
+    told = [reason for reason in reasons if "refuses" in reason] or list(reasons)
+    return "no node may run it now: " + "; ".join(told)

@@ -40,6 +40,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from splitter.catalog.model import Bounds
 
@@ -196,6 +197,7 @@ def _seen_rate(stats: PairStats, usual: int, spell_share: float, span: tuple[flo
     return _root(lambda rate: kept - _good_pages(rate, pages) / pages, *span)
 
 
+@lru_cache(maxsize=1024)
 def _rate_with_optimum(pages: int, ratio: float) -> float:
     """-ln(1 - h) for which so many pages are the optimum: (e^x - 1 - x) / x = ratio / pages, x / pages."""
     goal = ratio / pages

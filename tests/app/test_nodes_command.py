@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import timedelta
 
 import pytest
 
 from splitter.catalog.model import Kind
 from tasks.queues import Transition
-from tasks.store import hosts, leases, nodes, products, transitions, views
+from tasks.store import hosts, leases, nodes, products, queued, transitions, views
 from tasks.store.database import Store, read_now
 from tasks.store.hosts import Rest
 from tasks.store.leases import Begin, Grant
 from tasks.store.nodes import Load, Node
 from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.strategies.balance.parameters import NodeParameters
 
 
 @pytest.fixture
@@ -71,6 +73,18 @@ def test_how_soon_a_node_begins_what_it_holds(sqlite_url, reviewloop):
     assert "12 s" in shown
 
 
+def test_what_a_node_told_of_its_machine_is_listed(refused, reviewloop):
+    store = Store.open(refused)
+    told = NodeParameters(cpu_cores=8.0, cpu_ghz=2.5, memory_gb=32.0, net_mbps=None, disk_mbps=900.0)
+    with store.begin() as conn:
+        nodes.describe(conn, ["node2"], told)
+        nodes.register(conn, read_now(conn), Node("node2", frozenset(Kind), 4))
+    store.close()
+    one, two = json.loads(reviewloop("nodes", "list", "--db", refused, "--json").stdout)["nodes"]
+    assert one["parameters"] is None
+    assert two["parameters"] == asdict(told), "it keeps them when it starts again"
+
+
 def _lease(conn, now, node, *, started, held):
     """Give a node leases, some of which it begins."""
     products.add(conn, now, NewProduct("特仑苏", ("特仑苏",)))
@@ -85,6 +99,6 @@ def _lease(conn, now, node, *, started, held):
 
 
 def _admitted(conn, now):
-    for subtask_id in views.next_to_admit(conn, 100):
-        transitions.move(conn, now, subtask_id, Transition.ADMIT, transitions.Note())
+    for entrant in queued.entrants(conn, dict.fromkeys(queued.heads(conn), 100)):
+        transitions.move(conn, now, entrant.id, Transition.ADMIT, transitions.Note())
     return views.waiting(conn, now, 100, lambda site: (site, site))

@@ -26,7 +26,7 @@ from tasks.store.hosts import Rest, rest_host
 from tasks.store.leases import Grant
 from tasks.store.nodes import Node
 from tasks.store.products import Chunk, NewProduct, Planned
-from tasks.store.tables import attempts, host_rests, pages, reviews, subtasks, targets, tasks
+from tasks.store.tables import attempts, host_rests, pages, pair_stats, reviews, subtasks, targets, tasks
 from tasks.store.writer import Writer
 from tasks.strategies.recall import RecallSettings
 
@@ -71,7 +71,9 @@ class Web:
             answer = answer.pop(0) if len(answer) > 1 else answer[0]
         if isinstance(answer, FetchError):
             raise answer
-        return Response(url, 200, {"content-type": "text/html; charset=utf-8"}, str(answer).encode(), 0.1)
+        headers = {"content-type": "text/html; charset=utf-8"}
+        first_byte_s = 0.05 if SITE in url else 0.01
+        return Response(url, 200, headers, str(answer).encode(), 0.1, first_byte_s)
 
 
 def result_page(*hits: str, found: int | None = None, more: bool = False) -> str:
@@ -394,3 +396,22 @@ def test_a_timeout_tells_the_pace_of_a_slow_answer_and_not_of_a_fast_one(world, 
     world.web.answers[hit(1)] = FetchError(ErrorClass.TIMEOUT, "silence")
     world.run()
     assert (ErrorClass.TIMEOUT, CrawlSettings().request_timeout_s) in told
+
+
+def test_how_soon_the_site_answers_is_stored_with_the_pair_its_engine_does_not_count(world):
+    world.web.answers[SEARCH] = result_page(hit(1), hit(2), hit(3))
+    world.web.answers |= {
+        hit(n): complaint(str(n)) for n in (1, 2)
+    }  # the third is no page, and no word on how far
+    assert world.run()
+    (pair,) = world.rows(pair_stats)
+    assert pair.rtt_ms == pytest.approx(50.0)
+    assert pair.rtt_n == 3  # with robots.txt
+
+
+def test_two_answers_tell_nothing_of_how_far_the_site_is(world):
+    world.web.answers[SEARCH] = result_page(hit(1))
+    world.web.answers[hit(1)] = complaint("一")
+    assert world.run()
+    (pair,) = world.rows(pair_stats)
+    assert (pair.rtt_ms, pair.rtt_n) == (None, 0)

@@ -745,3 +745,42 @@ def test_proxies_of_the_environment_are_ignored(monkeypatch):
 def test_proxies_that_would_leave_names_unguarded_are_refused(proxy):
     with pytest.raises(ValueError, match="socks5h"):
         Downloader(user_agent="t", clock=lambda: NOW, proxy=proxy)
+
+
+def test_the_first_byte_is_timed_without_connecting_and_without_the_body():
+    slow_s = 0.02
+
+    async def slow_body(head: bytes, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(slow_s)
+        whole = answer(b"x" * 20)
+        writer.write(whole[:-10])
+        await writer.drain()
+        await asyncio.sleep(slow_s)
+        writer.write(whole[-10:])
+
+    async def run():
+        async with lab(slow_body) as (downloader, _):
+            return [await downloader.fetch("http://example.cn/") for _ in range(2)]
+
+    for response in asyncio.run(run()):
+        assert slow_s * 0.9 <= response.first_byte_s < response.elapsed_s
+
+
+def test_a_request_that_was_sent_twice_is_not_timed():
+    async def dies(head: bytes, writer: asyncio.StreamWriter) -> None:
+        if b"/second" in head and not died:
+            died.append(head)
+            writer.transport.abort()
+            return
+        writer.write(answer(b"x"))
+
+    died: list[bytes] = []
+
+    async def run():
+        async with lab(dies) as (downloader, _):
+            first = await downloader.fetch("http://example.cn/first")
+            return first, await downloader.fetch("http://example.cn/second")
+
+    first, second = asyncio.run(run())
+    assert first.first_byte_s > 0.0
+    assert second.first_byte_s == 0.0

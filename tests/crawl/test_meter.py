@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.crawl.meter import Meter
+from tasks.crawl.meter import MOST_TIMED, Meter
 
 
 class Clock:
@@ -48,3 +48,19 @@ def test_active_and_waiting_never_add_up_to_more_than_the_time_that_passed(steps
             assert meter.active_s >= 0
             assert meter.wait_s >= 0
             assert meter.active_s + meter.wait_s <= clock.now + 1e-6
+
+
+def test_three_answers_tell_how_far_the_site_is_and_no_more_than_fifty_are_kept():
+    meter = Meter(Clock())
+    for seconds in (0.100, 0.0, 0.102):
+        meter.answered(seconds)
+    assert meter.round_trip() is None
+    for seconds in (0.101, 9.0):
+        meter.answered(seconds)
+    near = meter.round_trip()
+    assert near is not None
+    assert 100.0 <= near.ms <= 102.0
+    assert near.n == 4
+    for _ in range(100):
+        meter.answered(0.1)
+    assert len(meter.first_bytes_s) == MOST_TIMED

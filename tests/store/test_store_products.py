@@ -84,13 +84,13 @@ def test_a_chunk_is_not_released_beyond_the_end_nor_into_the_next_keyword_set(wo
 
 
 def test_higher_priority_first_then_first_in_first_out(world: World) -> None:
-    early, urgent, late = (
-        world.add(name, priority=priority)[0] for name, priority in (("甲", 0), ("乙", 5), ("丙", 0))
+    early, urgent, *more, late = (
+        world.add(name, priority=5 if name == "乙" else 0)[0] for name in "甲乙丙丁戊"
     )
-    settings = LoopSettings(wait_limit=2)
-    world.context = replace(world.context, settings=settings)
-    assert world.sweep(sweeps.admit) == 2
-    assert [world.state(i) for i in (urgent, early, late)] == [State.WAIT, State.WAIT, State.PRIORITY]
+    world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
+    assert world.sweep(sweeps.admit) == 4
+    assert {world.state(i) for i in (urgent, early, *more)} == {State.WAIT}
+    assert world.state(late) is State.PRIORITY
     assert world.sweep(sweeps.admit) == 0, "WAIT is bounded"
     lease = world.grant(urgent)
     assert world.sweep(sweeps.admit) == 1

@@ -6,8 +6,11 @@ import pytest
 from world import SITE, World, hit
 
 from tasks.model import Reason
-from tasks.store import endings, leases, stats
+from tasks.store import endings, leases, reports, stats
+from tasks.store.endings import Close, Report
 from tasks.store.leases import Counters
+from tasks.strategies.knowledge import HALF_LIFE_S, MEMORY
+from tasks.strategies.proximity.moving import RoundTrip
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)
 
@@ -81,13 +84,17 @@ def test_an_attempt_is_folded_once_whoever_closes_it_first(world: World) -> None
 
 def test_sums_of_many_attempts_fade_for_decisions_and_stay_for_people(world: World) -> None:
     world.close(_work(world, "甲"), SEEN)
-    world.pass_s(stats.HALF_LIFE_S)
+    world.pass_s(HALF_LIFE_S)
     world.close(_work(world, "乙"), SEEN)
     assert _sums(world) == (2, 0, 0, 10, 8, 2, 16.0)
-    known = world.look(stats.load, world.now)[SITE, "n1"]
-    assert (known.attempts, known.offered, known.active_s) == pytest.approx((1.5, 7.5, 12.0))
-    later = world.now + leases.timedelta(seconds=stats.HALF_LIFE_S)
-    assert world.look(stats.load, later)[SITE, "n1"].attempts == pytest.approx(0.75)
+    first = 0.5 * (1 - 1 / MEMORY)  # it fades with time, and with the attempt after it
+    known = world.look(world.context.mind.learn, world.now).pair(SITE, "n1", world.now.timestamp())
+    assert (known.attempts, known.offered, known.active_s) == pytest.approx(
+        (1 + first, 5 * (1 + first), 8.0 * (1 + first))
+    )
+    world.pass_s(HALF_LIFE_S)
+    known = world.look(world.context.mind.learn, world.now).pair(SITE, "n1", world.now.timestamp())
+    assert known.attempts == pytest.approx((1 + first) / 2)
 
 
 def test_other_pairs_are_left_alone(world: World) -> None:
@@ -95,3 +102,27 @@ def test_other_pairs_are_left_alone(world: World) -> None:
     lease, _ = world.begin(world.waiting("乙"), "n2")
     world.close(lease, Counters())
     assert world.pair().attempts == world.pair(node="n2").attempts == 1
+
+
+def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(world: World) -> None:
+    world.close(_work(world, "甲"), SEEN)
+    assert (world.pair().rtt_ms, world.pair().rtt_n) == (None, 0)
+    assert world.look(stats.round_trips) == {}
+    world.close(_work(world, "乙"), SEEN, near=RoundTrip(100.0, 10))
+    world.interrupt(_work(world, "丙"), SEEN, "shutdown", near=RoundTrip(50.0, 10))
+    lease = _work(world, "丁")
+    world.pass_s(75)
+    world.do(endings.silence, lease, Reason.SILENT)
+    assert world.pair().rtt_ms == pytest.approx(75.0)
+    assert world.pair().rtt_n == 20
+    assert world.look(stats.round_trips) == {(SITE, "n1"): pytest.approx(75.0)}
+    (row,) = world.look(reports.pairs)
+    assert row.rtt_ms == pytest.approx(75.0)
+
+
+def test_attempts_that_close_together_move_it_together(world: World) -> None:
+    ended = [_work(world, name) for name in "甲乙"]
+    near = (RoundTrip(100.0, 10), RoundTrip(50.0, 10))
+    closes = [Close(lease, Report(SEEN, near=one)) for lease, one in zip(ended, near, strict=True)]
+    assert world.do(endings.close_many, closes) == [True, True]
+    assert world.pair().rtt_ms == pytest.approx(75.0)

@@ -156,4 +156,4 @@ def sweeps_preview(world: World) -> list[tuple[int, str]]:
     """What allocation would do now; looking changes nothing."""
     decision = world.sweep(sweeps.preview)
     assert world.rows(events, events.c.transition == Transition.ALLOCATE) == []
-    return [(a.subtask_id, a.node) for a in decision.assignments]
+    return [(a.subtask.id, a.node) for a in decision.assignments]

@@ -16,6 +16,7 @@ from tasks.crawl.hosts import HostBook
 from tasks.crawl.model import Hit, ResultPage, Review
 from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings
+from tasks.jobs.mind import Mind
 from tasks.model import State
 from tasks.store import endings, leases, nodes, pages, products
 from tasks.store.database import Store
@@ -44,7 +45,8 @@ class World:
     def __init__(self, store: Store, settings: LoopSettings | None = None) -> None:
         self.store = store
         self.now = START
-        self.context = Context(CATALOG, settings or LoopSettings(), HostBook(CATALOG), Random(0))
+        loop = settings or LoopSettings()
+        self.context = Context(CATALOG, loop, HostBook(CATALOG), Random(0), Mind(loop.strategy))
 
     def do(self, operation: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Run `operation(conn, now, ...)` in a transaction of its own."""
@@ -160,8 +162,8 @@ class World:
         (closed,) = self.do(endings.close_many, [Close(lease, Report(counters or Counters(), **report))])
         return closed
 
-    def interrupt(self, lease: Lease, counters: Counters, why: str) -> bool:
-        (closed,) = self.do(endings.close_many, [Close(lease, Report(counters), why)])
+    def interrupt(self, lease: Lease, counters: Counters, why: str, **report: Any) -> bool:
+        (closed,) = self.do(endings.close_many, [Close(lease, Report(counters, **report), why)])
         return closed
 
     # --- what has become of it ------------------------------------------------------------------------------

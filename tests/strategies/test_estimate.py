@@ -1,12 +1,16 @@
-from random import Random
-from statistics import fmean
+from dataclasses import replace
+from math import exp, log
 
+import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.control import pool
 from tasks.model import PairStats
-from tasks.strategies.estimate import Belief, Estimates, EstimateSettings
+from tasks.strategies.estimate import Belief, EstimateSettings, posterior
+from tasks.strategies.knowledge import Knowledge
 
 SETTINGS = EstimateSettings()
 
@@ -21,12 +25,29 @@ def stats(*, attempts, completion=0.9, seconds=1.0, failed=0.0, silent=0.0, site
     )
 
 
-def estimates(*known):
-    return Estimates({(one.site, one.node): one for one in known}, SETTINGS)
+def knowledge_of(*known):
+    knowledge = Knowledge()
+    for one in known:
+        knowledge.put(one, 0.0)
+    return knowledge
+
+
+def of_pair(*known, site="s", node="n", guess_s=None):
+    return posterior(knowledge_of(*known), 0.0, [site], [node], SETTINGS, guess_s)
+
+
+def expected(*known, site="s", node="n"):
+    """Posterior means of one pair, as plain numbers."""
+    belief = of_pair(*known, site=site, node=node).mean()
+    return Belief(*(float(np.squeeze(value)) for value in belief))
+
+
+def rate(*known, pages=20.0):
+    return of_pair(*known).mean().rate(0, 0, pages)
 
 
 def test_nothing_known_gives_the_first_guesses():
-    belief = estimates().posterior("s", "n").mean()
+    belief = expected()
     assert belief.page_chance == pytest.approx(SETTINGS.page_chance)
     assert belief.seconds_per_page == pytest.approx(SETTINGS.seconds_per_page)
     assert belief.reach == pytest.approx(1 - SETTINGS.bad_share)
@@ -34,93 +55,252 @@ def test_nothing_known_gives_the_first_guesses():
 
 
 def test_much_data_outvotes_the_prior():
-    belief = estimates(stats(attempts=200, completion=0.4, seconds=2.5)).posterior("s", "n").mean()
+    belief = expected(stats(attempts=200, completion=0.4, seconds=2.5))
     assert belief.page_chance == pytest.approx(0.4, abs=0.02)
     assert belief.seconds_per_page == pytest.approx(2.5, abs=0.05)
 
 
 def test_one_attempt_moves_a_pair_but_not_all_the_way():
     many = stats(attempts=100, completion=0.9, node="m")
-    belief = estimates(many, stats(attempts=1, completion=0.0)).posterior("s", "n").mean()
-    assert 0.2 < belief.page_chance < 0.8
+    assert 0.2 < expected(many, stats(attempts=1, completion=0.0)).page_chance < 0.8
 
 
 def test_an_unknown_pair_starts_from_its_site_and_its_node():
-    known = estimates(
+    known = [
         stats(attempts=60, completion=0.9, site="good", node="m"),
         stats(attempts=60, completion=0.3, site="bad", node="m"),
         stats(attempts=60, seconds=4.0, site="other", node="slow"),
         stats(attempts=60, seconds=0.5, site="other", node="m"),
-    )
-    assert known.posterior("good", "new").mean().page_chance > 0.8
-    assert known.posterior("bad", "new").mean().page_chance < 0.5
-    slow, swift = known.posterior("good", "slow").mean(), known.posterior("good", "new").mean()
-    assert slow.seconds_per_page > 2 * swift.seconds_per_page
+    ]
+    assert expected(*known, site="good", node="new").page_chance > 0.8
+    assert expected(*known, site="bad", node="new").page_chance < 0.5
+    slow, swift = (expected(*known, site="good", node=name).seconds_per_page for name in ("slow", "new"))
+    assert slow > 2 * swift
+
+
+def test_a_guess_stands_for_what_is_not_known_of_a_pair():
+    known = [stats(attempts=60, node=name, site=site) for name in "mn" for site in "st"][:3]
+    guess_s = np.array([[7.0, np.nan], [7.0, 7.0]])
+    belief = posterior(knowledge_of(*known), 0.0, ["s", "t"], ["m", "n"], SETTINGS, guess_s).mean()
+    plain = posterior(knowledge_of(*known), 0.0, ["s", "t"], ["m", "n"], SETTINGS).mean()
+    assert belief.seconds_per_page[1, 1] == pytest.approx(7.0)
+    assert belief.seconds_per_page[0, 0] == pytest.approx(1.0, abs=0.2)
+    assert belief.seconds_per_page[0, 1] == plain.seconds_per_page[0, 1]
+    assert np.array_equal(belief.page_chance, plain.page_chance)
 
 
 def test_the_rate_is_the_stated_formula():
-    belief = Belief(0.8, 0.9, 0.05, 0.5, 1.0, 60.0)
-    assert belief.rate(20) == pytest.approx(0.8 * 0.9 * 20 / (1.0 + 0.9 * 20 * 0.5 + 0.05 * 60))
+    one = [np.array([[value]]) for value in (0.8, 0.9, 0.05, 0.5, 1.0)]
+    belief = Belief(*one, 60.0)
+    formula = 0.8 * 0.9 * 20 / (1.0 + 0.9 * 20 * 0.5 + 0.05 * 60)
+    assert belief.rate(0, 0, 20) == pytest.approx(formula)
+    assert belief.rates(20.0).item() == pytest.approx(formula)
+    assert belief.rates(np.array([[20.0]])).item() == pytest.approx(formula)
 
 
 def test_failures_and_silence_lower_the_rate_silence_more():
-    sound, failing, silent = (
-        estimates(stats(attempts=30, **bad)).posterior("s", "n").mean().rate(20)
-        for bad in ({}, {"failed": 10}, {"silent": 10})
-    )
+    sound, failing, silent = (rate(stats(attempts=30, **bad)) for bad in ({}, {"failed": 10}, {"silent": 10}))
     assert sound > failing > silent
 
 
 def test_failures_count_whether_their_hits_were_known_or_not():
     known = stats(attempts=40, failed=20)
-    unknown = PairStats("s", "n", 40, 20, 0, known.tried, known.tried, known.collected, known.active_s, 0)
-    rates = [estimates(one).posterior("s", "n").mean().rate(20) for one in (known, unknown)]
-    assert rates[0] == pytest.approx(rates[1], rel=0.05)
+    unknown = replace(known, offered=known.tried)
+    assert rate(known) == pytest.approx(rate(unknown), rel=0.05)
+
+
+def normal_scores(shape, seed):
+    return np.random.default_rng(seed).standard_normal((3, *shape))
+
+
+def drawn_often(found, count, seed=3):
+    """A belief of one pair, its fields drawn so often along the axis of sites."""
+    return found.draw(normal_scores((count, 1), seed))
 
 
 def test_draws_lie_around_the_mean_and_narrow_with_data():
     def draws(attempts):
-        posterior = estimates(stats(attempts=attempts)).posterior("s", "n")
-        rng = Random(3)
-        return posterior.mean().rate(20), [posterior.draw(rng).rate(20) for _ in range(2000)]
-
-    def spread(values):
-        return fmean(abs(value - fmean(values)) for value in values)
+        found = of_pair(stats(attempts=attempts))
+        return found.mean().rate(0, 0, 20), drawn_often(found, 2000).rates(20.0)
 
     few_mean, few = draws(1)
     many_mean, many = draws(100)
-    assert fmean(few) == pytest.approx(few_mean, rel=0.15)
-    assert fmean(many) == pytest.approx(many_mean, rel=0.02)
-    assert spread(many) < 0.3 * spread(few)
+    assert few.mean() == pytest.approx(few_mean, rel=0.15)
+    assert many.mean() == pytest.approx(many_mean, rel=0.02)
+    assert many.std() < 0.3 * few.std()
 
 
-@settings(max_examples=60)
-@given(
-    attempts=st.floats(0, 1e4),
-    failed=st.floats(0, 1),
-    offered=st.floats(0, 1e3),
-    tried=st.floats(0, 1),
-    collected=st.floats(0, 1),
-    active=st.floats(0, 1e4),
-    seed=st.integers(0, 100),
-)
-def test_any_statistics_give_a_finite_rate_above_zero(
-    attempts, failed, offered, tried, collected, active, seed
-):
-    hits = offered * attempts
-    seen = PairStats(
-        "s",
-        "n",
-        attempts,
-        failed * attempts,
-        0,
-        hits,
-        tried * hits,
-        collected * tried * hits,
-        active * attempts,
+def test_draws_are_distributed_as_the_posteriors_are():
+    """Page chance and failures exactly; the logarithm of the seconds by its mean and variance."""
+    found = of_pair(stats(attempts=3, completion=0.6, failed=1))
+    drawn = drawn_often(found, 20_000)
+    page = scipy.stats.beta(found.page_a.item(), found.page_b.item())
+    bad = scipy.stats.beta(found.bad_a.item(), found.bad_b.item())
+    assert scipy.stats.kstest(drawn.page_chance.ravel(), page.cdf).statistic < 0.012
+    assert (
+        scipy.stats.kstest(drawn.silent.ravel() / found.silent_of_bad.item(), bad.cdf).statistic < 0.012
     )
-    posterior = estimates(seen).posterior("s", "n")
-    for belief in (posterior.mean(), posterior.draw(Random(seed))):
-        assert 0 <= belief.rate(20) < 1e6
-        assert 0 <= belief.page_chance * belief.reach <= 1
-    assert posterior.mean().rate(20) > 0
+    seconds = scipy.stats.loggamma(found.seconds_shape.item())  # of 1 / s, but for the total
+    logs = np.log(found.seconds_total.item() / drawn.seconds_per_page)
+    assert logs.mean() == pytest.approx(seconds.mean(), abs=0.02)
+    assert logs.var() == pytest.approx(seconds.var(), rel=0.05)
+
+
+def test_a_score_of_zero_is_the_median_and_a_higher_one_draws_higher():
+    found = of_pair(stats(attempts=3, completion=0.6, failed=1))
+    low, middle, high = (found.draw(np.full((3, 1, 1), score)) for score in (-1.0, 0.0, 1.0))
+    median = scipy.stats.beta(found.page_a.item(), found.page_b.item()).median()
+    assert middle.page_chance.item() == pytest.approx(median)
+    for name in ("page_chance", "silent", "seconds_per_page"):
+        assert getattr(low, name) < getattr(middle, name) < getattr(high, name)
+
+
+def test_each_pair_is_drawn_by_its_own_scores():
+    known = [stats(attempts=3, site=site, node=name) for site in "st" for name in "mn"]
+    found = posterior(knowledge_of(*known), 0.0, ["s", "t"], ["m", "n"], SETTINGS)
+    scores = normal_scores((2, 2), 5)
+    before = found.draw(scores)
+    scores[:, 1, 0] += 1.0
+    after = found.draw(scores)
+    for name in ("page_chance", "silent", "seconds_per_page"):
+        moved = getattr(after, name) != getattr(before, name)
+        assert moved.tolist() == [[False, False], [True, False]]
+
+
+shares = st.floats(0, 1)
+some_stats = st.builds(
+    lambda attempts, failed, silent, offered, tried, collected, active: {
+        "attempts": attempts,
+        "failed": attempts * failed,
+        "silent": attempts * (1 - failed) * silent,
+        "offered": attempts * offered,
+        "tried": attempts * offered * tried,
+        "collected": attempts * offered * tried * collected,
+        "active_s": attempts * active,
+    },
+    st.floats(0.01, 1e4),
+    shares,
+    shares,
+    st.floats(0, 1e3),
+    shares,
+    shares,
+    st.floats(0, 1e4),
+)
+some_pairs = st.dictionaries(
+    st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), some_stats, max_size=9
+).map(lambda by_pair: [PairStats(*pair, **sums) for pair, sums in by_pair.items()])
+
+
+@settings(max_examples=80, deadline=None)
+@given(known=some_pairs, seed=st.integers(0, 100), wild=st.sampled_from([1.0, 3.0]))
+def test_any_statistics_give_finite_rates_of_possible_shares(known, seed, wild):
+    found = posterior(knowledge_of(*known), 0.0, "abcd", "wxyz", SETTINGS)
+    for belief in (found.mean(), found.draw(wild * normal_scores((4, 4), seed))):
+        rates = belief.rates(20.0)
+        assert rates.shape == (4, 4)
+        assert np.all((rates >= 0) & (rates < 1e6))
+        stored = belief.page_chance * belief.reach
+        assert np.all((stored >= 0) & (stored <= 1))
+    assert np.all(found.mean().rates(20.0) > 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(known=some_pairs, pages=st.floats(1, 100))
+def test_one_rate_is_the_same_as_among_all(known, pages):
+    belief = posterior(knowledge_of(*known), 0.0, "abcd", "wxyz", SETTINGS).mean()
+    rates = belief.rates(pages)
+    assert all(
+        belief.rate(site, node, pages) == pytest.approx(rates[site, node])
+        for site in range(4)
+        for node in range(4)
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(known=some_pairs, age_s=st.floats(0, 1e5))
+def test_the_order_of_names_does_not_matter_nor_who_else_is_asked_for(known, age_s):
+    knowledge = knowledge_of(*known)
+    whole = posterior(knowledge, age_s, "abcd", "wxyz", SETTINGS)
+    part = posterior(knowledge, age_s, "db", "yw", SETTINGS)
+    for all_values, values in zip(whole[:-1], part[:-1], strict=True):
+        wide = np.broadcast_to(all_values, (4, 4))[np.ix_([3, 1], [2, 0])]
+        assert np.allclose(wide, np.broadcast_to(values, (2, 2)), rtol=1e-12)
+
+
+def logit(share):
+    inside = min(max(share, 1e-4), 1 - 1e-4)
+    return log(inside / (1 - inside))
+
+
+def share(logit_of):
+    return 1 / (1 + exp(-min(max(logit_of, -9), 9)))
+
+
+def independent(sums):
+    """Pages tried and stored, as so many independent ones (Kish)."""
+    per_attempt = max(1.0, sums.tried / sums.attempts) if sums.attempts else 1.0
+    weight = 1 / (1 + (per_attempt - 1) * SETTINGS.alike)
+    return sums.tried * weight, min(sums.collected, sums.tried) * weight
+
+
+def page_seconds(sums, overhead_s):
+    if sums.tried < 1e-9:
+        return 0.0
+    return max(max(sums.active_s - sums.attempts * overhead_s, 0.5 * sums.active_s) / sums.tried, 1e-4)
+
+
+def shrunk(sums, above):
+    """Means of a pool, shrunk to the level above: page, bad, silent, seconds, overhead_s."""
+    sums = sums or PairStats("*", "*")
+    page, bad, silent, seconds, overhead_s = above
+    if sums.active_s > 0:
+        overhead_s = min(SETTINGS.overhead_s, 0.5 * sums.active_s / sums.attempts)
+    pages, stored = independent(sums)
+    failures = sums.failed + sums.silent
+    prior = SETTINGS.pool_weight * SETTINGS.prior_pages
+    prior_attempts = SETTINGS.pool_weight * SETTINGS.prior_attempts
+    return (
+        logit((prior * share(page) + stored) / (prior + pages)),
+        logit((prior_attempts * share(bad) + failures) / (prior_attempts + sums.attempts)),
+        logit((prior_attempts * share(silent) + sums.silent) / (prior_attempts + failures)),
+        log((prior * exp(seconds) + pages * page_seconds(sums, overhead_s)) / (prior + pages)),
+        overhead_s,
+    )
+
+
+@settings(max_examples=80, deadline=None)
+@given(known=some_pairs, site=st.sampled_from("abcd"), node=st.sampled_from("wxyz"))
+def test_every_pair_is_what_the_docstring_says_worked_out_one_by_one(known, site, node):
+    pools = pool(known)
+    first = (
+        logit(SETTINGS.page_chance), logit(SETTINGS.bad_share), logit(SETTINGS.silent_of_bad),
+        log(SETTINGS.seconds_per_page), SETTINGS.overhead_s,
+    )  # fmt: skip
+    overall = shrunk(pools.total if known else None, first)
+    of_site = shrunk(pools.by_site.get(site), overall)
+    of_node = shrunk(pools.by_node.get(node), overall)
+    page, bad, silent, seconds = (
+        s + n - o for s, n, o in zip(of_site[:4], of_node[:4], overall[:4], strict=True)
+    )
+    own = next((one for one in known if (one.site, one.node) == (site, node)), None)
+    pages, stored = independent(own) if own else (0.0, 0.0)
+    own = own or PairStats(site, node)
+    failures = own.failed + own.silent
+    found = posterior(knowledge_of(*known), 0.0, [site], [node], SETTINGS)
+    weight = SETTINGS.prior_pages
+    assert [float(np.squeeze(value)) for value in found] == pytest.approx(
+        [
+            weight * share(page) + stored,
+            weight * (1 - share(page)) + max(0.0, pages - stored),
+            SETTINGS.prior_attempts * share(bad) + failures,
+            SETTINGS.prior_attempts * (1 - share(bad)) + max(0.0, own.attempts - failures),
+            weight + pages,
+            weight * exp(seconds) + pages * page_seconds(own, of_site[4]),
+            (own.tried + weight) / (own.offered + weight),
+            (SETTINGS.prior_attempts * share(silent) + own.silent) / (SETTINGS.prior_attempts + failures),
+            of_site[4],
+            SETTINGS.recall_after_s,
+        ],
+        rel=1e-6,
+        abs=1e-7,
+    )

@@ -1,0 +1,157 @@
+"""Subtasks and attempts of a simulated run, and what becomes of an attempt's pages."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from app.simulator.world import Course
+
+
+class Subtask:
+    """What is left of a subtask.
+
+    Attributes:
+        id: number of the subtask it is now; a follow-up has a new one.
+        todo: pages left by the number of tries they have had.
+        recalls, failed_on: in this round.
+    """
+
+    __slots__ = ("failed_on", "id", "recalls", "site", "todo")
+
+    def __init__(self, number: int, site: int, pages: int, tries: int) -> None:
+        self.id = number
+        self.site = site
+        self.todo = [pages] + [0] * (tries - 1)
+        self.recalls = 0
+        self.failed_on: tuple[str, ...] = ()
+
+
+class Stretch(NamedTuple):
+    """Pages of an attempt one after the other, at the same rates: the first starts at `from_s`."""
+
+    from_s: float
+    pages: int
+    seconds_per_page: float
+    completion: float
+
+
+class Run:
+    """An attempt.
+
+    Attributes:
+        node: its number.
+        responsible: pages it may take: quota, or what is left.
+        budget_s: active seconds after which it takes no further page.
+        stretches: pages it will have tried, where that is known when it begins.
+        avail: pages it has not tried, by tries they had before.
+        tried, collected, given_up, active_s, wait_s: so far.
+        failed: it failed at its start.
+        begun: a node that was alive took it on.
+        over: its subtask is no longer its business.
+        silenced_s: when its node died, or it hung.
+        pending: the page under way: (class it is of, collected or not).
+    """
+
+    __slots__ = (
+        "active_s",
+        "avail",
+        "begun",
+        "budget_s",
+        "collected",
+        "failed",
+        "given_up",
+        "node",
+        "over",
+        "pending",
+        "pending_s",
+        "responsible",
+        "silenced_s",
+        "stretches",
+        "subtask",
+        "tried",
+        "wait_s",
+    )
+
+    def __init__(self, subtask: Subtask, node: int, responsible: int, budget_s: float) -> None:
+        self.subtask = subtask
+        self.node = node
+        self.responsible = responsible
+        self.budget_s = budget_s
+        self.stretches: list[Stretch] = []
+        self.avail: list[int] = []
+        self.tried = self.collected = self.given_up = 0
+        self.active_s = self.wait_s = 0.0
+        self.failed = self.begun = self.over = False
+        self.silenced_s: float | None = None
+        self.pending: tuple[int, bool] | None = None
+        self.pending_s = 0.0
+
+    def next_class(self) -> int:
+        """Tries of the page that is taken next: those with the fewest come first."""
+        for tries, pages in enumerate(self.avail):
+            if pages:
+                return tries
+        raise AssertionError("an attempt takes no more pages than are left")
+
+    def count(self, tries: int, pages: int, collected: int) -> None:
+        """Pages with so many earlier tries were tried: so many of them collected."""
+        todo = self.subtask.todo
+        self.avail[tries] -= pages
+        todo[tries] -= pages
+        self.tried += pages
+        self.collected += collected
+        missed = pages - collected
+        if tries + 1 < len(todo):
+            todo[tries + 1] += missed
+        else:
+            self.given_up += missed
+
+
+def plan(course: Course, run: Run, start_s: float) -> float:
+    """Lay out the pages of an attempt that nothing will hold up; returns when the last one ends.
+
+    Each page has the rates in force when it starts. One that is begun within the budget is ended.
+
+    Args:
+        start_s: of its first page; `run.active_s` is what it took until then.
+    """
+    left, t, spent = run.responsible, start_s, run.active_s
+    first = True
+    while left and (first or spent < run.budget_s):
+        place = course.at(t)
+        seconds, chance = course.rates[place].seconds_per_page, course.rates[place].completion
+        pages = min(left, max(1, math.ceil((run.budget_s - spent) / seconds - 1e-9)))
+        if place + 1 < len(course.from_s):
+            pages = min(pages, max(1, math.ceil((course.from_s[place + 1] - t) / seconds - 1e-9)))
+        run.stretches.append(Stretch(t, pages, seconds, chance))
+        left -= pages
+        t += pages * seconds
+        spent += pages * seconds
+        first = False
+    return t
+
+
+def settle(run: Run, until_s: float, rng: np.random.Generator) -> None:
+    """Draw what the planned pages that ended by `until_s` came to."""
+    for stretch in run.stretches:
+        pages, seconds = stretch.pages, stretch.seconds_per_page
+        if stretch.from_s + pages * seconds > until_s + 1e-9:
+            pages = max(0, min(pages, math.floor((until_s - stretch.from_s) / seconds + 1e-9)))
+        run.active_s += pages * seconds
+        while pages:
+            tries = run.next_class()
+            some = min(pages, run.avail[tries])
+            run.count(tries, some, _binomial(some, stretch.completion, rng))
+            pages -= some
+    run.stretches = []
+
+
+def _binomial(pages: int, chance: float, rng: np.random.Generator) -> int:
+    if chance >= 1.0:
+        return pages
+    if chance <= 0.0:
+        return 0
+    return int(rng.binomial(pages, chance))

@@ -1,0 +1,167 @@
+"""Reading and writing scenario files: every problem with file, line and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from app.simulator.scenario import ANY, PairSpec, Scenario, ScenarioError
+from splitter import yamlfile
+from splitter.errors import CatalogError
+from splitter.yamlfile import Document, Place, Problem
+
+_BASE_S, _TRIPS = 0.1, 4.0
+
+
+def load_scenario(path: Path) -> Scenario:
+    """Read a scenario; its round trips, if any, become entries of `pairs`, before all others.
+
+    Raises:
+        ScenarioError: the file cannot be read or is wrong.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ScenarioError(f"scenario {path}: {reason}; right would be a YAML file") from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"scenario {path}: not UTF-8; save the file as UTF-8") from error
+    return parse_scenario(text, str(path), path.parent)
+
+
+def parse_scenario(text: str, origin: str, folder: Path) -> Scenario:
+    """Read a scenario from its text.
+
+    Args:
+        text: YAML.
+        origin: name of the file, for messages.
+        folder: where files it names are.
+
+    Raises:
+        ScenarioError: with every problem, one a line.
+    """
+    try:
+        document = yamlfile.read(text, origin)
+    except CatalogError as error:
+        raise ScenarioError(f"scenario {error}") from error
+    try:
+        scenario = Scenario.model_validate(document.data)
+    except ValidationError as error:
+        problems = [*document.problems, *(_problem(document, each) for each in error.errors())]
+    else:
+        problems = [*document.problems, *_strangers(document, scenario)]
+    _raise(problems, origin)
+    return _with_round_trips(scenario, folder, origin)
+
+
+def write_scenario(scenario: Scenario, path: Path) -> None:
+    """Save a scenario as YAML. Raises ScenarioError: the file cannot be written."""
+    data = scenario.model_dump(mode="json", exclude_unset=True)
+    try:
+        path.write_text(yaml.safe_dump(data, allow_unicode=True, sort_keys=False), "utf-8")
+    except OSError as error:
+        raise ScenarioError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _raise(problems: list[Problem], origin: str) -> None:
+    if problems:
+        lines = (
+            ": ".join(filter(None, (f"{origin}:{p.line}", p.key, p.message))) for p in sorted(set(problems))
+        )
+        raise ScenarioError("\n".join(f"scenario {line}" for line in lines))
+
+
+def _problem(document: Document, error: Any) -> Problem:
+    place: Place = tuple(error["loc"])
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        message = f"no such key; known are {', '.join(_keys(place[0] if len(place) > 1 else None))}"
+    elif error["type"] == "missing":
+        message = "missing; it has no default"
+    elif not isinstance(error["input"], dict | list):
+        message += f" (got {error['input']!r})"
+    return document.problem(place, message)
+
+
+def _keys(part: str | int | None) -> list[str]:
+    """Keys at the top of a scenario, or in one of its parts."""
+    if part is None:
+        return list(Scenario.model_fields)
+    field = Scenario.model_fields[str(part)].annotation
+    shapes = [field, *getattr(field, "__args__", ())]
+    return next((list(shape.model_fields) for shape in shapes if hasattr(shape, "model_fields")), [])
+
+
+def _strangers(document: Document, scenario: Scenario) -> list[Problem]:
+    """Names that `pairs` and `listed` speak of and that nobody has."""
+    names = {
+        "node": {ANY, *(n for spec in scenario.nodes for n in (spec.name, *spec.names()))},
+        "site": {ANY, *(n for spec in scenario.sites for n in (spec.name, *spec.names()))},
+    }
+    problems = []
+    for index, pair in enumerate(scenario.pairs):
+        for key, known in names.items():
+            name = getattr(pair, key)
+            if name not in known:
+                problems.append(
+                    document.problem(("pairs", index, key), f"there is no {key} {name!r}{_near(known)}")
+                )
+    for site in scenario.work.hits.listed:
+        if site not in names["site"]:
+            problems.append(document.problem(("work", "hits", "listed", site), "there is no such site"))
+    return problems
+
+
+def _near(known: set[str]) -> str:
+    return "; right would be one of " + ", ".join(sorted(known)[:8]) + (" ..." if len(known) > 8 else "")
+
+
+def _with_round_trips(scenario: Scenario, folder: Path, origin: str) -> Scenario:
+    """The scenario with seconds_per_page = 0.1 + 4 round trips of each pair (shared/scenarios/README.md)."""
+    if scenario.rtt_ms is None:
+        return scenario
+    matrix = read_round_trips(folder / scenario.rtt_ms.file)
+    nodes = [name for spec in scenario.nodes for name in spec.names()]
+    sites = [name for spec in scenario.sites for name in spec.names()]
+    wanted = len(nodes) + len(sites)
+    if wanted > len(matrix):
+        raise ScenarioError(
+            f"scenario {origin}: rtt_ms: {len(nodes)} nodes and {len(sites)} sites need {wanted} rows, "
+            f"the matrix has {len(matrix)}; right would be fewer of them"
+        )
+    rows = np.arange(len(matrix))
+    if scenario.rtt_ms.seed is not None:
+        rows = np.random.default_rng(scenario.rtt_ms.seed).permutation(rows)
+    trips_s = matrix[np.ix_(rows[: len(nodes)], rows[len(nodes) : wanted])] / 1000.0
+    pairs = tuple(
+        PairSpec(node=node, site=site, seconds_per_page=round(_BASE_S + _TRIPS * float(trips_s[i, j]), 6))
+        for i, node in enumerate(nodes)
+        for j, site in enumerate(sites)
+    )
+    return scenario.model_copy(update={"pairs": pairs + scenario.pairs, "rtt_ms": None, "_kept": {}})
+
+
+def read_round_trips(path: Path) -> NDArray[np.float64]:
+    """A square matrix of milliseconds.
+
+    Raises:
+        ScenarioError: no such file, or no square matrix of numbers.
+    """
+    try:
+        matrix = np.loadtxt(path, ndmin=2)
+    except OSError as error:
+        raise ScenarioError(
+            f"rtt_ms: {path} cannot be read; right would be a path from the scenario's folder"
+        ) from error
+    except ValueError as error:
+        raise ScenarioError(
+            f"rtt_ms: {path}: {error}; right would be rows of numbers of equal length"
+        ) from error
+    if matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all() or (matrix < 0).any():
+        raise ScenarioError(f"rtt_ms: {path}: right would be as many rows as columns, none negative")
+    return np.asarray(matrix, dtype=np.float64)

@@ -1,0 +1,164 @@
+"""The scenario of a recorded run: its nodes, its work, and the rates its attempts met, window by window."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from app.simulator.scenario import (
+    Dist,
+    Hits,
+    NodeSpec,
+    PairSpec,
+    Scenario,
+    ScenarioError,
+    SiteSpec,
+    Work,
+)
+from splitter.catalog.model import Kind, Limits
+from tasks.store.recorded import RecordedAttempt, RecordedTask
+
+_WINDOWS = 12
+"""Windows a run is cut into, at most."""
+
+_SHORTEST_S = 60.0
+_FEWEST_TRIED = 5
+"""Pages a window's rates need, so as not to be chance; the run's own rates stand in elsewhere."""
+
+_FASTEST_S = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedNode:
+    """A node of the run."""
+
+    name: str
+    kinds: frozenset[str]
+    slots: int
+
+
+def recorded_scenario(
+    nodes: Sequence[RecordedNode],
+    tasks: Sequence[RecordedTask],
+    attempts: Sequence[RecordedAttempt],
+    limits: Mapping[str, Limits],
+) -> Scenario:
+    """What happened, as a scenario that is done when all is done.
+
+    Seconds per page are active seconds per tried page, all overhead in them; an attempt that failed without having
+    tried a page counts as `fail`, one that went silent as `hang`. A pair that no attempt was made of gets the
+    rates of its site over all nodes.
+
+    Args:
+        nodes: those it had.
+        tasks: with the hits found.
+        attempts: closed ones.
+        limits: of the sites' hosts, where the catalog has some.
+
+    Raises:
+        ScenarioError: there is nothing to learn from: no node, no hit, or no page tried.
+    """
+    if not nodes or not tasks or not any(one.tried for one in attempts):
+        raise ScenarioError(
+            "the run holds no crawled page yet: nothing to simulate; run `reviewloop run` first"
+        )
+    hits: dict[str, list[int]] = defaultdict(list)
+    kinds: dict[str, str] = {}
+    for task in tasks:
+        hits[task.site].append(max(1, task.hits))
+        kinds[task.site] = task.kind
+    return Scenario(
+        until_done=True,
+        nodes=tuple(
+            NodeSpec(name=one.name, kinds=tuple(Kind(kind) for kind in sorted(one.kinds)), slots=one.slots)
+            for one in nodes
+        ),
+        sites=tuple(_site(site, kinds[site], limits.get(site)) for site in hits),
+        pairs=tuple(_pairs(attempts, list(hits), [one.name for one in nodes])),
+        work=Work(
+            products=max(map(len, hits.values())),
+            hits=Hits(dist=Dist.LISTED, listed={site: tuple(of) for site, of in hits.items()}),
+        ),
+    )
+
+
+def _site(name: str, kind: str, limits: Limits | None) -> SiteSpec:
+    if limits is None:
+        return SiteSpec(name=name, kind=Kind(kind))
+    return SiteSpec(
+        name=name, kind=Kind(kind), per_address_per_s=limits.per_address_per_s, total_per_s=limits.total_per_s
+    )
+
+
+@dataclass(slots=True)
+class _Sums:
+    attempts: int = 0
+    failed: int = 0
+    silent: int = 0
+    tried: int = 0
+    collected: int = 0
+    active_s: float = 0.0
+
+    def add(self, one: RecordedAttempt) -> None:
+        self.attempts += 1
+        self.failed += one.outcome == "failed" and not one.tried
+        self.silent += one.outcome == "silent"
+        self.tried += one.tried
+        self.collected += one.collected
+        self.active_s += one.active_s if one.tried else 0.0
+
+    def rates(self) -> dict[str, float]:
+        """Keys of a pair's entry; few data are taken as they are."""
+        return {
+            "seconds_per_page": round(max(_FASTEST_S, self.active_s / self.tried), 4),
+            "completion": round(min(1.0, self.collected / self.tried), 4),
+            **self.troubles(),
+        }
+
+    def troubles(self) -> dict[str, float]:
+        """How often attempts fail and hang."""
+        return {
+            "fail": round(self.failed / self.attempts, 4),
+            "hang": round(self.silent / self.attempts, 4),
+        }
+
+
+def _pairs(attempts: Sequence[RecordedAttempt], sites: list[str], nodes: list[str]) -> list[PairSpec]:
+    by_pair: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
+    by_site: dict[str, _Sums] = defaultdict(_Sums)
+    total = _Sums()
+    known = [one for one in attempts if one.site in set(sites) and one.node in set(nodes)]
+    for one in known:
+        for sums in (by_pair[one.site, one.node], by_site[one.site], total):
+            sums.add(one)
+    entries = [PairSpec(**total.rates())] if total.tried else []
+    entries += [PairSpec(site=site, **sums.rates()) for site, sums in by_site.items() if sums.tried]
+    entries += [
+        PairSpec(site=site, node=node, **(sums.rates() if sums.tried else sums.troubles()))
+        for (site, node), sums in by_pair.items()
+    ]
+    return entries + _over_time(known)
+
+
+def _over_time(attempts: Sequence[RecordedAttempt]) -> list[PairSpec]:
+    """What each pair's rates were in each window that has enough of its pages."""
+    begun = min(one.begun_at for one in attempts)
+    length_s = (max(one.ended_at for one in attempts) - begun).total_seconds()
+    window_s = max(_SHORTEST_S, length_s / _WINDOWS)
+
+    def place(one: RecordedAttempt) -> tuple[str, str, int]:
+        return one.site, one.node, int((one.begun_at - begun).total_seconds() / window_s)
+
+    entries = []
+    for (site, node, window), group in groupby(sorted(attempts, key=place), key=place):
+        sums = _Sums()
+        for one in group:
+            sums.add(one)
+        if sums.tried >= _FEWEST_TRIED:
+            rates = {
+                key: value for key, value in sums.rates().items() if key in ("seconds_per_page", "completion")
+            }
+            entries.append(PairSpec(site=site, node=node, from_s=round(window * window_s, 1), **rates))
+    return entries

@@ -1,0 +1,136 @@
+"""The 2019 balance paper's experiment again, the exact solver at size, and curves learned from noisy runs.
+
+Scenario: ``paper2019-nodes.json`` (its README says what is reconstructed), 500 URLs on five nodes. Beside the
+published split and the even one: the particle swarm as published by number of iterations, and the exact solver.
+Learned curves: see `learned_curves`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.balance_files import read_nodes
+from bench.learned_curves import NOISE, Drawn, Learner, draw, ours, published
+from tasks.strategies.balance.curves import Counts, Curve, Curves, even, judged, linear, piecewise
+from tasks.strategies.balance.exact import exact
+from tasks.strategies.balance.swarm import swarm
+
+_PUBLISHED = (164, 70, 120, 36, 110)
+_TOTAL = 500
+_SEEDS = 20
+_ITERATIONS = (100, 300, 1000, 3000)
+_DRAWS = 20
+_FLEETS = ((21, 10), (40, 10), (40, 25), (100, 10))  # nodes learned from, runs of each
+_DESCENTS = 5  # draws of the published training: a second or two each
+_SIZE = 1000, 1_000_000  # nodes, URLs
+
+
+def run(shared: Path) -> dict[str, Any]:
+    """Run all.
+
+    Args:
+        shared: the folder of the shared data; the scenarios lie beside it.
+
+    Returns:
+        ``ratios``: makespan of the even split over the published one's (paper: 1.74); of the published, the even and
+        the swarm's (median of 20 seeds) over the exact; and of learned curves over the exact one (median of 20 draws),
+        by nodes x runs; ``figures``: each split with makespan in s and variance in s^2, seconds of the exact
+        solver at 1,000 nodes x 1,000,000 URLs, and the spread of all.
+
+    Raises:
+        InputError: the scenario is not there.
+    """
+    curves = _scenario(shared.parent / "scenarios" / "paper2019-nodes.json")
+    figures: dict[str, Any] = {}
+    splits = {
+        "published": np.array(_PUBLISHED),
+        "even": even(len(curves), _TOTAL),
+        "exact": exact(curves, _TOTAL),
+    }
+    for name, allocation in splits.items():
+        figures |= _split(name, curves, allocation)
+    figures["even_over_published"] = round(figures["even_makespan_s"] / figures["published_makespan_s"], 3)
+    for iterations in _ITERATIONS:
+        figures |= _swarms(curves, iterations)
+    figures |= _at_size()
+    ratios = {
+        f"{name}_over_exact": round(figures[f"{name}_makespan_s"] / figures["exact_makespan_s"], 4)
+        for name in ("published", "even", f"swarm_{_ITERATIONS[-2]}_median")
+    }
+    ratios["even_over_published"] = figures.pop("even_over_published")
+    for nodes, each in _FLEETS:
+        name = f"learned_{nodes}x{each}"
+        ratios[f"{name}_over_exact"], told = _learned(name, nodes, each, _DRAWS, ours)
+        figures |= told
+    ratios["sgd_40x25_over_exact"], told = _learned("sgd_40x25", 40, 25, _DESCENTS, published)
+    return {"bench": "balance", "ratios": ratios, "figures": figures | told}
+
+
+def _scenario(path: Path) -> Curves:
+    return Curves([known for known in read_nodes(path).values() if isinstance(known, Curve)])
+
+
+def _split(name: str, curves: Curves, allocation: Counts) -> dict[str, Any]:
+    split = judged(curves, allocation)
+    return {
+        f"{name}_split": "/".join(map(str, split.allocation)),
+        f"{name}_makespan_s": round(split.makespan_s, 3),
+        f"{name}_variance": float(f"{split.variance:.4g}"),
+    }
+
+
+def _swarms(curves: Curves, iterations: int) -> dict[str, Any]:
+    """The swarm's repaired allocations over the seeds."""
+    found = [swarm(curves, _TOTAL, np.random.default_rng(seed), iterations) for seed in range(_SEEDS)]
+    splits = [judged(curves, one.allocation) for one in found]
+    name = f"swarm_{iterations}"
+    makespans = [split.makespan_s for split in splits]
+    return {
+        f"{name}_median_makespan_s": round(statistics.median(makespans), 3),
+        f"{name}_makespan_s_from_to": [round(min(makespans), 3), round(max(makespans), 3)],
+        f"{name}_median_variance": round(statistics.median(split.variance for split in splits), 3),
+        f"{name}_feasible_of_{_SEEDS}": sum(one.feasible for one in found),
+    }
+
+
+def _at_size() -> dict[str, Any]:
+    """Seconds of the exact solver: median of five."""
+    rng = np.random.default_rng(0)
+    nodes, total = _SIZE
+    setups, slopes = rng.uniform(0, 60, nodes), rng.lognormal(0, 0.7, nodes)
+    lines = [linear(float(setup), float(slope)) for setup, slope in zip(setups, slopes, strict=True)]
+    knots = np.arange(50.0, 2001.0, 50.0)
+    bent = [
+        piecewise(list(zip(knots.tolist(), np.cumsum(rng.uniform(0, 50, knots.size)).tolist(), strict=True)))
+        for _ in range(nodes)
+    ]
+    return {
+        f"exact_{nodes}x{total}_linear_s": _seconds(lines, total),
+        f"exact_{nodes}x{total}_piecewise_40_s": _seconds(bent, total),
+    }
+
+
+def _seconds(curves: Sequence[Curve], total: int) -> float:
+    took = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        exact(Curves(curves), total)
+        took.append(time.perf_counter() - begin)
+    return round(statistics.median(took), 3)
+
+
+def _learned(name: str, nodes: int, each: int, draws: int, learner: Learner) -> tuple[float, dict[str, Any]]:
+    """Median over the draws of the makespan over the exact optimum's, and what goes with it."""
+    found: list[Drawn] = [draw(seed, nodes, each, NOISE, learner) for seed in range(draws)]
+    ratios = [one.learned for one in found]
+    return round(statistics.median(ratios), 4), {
+        f"{name}_from_to": [round(min(ratios), 3), round(max(ratios), 3)],
+        f"{name}_curve_error": round(statistics.median(one.curve_error for one in found), 4),
+        f"{name}_even_over_exact": round(statistics.median(one.even for one in found), 3),
+    }

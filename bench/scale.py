@@ -1,0 +1,141 @@
+"""What a decision of `feedback` costs, from 10^3 to 10^6 waiting subtasks: in memory, and through the real store.
+
+In memory the board is kept as it is, as the simulator keeps it: a slot becomes free, the strategy decides, the subtask
+goes back behind the others. Time passes as it would with attempts of `ATTEMPT_S`, so new plans come as often as they
+would, and their cost is in the mean; the median is a decision between two plans. What is counted there is CPU time, as
+the strategy waits for nothing.
+
+Through the store it is the scheduler's turn (admit and allocate, `tasks.jobs.ticks`), committed, with the subtasks in
+PRIORITY: on a SQLite file and on a PostgreSQL of the bench's own, which keeps its settings (it waits for the disk).
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from bench import scale_store
+from tasks.model import NodeView, PairStats, SubtaskView
+from tasks.strategies import ALLOCATION
+from tasks.strategies.board import Board
+from tasks.strategies.decision import AllocationSettings
+from tasks.strategies.knowledge import Knowledge
+
+ATTEMPT_S = 10.0
+SLOTS = 4
+_SIZES = (1_000, 10_000, 100_000, 1_000_000)
+_CLUSTERS = ((10, 50), (100, 100), (1000, 200))  # nodes, sites
+_VIRTUAL_S = 100.0
+"""How long each board is kept busy: as long as a plan of the largest cluster lasts."""
+_ROUNDS = 4
+_STORED = (250, 100)
+"""Nodes and sites of the stores: their slots take the leases of a full turn."""
+
+
+def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
+    """Measure everything; about four minutes.
+
+    Returns:
+        ``ratios``: `cost_1e6_vs_1e3` (the worst of the three clusters, in memory), the same through each store,
+        `decisions_per_s_memory` (1,000 nodes, 10^6 waiting, between plans; `with_plans`: their cost included, at the
+        rate they come), `decisions_per_s_postgres` and `decisions_per_s_sqlite` (250 nodes, 10^6 in PRIORITY, leases
+        of turns that give 1,000); ``figures``: microseconds a decision (mean with plans, median), milliseconds a
+        plan, milliseconds a turn.
+    """
+    ratios: dict[str, float] = {}
+    figures: dict[str, Any] = {"slots_a_node": SLOTS, "attempt_s": ATTEMPT_S}
+    worst = []
+    for nodes, sites in _CLUSTERS:
+        measured = _in_memory(nodes, sites)
+        figures |= {f"memory.{nodes}_nodes_{sites}_sites.{name}": told for name, told in measured.items()}
+        worst.append(measured["mean_us.1000000"] / measured["mean_us.1000"])
+        ratios[f"cost_1e6_vs_1e3.memory_{nodes}_nodes"] = round(worst[-1], 2)
+        ratios[f"decisions_per_s_memory.{nodes}_nodes_with_plans"] = round(1e6 / measured["mean_us.1000000"])
+        ratios["decisions_per_s_memory"] = round(1e6 / measured["median_us.1000000"])
+    ratios["cost_1e6_vs_1e3"] = round(max(worst), 2)
+    with tempfile.TemporaryDirectory(prefix="reviewloop-scale-") as folder:
+        for name, opened in scale_store.STORES.items():
+            with opened(Path(folder)) as store:
+                told = scale_store.turns(store, *_STORED, SLOTS, _SIZES)
+            figures |= {f"{name}.{key}": value for key, value in told.items()}
+            ratios[f"cost_1e6_vs_1e3.{name}"] = round(told["full_ms.1000000"] / told["full_ms.1000"], 2)
+            ratios[f"decisions_per_s_{name}"] = round(told["leases_per_s.1000000"])
+    return {"bench": "scale", "ratios": ratios, "figures": figures}
+
+
+def _in_memory(nodes: int, sites: int) -> dict[str, float]:
+    """Boards of all sizes take turns, so that a machine that slows down slows all of them."""
+    names, of_sites = [f"n{n}" for n in range(nodes)], [f"site{n}.cn" for n in range(sites)]
+    knowledge = Knowledge()
+    for pair in _known(of_sites, names, Random(1)):
+        knowledge.put(pair, 0.0)
+    steady = {size: _Steady(knowledge, names, of_sites, size) for size in _SIZES}
+    took: dict[int, list[float]] = {size: [] for size in _SIZES}
+    for _ in range(_ROUNDS):
+        for size, one in steady.items():
+            took[size] += one.go_on(round(_VIRTUAL_S / ATTEMPT_S * SLOTS * nodes / _ROUNDS))
+    figures: dict[str, float] = {}
+    for size, each in took.items():
+        figures[f"mean_us.{size}"] = round(statistics.fmean(each) * 1e6, 1)
+        figures[f"median_us.{size}"] = round(statistics.median(each) * 1e6, 1)
+        figures[f"plan_ms.{size}"] = round(steady[size].plan_s * 1e3, 1)
+    return figures
+
+
+class _Steady:
+    """A cluster that is busy all the time, and a backlog that stays as long as it is.
+
+    Attributes:
+        plan_s: CPU seconds of the first decision, which is nearly all of them for its plan.
+    """
+
+    def __init__(
+        self, knowledge: Knowledge, names: Sequence[str], sites: Sequence[str], waiting: int
+    ) -> None:
+        self._rng = Random(1)
+        self._nodes = names
+        self._strategy = ALLOCATION["feedback"](AllocationSettings())
+        self._board = Board(
+            [NodeView(name, frozenset({"meta"}), 0, SLOTS) for name in names], split=self._strategy.split
+        )
+        self._knowledge = knowledge
+        for number in range(waiting):
+            place = number % len(sites)
+            hosts = (f"engine{place % 8}", sites[place])
+            self._board.put(SubtaskView(number, sites[place], "meta", hosts, self._rng.randint(1, 50), 0))
+        self._next = waiting
+        self._now_s = 0.0
+        self._step_s = ATTEMPT_S / (SLOTS * len(names))
+        (self.plan_s,) = self.go_on(1)
+
+    def go_on(self, decisions: int) -> list[float]:
+        """Seconds of each decision, with the changes of the board that belong to it."""
+        took = []
+        for _ in range(decisions):
+            self._now_s += self._step_s
+            node = self._rng.choice(self._nodes)
+            begin = time.process_time()
+            self._board.set_free(node, 1)
+            (given,) = self._strategy.decide(self._board, self._knowledge, self._now_s, self._rng)
+            self._board.put(replace(given.subtask, id=self._next))
+            took.append(time.process_time() - begin)
+            self._next += 1
+        return took
+
+
+def _known(sites: Sequence[str], nodes: Sequence[str], rng: Random) -> list[PairStats]:
+    """Every pair after some attempts: nodes differ by half, sites by half, pairs by a fifth."""
+    speed = {name: rng.uniform(0.5, 1.5) for name in (*sites, *nodes)}
+    return [
+        PairStats(
+            site, node, 9, 1, 0, 180, 180, 150, 0.5 * 180 * speed[site] * speed[node] * rng.uniform(0.8, 1.2)
+        )
+        for site in sites
+        for node in nodes
+    ]

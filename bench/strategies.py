@@ -1,0 +1,68 @@
+"""Every allocation strategy in the simulator: shares of a proven bound, by scenario; and the papers' experiments again.
+
+- Each strategy on each scenario of `bench/scenarios` and on the 2014 paper's: `bench.strategy_runs.contest`.
+- What each of the three strategies adds, completion over time: `bench.strategy_runs.switched_off`.
+- The 2010 paper's throughput, and what coordinates add to `feedback`: `bench.strategy_runs.near`; their accuracy:
+  `bench.proximity`. The 2019 paper's experiment: `bench.balance`.
+- Real HTTP: `bench.strategy_runs.lab`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bench import balance, proximity
+from bench import plots as drawing
+from bench.strategy_runs import contest, lab, near, pictures, switched_off
+from bench.strategy_runs.runs import simulated
+
+
+def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:
+    """Measure all of it.
+
+    Args:
+        shared: the folder of the shared data; the scenarios lie beside it.
+        plots: folder for the plots; None: none.
+
+    Returns:
+        ``ratios``: `SCENARIO.STRATEGY.oracle_ratio`, median over the seeds, `balance.*`, `proximity.*` and `lab.*`;
+        ``figures``: median, least and most of everything, by part, and what the papers printed.
+
+    Raises:
+        InputError: shared data are not there, or plots can't be drawn.
+    """
+    if plots is not None:
+        drawing.check_there()
+    scenes = contest.scenes(shared)
+    outcomes = simulated([*contest.runs(scenes)])
+    off = simulated(switched_off.runs(scenes))
+    near_runs = simulated(near.runs(shared))
+    compared = {scene.name: contest.compared(outcomes, scene.name) for scene in scenes}
+    compared[near.SCENARIO] = near.figures(near_runs)
+    adds = {name: switched_off.compared(off, name) for name in switched_off.SCENARIOS}
+    if plots is not None:
+        pictures.draw(plots, compared, adds, off, near_runs)
+    parts = {
+        "balance": balance.run(shared),
+        "proximity": proximity.run(shared, plots=plots),
+    }
+    in_lab = lab.run()
+    return {
+        "bench": "strategies",
+        "ratios": {
+            **contest.medians(compared),
+            **{
+                f"{name}.{key}": value
+                for name, told in parts.items()
+                for key, value in told["ratios"].items()
+            },
+            **in_lab["ratios"],
+        },
+        "figures": {
+            "scenarios": compared,
+            "what_each_strategy_adds": adds,
+            **{name: told["figures"] for name, told in parts.items()},
+            "lab": in_lab["figures"],
+        },
+    }

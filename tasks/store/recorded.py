@@ -1,0 +1,91 @@
+"""What a run left behind: for another strategy to be tried on it (`simulate --from`), or run times to be learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, select
+
+from tasks.store.tables import attempts, nodes, targets, tasks
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAttempt:
+    """A closed attempt; `active_s` without waits for send times."""
+
+    site: str
+    node: str
+    begun_at: datetime
+    ended_at: datetime
+    outcome: str
+    offered: int
+    tried: int
+    collected: int
+    active_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTask:
+    """A task: its site, the kind that is, and the hits known of it."""
+
+    site: str
+    kind: str
+    hits: int
+
+
+def recorded_attempts(conn: Connection) -> list[RecordedAttempt]:
+    """Every attempt that was closed and not given back, the oldest first."""
+    rows = conn.execute(
+        select(
+            attempts.c.site,
+            attempts.c.node,
+            attempts.c.allocated_at,
+            attempts.c.ended_at,
+            attempts.c.outcome,
+            attempts.c.offered,
+            attempts.c.tried,
+            attempts.c.collected,
+            attempts.c.active_s,
+        )
+        .where(attempts.c.outcome.in_(("succeeded", "failed", "silent")), attempts.c.ended_at.is_not(None))
+        .order_by(attempts.c.allocated_at, attempts.c.id)
+    )
+    return [RecordedAttempt(*row) for row in rows]
+
+
+def recorded_tasks(conn: Connection) -> Sequence[RecordedTask]:
+    """Every task that had a hit, in the order they were made."""
+    rows = conn.execute(
+        select(tasks.c.site, tasks.c.kind, func.count())
+        .join(targets, (targets.c.task_id == tasks.c.id) & (targets.c.kind == "hit"))
+        .group_by(tasks.c.id, tasks.c.site, tasks.c.kind)
+        .order_by(tasks.c.id)
+    )
+    return [RecordedTask(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """An attempt that took pages: of which node, how many URLs, how long it was active."""
+
+    node: str
+    urls: int
+    seconds: float
+
+
+def recorded_runs(conn: Connection) -> list[RecordedRun]:
+    """Every attempt that succeeded and tried pages, the oldest first."""
+    rows = conn.execute(
+        select(attempts.c.node, attempts.c.tried, attempts.c.active_s)
+        .where(attempts.c.outcome == "succeeded", attempts.c.tried > 0)
+        .order_by(attempts.c.id)
+    )
+    return [RecordedRun(*row) for row in rows]
+
+
+def recorded_parameters(conn: Connection) -> dict[str, Mapping[str, float | None]]:
+    """By node that reported them, the parameters of its machine."""
+    rows = conn.execute(select(nodes.c.name, nodes.c.parameters).order_by(nodes.c.name))
+    return {name: parameters for name, parameters in rows if parameters}

@@ -1,0 +1,1 @@
+"""Allocation strategies: which node gets a waiting subtask. One a file."""

@@ -1,0 +1,97 @@
+"""What the simpler strategies share: in queue order, the head of each group is given to the node they choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from tasks.strategies.board import Board, Group, Level
+from tasks.strategies.decision import Assignment, Note, candidates, why_busy
+from tasks.strategies.knowledge import Knowledge
+
+Reason = Callable[[str], str]
+"""Of a node that may run a group and could be given it now: why it was or was not chosen."""
+
+
+class Choice(NamedTuple):
+    """What a group's next subtask goes to.
+
+    Attributes:
+        node: can be given it now.
+        reason: for people.
+        scores: what nodes were ranked with, by name; None where nothing is ranked.
+    """
+
+    node: str
+    reason: Reason
+    scores: Callable[[str], float | None] | None = None
+
+
+Choose = Callable[[Group], Choice | None]
+"""Which node a group's next subtask goes to; None: it waits. Asked again for what follows in a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a strategy is handed when it decides (`AllocationStrategy.decide`)."""
+
+    board: Board
+    knowledge: Knowledge
+    now_s: float
+    rng: Random
+    tell: bool
+
+    def give(self, group: Group, choice: Choice) -> Assignment:
+        """Take the group's next subtask from the board for the node chosen."""
+        node = choice.node
+        score = choice.scores(node) if choice.scores is not None else None
+        forgiven = self.board.forgiven(group)
+        told = (
+            candidates(self.board, self.knowledge, self.now_s, group, self._note(group, choice), [node])
+            if self.tell
+            else ()
+        )
+        subtask = self.board.take(group, node)
+        return Assignment(subtask, node, score, forgiven if forgiven == node else None, told)
+
+    def able(self, group: Group) -> list[str]:
+        """Nodes that can be given the group's next subtask now."""
+        return [name for name in self.board.free if self.board.takes(group, name)]
+
+    def _note(self, group: Group, choice: Choice) -> Note:
+        def note(name: str) -> tuple[str, float | None]:
+            can = name == choice.node or self.board.takes(group, name)
+            why = choice.reason(name) if can else why_busy(self.board, group, name)
+            return why, choice.scores(name) if choice.scores is not None else None
+
+        return note
+
+
+def push(moment: Moment, choose: Choose) -> list[Assignment]:
+    """Give away what waits, priority levels strictly one after the other, each in queue order.
+
+    A group is passed over where its hosts have no room, and where nothing is chosen for it; so this costs what the
+    groups cost, however many subtasks wait in them.
+    """
+    given = list[Assignment]()
+    for level in moment.board.levels():
+        given += push_level(moment, level, choose)
+        if not moment.board.free:
+            break
+    return given
+
+
+def push_level(moment: Moment, level: Level, choose: Choose) -> list[Assignment]:
+    """The same of one priority level."""
+    board, given = moment.board, list[Assignment]()
+    if not board.free:
+        return given
+    for group in board.in_order(level):
+        choice = choose(group) if board.room(group) >= 1 else None
+        if choice is not None:
+            given.append(moment.give(group, choice))
+            if not board.free:
+                break
+    return given

@@ -1,0 +1,164 @@
+import json
+
+import pytest
+
+from app.hardware import cpu_ghz, default_interface, link_mbps, memory_gb, this_machine
+
+LINES = [
+    {"name": "a", "setup_s": 20, "seconds_per_url": 1},
+    {"name": "b", "setup_s": 0, "seconds_per_url": 3},
+]
+BENT = {"name": "c", "curve": [[0, 0], [10, 5], [20, 25]]}
+MACHINE = {"name": "m", "cpu_cores": 2, "cpu_ghz": 2.4, "memory_gb": 2, "net_mbps": 10, "disk_mbps": None}
+HEADER = "cpu_cores,cpu_ghz,memory_gb,net_mbps,disk_mbps,n,seconds"
+
+
+@pytest.fixture
+def balance(reviewloop, tmp_path):
+    def ask(nodes, *options):
+        path = tmp_path / "nodes.json"
+        path.write_text(nodes if isinstance(nodes, str) else json.dumps(nodes), "utf-8")
+        return reviewloop("balance", path, *options)
+
+    return ask
+
+
+def test_the_exact_split(balance):
+    told = json.loads(balance(LINES, "--total", 100, "--json").stdout)
+    assert told["allocation"] == [70, 30]
+    assert told["predicted_s"] == [90, 90]
+    assert (told["makespan_s"], told["variance"]) == (90, 0)
+    assert told["names"] == ["a", "b"]
+    assert told["even"]["makespan_s"] == 150
+
+
+def test_the_swarms_split_says_whether_it_was_feasible(balance):
+    options = ("--total", 101, "--solver", "pso", "--seed", 2, "--json")
+    told = json.loads(balance([*LINES, BENT], *options).stdout)
+    assert sum(told["allocation"]) == 101
+    assert told["feasible"] == (told["published"] == told["allocation"])
+    assert told == json.loads(balance([*LINES, BENT], *options).stdout)
+
+
+def test_people_get_a_table(balance):
+    told = balance(LINES, "--total", 100).stdout
+    assert "All done after 90.0 s" in told
+    assert "split evenly after 150.0 s" in told
+    few = balance([*LINES, BENT], "--total", 101, "--solver", "pso", "--iterations", 1).stdout
+    assert "no allocation of 101: repaired" in few
+
+
+def runs(count):
+    rows = [
+        f"{1 + k % 4},2.4,{1 + k % 3},{5 + k % 7},,{1 + k % 50},{3 + (1 + k % 50) * 0.5}"
+        for k in range(count)
+    ]
+    return "\n".join([HEADER, *rows, ""])
+
+
+def test_run_times_are_learned_from_recorded_runs(balance, tmp_path):
+    recorded = tmp_path / "runs.csv"
+    recorded.write_text(runs(300), "utf-8")
+    options = ("--total", 60, "--attempts", recorded)
+    told = json.loads(balance([MACHINE, LINES[0]], *options, "--json").stdout)
+    assert sum(told["allocation"]) == 60
+    assert told["learned"]["r_squared"] > 0.9
+    assert told["predicted_s"][0] == pytest.approx(3 + told["allocation"][0] * 0.5, rel=0.2)
+    assert "not seen" in balance([MACHINE], *options).stdout
+    as_json = tmp_path / "runs.json"
+    keys = HEADER.split(",")
+    rows = [line.split(",") for line in runs(300).splitlines()[1:]]
+    as_json.write_text(
+        json.dumps([{k: float(v) if v else None for k, v in zip(keys, row, strict=True)} for row in rows])
+    )
+    same = json.loads(balance([MACHINE, LINES[0]], "--total", 60, "--attempts", as_json, "--json").stdout)
+    assert same == told
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (runs(20), "20 recorded runs are too few"),
+        ("a,b\n", ":1: the header has no cpu_cores"),
+        (f"{HEADER}\n1,2,3,4,5,1.5,6\n", ":2:.n is 1.5"),
+        (f"{HEADER}\n1,2,3,4,x,1,6\n", ':2:.disk_mbps is "x"'),
+        (f"{HEADER}\n1,2,3,4,5,1,0\n", ":2:.seconds is 0"),
+        (f"{HEADER}\n0,2,3,4,5,1,1\n", ":2:.cpu_cores is 0"),
+        (f"{HEADER}\n1,2\n", ":2:.n is null"),
+    ],
+)
+def test_recorded_runs_that_are_wrong(balance, tmp_path, text, said):
+    recorded = tmp_path / "runs.csv"
+    recorded.write_text(text, "utf-8")
+    result = balance([MACHINE], "--total", 60, "--attempts", recorded)
+    assert result.exit_code == 2
+    assert str(recorded) in result.stderr
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        ("[{", "nodes.json:1:"),
+        ({}, "is no list of nodes"),
+        ([], "at least one"),
+        ([7], "[0] is no object"),
+        ([{"setup_s": 1, "seconds_per_url": 1}], "[0].name"),
+        ([LINES[0], LINES[0]], "[1].name: 'a' is there twice"),
+        ([{"name": "a"}], "[0] has none of the three forms"),
+        ([{**LINES[0], **BENT}], "[0] mixes a line with a curve"),
+        ([{**LINES[0], "slots": 2}], "[0].slots: there is no such key"),
+        ([{"name": "a", "setup_s": 1}], "[0].seconds_per_url is missing"),
+        ([{**LINES[0], "setup_s": "1"}], '[0].setup_s is "1"'),
+        ([{**LINES[0], "setup_s": True}], "[0].setup_s is true"),
+        ([{**LINES[0], "setup_s": -1}], "[0]: setup_s is -1"),
+        ('[{"name": "a", "setup_s": NaN, "seconds_per_url": 1}]', "[0].setup_s is NaN"),
+        ([{"name": "a", "curve": [[1, 2], [3]]}], "[0].curve[1] is [3]"),
+        ([{"name": "a", "curve": 5}], "[0].curve is 5"),
+        ([{"name": "a", "curve": [[1, 2], [2, 1]]}], "[0]: point 1"),
+        ([{**MACHINE, "cpu_ghz": 0}], "[0].cpu_ghz is 0"),
+        ([MACHINE], "'m' has parameters, not a curve"),
+    ],
+)
+def test_nodes_that_are_wrong(balance, nodes, said):
+    result = balance(nodes, "--total", 3)
+    assert result.exit_code == 2
+    assert "nodes.json" in result.stderr
+    assert said in result.stderr.replace("\n", "")
+
+
+def test_wrong_options(balance, reviewloop, tmp_path):
+    assert balance(LINES, "--total", -1).exit_code == 2
+    assert balance(LINES).exit_code == 2
+    missing = reviewloop("balance", tmp_path / "none.json", "--total", 1)
+    assert missing.exit_code == 2
+    assert "none.json" in missing.stderr
+
+
+def test_what_the_system_tells_of_the_machine():
+    assert cpu_ghz(
+        "processor\t: 0\ncpu MHz\t\t: 2400.0\nprocessor\t: 1\ncpu MHz\t\t: 2596.140\n"
+    ) == pytest.approx(2.59614)
+    assert cpu_ghz("BogoMIPS : 50\n") is None
+    assert memory_gb("MemTotal:       24684096 kB\nMemFree: 3 kB\n") == pytest.approx(25.2765, abs=1e-4)
+    assert memory_gb("MemTotal:       24684096 kB\n", "2000000000\n") == 2
+    assert memory_gb("MemTotal:       1000000 kB\n", "max\n") == 1.024
+    assert memory_gb("") is None
+    route = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n"
+    assert (
+        default_interface(
+            f"{route}eth1\t000200C0\t0\t1\t0\t0\t0\t00FFFFFF\neth0\t00000000\t01\t3\t0\t0\t0\t00000000\n"
+        )
+        == "eth0"
+    )
+    assert default_interface(route) is None
+    assert default_interface("") is None
+    assert [link_mbps(text) for text in ("1000\n", "-1\n", "")] == [1000, None, None]
+
+
+def test_this_machine_has_a_core_and_writes(tmp_path):
+    machine = this_machine(tmp_path)
+    assert machine.cpu_cores >= 1
+    assert machine.disk_mbps is None or machine.disk_mbps > 0
+    assert list(tmp_path.iterdir()) == []
+    assert this_machine(tmp_path / "none").disk_mbps is None

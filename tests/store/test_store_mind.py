@@ -1,0 +1,179 @@
+"""What a scheduler remembers is what the store says, however its looks and others' transactions fall together."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import delete, insert, update
+from world import SITE, World, hit
+
+from tasks.jobs import sweeps
+from tasks.jobs.mind import Mind
+from tasks.jobs.ticks import tick
+from tasks.store import stats
+from tasks.store.leases import Counters
+from tasks.store.tables import pair_stats
+from tasks.strategies.allocation.feedback import Feedback
+from tasks.strategies.decision import AllocationSettings, Distances
+
+SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)
+
+
+def attempt(world: World, name: str, node: str = "n1") -> None:
+    lease, work = world.begin(world.waiting(name), node)
+    (todo,) = world.read_results(lease, work.targets[0], [hit(name)]).todo
+    world.save(lease, todo)
+    world.close(lease, SEEN)
+
+
+def new_mind(world: World) -> Mind:
+    return Mind(world.context.settings.strategy)
+
+
+def test_what_is_read_bit_by_bit_is_what_is_read_at_once(world: World) -> None:
+    mind = world.context.mind
+    for number, name in enumerate("甲乙丙丁"):
+        attempt(world, name, f"n{number % 2}")
+        world.pass_s(17)
+        world.look(mind.learn, world.now)
+    now_s = world.now.timestamp()
+    fresh = new_mind(world)
+    whole = world.look(fresh.learn, world.now).known(now_s)
+    told = mind.knowledge.known(now_s)
+    assert whole.keys() == told.keys() == {(SITE, "n0"), (SITE, "n1")}
+    for pair, one in whole.items():
+        assert told[pair].attempts == pytest.approx(one.attempts)
+        assert told[pair].active_s == pytest.approx(one.active_s)
+    assert mind.request_s == pytest.approx(fresh.request_s)
+    assert mind.request_s[SITE] == pytest.approx(8.0 / 4 + 2.0 / 4)
+
+
+def test_only_what_changed_is_read_again(world: World) -> None:
+    attempt(world, "甲", "n1")
+    world.pass_s(10)
+    attempt(world, "乙", "n2")
+    changed = world.look(stats.changed, world.now - timedelta(seconds=2))
+    assert [(row.faded.node, row.tried, row.wait_s) for row in changed] == [("n2", 4, 2.0)]
+    assert len(world.look(stats.changed, None)) == 2
+
+
+def test_what_was_committed_late_is_found_by_a_later_look(world: World) -> None:
+    mind = world.context.mind
+    attempt(world, "甲")
+    world.look(mind.learn, world.now)
+    world.pass_s(20)
+    world.look(mind.learn, world.now)
+    late = world.now - timedelta(seconds=15)
+
+    def commit_late(conn, _now) -> None:
+        conn.execute(update(pair_stats).values(f_attempts=7.0, faded_at=late))
+
+    world.do(commit_late)
+    world.look(mind.learn, world.now)
+    assert mind.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts < 2
+    world.pass_s(10)
+    world.look(mind.learn, world.now)
+    assert mind.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts > 6
+
+
+def test_a_clock_set_back_hides_nothing(world: World) -> None:
+    mind = world.context.mind
+    world.look(mind.learn, world.now)
+    world.pass_s(-3600)
+    attempt(world, "甲")
+    world.look(mind.learn, world.now)
+    assert mind.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts == pytest.approx(1.0)
+
+
+def test_what_a_tick_read_that_failed_is_read_anew(world: World, monkeypatch) -> None:
+    mind = world.context.mind
+    attempt(world, "甲")
+    world.look(mind.learn, world.now)
+
+    def fail(*_args: object) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(sweeps.views, "sleeping", fail)
+    with pytest.raises(RuntimeError):
+        world.do(tick, world.context, ("wake",))
+    assert mind.knowledge.known(world.now.timestamp()) == {}
+    world.look(mind.learn, world.now)
+    assert mind.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts == pytest.approx(1.0)
+
+
+def test_the_queue_is_counted_seldom_and_less_often_where_it_takes_long(world: World) -> None:
+    world.add("甲")
+    times = iter([0.0, 0.1, 29.9, 30.2, 32.2, 130.0, 132.3, 132.4])
+    mind = Mind(world.context.settings.strategy, lambda: next(times))
+    world.look(mind.count_queued)
+    assert mind.board.pending[SITE].subtasks == 1
+    world.add("乙")
+    world.look(mind.count_queued)
+    assert mind.board.pending[SITE].subtasks == 1, "30 s are not over"
+    world.look(mind.count_queued)
+    assert mind.board.pending[SITE].subtasks == 2
+    world.add("丙")
+    world.look(mind.count_queued)
+    assert mind.board.pending[SITE].subtasks == 2, "it took 2 s, so it may again 100 s later"
+    world.look(mind.count_queued)
+    assert mind.board.pending[SITE].subtasks == 3
+
+
+def _measured(world: World, ms: float) -> None:
+    rows = [
+        {"site": f"s{i}", "node": f"n{j}", "faded_at": world.now, "rtt_ms": ms + 10 * abs(i - j), "rtt_n": 5}
+        for i in range(4)
+        for j in range(3)
+    ]
+    with world.store.begin() as conn:
+        conn.execute(delete(pair_stats))
+        conn.execute(insert(pair_stats), rows)
+
+
+def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minutes(world: World) -> None:
+    given: list[Distances | None] = []
+
+    def make(distances: Distances | None) -> Feedback:
+        given.append(distances)
+        return Feedback(AllocationSettings(distances=distances))
+
+    def known() -> float | None:
+        return None if given[-1] is None else float(given[-1].ms(["s0"], ["n2"])[0, 0])
+
+    mind = Mind(make)
+    world.do(mind.measure)
+    assert given == [None]
+    _measured(world, 40.0)
+    world.do(mind.measure)
+    assert given == [None], "it was just looked for"
+    world.pass_s(60)
+    board, strategy = mind.board, mind.strategy
+    world.do(mind.measure)
+    assert known() == 60.0
+    assert mind.board is not board
+    assert mind.strategy is not strategy
+    _measured(world, 50.0)
+    world.pass_s(599)
+    world.do(mind.measure)
+    assert known() == 60.0
+    world.pass_s(1)
+    board = mind.board
+    world.do(mind.measure)
+    assert known() == 70.0
+    assert mind.board is not board
+    world.pass_s(600)
+    strategy = mind.strategy
+    world.do(mind.measure)
+    assert mind.strategy is strategy, "nothing has changed"
+    with world.store.begin() as conn:
+        conn.execute(delete(pair_stats))
+
+
+def test_a_turn_goes_on_with_distances(world: World) -> None:
+    _measured(world, 40.0)
+    world.node("n1")
+    world.waiting("甲")
+    assert len(world.sweep(sweeps.allocate)) == 1
+    with world.store.begin() as conn:
+        conn.execute(delete(pair_stats))

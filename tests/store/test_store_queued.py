@@ -1,0 +1,90 @@
+"""PRIORITY by site: heads, the first of each, what is pending; and that none of it reads the whole queue."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlalchemy import event
+from world import CATALOG, SITE, World
+
+from tasks.jobs import sweeps
+from tasks.jobs.context import LoopSettings
+from tasks.model import State
+from tasks.store import queued
+from tasks.strategies.admission import Entrant
+from tasks.strategies.board import Backlog
+
+OTHER = next(site for site in CATALOG.sites if site != SITE)
+LEFT = 10  # of a subtask with one result page
+
+
+def test_heads_and_the_first_of_each_site(world: World) -> None:
+    low, other = world.add("甲", sites=[SITE, OTHER])
+    (high,) = world.add("乙", priority=3)
+    (last,) = world.add("丙")
+    assert world.look(queued.heads) == {SITE: 3, OTHER: 0}
+    assert set(world.look(queued.entrants, {SITE: 2, OTHER: 5})) == {
+        Entrant(high, SITE, 3),
+        Entrant(low, SITE, 0),
+        Entrant(other, OTHER, 0),
+    }
+    assert world.look(queued.entrants, {SITE: 9})[-1] == Entrant(last, SITE, 0)
+    assert world.look(queued.entrants, {}) == []
+
+
+def test_nothing_queued_has_no_heads(world: World) -> None:
+    assert world.look(queued.heads) == {}
+    assert world.look(queued.pending) == {}
+
+
+def test_pending_counts_what_is_not_let_in(world: World) -> None:
+    world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
+    for name in "甲乙丙丁戊己":
+        world.add(name)
+    assert world.look(queued.pending) == {SITE: Backlog(6, 6 * LEFT)}
+    world.sweep(sweeps.admit)
+    assert world.look(queued.waiting_by_site) == {(SITE, 0): 4}
+    assert world.look(queued.pending) == {SITE: Backlog(2, 2 * LEFT)}
+
+
+def test_a_site_nobody_serves_does_not_keep_another_out(world: World) -> None:
+    world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
+    for name in "甲乙丙丁戊己":
+        world.add(name)
+    world.sweep(sweeps.admit)
+    (other,) = world.add("庚", sites=[OTHER])
+    assert world.sweep(sweeps.admit) == 1
+    assert world.state(other) is State.WAIT
+
+
+def test_something_urgent_is_let_in_though_wait_is_full(world: World) -> None:
+    world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
+    for name in "甲乙丙丁戊己":
+        world.add(name)
+    world.sweep(sweeps.admit)
+    (urgent,) = world.add("加急", priority=9)
+    assert world.sweep(sweeps.admit) == 1
+    assert world.state(urgent) is State.WAIT
+
+
+def test_the_index_answers(world: World) -> None:
+    """Neither statement sorts or scans: each is by the index of (state, site, priority, id)."""
+    world.add("甲", sites=[SITE, OTHER])
+    asked: list[tuple[str, object]] = []
+    with world.store.begin() as conn:
+        event.listen(
+            conn,
+            "before_cursor_execute",
+            lambda _c, _u, statement, given, *_: asked.append((statement, given)),
+        )
+        queued.heads(conn)
+        queued.entrants(conn, {SITE: 1})
+    with world.store.engine.connect() as conn:
+        if not world.store.is_sqlite:
+            conn.exec_driver_sql("SET enable_seqscan = off")  # of a table so small it would read all
+        explain = "EXPLAIN QUERY PLAN " if world.store.is_sqlite else "EXPLAIN "
+        for statement, given in (one for one in asked if "subtasks" in one[0]):
+            plan = "\n".join(str(tuple(row)) for row in conn.exec_driver_sql(explain + statement, given))
+            assert "ix_subtasks_by_site" in plan
+            assert "TEMP B-TREE" not in plan
+            assert "Seq Scan on subtasks" not in plan

@@ -1,0 +1,142 @@
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.strategies.balance.curves import Curves
+from tasks.strategies.balance.descent import descend
+from tasks.strategies.balance.layer import (
+    HIDDEN,
+    INPUTS,
+    WEIGHTS,
+    Scaling,
+    TrainingError,
+    drawn,
+    squared_error,
+)
+from tasks.strategies.balance.marquardt import fitted
+from tasks.strategies.balance.network import LEAST_RUNS, TooFew, Trained, train
+from tasks.strategies.balance.parameters import NodeParameters, Sample
+
+values = st.floats(0.1, 100)
+parameters = st.builds(NodeParameters, *[values | st.none()] * 5)
+
+
+@cache
+def runs(count=300, noise=0.1, nodes=20):
+    rng = np.random.default_rng(4)
+    fleet = [
+        NodeParameters(float(rng.choice((1, 2, 4))), 2.4, float(rng.uniform(0.5, 3)), float(rng.uniform(2, 30)), None)
+        for _ in range(nodes)
+    ]  # fmt: skip
+    made = []
+    for place in range(count):
+        node, n = fleet[place % nodes], int(rng.integers(1, 151))
+        seconds = (4 + n * (0.1 * node.cpu_cores + 1.6 / node.net_mbps)) * rng.lognormal(0, noise)
+        made.append(Sample(node, n, float(seconds)))
+    return tuple(made)
+
+
+@cache
+def trained(seed=1):
+    answer = train(runs(), seed)
+    assert isinstance(answer, Trained)
+    return answer
+
+
+def test_too_few_runs_are_told_and_nothing_is_learned():
+    answer = train(runs()[: LEAST_RUNS - 1], 1)
+    assert answer == TooFew(LEAST_RUNS - 1)
+    assert str(LEAST_RUNS) in str(answer)
+    assert isinstance(train([], 1), TooFew)
+
+
+def test_runs_not_seen_are_predicted_nearly_as_well_as_their_noise_allows():
+    held_out = trained().held_out
+    assert held_out.runs == 60
+    assert held_out.r_squared > 0.95
+    # The median of |factor - 1| of the noise itself is 0.067.
+    assert held_out.median_relative_error < 0.1
+
+
+def test_a_seed_decides_everything():
+    again = train(runs(), 1)
+    assert isinstance(again, Trained)
+    assert again.weights.flat().tolist() == trained().weights.flat().tolist()
+    assert again.held_out == trained().held_out
+    other = train(runs(), 2)
+    assert isinstance(other, Trained)
+    assert other.held_out != trained().held_out
+
+
+@given(parameters)
+def test_learned_curves_never_fall_whatever_the_node(node):
+    curve = trained().curve(node)
+    seconds = Curves([curve]).seconds(np.arange(0, 1000)[:, None])
+    assert seconds[0] == 0
+    assert (seconds[1:] > 0).all()
+    assert (np.diff(seconds, axis=0) >= 0).all()
+    assert curve.seconds_per_url > 0
+
+
+def test_a_parameter_that_is_not_known_is_the_usual_one():
+    usual = trained().features.usual
+    assert usual[1] == 2.4
+    assert usual[4] == 1.0  # known of none
+    some = NodeParameters(2, None, 1.5, 10, None)
+    assert trained().curve(some) == trained().curve(NodeParameters(2, 2.4, 1.5, 10, 1.0))
+
+
+@pytest.mark.parametrize(("seconds", "memory"), [(0, 1), (math.nan, 1), (1, -1), (1, math.inf)])
+def test_numbers_that_nothing_can_be_learned_from(seconds, memory):
+    with pytest.raises(TrainingError, match=r"run 0: .* above 0"):
+        train([Sample(NodeParameters(1, 1, memory, 1, 1), 1, seconds)], 1)
+
+
+def small_task():
+    rng = np.random.default_rng(0)
+    inputs = rng.random((60, INPUTS))
+    return inputs, 0.2 + 0.5 * inputs[:, 0] * inputs[:, 5], drawn(rng, 0.3), rng
+
+
+def test_the_weights():
+    _, _, start, _ = small_task()
+    assert HIDDEN == 13
+    assert start.flat().size == WEIGHTS == 105
+    assert start.of_flat(start.flat()).flat().tolist() == start.flat().tolist()
+
+
+def test_the_published_descent_steps_down_the_gradient():
+    """One tiny step of (5) and (6), with tanh's derivative, is minus eta times the numerical gradient of (4)."""
+    inputs, outputs, start, rng = small_task()
+    one, goal, rate = inputs[:1], outputs[:1], 1e-6
+    moved = (descend(start, one, goal, rng, epochs=1, rate=rate).flat() - start.flat()) / rate
+    flat, gap = start.flat(), 1e-6
+    slope = [
+        (squared_error(start.of_flat(flat + step), one, goal) - squared_error(start.of_flat(flat - step), one, goal))
+        / (2 * gap)
+        for step in gap * np.eye(flat.size)
+    ]  # fmt: skip
+    assert moved == pytest.approx(-np.array(slope), abs=1e-5)
+
+
+def test_both_ways_of_training_learn_and_ours_learns_better():
+    inputs, outputs, start, rng = small_task()
+    before = start.flat().copy()
+    published = squared_error(descend(start, inputs, outputs, rng, epochs=50, rate=0.05), inputs, outputs)
+    ours = squared_error(fitted(start, inputs, outputs, ridge=1e-3)[0], inputs, outputs)
+    assert ours < published < squared_error(start, inputs, outputs) / 5
+    assert start.flat().tolist() == before.tolist()
+
+
+@given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=2), min_size=1, max_size=9))
+def test_scaling_is_to_0_and_1_and_back(rows):
+    values = np.array(rows)
+    scaling = Scaling.of(values)
+    scaled = scaling.scaled(values)
+    assert (scaled >= 0).all()
+    assert (scaled <= 1 + 1e-12).all()
+    assert scaling.back(scaled) == pytest.approx(values, rel=1e-9, abs=1e-6)
