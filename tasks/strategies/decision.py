@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from random import Random
 from typing import Protocol
 
@@ -153,10 +153,11 @@ def candidates(
         At most `MOST_TOLD`, so that telling costs the same however many nodes there are: those of ``first``, then those
         that have room, then others. The chosen one comes first, those that may run it before those that may not.
     """
-    if len(board.nodes) <= MOST_TOLD:
-        names = dict.fromkeys([*first, *board.nodes])
-    else:
-        names = dict.fromkeys(islice(dict.fromkeys(chain(first, board.free, board.nodes)), MOST_TOLD))
+    names: dict[str, None] = {}
+    for name in chain(first, board.free, board.nodes):
+        names[name] = None
+        if len(names) == MOST_TOLD:
+            break
     site = group.first.site
     found = []
     for name in names:

@@ -57,6 +57,10 @@ class Restraint:
             self._refused.setdefault(host, {})[node] = _Refused(now_s, max(_LEAST, before / 2.0), now_s)
         self._resting = resting
 
+    def held_back(self) -> bool:
+        """Whether anybody was ever refused."""
+        return bool(self._refused)
+
     def any(self, hosts: Iterable[str]) -> bool:
         """Whether one of these hosts refused anybody."""
         return any(host in self._refused for host in hosts)

@@ -7,8 +7,9 @@ Scores are Ornstein-Uhlenbeck processes,
 
     z(t + d) = rho z(t) + sqrt(1 - rho^2) e,   rho = exp(-d / memory),   e standard normal
 
-so that they are standard normal at any time. The memory is a few times as long as it takes to try every pair once: with
-few pairs each plan all but draws anew, which is best there, since an unlucky score is soon forgotten.
+so that they are standard normal at any time. With thousands of pairs the memory is a few times as long as it takes to
+try every pair once; with few, where an unlucky score of the best pair would cost more than it saves, it is shorter than
+a plan lasts (`tasks.strategies.allocation.outlook`).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def test_a_scenario_loads_and_says_at_its_head_what_it_shows(path: Path) -> None
     assert len(World(scenario).nodes) >= 4
 
 
-@pytest.mark.parametrize("name", ["blocks", "flaky_node"])
+@pytest.mark.parametrize("name", ["slow_decay", "flaky_node"])
 def test_feedback_is_ahead_of_random_on_a_scenario_cut_short(name: str) -> None:
     scenario = load_scenario(contest.SCENARIOS / f"{name}.yaml").model_copy(update={"duration_s": 1200.0})
     options = Options(oracle=False)

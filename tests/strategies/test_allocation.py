@@ -484,7 +484,8 @@ def test_what_is_put_while_a_plan_is_in_force_is_given_too(strategy):
 
 @every_strategy
 def test_nodes_that_come_and_go_while_a_plan_is_in_force(strategy):
-    going = Round(strategy, [subtask(number) for number in range(9)], [node("n1"), node("n2")])
+    # So much waits that no node, however badly it is drawn, is done sooner by waiting for others.
+    going = Round(strategy, [subtask(number) for number in range(60)], [node("n1"), node("n2")])
     going.decide()
     going.board.drop_node("n1")
     going.board.set_free("n1", 1)  # an attempt of a node that is gone is closed

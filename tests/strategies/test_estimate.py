@@ -137,9 +137,7 @@ def test_draws_are_distributed_as_the_posteriors_are():
     page = scipy.stats.beta(found.page_a.item(), found.page_b.item())
     bad = scipy.stats.beta(found.bad_a.item(), found.bad_b.item())
     assert scipy.stats.kstest(drawn.page_chance.ravel(), page.cdf).statistic < 0.012
-    assert (
-        scipy.stats.kstest(drawn.silent.ravel() / found.silent_of_bad.item(), bad.cdf).statistic < 0.012
-    )
+    assert scipy.stats.kstest(drawn.silent.ravel() / found.silent_of_bad.item(), bad.cdf).statistic < 0.012
     seconds = scipy.stats.loggamma(found.seconds_shape.item())  # of 1 / s, but for the total
     logs = np.log(found.seconds_total.item() / drawn.seconds_per_page)
     assert logs.mean() == pytest.approx(seconds.mean(), abs=0.02)
@@ -165,6 +163,21 @@ def test_each_pair_is_drawn_by_its_own_scores():
     for name in ("page_chance", "silent", "seconds_per_page"):
         moved = getattr(after, name) != getattr(before, name)
         assert moved.tolist() == [[False, False], [True, False]]
+
+
+@pytest.mark.parametrize(("unknown", "field"), [(0, "page_chance"), (1, "silent"), (2, "seconds_per_page")])
+def test_each_unknown_is_drawn_by_its_own_score(unknown, field):
+    found = of_pair(stats(attempts=3))
+    scores = np.zeros((3, 1, 1))
+    middle = found.draw(scores)
+    scores[unknown] = 1.0
+    moved = found.draw(scores)
+    changed = {
+        name
+        for name in ("page_chance", "silent", "seconds_per_page")
+        if getattr(moved, name) != getattr(middle, name)
+    }
+    assert changed == {field}
 
 
 shares = st.floats(0, 1)

@@ -81,8 +81,9 @@ class Feedback:
                     given.append(self._give(board, knowledge, now_s, group, node, outlook, tell))
             if not board.free:
                 break
-        for node in board.free:
-            outlook.idle[node] = board.changes
+        if not self._restraint.held_back():  # who only waits for time to pass looks again
+            for node in board.free:
+                outlook.idle[node] = board.changes
         return given
 
     def holds_back(self, board: Board, group: Group) -> str | None:

@@ -24,7 +24,10 @@ _HASTE = 4.0
 """A node may run ahead of the plan at a site by this factor, while something else that is planned for it waits."""
 
 _ROUNDS = 5.0
-"""A draw is kept as long as it takes to try every pair so many times."""
+"""A draw is kept as long as it takes to try every pair so many times ..."""
+
+_SO_MANY = 5000
+"""... where there are so many pairs; with fewer it is kept for a shorter time, in proportion."""
 
 _HOPELESS = 0.1
 """A node that gets to less than this share of the pages that the best node of a site gets to is left out there."""
@@ -172,7 +175,9 @@ def look_ahead(
         guess_s = by_distance(settings.distances, knowledge, now_s, sites, nodes, settings.estimate)
     believed = estimate.posterior(knowledge, now_s, sites, nodes, settings.estimate, guess_s)
     slots = np.array([float(board.nodes[name].slots) for name in nodes])
-    memory_s = _ROUNDS * len(sites) * len(nodes) * _attempt_s(knowledge, now_s) / max(1.0, slots.sum())
+    pairs = len(sites) * len(nodes)
+    once_s = pairs * _attempt_s(knowledge, now_s) / max(1.0, slots.sum())
+    memory_s = _ROUNDS * once_s * min(1.0, pairs / _SO_MANY)
     belief = believed.draw(scores.at(now_s, sites, nodes, memory_s, rng))
     mean = np.array([min(settings.typical_pages, one.left / one.subtasks) for one in work.values()])
     allowed = _allowed(board, sites, nodes) & (slots > 0)

@@ -1,0 +1,269 @@
+from collections import Counter
+from itertools import pairwise
+from math import inf
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.model import HostView, NodeView, SubtaskView
+from tasks.strategies import ALLOCATION
+from tasks.strategies.board import Board
+from tasks.strategies.decision import AllocationSettings, waits
+from tasks.strategies.knowledge import HALF_LIFE_S, Knowledge
+from tasks.strategies.restraint import Restraint
+
+META = frozenset({"meta"})
+RECOVERY_S = 1000.0
+
+
+def node(name, slots=8, free=None):
+    return NodeView(name, META, slots if free is None else free, slots)
+
+
+def subtask(number, site="a", hosts=("a",)):
+    return SubtaskView(number, site, "meta", hosts, 20, 0)
+
+
+class Watched:
+    """A board whose hosts refuse nodes, and a restraint that looks at it."""
+
+    def __init__(self, *nodes):
+        self.board = Board(nodes or [node("n"), node("m")])
+        self.restraint = Restraint(RECOVERY_S)
+
+    def refuse(self, now_s, host="a", name="n"):
+        """The host refuses the node, and lets it in again before long."""
+        self.rest(now_s, host, name)
+        self.board.set_host(HostView(host, 99))
+        self.restraint.look(self.board, now_s)
+
+    def rest(self, now_s, host="a", name="n"):
+        self.board.set_host(HostView(host, 99, frozenset({name})))
+        self.restraint.look(self.board, now_s)
+
+    def hold(self, count, host="a", name="n"):
+        self.board.set_host(HostView(host, 99, held={name: count}))
+
+    def share(self, now_s, *hosts, name="n"):
+        return self.restraint.share(hosts or ("a",), name, now_s)
+
+    def allows(self, now_s, *hosts, name="n"):
+        return self.restraint.allows(hosts or ("a",), name, now_s, self.board)
+
+
+def test_who_was_never_refused_may_do_anything():
+    watched = Watched()
+    watched.restraint.look(watched.board, 0.0)
+    watched.hold(50)
+    assert watched.share(0.0) == inf
+    assert watched.allows(0.0)
+    assert not watched.restraint.any(["a"])
+
+
+def test_a_refusal_halves_what_the_node_may_do_there_and_nothing_else():
+    watched = Watched()
+    watched.refuse(10.0)
+    assert watched.share(10.0) == 4.0
+    assert watched.share(10.0, name="m") == inf
+    assert watched.share(10.0, "b") == inf
+    assert watched.restraint.any(["b", "a"])
+    assert not watched.restraint.any(["b"])
+
+
+def test_each_further_refusal_halves_again_down_to_a_least_share():
+    watched = Watched()
+    shares = []
+    for _ in range(12):
+        watched.refuse(0.0)
+        shares.append(watched.share(0.0))
+    assert shares[:6] == [4.0, 2.0, 1.0, 0.5, 0.25, 0.125]
+    assert shares[-2] == shares[-1] == 1 / 64
+
+
+def test_one_refusal_counts_once_however_often_it_is_looked_at():
+    watched = Watched()
+    for now_s in (0.0, 1.0, 2.0):
+        watched.board.put(subtask(int(now_s), f"site{now_s}"))  # the roster changes
+        watched.rest(now_s)
+    assert watched.share(0.0) == 4.0
+
+
+def test_a_refusal_of_another_node_or_host_meanwhile_does_not_count_for_who_rests_already():
+    watched = Watched()
+    watched.rest(0.0)
+    watched.board.set_host(HostView("a", 99, frozenset({"n", "m"})))
+    watched.board.set_host(HostView("b", 99, frozenset({"m"})))
+    watched.restraint.look(watched.board, 0.0)
+    assert [watched.share(0.0, host, name=name) for host in "ab" for name in "nm"] == [4.0, 4.0, inf, 4.0]
+
+
+def test_time_gives_it_back():
+    watched = Watched()
+    watched.refuse(100.0)
+    assert watched.share(100.0 + RECOVERY_S / 2) == pytest.approx(4.0 * 2**0.5)
+    assert watched.share(100.0 + RECOVERY_S) == pytest.approx(8.0)
+    watched.refuse(100.0 + RECOVERY_S / 2)
+    assert watched.share(100.0 + RECOVERY_S / 2) == pytest.approx(2.0 * 2**0.5)
+
+
+def test_after_a_long_time_a_refusal_halves_the_slots_again_and_not_what_they_grew_to():
+    watched = Watched()
+    watched.refuse(0.0)
+    watched.refuse(100 * RECOVERY_S)
+    assert watched.share(100 * RECOVERY_S) == 4.0
+    assert watched.share(1e12) < inf
+
+
+def test_a_refused_node_that_is_not_on_the_board_counts_as_one_of_one_slot():
+    watched = Watched(node("m"))
+    watched.refuse(0.0)
+    assert watched.share(0.0) == 0.5
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    slots=st.integers(0, 64),
+    gaps_s=st.lists(st.floats(0, 3 * RECOVERY_S), min_size=1, max_size=12),
+    later_s=st.floats(0, 20 * RECOVERY_S),
+)
+def test_a_share_is_half_of_what_was_allowed_and_doubles_in_the_time_of_recovery(slots, gaps_s, later_s):
+    watched, now_s = Watched(node("n", slots)), 0.0
+    for gap_s in gaps_s:
+        now_s += gap_s
+        before = min(watched.share(now_s), max(1, slots))
+        watched.refuse(now_s)
+        assert watched.share(now_s) == pytest.approx(max(1 / 64, before / 2))
+    refused = watched.share(now_s)
+    assert watched.share(now_s + later_s) == pytest.approx(refused * 2 ** (later_s / RECOVERY_S))
+
+
+@pytest.mark.parametrize(("held", "allowed"), [(0, True), (3, True), (4, False), (9, False)])
+def test_no_more_attempts_at_once_than_the_share(held, allowed):
+    watched = Watched()
+    watched.refuse(0.0)
+    watched.hold(held)
+    assert watched.allows(0.0) is allowed
+    assert watched.allows(0.0, name="m")
+
+
+def test_a_share_that_is_no_whole_number_is_filled_up():
+    watched = Watched(node("n", 5))
+    watched.refuse(0.0)
+    assert watched.share(0.0) == 2.5
+    allowed = []
+    for held in range(5):
+        watched.hold(held)
+        allowed.append(watched.allows(0.0))
+    assert allowed == [True, True, True, False, False]
+
+
+def test_below_one_attempt_at_once_it_waits_between_attempts():
+    watched = Watched(node("n", 1))
+    watched.refuse(0.0)
+    watched.refuse(0.0)
+    assert watched.share(0.0) == 0.25
+    assert watched.allows(0.0)
+    watched.restraint.begun(("a",), "n", 0.0, expected_s=10.0)
+    assert [watched.allows(now_s) for now_s in (0.0, 10.0, 39.9, 40.0)] == [False, False, False, True]
+    watched.hold(1)
+    assert not watched.allows(40.0)  # and never two at once
+
+
+def test_with_a_share_of_one_or_more_nobody_waits_between_attempts():
+    watched = Watched(node("n", 2))
+    watched.refuse(0.0)
+    assert watched.share(0.0) == 1.0
+    watched.restraint.begun(("a",), "n", 0.0, expected_s=10.0)
+    assert watched.allows(0.0)
+
+
+def test_a_wait_ends_early_where_the_share_has_grown_to_one():
+    watched = Watched(node("n", 1))
+    watched.refuse(0.0)
+    watched.restraint.begun(("a",), "n", 0.0, expected_s=10 * RECOVERY_S)
+    assert not watched.allows(0.99 * RECOVERY_S)
+    assert watched.allows(1.01 * RECOVERY_S)
+
+
+def test_an_attempt_of_someone_else_or_elsewhere_makes_nobody_wait():
+    watched = Watched(node("n", 1), node("m", 1))
+    watched.refuse(0.0)
+    watched.refuse(0.0, name="m")
+    watched.refuse(0.0, host="b")
+    watched.restraint.begun(("b", "unknown"), "n", 0.0, expected_s=10.0)
+    watched.restraint.begun(("a",), "m", 0.0, expected_s=10.0)
+    assert watched.allows(1.0, "a")
+    assert not watched.allows(1.0, "b")
+    assert not watched.allows(1.0, "a", name="m")
+
+
+def test_of_several_hosts_the_strictest_decides():
+    watched = Watched()
+    watched.refuse(0.0, "a")
+    watched.refuse(0.0, "b")
+    watched.refuse(0.0, "b")
+    assert watched.share(0.0, "c", "a", "b") == 2.0
+    assert watched.share(0.0, "a", "c") == 4.0
+    watched.hold(2, "b")
+    assert not watched.allows(0.0, "a", "b")
+    assert watched.allows(0.0, "a", "c")
+    assert Restraint(RECOVERY_S).share((), "n", 0.0) == inf
+
+
+class Going:
+    """`feedback` with a long backlog of one site, whose hosts are set by hand."""
+
+    def __init__(self, *nodes, seed=0):
+        self.strategy = ALLOCATION["feedback"](AllocationSettings())
+        self.board = Board(nodes, split=self.strategy.split)
+        self.knowledge, self.rng = Knowledge(), Random(seed)
+        for number in range(400):
+            self.board.put(subtask(number))
+
+    def decide(self, now_s, *, resting=(), held=()):
+        """What each node is given at the site."""
+        self.board.set_host(HostView("a", 99, frozenset(resting), held=dict(held)))
+        given = self.strategy.decide(self.board, self.knowledge, now_s, self.rng, tell=True)
+        return Counter(one.node for one in given)
+
+    def all_free(self):
+        for one in self.board.nodes.values():
+            self.board.set_free(one.name, one.slots)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_feedback_gives_a_node_that_was_refused_fewer_attempts_until_time_gives_them_back(seed):
+    going = Going(node("n"), node("m"), seed=seed)
+    assert going.decide(0.0) == {"n": 8, "m": 8}
+    going.all_free()
+    assert going.decide(30.0, resting={"n"}) == {"m": 8}
+    going.all_free()
+    assert going.decide(60.0) == {"n": 5, "m": 8}  # share 4 * 2 ** (30 / 1800), filled up
+    going.all_free()
+    assert going.decide(30.0 + 0.6 * HALF_LIFE_S) == {"n": 7, "m": 8}
+    going.all_free()
+    assert going.decide(30.0 + HALF_LIFE_S) == {"n": 8, "m": 8}
+
+
+def test_feedback_counts_what_a_refused_node_holds_already_and_says_why_the_rest_waits():
+    going = Going(node("n"))
+    going.decide(0.0, resting={"n"})
+    assert going.decide(1.0, held={"n": 3}) == {"n": 2}
+    assert {one.why for one in waits(going.board, going.strategy)} == {"held back: a refused n not long ago"}
+
+
+def test_feedback_lets_a_node_of_one_slot_wait_between_attempts_after_a_refusal():
+    going = Going(node("n", 1))
+    going.decide(0.0, resting={"n"})
+    given_at_s = []
+    for now_s in range(1, 400):
+        going.all_free()
+        if going.decide(float(now_s)):
+            given_at_s.append(now_s)
+    gaps_s = [later - sooner for sooner, later in pairwise(given_at_s)]
+    expected_s = 20.0
+    assert given_at_s[0] == 1
+    assert 1.5 * expected_s < sum(gaps_s) / len(gaps_s) < 5 * expected_s  # the draw of its seconds varies
+    assert min(gaps_s) > 5
