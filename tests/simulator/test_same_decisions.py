@@ -1,0 +1,117 @@
+"""Production and the simulator decide alike: a moment of a simulated run, put into a store, gets the same decision."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+from random import Random
+
+import pytest
+from sqlalchemy import insert, update
+
+from app.simulator.load import parse_scenario
+from app.simulator.outcome import Options
+from app.simulator.simulate import simulate
+from tasks.jobs import sweeps
+from tasks.jobs.context import LoopSettings
+from tasks.model import State
+from tasks.store.tables import pair_stats, subtasks
+from tasks.store.views import BufferRule
+from tasks.strategies import ALLOCATION
+from tasks.strategies.decision import AllocationSettings
+from tasks.strategies.knowledge import FIELDS
+from tests.store.world import World
+
+SCENARIO = """
+duration_s: 600
+nodes: [{name: n1, slots: 2}, {name: n2, slots: 2}, {name: n3, slots: 3}]
+sites: [{name: 12315.com, overhead_s: 0.5}, {name: 315tousu.org, overhead_s: 1.0}, {name: cca.org.cn, overhead_s: 1.0}]
+pairs:
+  - {node: "*", site: "*", seconds_per_page: 1.0, completion: 0.7}
+  - {node: n1, site: 12315.com, seconds_per_page: 0.3, completion: 0.95}
+  - {node: n2, site: cca.org.cn, seconds_per_page: 0.4, completion: 0.9}
+work: {products: 20, hits: {dist: lognormal, mean: 30, sigma: 0.7}, chunk_pages: 10}
+"""
+
+
+class Watched:
+    """A strategy that keeps what it was shown at some of its decisions."""
+
+    def __init__(self, name, moments):
+        self._strategy = ALLOCATION[name](AllocationSettings())
+        self._moments = moments
+        self.seen = []
+        self.calls = 0
+
+    split = None
+
+    def decide(self, board, knowledge, now_s, rng, *, tell=False):
+        self.calls += 1
+        if self.calls in self._moments:
+            self.seen.append((deepcopy(board), deepcopy(knowledge), now_s))
+        return self._strategy.decide(board, knowledge, now_s, rng, tell=tell)
+
+    def holds_back(self, board, group):
+        return self._strategy.holds_back(board, group)
+
+
+def waiting_on(board):
+    return sorted(
+        (
+            one
+            for level in board.levels()
+            for groups in level.sites.values()
+            for g in groups
+            for one in g.queue
+        ),
+        key=lambda one: one.id,
+    )
+
+
+@pytest.mark.parametrize("name", ["feedback", "feedback2014", "sed"])
+def test_the_same_moment_gets_the_same_decision(store, monkeypatch, name):
+    watched = Watched(name, moments={60})
+    simulate(parse_scenario(SCENARIO, "made.yaml", Path()), watched, 1, Options(oracle=False))
+    ((board, knowledge, now_s),) = watched.seen
+    waits = waiting_on(board)
+    assert len(waits) > 30
+    for node in list(board.nodes.values()):
+        board.set_node(replace(node, free=node.slots))  # every slot is free, here as there
+
+    loop = LoopSettings(allocation=name, buffer=BufferRule(slots_over=0, refill_s=0.0))
+    world = World(store, loop)
+    numbers = put_into(world, waits, board.nodes.values(), knowledge, now_s)
+    monkeypatch.setattr(sweeps, "_hosts", lambda *_: {})  # neither has a host with a limit
+    world.context.rng.seed(7)
+    produced = {(one.subtask.id, one.node) for one in world.sweep(sweeps.preview).assignments}
+
+    fresh = ALLOCATION[name](AllocationSettings())
+    simulated = fresh.decide(board, knowledge, now_s, Random(7))
+    assert len(simulated) > 1
+    assert produced == {(numbers[one.subtask.id], one.node) for one in simulated}
+
+
+def put_into(world, waits, nodes, knowledge, now_s):
+    """The moment as rows of a store; returns the number that each simulated subtask has there."""
+    for node in nodes:
+        world.node(node.name, node.slots)
+    made = [world.add(f"product {n}", sites=(one.site,))[0] for n, one in enumerate(waits)]
+    numbers = {one.id: number for one, number in zip(waits, made, strict=True)}
+    with world.store.begin() as conn:
+        for one in waits:
+            here = subtasks.c.id == numbers[one.id]
+            values = {
+                "state": State.WAIT,
+                "left": one.left,
+                "kind": one.kind,
+                "failed_on": list(one.failed_on),
+            }
+            conn.execute(update(subtasks).where(here).values(values))
+        for pair in knowledge.known(now_s).values():
+            faded = {f"f_{field}": getattr(pair, field) for field in FIELDS}
+            plain = {field: ceil(getattr(pair, field)) for field in FIELDS}
+            row = {"site": pair.site, "node": pair.node, "faded_at": world.now, **plain, **faded}
+            conn.execute(insert(pair_stats).values(row))
+    return numbers
