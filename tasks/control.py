@@ -78,19 +78,7 @@ def fade(stats: PairStats, age_s: float, half_life_s: float) -> PairStats:
     """
     if half_life_s <= 0:
         raise ValueError(f"half_life_s must be positive, not {half_life_s}")
-    keep = 2.0 ** -(max(0.0, age_s) / half_life_s)
-    return PairStats(
-        stats.site,
-        stats.node,
-        stats.attempts * keep,
-        stats.failed * keep,
-        stats.silent * keep,
-        stats.offered * keep,
-        stats.tried * keep,
-        stats.collected * keep,
-        stats.active_s * keep,
-        stats.lost_s * keep,
-    )
+    return _times(stats, 2.0 ** -(max(0.0, age_s) / half_life_s))
 
 
 def remember(stats: PairStats, memory: float) -> PairStats:
@@ -99,7 +87,10 @@ def remember(stats: PairStats, memory: float) -> PairStats:
     Of a pair that is crawled all the time, what counts is then its last `memory` attempts or so: a change is seen
     within as many, however much was seen before it. Ratios stay as they are.
     """
-    keep = 1.0 - 1.0 / memory
+    return _times(stats, 1.0 - 1.0 / memory)
+
+
+def _times(stats: PairStats, keep: float) -> PairStats:
     return PairStats(
         stats.site,
         stats.node,

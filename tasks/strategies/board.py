@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from tasks.model import HostView, NodeView, SubtaskView
@@ -323,10 +323,6 @@ class Board:
     def host_room(self, host: str) -> float:
         """Attempts the host can still take; infinite without a limit."""
         return self._room.get(host, math.inf)
-
-    def view(self, name: str) -> NodeView:
-        """A node with the room it has now."""
-        return replace(self.nodes[name], free=self.free.get(name, 0))
 
     def _enqueue(self, group: Group) -> None:
         self._serial += 1

@@ -10,9 +10,6 @@ all of them is then one factor, and every ratio is right without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -120,11 +117,3 @@ class Knowledge:
             grown[:sites, :nodes] = self._sums
             self._sums = grown
         return i, j
-
-
-def known_as(stats: Mapping[tuple[str, str], PairStats], at_s: float) -> Knowledge:
-    """Knowledge of these pairs, as they are at one moment."""
-    knowledge = Knowledge()
-    for (site, node), one in stats.items():
-        knowledge.put(replace(one, site=site, node=node), at_s)
-    return knowledge

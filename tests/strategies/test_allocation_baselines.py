@@ -14,7 +14,7 @@ from tasks.strategies.balance.curves import linear
 from tasks.strategies.board import Board
 from tasks.strategies.decision import AllocationSettings, waits
 from tasks.strategies.estimate import EstimateSettings
-from tasks.strategies.knowledge import Knowledge, known_as
+from tasks.strategies.knowledge import Knowledge
 
 BOTH = frozenset({"meta", "microblog"})
 NAMES = ("n1", "n2", "n3", "n4")
@@ -53,13 +53,20 @@ def known(site, name, *, completion=0.9, seconds=1.0, attempts=200.0):
     return PairStats(site, name, attempts, 0, 0, tried, tried, completion * tried, attempts + seconds * tried)
 
 
+def known_as(stats):
+    knowledge = Knowledge()
+    for one in stats:
+        knowledge.put(one, 0.0)
+    return knowledge
+
+
 class Play:
     """A strategy on its board."""
 
     def __init__(self, strategy, nodes=(), stats=(), hosts=(), given=None, **parameters):
         self.strategy = ALLOCATION[strategy](given or AllocationSettings(**parameters))
         self.board = Board(nodes, {one.host: one for one in hosts}, split=self.strategy.split)
-        self.knowledge = known_as({(one.site, one.node): one for one in stats}, 0.0)
+        self.knowledge = known_as(stats)
         self.rng = Random(1)
 
     def put(self, *subtasks):
@@ -579,7 +586,7 @@ def seen_pairs(slope):
 
 
 def test_pairs_without_data_are_guessed_from_the_distance_the_others_not():
-    knowledge = known_as(seen_pairs(10.0), 0.0)
+    knowledge = known_as(seen_pairs(10.0).values())
     guess = by_distance(Table(DELAYS), knowledge, 0.0, SITES, NODES, EstimateSettings())
     assert np.isnan(guess[:, :5]).all()
     expected = [0.2 + 10.0 * DELAYS[site, "m5"] / 1000.0 for site in SITES]
@@ -588,7 +595,9 @@ def test_pairs_without_data_are_guessed_from_the_distance_the_others_not():
 
 def test_no_guess_where_distance_explains_nothing_or_nothing_is_known():
     table = Table(DELAYS)
-    assert by_distance(table, known_as(seen_pairs(0.0), 0.0), 0.0, SITES, NODES, EstimateSettings()) is None
+    assert (
+        by_distance(table, known_as(seen_pairs(0.0).values()), 0.0, SITES, NODES, EstimateSettings()) is None
+    )
     assert by_distance(table, Knowledge(), 0.0, SITES, NODES, EstimateSettings()) is None
 
 

@@ -5,11 +5,11 @@
 3. A (site, node) is worth its expected pages per second of a slot (`tasks.strategies.estimate`: completion rate
    and efficiency together, 2014 paper, allocation 2 and 3), drawn from its posterior, so that exploring is built in.
 4. These rates and all that waits make a fluid plan (`tasks.strategies.fluid`), every `replan_s` and whenever sites,
-   nodes or rests change; each plan draws anew. A free slot goes to the planned site of its node that yields most now,
-   compared with what the best node would make of it, unless it had much more of that site already than the plan gives
-   it. So of one site a node that is fast at pages takes the large subtasks, and a slow one the small, where the
-   overhead of an attempt counts for more. A host that refused a node is given fewer attempts of it for a while
-   (`tasks.strategies.restraint`).
+   nodes or rests change; how long a draw is kept, `tasks.strategies.scores` says. A free slot goes to the planned site
+   of its node that yields most now, compared with what the best node would make of it, unless it had much more of
+   that site already than the plan gives it. So of one site a node that is fast at pages takes the large subtasks, and
+   a slow one the small, where the overhead of an attempt counts for more. A host that refused a node is given fewer
+   attempts of it for a while (`tasks.strategies.restraint`).
 5. A node is given only what is done sooner by it than by waiting for better ones: the plan pours, a subtask can't be
    divided. Where nothing planned waits it takes other work by the same rule: of that, what it is comparatively best
    at. So the end of a backlog is not left to a node that takes ten times as long

@@ -98,10 +98,5 @@ def drawn(rng: np.random.Generator, mean_output: float) -> Weights:
     )
 
 
-def squared_error(weights: Weights, inputs: Floats, outputs: Floats) -> float:
-    """E = (Y - O)^2 / 2 (4), mean over the rows."""
-    return float(np.mean((outputs - weights.output(inputs)) ** 2) / 2)
-
-
 class TrainingError(InputError):
     """Recorded runs that nothing can be learned from."""

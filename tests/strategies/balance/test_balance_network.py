@@ -15,11 +15,16 @@ from tasks.strategies.balance.layer import (
     Scaling,
     TrainingError,
     drawn,
-    squared_error,
 )
 from tasks.strategies.balance.marquardt import fitted
 from tasks.strategies.balance.network import LEAST_RUNS, TooFew, Trained, train
 from tasks.strategies.balance.parameters import NodeParameters, Sample
+
+
+def squared_error(weights, inputs, outputs):
+    """E = (Y - O)^2 / 2 (4), mean over the rows."""
+    return float(np.mean((outputs - weights.output(inputs)) ** 2) / 2)
+
 
 values = st.floats(0.1, 100)
 parameters = st.builds(NodeParameters, *[values | st.none()] * 5)
