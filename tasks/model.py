@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -98,6 +99,8 @@ class HostView:
         address_limit: attempts that use up what one address may ask; None: no such limit.
         held: attempts there now, by node.
         probing: names of nodes whose rest there is over without a page since: one attempt at a time.
+        pages_per_s: pages a second that may be asked for at its rate, by all addresses; inf: no limit.
+        address_pages_per_s: the same from one address.
     """
 
     host: str
@@ -106,6 +109,8 @@ class HostView:
     address_limit: int | None = None
     held: Mapping[str, int] = field(default_factory=dict)
     probing: frozenset[str] = frozenset()
+    pages_per_s: float = math.inf
+    address_pages_per_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

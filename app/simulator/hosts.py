@@ -6,6 +6,7 @@ that refused a node rests for it, then is probed by one attempt at a time until 
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from random import Random
@@ -56,8 +57,10 @@ class Host:
         )
         self._limited = site.limited
         self._names = names
-        self._gap_s = 1.0 / spec.total_per_s if spec.total_per_s else 0.0
-        self._address_gap_s = 1.0 / spec.per_address_per_s if spec.per_address_per_s else 0.0
+        self._per_s = spec.total_per_s or math.inf
+        self._address_per_s = spec.per_address_per_s or math.inf
+        self._gap_s = 1.0 / self._per_s
+        self._address_gap_s = 1.0 / self._address_per_s
         self._next_s = 0.0
         self._address_next_s: dict[int, float] = {}
         self._blocking: dict[int, _Blocking] = {}
@@ -148,4 +151,6 @@ class Host:
             alone,
             {names[node]: held for node, held in self._held.items()},
             frozenset(names[node] for node, rest in self._rests.items() if rest.until_s <= now_s),
+            self._per_s,
+            self._address_per_s,
         )

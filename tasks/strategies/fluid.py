@@ -5,8 +5,10 @@ the seconds of slots of node i that go to site j, the earliest end of everything
 
     T* = min T   subject to   sum_i r[j, i] x[j, i] >= h[j]           all pages are collected
                               sum_j x[j, i] <= c[i] T                  nodes have so many slots
-                              sum_i x[j, i] <= f[j] T                  a host feeds so many attempts at once
-                              x[j, i] <= a[j] T                        and from one address so many
+                              sum_j,i q[j, i] x[j, i] <= l[k] T        a host k is asked so often at most
+                              x[j, i] <= a[j, i] T                     and from one address for so long at a time
+
+where q[j, i] are pages asked for per second of a slot; the second sum is over the sites j of the host k.
 
 Nobody knows for how long there will be work, or time: more may come, and somebody may stop it all. So of all plans that
 end within (1 + slack) T* that one is wanted which has collected most by half of T*: x = y + z, y before, z after it,
@@ -25,6 +27,7 @@ may need, or the best few sites of their node. On random rates, T* was at most 0
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,14 +73,17 @@ class Demand:
         rates: r, pages per second of a slot; 0 where the node may not. (sites, nodes).
         pages: h, waiting. (sites,)
         slots: c. (nodes,)
-        feeds: f, attempts at once that use up what the site's host may be asked; inf without a limit. (sites,)
-        alone: a, the same from one address; may be less than 1. (sites, nodes)
+        asks: q, pages asked for per second of a slot. (sites, nodes)
+        hosts: by host, the places of its sites, and l, pages a second that it may be asked for.
+        alone: a, attempts at once that use up what the host may be asked from one address: a fraction where one
+            does so in a part of its time; inf without a limit. (sites, nodes)
     """
 
     rates: Array
     pages: Array
     slots: Array
-    feeds: Array
+    asks: Array
+    hosts: Sequence[tuple[Sequence[int], float]]
     alone: Array
 
 
@@ -97,7 +103,7 @@ class Plan:
 def plan(demand: Demand, settings: FluidSettings) -> Plan:
     """Divide the slots by the two programs above.
 
-    Sites without pages, those nobody may crawl, and those whose host feeds no attempt, get nothing.
+    Sites without pages and those nobody may crawl get nothing.
     """
     shape = demand.rates.shape
     site, node = _columns(demand)
@@ -116,7 +122,7 @@ def plan(demand: Demand, settings: FluidSettings) -> Plan:
 
 def _columns(demand: Demand) -> tuple[Index, Index]:
     """Sites and nodes of the pairs that are looked at."""
-    open_sites = (demand.pages > 0) & (demand.feeds > 0)
+    open_sites = demand.pages > 0
     useful = (demand.rates > 0) & (demand.alone > 0) & open_sites[:, None] & (demand.slots > 0)[None, :]
     if np.count_nonzero(useful) > _ALL_PAIRS:
         rates = np.where(useful, demand.rates, 0.0)
@@ -145,13 +151,12 @@ class _Program:
         column = np.arange(site.size)
         self._collects = _Entries(at_site, column, self._rates, wanted.size)
         uses, bounds = [_Entries(at_node, column, np.ones(site.size), users.size)], [demand.slots[users]]
-        limited = np.flatnonzero(np.isfinite(demand.feeds[wanted]))
-        if limited.size:
-            row = np.full(wanted.size, -1)
-            row[limited] = np.arange(limited.size)
-            inside = np.flatnonzero(row[at_site] >= 0)
-            uses.append(_Entries(row[at_site[inside]], inside, np.ones(inside.size), limited.size))
-            bounds.append(demand.feeds[wanted[limited]])
+        for places, per_s in demand.hosts:
+            inside = np.flatnonzero(np.isin(site, places))
+            if inside.size:
+                asked = demand.asks[site[inside], node[inside]]
+                uses.append(_Entries(np.zeros(inside.size, np.intp), inside, asked, 1))
+                bounds.append(np.array([per_s]))
         alone = demand.alone[site, node]
         limited = np.flatnonzero(alone < demand.slots[node])
         if limited.size:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from world import SITE, START, World
 
+from splitter.catalog.model import Limits
 from tasks.crawl.breaker import BreakerState
+from tasks.model import HostView
 from tasks.store import hosts, views
 from tasks.store.database import Store
 from tasks.store.hosts import Breaker, Rest
@@ -91,6 +94,43 @@ def test_allocation_sees_who_probes(world: World) -> None:
     assert seen[SITE].probing == {"n1"}
     assert seen[SITE].resting == frozenset()
     assert seen[SITE].held == {"n1": 1}
+
+
+@pytest.mark.parametrize(
+    ("request_s", "room"),
+    [
+        (0.2, 4),  # 4 lanes would ask 20 a second, one address may 2: 8 in all are used up by 4
+        (4.0, 8),  # 4 lanes ask once a second
+    ],
+)
+def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(
+    world: World, request_s: float, room: int
+) -> None:
+    limits = {"engine.cn": Limits(per_address_per_s=4, total_per_s=16)}
+    of_site = Limits(per_address_per_s=2, total_per_s=8)
+
+    def seen() -> dict[str, HostView]:
+        return world.look(
+            views.host_views,
+            world.now,
+            lambda site: ("engine.cn", site),
+            lambda host: limits.get(host, of_site),
+            {SITE: request_s},
+            4,
+            [SITE],
+        )
+
+    pace = min(2.0, 4 / request_s)
+    before = seen()
+    assert (before[SITE].room, before[SITE].address_limit) == (room, room // 4)
+    assert before["engine.cn"].room == 16 / (pace / 11)  # one result page in so many pages
+    assert before["engine.cn"].address_limit is None
+    assert (before[SITE].pages_per_s, before[SITE].address_pages_per_s) == (8, 2)
+    assert (before["engine.cn"].pages_per_s, before["engine.cn"].address_pages_per_s) == (16 * 11, 4 * 11)
+    world.begin(world.waiting())
+    after = seen()
+    assert after[SITE].room == room - 1
+    assert after["engine.cn"].room == before["engine.cn"].room - 1
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

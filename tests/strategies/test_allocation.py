@@ -446,6 +446,20 @@ def test_a_node_probes_a_host_that_refused_it_with_one_attempt_at_a_time(strateg
     assert given({"n1": 1}) == ["n2", "n2", "n2"]
 
 
+def test_a_slower_address_helps_where_the_best_one_may_ask_seldom():
+    """What a slot makes while it works says little where a host allows two pages a second from one address."""
+    stats = [known("a", "fast", pages_per_s=40), known("a", "slow", pages_per_s=1)]
+    nodes = [node("fast", 1, slots=4), node("slow", 1, slots=4)]
+    waiting = [subtask(number, "a", left=10) for number in range(12)]
+
+    def given(**limits):
+        host = HostView("a", 99, **limits)
+        return sorted(given_to(decide("feedback", waiting, nodes, [host], stats)).values())
+
+    assert given() == ["fast"]  # which is done in seconds
+    assert given(address_pages_per_s=2.0) == ["fast", "slow"]  # it would take a minute alone
+
+
 def test_what_the_best_nodes_failed_does_not_wait_for_them():
     stats = [known("a", f"n{number}", pages_per_s=2 / 10**number) for number in range(3)]
     nodes = [node(f"n{number}") for number in range(3)]

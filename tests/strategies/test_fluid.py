@@ -11,14 +11,20 @@ from tasks.strategies.fluid import Demand, FluidSettings, plan
 SETTINGS = FluidSettings()
 
 
-def demand(rates, pages, slots, feeds=None, alone=None):
-    """Without limits of hosts where none are given."""
+def demand(rates, pages, slots, per_s=(), alone=None, share=1.0):
+    """Without limits of hosts where none are given.
+
+    Args:
+        per_s: of hosts, each with its sites.
+        share: of the pages asked for that are collected.
+    """
     rates = np.array(rates, float)
     return Demand(
         rates,
         np.array(pages, float),
         np.array(slots, float),
-        np.full(len(rates), inf) if feeds is None else np.array(feeds, float),
+        rates / share,
+        per_s,
         np.full(np.shape(rates), inf)
         if alone is None
         else np.tile(np.array(alone, float)[:, None], len(rates[0])),
@@ -50,8 +56,14 @@ def some_demand(draw):
         [listed(some_rate, nodes) for _ in range(sites)],
         listed(st.integers(0, 500), sites),
         listed(st.integers(0, 4), nodes),
+        draw(
+            st.lists(
+                st.tuples(st.lists(st.integers(0, sites - 1), unique=True), st.sampled_from([0.5, 1.0, 3.0])),
+                max_size=3,
+            )
+        ),
         listed(some_limit, sites),
-        listed(some_limit, sites),
+        draw(st.sampled_from([1.0, 0.6])),
     )
 
 
@@ -63,7 +75,12 @@ def some_demand(draw):
         (demand([[1.0], [0.5]], [10, 10], [1]), 30),  # times of all sites add up
         (demand([[2.0, 0.1], [0.1, 2.0]], [20, 20], [1, 1]), 10),  # each to its best
         (demand([[2.0, 1.8], [1.9, 0.0]], [18, 19], [1, 1]), 10),  # the best leaves what others can do
-        (demand([[1.0, 1.0]], [100], [10, 10], feeds=[4]), 25),  # no more than its host feeds
+        (demand([[1.0, 1.0]], [100], [10, 10], [([0], 4)]), 25),  # no more than its host may be asked for
+        (
+            demand([[1.0, 1.0]], [100], [10, 10], [([0], 4)], share=0.5),
+            50,
+        ),  # what is not collected was asked for
+        (demand([[9.0, 9.0], [9.0, 9.0]], [60, 40], [9, 9], [([0, 1], 4)]), 25),  # two sites share a host
         (demand([[1.0, 1.0]], [100], [10, 10], alone=[2]), 25),  # no more than an address may
         (demand([[1.0, 0.0]], [100], [10, 10], alone=[2]), 50),
     ],
@@ -104,8 +121,8 @@ def test_a_plan_keeps_all_bounds_and_collects_no_more_than_there_is(wanted):
     assert np.all(found.seconds >= 0)
     assert np.all(found.seconds.sum(axis=0) <= wanted.slots * most_s * near + 1e-6)
     assert np.all(collected(wanted, found.seconds) <= wanted.pages * near + 1e-6)
-    limited = np.isfinite(wanted.feeds)
-    assert np.all(found.seconds.sum(axis=1)[limited] <= wanted.feeds[limited] * most_s * near + 1e-6)
+    for places, per_s in wanted.hosts:
+        assert (found.seconds * wanted.asks)[places].sum() <= per_s * most_s * near + 1e-6
     alone = np.minimum(wanted.alone, wanted.slots[None, :])
     assert np.all(found.seconds <= alone * most_s * near + 1e-6)
 
@@ -145,10 +162,11 @@ def test_what_waits_ends_when_all_slots_work_as_planned(wanted):
     whole[site, node] = seconds
     able = np.isin(np.arange(len(wanted.pages)), site)
     assert np.all(collected(wanted, whole)[able] >= wanted.pages[able] * (1 - 1e-6))
-    alone = np.minimum(wanted.alone, wanted.slots[None, :])
-    hosts = np.minimum(wanted.feeds, alone.sum(axis=1))
-    fastest = (wanted.rates.max(axis=1) * hosts)[able]
+    fastest = (wanted.rates * np.minimum(wanted.alone, wanted.slots[None, :])).sum(axis=1)[able]
     assert drain_s >= (wanted.pages[able] / fastest).max() * (1 - 1e-6)
+    for places, per_s in wanted.hosts:
+        pages = wanted.pages[[place for place in places if able[place]]].sum()
+        assert drain_s >= pages / per_s * (1 - 1e-6)  # each page collected was asked for
 
 
 @pytest.mark.parametrize(
@@ -157,7 +175,6 @@ def test_what_waits_ends_when_all_slots_work_as_planned(wanted):
         demand([[1.0]], [0], [1]),
         demand([[0.0]], [10], [1]),
         demand([[1.0]], [10], [0]),
-        demand([[1.0]], [10], [1], feeds=[0]),
         demand([[1.0]], [10], [1], alone=[0]),
         demand(np.zeros((0, 3)), [], [1, 1, 1]),
     ],
@@ -168,7 +185,7 @@ def test_where_nothing_can_be_done_nothing_is_planned(wanted):
     assert found.drain_s == 0
 
 
-@pytest.mark.parametrize("hopeless", [{"feeds": [inf, 0]}, {"alone": [inf, 0]}, {}])
+@pytest.mark.parametrize("hopeless", [{"alone": [inf, 0]}, {}])
 def test_a_site_that_nobody_can_crawl_does_not_spoil_the_plan_of_the_others(hopeless):
     rates = [[2.0, 1.0], [1.0, 1.0]] if hopeless else [[2.0, 1.0], [0.0, 0.0]]
     found = plan(demand(rates, [60, 10], [1, 1], **hopeless), SETTINGS)
@@ -186,7 +203,7 @@ def test_looking_at_the_best_pairs_only_loses_next_to_nothing(monkeypatch, seed,
         np.exp(rng.normal(0, 0.6, (sites, nodes))),
         np.exp(rng.normal(0, 1, sites)) * 1000,
         rng.integers(1, 5, nodes),
-        rng.integers(3, 9, sites) if limits else None,
+        [([site], per_s) for site, per_s in enumerate(rng.integers(3, 9, sites))] if limits else (),
     )
     monkeypatch.setattr(fluid, "_ALL_PAIRS", 10**9)
     of_all = plan(wanted, SETTINGS)

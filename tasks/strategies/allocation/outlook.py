@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.strategies import estimate, fluid
+from tasks.strategies.allocation import allowances
 from tasks.strategies.allocation.guess import by_distance
 from tasks.strategies.board import Backlog, Board, Group
 from tasks.strategies.decision import AllocationSettings
@@ -43,7 +44,8 @@ class Outlook:
         belief: drawn from what was known.
         shares: by node, its planned sites with the share of its planned time that each gets.
         rates: pages per second of a slot of each pair; 0 where the node may not. (sites, nodes)
-        best: the best of them of each site. (sites,)
+        pace: the same by the clock: where one address may be asked seldom, an attempt waits meanwhile. (sites, nodes)
+        best: the best rate of each site. (sites,)
         wait_s: seconds until the last page that waits of a site is begun, if the plan is followed. (sites,)
         seen: the board's roster it was made for.
         slots: of each node.
@@ -58,6 +60,7 @@ class Outlook:
     belief: estimate.Belief
     shares: dict[str, dict[str, float]]
     rates: Array
+    pace: Array
     best: Array
     wait_s: Array
     seen: int
@@ -114,8 +117,16 @@ class Outlook:
         best = self._best(board, group)
         if best <= 0:
             return True  # nobody was allowed when the plan was made
-        waited_s = float(self.wait_s[self.sites[group.first.site]])
-        return group.pages / max(self.rate(group, node), 1e-9) <= waited_s + group.pages / best
+        site = self.sites[group.first.site]
+        held_up = self._held_up(site, node)
+        waited_s = float(self.wait_s[site])
+        return group.pages / max(self.rate(group, node) * held_up, 1e-9) <= waited_s + group.pages / best
+
+    def _held_up(self, site: int, node: int | str) -> float:
+        """Share of its time that an attempt does not wait for a send time."""
+        column = self.nodes[node] if isinstance(node, str) else node
+        rate = float(self.rates[site, column])
+        return float(self.pace[site, column]) / rate if rate > 0 else 1.0
 
     def strongest(self, node: str) -> list[str]:
         """Sites in the order of how near the node comes to the best of each."""
@@ -141,9 +152,9 @@ class Outlook:
         """The best yield of the group's site on any node that may run the group: what failed it is not waited for."""
         site = group.first.site
         if not group.first.failed_on:
-            return float(self.best[self.sites[site]])
-        able = next((name for name in self.fastest(site) if board.may(group, name)), None)
-        return float(self.rates[self.sites[site], self.nodes[able]]) if able is not None else 0.0
+            return float(self.pace[self.sites[site]].max(initial=0.0))
+        able = [self.nodes[name] for name in self.fastest(site) if board.may(group, name)]
+        return float(self.pace[self.sites[site], able].max()) if able else 0.0
 
 
 def look_ahead(
@@ -184,9 +195,15 @@ def look_ahead(
     belief = _without_hopeless(belief, allowed)
     rates = np.where(allowed, belief.rates(mean[:, None]), 0.0)
     pages = np.array([float(one.left) for one in work.values()])
-    demand = fluid.Demand(
-        rates, pages, slots, _feeds(board, sites), _alone(board, sites, nodes, restraint, now_s)
-    )
+    asks = rates / np.maximum(belief.page_chance, 1e-9)
+    if settings.waits_hold_slots:  # what a host allows is counted in attempts
+        asks, hosts = np.ones_like(rates), allowances.feeds(board, sites)
+        alone = allowances.address_limits(board, sites, asks)
+    else:
+        hosts = allowances.asked_for(board, sites)
+        alone = allowances.alone(board, sites, asks)
+    restrained = np.minimum(alone, allowances.restrained(board, sites, nodes, restraint, now_s))
+    demand = fluid.Demand(rates, pages, slots, asks, hosts, restrained)
     plan = fluid.plan(demand, settings.fluid)
     flow = (plan.seconds * rates).sum(axis=1) / max(settings.fluid.early * plan.drain_s, 1e-9)
     return Outlook(
@@ -196,6 +213,7 @@ def look_ahead(
         belief=belief,
         shares={name: _shares(plan.seconds[:, column], sites) for column, name in enumerate(nodes)},
         rates=rates,
+        pace=rates * np.minimum(alone, 1.0),
         best=rates.max(axis=1, initial=0.0),
         wait_s=np.minimum(pages / np.maximum(flow, 1e-9), plan.drain_s),
         seen=board.roster,
@@ -254,31 +272,3 @@ def _allowed(board: Board, sites: Sequence[str], nodes: Sequence[str]) -> NDArra
                     if name in refusing.get(host, ()):
                         allowed[place, column] = False
     return allowed
-
-
-def _feeds(board: Board, sites: Sequence[str]) -> Array:
-    """By site, attempts at once that use up what its hosts may be asked."""
-    feeds = np.full(len(sites), np.inf)
-    for place, site in enumerate(sites):
-        for name in board.sites[site].hosts:
-            view = board.hosts.get(name)
-            if view is not None:
-                feeds[place] = min(feeds[place], view.room + sum(view.held.values()))
-    return feeds
-
-
-def _alone(
-    board: Board, sites: Sequence[str], nodes: Sequence[str], restraint: Restraint, now_s: float
-) -> Array:
-    """By site and node, attempts at once that use up what one address may ask, or may ask after a refusal."""
-    alone = np.full((len(sites), len(nodes)), np.inf)
-    for place, site in enumerate(sites):
-        hosts = board.sites[site].hosts
-        for name in hosts:
-            view = board.hosts.get(name)
-            if view is not None and view.address_limit is not None:
-                alone[place] = np.minimum(alone[place], view.address_limit)
-        if restraint.any(hosts):
-            shares = [restraint.share(hosts, node, now_s) for node in nodes]
-            alone[place] = np.minimum(alone[place], shares)
-    return alone
