@@ -7,12 +7,13 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
 from splitter.errors import InputError
+from tasks.crawl.pseudonyms import Pseudonyms
 from tasks.store.review_rows import ReviewRow
 
 FORMATS = ("csv", "jsonl")
@@ -20,6 +21,13 @@ COLUMNS = tuple(field.name for field in fields(ReviewRow))
 
 # What makes a spreadsheet read a cell as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def pseudonymised(rows: Iterable[ReviewRow], pseudonyms: Pseudonyms | None) -> Iterable[ReviewRow]:
+    """Rows with pseudonyms of their authors; as they are where there is nothing to make them with."""
+    if pseudonyms is None:
+        return rows
+    return (replace(row, author=pseudonyms.of(row.site, row.author or "")) for row in rows)
 
 
 def write_csv(rows: Iterable[ReviewRow], out: IO[str], *, spreadsheet: bool = False) -> int:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from app.cli.options import db_option, json_option, settings_of, store_there
+from app.cli.options import db_option, json_option, pseudonymise_option, settings_of, store_there
 from app.cli.output import print_json, say
-from app.exports import FORMATS, whole_file, writer_of
+from app.exports import FORMATS, pseudonymised, whole_file, writer_of
+from app.pseudonyms import pseudonyms
 from splitter.errors import InputError
 from tasks.store.review_rows import review_rows
 
@@ -45,6 +46,7 @@ def export() -> None:
     is_flag=True,
     help="csv for Excel: with a byte order mark, and no text read as a formula.",
 )
+@pseudonymise_option
 @db_option
 @json_option
 def reviews(
@@ -54,6 +56,7 @@ def reviews(
     site: str | None,
     since: str | None,
     spreadsheet: bool,
+    pseudonymise: bool,
     db: str | None,
     as_json: bool,
 ) -> None:
@@ -77,8 +80,9 @@ def reviews(
         raise InputError("--spreadsheet is for --format csv")
     write = writer_of(kind, spreadsheet=spreadsheet)
     begin = _date(since) if since else None
-    with store_there(settings_of(db)) as store, store.read() as conn:
-        rows = review_rows(conn, product=product, site=site, since=begin)
+    settings = settings_of(db, pseudonymise=pseudonymise or None)
+    with store_there(settings) as store, store.read() as conn:
+        rows = pseudonymised(review_rows(conn, product=product, site=site, since=begin), pseudonyms(settings))
         if to_stdout:
             n = write(rows, sys.stdout)
             sys.stdout.flush()

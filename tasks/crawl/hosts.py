@@ -31,11 +31,19 @@ class HostBook:
         self._private |= {
             self._engine_host[name] for name, engine in catalog.engines.items() if engine.private
         }
+        decided = {name: site.robots for name, site in catalog.sites.items()}
+        # An engine's host that is a site, too, goes by the site's decision.
+        decided = {self._engine_host[name]: one.robots for name, one in catalog.engines.items()} | decided
+        self._unruly = {name for name, robots in decided.items() if robots is not None and not robots.obey}
         self._named: dict[str, str] = {}
 
     def may_be_private(self, url: str) -> bool:
         """Whether the catalog allows the host of a URL to be on a private address."""
         return bool(self._private) and self.name(url) in self._private
+
+    def obeys_robots(self, url: str) -> bool:
+        """Whether the robots.txt of a URL's host is obeyed: by the catalog's decision."""
+        return not self._unruly or self.name(url) not in self._unruly
 
     def name(self, url: str) -> str:
         """The host of a URL under the catalog's name for it; the plain host name where it has none."""

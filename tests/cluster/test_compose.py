@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
 from app.cluster.broker import make_app
 from app.config import Settings, from_environment
+from splitter.catalog.load import load_catalog
 from tasks.jobs.celery_tasks import CONTROL, node_of
 
 ROOT = Path(__file__).parents[2]
@@ -63,11 +65,16 @@ def test_the_settings_they_are_given_are_a_clusters():
 
 def test_no_password_has_a_default():
     asked = re.findall(r"\$\{(\w*PASSWORD)(:?[-?+]?)", TEXT)
-    assert {name for name, _ in asked} == {"POSTGRES_PASSWORD", "REDIS_PASSWORD"}
+    asked += re.findall(r"\$\{(\w*SECRET)(:?[-?+]?)", TEXT)
+    assert {name for name, _ in asked} == {"POSTGRES_PASSWORD", "REDIS_PASSWORD", "SEARXNG_SECRET"}
     assert {operator for _, operator in asked} == {":?"}
     for name, service in SERVICES.items():
         for key, text in service["environment"].items():
-            if "PASSWORD" in key or "_URL" in key:
+            if (
+                "PASSWORD" in key
+                or "SECRET" in key
+                or key in ("REVIEWLOOP_DATABASE_URL", "REVIEWLOOP_REDIS_URL")
+            ):
                 assert "refused: write" in filled(text, {}), (name, key)
 
 
@@ -105,3 +112,19 @@ def test_the_image_has_what_the_commands_need_and_is_not_root():
 @pytest.mark.parametrize("name", [field.name for field in fields(Settings)])
 def test_every_setting_is_in_the_clusters_documentation(name):
     assert f"REVIEWLOOP_{name.upper()}`" in (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+
+
+def test_the_search_engine_is_optional_and_answers_in_json_where_the_catalog_looks_for_it():
+    engine = SERVICES["searxng"]
+    assert engine["profiles"] == ["search"]
+    told = yaml.safe_load(yaml.safe_load(TEXT)["configs"][engine["configs"][0]["source"]]["content"])
+    assert "json" in told["search"]["formats"]
+    catalog = load_catalog(ROOT / "sites.yaml")
+    port = urlsplit(catalog.engines["searxng"].url).port
+    assert engine["ports"] == [f"127.0.0.1:{port}:8080"]
+    nodes = from_environment(
+        {"REVIEWLOOP_SEARXNG_URL": SERVICES["node1"]["environment"]["REVIEWLOOP_SEARXNG_URL"]}
+    )
+    asked = replace(nodes, sites=str(ROOT / "sites.yaml")).catalog().engines["searxng"]
+    assert asked.url == "http://searxng:8080/search"
+    assert asked.results == catalog.engines["searxng"].results

@@ -3,8 +3,10 @@
 import pytest
 
 from splitter.catalog.load import builtin
-from splitter.catalog.model import Limits
+from splitter.catalog.model import Catalog, Limits
 from tasks.crawl.hosts import HostBook, slower
+from tasks.crawl.robots import RobotsRules
+from tasks.jobs.planning import addresses, permission
 
 BOOK = HostBook(builtin("paper-2014"))
 
@@ -52,3 +54,44 @@ def test_only_a_host_the_catalog_says_so_of_may_be_private():
         for url in ("http://315.e0570.com/", "http://notcca.org.cn/", "http://10.0.0.8/")
     )
     assert not any(BOOK.may_be_private(url) for url in private)
+
+
+def decided(**where):
+    """The paper's catalog, with decisions not to obey."""
+    data = builtin("paper-2014").model_dump()
+    for table, name in where.items():
+        data[table][name]["robots"] = {"obey": False, "reason": "a host of our own"}
+    return Catalog.model_validate(data)
+
+
+def test_robots_txt_is_obeyed_but_where_the_catalog_says_otherwise():
+    of_site, of_engine = HostBook(decided(sites="cca.org.cn")), HostBook(decided(engines="baidu"))
+    page, search = "http://www.cca.org.cn/a", "http://www.baidu.com/s?wd=a"
+    assert (BOOK.obeys_robots(page), BOOK.obeys_robots(search)) == (True, True)
+    assert (of_site.obeys_robots(page), of_site.obeys_robots(search)) == (False, True)
+    assert (of_engine.obeys_robots(page), of_engine.obeys_robots(search)) == (True, False)
+
+
+REFUSING, ALLOWING = (RobotsRules.parse(f"User-agent: *\nDisallow: {path}", 200) for path in ("/", "/none"))
+
+
+@pytest.mark.parametrize(
+    ("catalog", "engine", "site", "state"),
+    [
+        (builtin("paper-2014"), ALLOWING, ALLOWING, "permitted"),
+        (builtin("paper-2014"), REFUSING, ALLOWING, "not permitted"),
+        (builtin("paper-2014"), ALLOWING, REFUSING, "not permitted"),
+        (decided(sites="cca.org.cn"), ALLOWING, REFUSING, "permitted"),
+        (decided(sites="cca.org.cn"), REFUSING, ALLOWING, "not permitted"),
+        (decided(engines="baidu"), REFUSING, ALLOWING, "permitted"),
+        (decided(engines="baidu", sites="cca.org.cn"), None, None, "permitted"),
+        (decided(engines="baidu"), None, None, "unknown"),
+    ],
+)
+def test_a_decision_holds_for_its_own_host_alone(catalog, engine, site, state):
+    urls = addresses(catalog, "cca.org.cn")
+    rules = {url: one for url, one in zip(urls, (engine, site), strict=True) if one is not None}
+    found = permission(catalog, "cca.org.cn", rules, "reviewloop")
+    assert found.state == state
+    ours = catalog != builtin("paper-2014") and state == "permitted"
+    assert ("a host of our own" in found.why) == ours

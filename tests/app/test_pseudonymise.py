@@ -1,0 +1,78 @@
+"""--pseudonymise: no author's name in the store or in the file, and who is the same stays the same."""
+
+import csv
+import stat
+
+import pytest
+from tiny_world import PRODUCTS
+
+from app.config import Settings
+from app.pseudonyms import pseudonyms
+from splitter.errors import InputError
+from tasks.crawl.pseudonyms import PREFIX
+
+KEY = {"REVIEWLOOP_PSEUDONYM_KEY": "a key for this test"}
+
+
+def authors(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return [(row["site"], row["author"]) for row in csv.DictReader(file)]
+
+
+def test_an_export_hides_names_and_keeps_who_is_the_same(crawled, reviewloop, tmp_path):
+    plain, hidden = tmp_path / "plain.csv", tmp_path / "hidden.csv"
+    crawled.ask("export", "reviews", "-o", plain)
+    told = reviewloop("export", "reviews", "-o", hidden, "--pseudonymise", "--db", crawled.url, **KEY)
+    assert told.exit_code == 0, told.stderr
+    named, unnamed = authors(plain), authors(hidden)
+    assert len(named) == len(unnamed) > 50
+    assert all(
+        after.startswith(PREFIX) if before else not after
+        for (_, before), (_, after) in zip(named, unnamed, strict=True)
+    )
+    assert len(set(named)) == len(set(zip(named, unnamed, strict=True))) == len(set(unnamed)) > 10
+
+
+def test_what_is_crawled_so_never_holds_a_name(reviewloop, lab, tmp_path):
+    url, file = f"sqlite:///{tmp_path / 'reviews.db'}", tmp_path / "reviews.csv"
+    result = reviewloop(
+        "run", PRODUCTS[0], "--until-done", "--for", 30, "--lab", f"{lab.host}:{lab.port}", "--silent-after", 8,
+        "--pseudonymise", "--db", url, **KEY,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert reviewloop("export", "reviews", "-o", file, "--db", url).exit_code == 0
+    stored = authors(file)
+    assert len(stored) > 20
+    assert all(author.startswith(PREFIX) for _, author in stored if author)
+    assert any(author for _, author in stored)
+    assert "a key for this test" not in (tmp_path / "reviews.db").read_bytes().decode("latin-1")
+
+
+def test_without_a_key_one_is_made_and_kept(tmp_path):
+    path = tmp_path / "key"
+    settings = Settings(pseudonymise=True, pseudonym_key_file=str(path))
+    first, second = pseudonyms(settings), pseudonyms(settings)
+    assert first is not None
+    assert second is not None
+    assert first.of("a.cn", "王小明") == second.of("a.cn", "王小明")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [one.name for one in tmp_path.iterdir()] == ["key"]
+
+
+def test_names_are_kept_unless_asked():
+    assert pseudonyms(Settings()) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            Settings(pseudonymise=True, pseudonym_key="short"),
+            "REVIEWLOOP_PSEUDONYM_KEY: a key of 5 characters",
+        ),
+        (Settings(pseudonymise=True, pseudonym_key_file="/there/is/none"), "set REVIEWLOOP_PSEUDONYM_KEY"),
+    ],
+)
+def test_a_key_that_does_not_do_is_told(settings, says):
+    with pytest.raises(InputError, match=says):
+        pseudonyms(settings)

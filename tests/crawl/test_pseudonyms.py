@@ -1,0 +1,49 @@
+"""Pseudonyms: stable, of one site, not to be told back without the key."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.crawl.pseudonyms import PREFIX, Pseudonyms
+
+KEY = "k" * 16
+names = st.text(min_size=1).filter(lambda text: text.strip())
+
+
+@given(names)
+def test_the_same_author_has_the_same_pseudonym_and_its_own_stays_as_it_is(name):
+    first, second = Pseudonyms(KEY), Pseudonyms(KEY)
+    given_one = first.of("a.cn", name)
+    assert given_one == second.of("a.cn", name) == first.of("a.cn", given_one)
+
+
+def test_other_names_other_sites_and_other_keys_give_others():
+    ours, theirs = Pseudonyms(KEY), Pseudonyms("another key of ours")
+    given_ones = {
+        ours.of("a.cn", "王小明"),
+        ours.of("a.cn", "李雷"),
+        ours.of("b.cn", "王小明"),
+        theirs.of("a.cn", "王小明"),
+    }
+    assert len(given_ones) == 4
+    assert all(one.startswith(PREFIX) and "王" not in one and "李" not in one for one in given_ones)
+
+
+@pytest.mark.parametrize("spelling", ["王小明 ", " 王小明", "王小明\n"])
+def test_blanks_around_a_name_make_no_other_author(spelling):
+    assert Pseudonyms(KEY).of("a.cn", spelling) == Pseudonyms(KEY).of("a.cn", "王小明")
+
+
+@pytest.mark.parametrize("nobody", ["", "  ", "\u3000"])
+def test_nobody_stays_nobody(nobody):
+    assert Pseudonyms(KEY).of("a.cn", nobody) == ""
+
+
+@pytest.mark.parametrize("name", ["author-x", "author-ABCDEFGHIJKL", "author-1111111111110"])
+def test_a_name_that_only_looks_like_one_is_hidden_too(name):
+    assert Pseudonyms(KEY).of("a.cn", name) != name
+
+
+def test_a_short_key_is_refused():
+    with pytest.raises(ValueError, match="a key of 3 characters is too short: 16 or more"):
+        Pseudonyms("abc")
