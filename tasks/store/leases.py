@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
 
 from tasks.model import State
 from tasks.queues import Transition
 from tasks.store import transitions
+from tasks.store.bulk import insert_as_table
 from tasks.store.tables import attempts, pages, subtasks, targets
 from tasks.store.together import later
 from tasks.store.transitions import Move
@@ -129,36 +130,18 @@ def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within
     tokens = {subtask_id: uuid.uuid4().hex for subtask_id in wanted if subtask_id in rows}
     if not tokens:
         return []
-    attempt_ids = conn.scalars(
-        insert(attempts).returning(attempts.c.id, sort_by_parameter_order=True),
-        [
-            {
-                "subtask_id": subtask_id,
-                "product_id": rows[subtask_id].product_id,
-                "no": rows[subtask_id].attempts + 1,
-                "round": rows[subtask_id].round,
-                "site": rows[subtask_id].site,
-                "node": wanted[subtask_id].node,
-                "token": token,
-                "quota": wanted[subtask_id].quota,
-                "budget_s": wanted[subtask_id].budget_s,
-                "allocated_at": now,
-                "errors": {},
-            }
-            for subtask_id, token in tokens.items()
-        ],
-    )
+    attempt_ids = _open_attempts(conn, now, tokens, wanted, rows)
     leases = [
         Lease(
             subtask_id,
-            attempt_id,
+            attempt_ids[subtask_id],
             token,
             wanted[subtask_id].node,
             rows[subtask_id].site,
             wanted[subtask_id].quota,
             wanted[subtask_id].budget_s,
         )
-        for (subtask_id, token), attempt_id in zip(tokens.items(), attempt_ids, strict=True)
+        for subtask_id, token in tokens.items()
     ]
     transitions.move_many(
         conn,
@@ -182,6 +165,41 @@ def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within
         ],
     )
     return leases
+
+
+_OPENED = ("subtask_id", "product_id", "no", "round", "site", "node", "token", "quota", "budget_s")
+
+
+def _open_attempts(
+    conn: Connection,
+    now: datetime,
+    tokens: Mapping[int, str],
+    wanted: Mapping[int, Grant],
+    rows: Mapping[int, Row[Any]],
+) -> dict[int, int]:
+    """Rows of the node-run control, one a lease; their ids by subtask."""
+    opened = [
+        (
+            subtask_id,
+            rows[subtask_id].product_id,
+            rows[subtask_id].attempts + 1,
+            rows[subtask_id].round,
+            rows[subtask_id].site,
+            wanted[subtask_id].node,
+            token,
+            wanted[subtask_id].quota,
+            wanted[subtask_id].budget_s,
+        )
+        for subtask_id, token in tokens.items()
+    ]
+    same = {"allocated_at": now, "errors": {}}
+    returned = attempts.c.subtask_id, attempts.c.id
+    if conn.dialect.name == "sqlite":
+        each = [{**same, **dict(zip(_OPENED, row, strict=True))} for row in opened]
+        made = conn.execute(insert(attempts).returning(*returned), each)
+    else:
+        made = conn.execute(insert_as_table(attempts, same, _OPENED, opened).returning(*returned))
+    return {row.subtask_id: row.id for row in made}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +247,11 @@ def _to_do(conn: Connection, of: Collection[int]) -> dict[int, list[WorkTarget]]
             pages.c.etag,
             pages.c.last_modified,
         )
-        .outerjoin(pages, (pages.c.url_key == targets.c.url_key) & (targets.c.kind == "hit"))
+        # A page whose reviews were withheld is wanted whole, not "unchanged".
+        .outerjoin(
+            pages,
+            (pages.c.url_key == targets.c.url_key) & (targets.c.kind == "hit") & (pages.c.withheld == 0),
+        )
         .where(targets.c.subtask_id.in_(of), targets.c.state == "todo")
         .order_by(targets.c.id)
     )

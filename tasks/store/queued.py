@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, Integer, Select, String, column, func, literal, select, true, values
+from sqlalchemy import Connection, Integer, Select, String, func, literal, select, true
 
 from tasks.model import State
+from tasks.store.bulk import as_table
 from tasks.store.tables import subtasks
 from tasks.strategies.admission import Entrant
 from tasks.strategies.board import Backlog
@@ -45,7 +46,7 @@ def entrants(conn: Connection, wanted: Mapping[str, int]) -> list[Entrant]:
     if conn.dialect.name == "sqlite":  # it has no LATERAL, and no round trips either
         rows = [row for site, n in wanted.items() for row in conn.execute(_first(literal(site), literal(n)))]
     else:
-        asked = values(column("site", String), column("n", Integer), name="asked").data(list(wanted.items()))
+        asked = as_table((("site", String()), ("n", Integer())), list(wanted.items()))
         first = _first(asked.c.site, asked.c.n).lateral("first")
         rows = list(conn.execute(select(first).select_from(asked.join(first, true()))))
     return [Entrant(row.id, row.site, row.priority) for row in rows]

@@ -16,6 +16,7 @@ from sqlalchemy import Column, Connection, Row, bindparam, insert, select, updat
 from tasks.errors import IllegalTransition, LeaseLost, UnknownSubtask
 from tasks.model import State
 from tasks.queues import Transition, source, target
+from tasks.store.bulk import as_table, insert_as_table
 from tasks.store.tables import events, subtasks
 from tasks.store.together import later
 
@@ -52,7 +53,8 @@ def create(
     """Put new subtasks into PRIORITY.
 
     Args:
-        rows: the columns task_id, product_id, parent_id, site, kind, chunk, priority, left, not_before of each.
+        rows: the columns task_id, product_id, parent_id, site, kind, chunk, part_id, priority, left, not_before of
+            each.
         notes: one a row.
 
     Returns:
@@ -183,20 +185,51 @@ def move_many(conn: Connection, now: datetime, transition: Transition, moves: Se
         return
     begin = source(transition)
     end = target(transition, begin)
+    freed = _NO_LEASE if transition in _LEAVES_LEASE else {}
+    if conn.dialect.name == "sqlite" or len(moves) == 1:
+        _set_each(conn, moves, begin, {"state": end, "changed_at": now, **freed})
+    else:
+        _set_together(conn, moves, begin, {"state": end, "changed_at": now, **freed})
+    _log(conn, now, [(m.subtask_id, transition, begin, end, m.note) for m in moves])
+
+
+def _set_each(conn: Connection, moves: Sequence[Move], begin: State | None, same: Mapping[str, Any]) -> None:
+    """The compare-and-set of `move_many`, a row at a time: a prepared statement costs SQLite nothing to repeat."""
     statement = update(subtasks).where(subtasks.c.id == bindparam("of"), subtasks.c.state == begin)
     if begin is State.CRAWL:
         statement = statement.where(subtasks.c.lease_token == bindparam("under"))
-    freed = _NO_LEASE if transition in _LEAVES_LEASE else {}
     named = {name: bindparam(f"new_{name}", type_=subtasks.c[name].type) for name in moves[0].values}
     later(
         conn,
-        statement.values(state=end, changed_at=now, **freed, **named),
+        statement.values(**same, **named),
         [
             {"of": m.subtask_id, "under": m.token, **{f"new_{name}": m.values[name] for name in named}}
             for m in moves
         ],
     )
-    _log(conn, now, [(m.subtask_id, transition, begin, end, m.note) for m in moves])
+
+
+def _set_together(
+    conn: Connection, moves: Sequence[Move], begin: State | None, same: Mapping[str, Any]
+) -> None:
+    """The compare-and-set of `move_many` in one statement."""
+    named = tuple(moves[0].values)
+    types = [(f"new_{name}", subtasks.c[name].type) for name in named]
+    # The queue is a column of the rows given, not a constant: the planner, whose statistics may be of a time when that
+    # queue was empty, is not to look for the rows by it.
+    given = as_table(
+        [
+            ("of", subtasks.c.id.type),
+            ("state", subtasks.c.state.type),
+            ("under", subtasks.c.lease_token.type),
+            *types,
+        ],
+        [(m.subtask_id, begin, m.token, *(m.values[name] for name in named)) for m in moves],
+    )
+    statement = update(subtasks).where(subtasks.c.id == given.c.of, subtasks.c.state == given.c.state)
+    if begin is State.CRAWL:
+        statement = statement.where(subtasks.c.lease_token == given.c.under)
+    later(conn, statement.values(**same, **{name: given.c[f"new_{name}"] for name in named}))
 
 
 def cancel(conn: Connection, now: datetime, subtask_id: int, note: Note) -> State:
@@ -271,22 +304,34 @@ def _log(
 ) -> None:
     if not rows:
         return
-    later(
-        conn,
-        insert(events),
-        [
-            {
-                "at": now,
-                "subtask_id": subtask_id,
-                "transition": transition,
-                "from_state": begin,
-                "to_state": end,
-                "token": note.token,
-                "attempt_id": note.attempt_id,
-                "node": note.node,
-                "reason": note.reason,
-                "detail": dict(note.detail) if note.detail is not None else None,
-            }
-            for subtask_id, transition, begin, end, note in rows
-        ],
-    )
+    logged = [
+        (
+            subtask_id,
+            transition,
+            begin,
+            end,
+            note.token,
+            note.attempt_id,
+            note.node,
+            note.reason,
+            dict(note.detail) if note.detail is not None else None,
+        )
+        for subtask_id, transition, begin, end, note in rows
+    ]
+    if conn.dialect.name != "sqlite" and len(logged) > 1:
+        later(conn, insert_as_table(events, {"at": now}, _LOGGED, logged))
+    else:
+        later(conn, insert(events), [{"at": now, **dict(zip(_LOGGED, row, strict=True))} for row in logged])
+
+
+_LOGGED = (
+    "subtask_id",
+    "transition",
+    "from_state",
+    "to_state",
+    "token",
+    "attempt_id",
+    "node",
+    "reason",
+    "detail",
+)

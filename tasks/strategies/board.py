@@ -290,9 +290,10 @@ class Board:
 
     def refused(self, group: Group, node: str) -> str | None:
         """Why the node may not run the group, for people; None where it may."""
-        return self._refusal(group.first, node) or (
-            None if self.may(group, node) else "failed this subtask before"
-        )
+        refusal = self._refusal(group.first, node)
+        if refusal is not None or not group.first.failed_on:
+            return refusal
+        return None if self.may(group, node) else "failed this subtask before"
 
     def take(self, group: Group, node: str) -> SubtaskView:
         """Give the node the group's next subtask."""

@@ -11,7 +11,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.control import completion, efficiency_s
 from tasks.model import NodeView, SubtaskView
 from tasks.strategies.balance.curves import Curve
 from tasks.strategies.board import Board, Group, Split
@@ -28,8 +27,8 @@ class Distances(Protocol):
         ...
 
 
-MOST_TOLD = 12
-"""Candidates that are told of an assignment, at most."""
+MOST_TOLD = 5
+"""Candidates that are told of an assignment, at most: the chosen node and those that came next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,8 @@ class AllocationSettings:
         poor_fraction: (`feedback2014`) efficiency worse than the best node's by more than 1 / this is too poor.
         nearest: (`proximity`) a site goes to a random one of so many nearest nodes: 1 is the paper's Top-1.
         distances: (`proximity`, and first guesses of `feedback`) None: nothing was measured.
+        waits_hold_slots: an attempt that waits for a send time keeps its slot meanwhile (the simulator's do, a node's
+            don't).
         curve_of: (`balance`) run times of a node as a trained network predicts them; None: as observed.
     """
 
@@ -58,6 +59,7 @@ class AllocationSettings:
     poor_fraction: float = 0.5
     nearest: int = 3
     distances: Distances | None = None
+    waits_hold_slots: bool = False
     curve_of: Callable[[NodeView], Curve] | None = None
 
 
@@ -82,6 +84,22 @@ class Candidate:
     efficiency_s: float | None
     attempts: float
     score: float | None
+
+    def as_detail(self) -> dict[str, object]:
+        """As plain JSON types for the event log, numbers to four digits: more is noise, and it is written often."""
+        return {
+            "node": self.node,
+            "eligible": self.eligible,
+            "why": self.why,
+            "completion": _short(self.completion),
+            "efficiency_s": _short(self.efficiency_s),
+            "attempts": _short(self.attempts),
+            "score": _short(self.score),
+        }
+
+
+def _short(figure: float | None) -> float | None:
+    return float(f"{figure:.4g}") if figure is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +181,10 @@ def candidates(
     for name in names:
         refused = board.refused(group, name)
         why, score = (refused, None) if refused is not None else note(name)
-        seen = knowledge.pair(site, name, now_s)
-        rates = completion(seen), efficiency_s(seen)
-        found.append(Candidate(name, refused is None, why, *rates, seen.attempts, score))
+        attempts, _, _, offered, _, collected, active_s, _ = knowledge.pair_sums(site, name, now_s)
+        completed = min(1.0, collected / offered) if offered > 0 else None
+        each_s = active_s / collected if collected > 0 else None
+        found.append(Candidate(name, refused is None, why, completed, each_s, attempts, score))
     found.sort(key=lambda one: (one.node not in first[:1], not one.eligible, -(one.score or 0.0)))
     return tuple(found)
 

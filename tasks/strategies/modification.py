@@ -50,6 +50,12 @@ _NORMAL_90 = 1.2815515655446004
 """The standard normal distribution's 0.9 quantile."""
 
 
+_GUESSES = 4
+"""Divisions that come within a page or two of the most that fit a budget."""
+
+_HALVINGS = 60
+"""Of an interval, until its ends are next to each other as floating-point numbers, or nearly."""
+
 _FADED = 1e-9
 """Less than this is no data: sums that faded so far carry no digits."""
 
@@ -89,6 +95,15 @@ class Modification:
     objective: float | None
     why: str
 
+    def as_detail(self) -> dict[str, object]:
+        """As plain JSON types, for the event log."""
+        return {
+            "quota": self.quota,
+            "budget_s": self.budget_s,
+            "objective": self.objective,
+            "why": self.why,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Spell:
@@ -122,6 +137,21 @@ class Spell:
         """Active seconds within which so many pages get done with probability 0.9 (lognormal sum)."""
         return self.overhead_s + _pages_90(pages, page_cv) * self.seconds_per_page
 
+    def most_pages(self, budget_s: float, page_cv: float, lowest: int, highest: int) -> int:
+        """The most pages in [lowest, highest] whose budget is within so many seconds; `lowest` where none's is."""
+
+        def fits(pages: int) -> bool:
+            return self.budget_s(pages, page_cv) <= budget_s
+
+        if lowest >= highest or fits(highest):
+            return highest
+        # A budget grows nearly in proportion to its pages: a few divisions come next to the answer.
+        goal, guess = (budget_s - self.overhead_s) / self.seconds_per_page, float(highest)
+        for _ in range(_GUESSES):
+            guess = min(max(guess * goal / _pages_90(guess, page_cv), 1.0), float(highest))
+        below, above = max(math.floor(guess) - 1, lowest), min(math.floor(guess) + 3, highest)
+        return _largest(fits, below if fits(below) else lowest, highest if fits(above) else above)
+
 
 def default_quota(quota: Bounds) -> int:
     """The quota of an attempt nothing is known about: the middle of its bounds on a logarithmic scale."""
@@ -151,10 +181,8 @@ def modify(
         budget_s: the site's bounds, in seconds.
         settings: parameters.
     """
-    spell = estimate_spell(stats, quota, budget_s, settings)
-    lowest, highest = _whole(quota)
-    fits = _largest(lambda pages: spell.budget_s(pages, settings.page_cv) <= budget_s.max, lowest, highest)
-    best = spell.best_pages(lowest, fits)
+    spell, fits, best = _optimum(stats, quota, budget_s, settings)
+    lowest, _ = _whole(quota)
     shared = math.ceil(left / math.ceil(left / best)) if left > 0 else best
     pages = min(max(shared, lowest), fits)
     seconds = spell.budget_s(min(pages, max(left, 1)), settings.page_cv)
@@ -163,6 +191,20 @@ def modify(
         f"{spell.seconds_per_page:.2f} s a page: most pages per second with {best} at a time"
     )
     return Modification(pages, min(max(seconds, budget_s.min), budget_s.max), spell.objective(pages), why)
+
+
+@lru_cache(maxsize=4096)
+def _optimum(
+    stats: PairStats, quota: Bounds, budget_s: Bounds, settings: ModificationSettings
+) -> tuple[Spell, int, int]:
+    """The model, the most pages that fit into the longest budget, and the best number of pages up to that.
+
+    Kept, since a turn of the scheduler gives several leases of the same pair at the same moment.
+    """
+    spell = estimate_spell(stats, quota, budget_s, settings)
+    lowest, highest = _whole(quota)
+    fits = spell.most_pages(budget_s.max, settings.page_cv, lowest, highest)
+    return spell, fits, spell.best_pages(lowest, fits)
 
 
 def estimate_spell(
@@ -194,7 +236,14 @@ def _seen_rate(stats: PairStats, usual: int, spell_share: float, span: tuple[flo
     chance = min(1.0, stats.collected / stats.tried) if stats.tried > 0 else 1.0
     kept = min(1.0, stats.tried / stats.offered) * chance**spell_share
     pages = max(stats.offered / stats.attempts, float(usual))
-    return _root(lambda rate: kept - _good_pages(rate, pages) / pages, *span)
+    low, high = span
+    for _ in range(_HALVINGS):  # `_root` of kept - G / pages, written out: most of what a decision costs here
+        middle = 0.5 * (low + high)
+        if kept - math.expm1(-middle * pages) / math.expm1(-middle) / pages < 0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
 
 
 @lru_cache(maxsize=1024)
@@ -228,7 +277,7 @@ def _rate(hazard: float) -> float:
     return -math.log1p(-min(hazard, 1.0 - 1e-12))
 
 
-def _pages_90(pages: int, page_cv: float) -> float:
+def _pages_90(pages: float, page_cv: float) -> float:
     """0.9 quantile of the time of so many pages, in mean page times (lognormal of the same two moments)."""
     variance = page_cv**2 / pages
     return pages / math.sqrt(1.0 + variance) * math.exp(_NORMAL_90 * math.sqrt(math.log1p(variance)))
@@ -236,7 +285,7 @@ def _pages_90(pages: int, page_cv: float) -> float:
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:
     """Where a rising function crosses 0 in [low, high], by bisection; the nearer end where it does not."""
-    for _ in range(60):
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         if rising(middle) < 0:
             low = middle

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+
 import pytest
+from sqlalchemy import Connection, select
 from world import World
 
 from tasks.errors import IllegalTransition, LeaseLost, UnknownSubtask
@@ -85,6 +89,64 @@ def test_every_transition_is_logged_with_its_note(world: World) -> None:
         {"數": [1, 2.5, None]},
     )
     assert (row.at, row.from_state, row.to_state) == (world.now, State.PRIORITY, State.WAIT)
+
+
+def test_a_grain_of_transitions_is_logged_as_single_ones_are(world: World) -> None:
+    ids = world.add("特仑苏", chunks=(True, True, True))
+    notes = [
+        Note("a'b\\c", 7, 'n"1', "%s", {"數": [1, 2.5, None], "why": 'it\'s {"so"}\n\\'}),
+        Note(detail={"budget_s": 0.1 + 0.2}),
+        Note(),
+    ]
+    moves = [transitions.Move(i, note, {}) for i, note in zip(ids, notes, strict=True)]
+    world.do(transitions.move_many, Transition.ADMIT, moves)
+    logged = world.rows(events, events.c.transition == Transition.ADMIT)
+    assert [row.subtask_id for row in logged] == ids
+    for row, note in zip(logged, notes, strict=True):
+        assert Note(row.token, row.attempt_id, row.node, row.reason, row.detail) == note
+        assert (row.at, row.from_state, row.to_state) == (world.now, State.PRIORITY, State.WAIT)
+
+
+def test_a_grain_sets_columns_of_every_type(world: World) -> None:
+    ids = world.add("特仑苏", chunks=(True, True))
+    world.do(transitions.move_many, Transition.ADMIT, [transitions.Move(i, Note(), {}) for i in ids])
+    values: list[dict[str, Any]] = [
+        {"failed_on": ["n1", '節點"2'], "not_before": world.now, "assigned_node": "n'3", "left": 7},
+        {"failed_on": [], "not_before": None, "assigned_node": None, "left": 8},
+    ]
+    tokens = {one: f"{one:032x}" for one in ids}
+    moves = [
+        transitions.Move(one, Note(tokens[one], None, "n1"), {**changed, "lease_token": tokens[one]})
+        for one, changed in zip(ids, values, strict=True)
+    ]
+    with world.store.begin() as conn:
+        transitions.move_many(conn, world.now, Transition.ALLOCATE, moves)
+        rows = {row.id: row for row in conn.execute(select(subtasks).where(subtasks.c.id.in_(ids)))}
+        conn.rollback()
+    for one, changed in zip(ids, values, strict=True):
+        assert {name: getattr(rows[one], name) for name in changed} == changed
+        assert (rows[one].state, rows[one].lease_token) == (State.CRAWL, tokens[one])
+
+
+def test_the_compare_and_set_of_a_grain_stands(world: World) -> None:
+    """Another queue, or another token, is left as it is, even by a caller that did not lock."""
+    leased = [
+        world.begin(one)[0] for one in world.add("特仑苏", chunks=(True, True, True)) if world.do(_admit, one)
+    ]
+    tokens = [leased[0].token, "not-mine", leased[2].token]
+    moves = [
+        transitions.Move(one.subtask_id, Note(), {}, token) for one, token in zip(leased, tokens, strict=True)
+    ]
+    with world.store.begin() as conn:
+        transitions.move_many(conn, world.now, Transition.SUCCEED, moves)
+        transitions.move_many(conn, world.now, Transition.ADMIT, moves)
+        chosen = select(subtasks.c.state).order_by(subtasks.c.id)
+        assert list(conn.scalars(chosen)) == [State.SLEEP, State.CRAWL, State.SLEEP]
+        conn.rollback()
+
+
+def _admit(conn: Connection, now: datetime, subtask_id: int) -> bool:
+    return transitions.try_move(conn, now, subtask_id, Transition.ADMIT, Note())
 
 
 def test_the_table_of_transitions_is_deterministic() -> None:
