@@ -4,18 +4,21 @@
 - What each of the three strategies adds, completion over time: `bench.strategy_runs.switched_off`.
 - The 2010 paper's throughput, and what coordinates add to `feedback`: `bench.strategy_runs.near`; their accuracy:
   `bench.proximity`. The 2019 paper's experiment: `bench.balance`.
-- Real HTTP: `bench.strategy_runs.lab`.
+- Real HTTP: `bench.strategy_runs.lab`, when all else is done: it shows what the machine gives.
+
+All runs share one pool of processes; what is done of them is told on standard error.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench import balance, proximity
 from bench import plots as drawing
 from bench.strategy_runs import contest, lab, near, pictures, switched_off
-from bench.strategy_runs.runs import simulated
+from bench.strategy_runs.runs import Progress, workers
 
 
 def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:
@@ -35,19 +38,24 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:
     if plots is not None:
         drawing.check_there()
     scenes = contest.scenes(shared)
-    outcomes = simulated([*contest.runs(scenes)])
-    off = simulated(switched_off.runs(scenes))
-    near_runs = simulated(near.runs(shared))
+    progress = Progress()
+    with workers(progress) as at_work:
+        other_parts = {
+            "balance": at_work.begin(partial(balance.run, shared)),
+            "proximity": at_work.begin(partial(proximity.run, shared, plots=plots)),
+        }
+        near_runs = near.runs(shared)
+        outcomes = at_work.simulated([*contest.runs(scenes), *switched_off.runs(scenes), *near_runs])
+        parts = {name: result() for name, result in other_parts.items()}
+    off = switched_off.with_all_on(outcomes)
     compared = {scene.name: contest.compared(outcomes, scene.name) for scene in scenes}
-    compared[near.SCENARIO] = near.figures(near_runs)
+    compared[near.SCENARIO] = near.figures(outcomes)
     adds = {name: switched_off.compared(off, name) for name in switched_off.SCENARIOS}
     if plots is not None:
-        pictures.draw(plots, compared, adds, off, near_runs)
-    parts = {
-        "balance": balance.run(shared),
-        "proximity": proximity.run(shared, plots=plots),
-    }
+        pictures.draw(plots, compared, adds, off, outcomes)
+    progress.tell("all but the lab", 1, 1)
     in_lab = lab.run()
+    progress.tell("lab", 1, 1)
     return {
         "bench": "strategies",
         "ratios": {

@@ -90,6 +90,7 @@ def simulate(
         raise InputError("--write saves the scenario of a recorded run: name one with --from")
     if recorded is not None:
         played = _of_run(recorded, sites)
+        say(_left_out(limits_known=sites is not None), "dim")
     else:
         assert scenario is not None
         played = load_scenario(scenario)
@@ -106,6 +107,15 @@ def simulate(
         )
     else:
         _print(done)
+
+
+def _left_out(*, limits_known: bool) -> str:
+    """What a recorded run took time for and its scenario does not."""
+    limits = "" if limits_known else "the hosts' limits (name the run's catalog with --sites), "
+    return (
+        f"Left out of this scenario and of its bound: {limits}finding out what there is to crawl, splitting it into "
+        "subtasks, rests of hosts, and the time a lease takes to reach a node. So the run itself took longer."
+    )
 
 
 def _told(done: Outcome) -> dict[str, object]:

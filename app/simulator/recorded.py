@@ -29,6 +29,12 @@ _FEWEST_TRIED = 5
 
 _FASTEST_S = 1e-3
 
+_FEWEST_SIZED = 3
+"""Attempts that tried pages, before overhead and page time are told apart by their sizes ..."""
+
+_ALIKE = 1e-3
+"""... and spread of 1 / pages, an attempt, below which sizes are the same."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedNode:
@@ -47,9 +53,12 @@ def recorded_scenario(
 ) -> Scenario:
     """What happened, as a scenario that is done when all is done.
 
-    Seconds per page are active seconds per tried page, all overhead in them; an attempt that failed without having
-    tried a page counts as `fail`, one that went silent as `hang`. A pair that no attempt was made of gets the
-    rates of its site over all nodes.
+    Of an attempt's active seconds, those of its site's overhead (`overheads`) are no page's; the others are, in equal
+    parts. An attempt that failed without having tried a page counts as `fail`, one that went silent as `hang`. A
+    pair that no attempt was made of gets the rates of its site over all nodes.
+
+    A bound on such a scenario knows every rate of it, and draws every page anew. Few pages make rates that are
+    chance, and a bound that no scheduler could have known how to reach.
 
     Args:
         nodes: those it had.
@@ -66,6 +75,7 @@ def recorded_scenario(
         )
     hits: dict[str, list[int]] = defaultdict(list)
     kinds: dict[str, str] = {}
+    overheads_s = overheads(attempts)
     for task in tasks:
         hits[task.site].append(max(1, task.hits))
         kinds[task.site] = task.kind
@@ -75,8 +85,8 @@ def recorded_scenario(
             NodeSpec(name=one.name, kinds=tuple(Kind(kind) for kind in sorted(one.kinds)), slots=one.slots)
             for one in nodes
         ),
-        sites=tuple(_site(site, kinds[site], limits.get(site)) for site in hits),
-        pairs=tuple(_pairs(attempts, list(hits), [one.name for one in nodes])),
+        sites=tuple(_site(site, kinds[site], overheads_s.get(site, 0.0), limits.get(site)) for site in hits),
+        pairs=tuple(_pairs(attempts, list(hits), [one.name for one in nodes], overheads_s)),
         work=Work(
             products=max(map(len, hits.values())),
             hits=Hits(dist=Dist.LISTED, listed={site: tuple(of) for site, of in hits.items()}),
@@ -84,11 +94,60 @@ def recorded_scenario(
     )
 
 
-def _site(name: str, kind: str, limits: Limits | None) -> SiteSpec:
+def overheads(attempts: Sequence[RecordedAttempt]) -> dict[str, float]:
+    """Seconds of an attempt that are no page's, by site with an attempt that tried pages.
+
+    Active seconds of attempts are overhead + pages tried x seconds per page: where attempts of several sizes were
+    made, the least squares line through them, of each node with a slope of its own and weighted by 1 / pages, since the
+    variance of a sum of page times grows with their number. Elsewhere, and as its bounds: not below 0, nor more than
+    half of what attempts of the site take on average (`tasks.strategies.estimate`), nor more than the shortest took.
+    Where sizes don't differ nothing tells the two apart: then it is what attempts without a page took on average,
+    within the same bounds, or 0.
+    """
+    by_site: dict[str, list[RecordedAttempt]] = defaultdict(list)
+    for one in attempts:
+        if one.outcome != "silent":
+            by_site[one.site].append(one)
+    found = {}
+    for site, of in by_site.items():
+        took = [one.active_s for one in of if one.tried]
+        if not took:
+            continue
+        fitted = _intercept_s(of)
+        if fitted is None:
+            vain = [one.active_s for one in of if not one.tried]
+            fitted = sum(vain) / len(vain) if vain else 0.0
+        found[site] = round(max(0.0, min(fitted, 0.5 * sum(took) / len(took), min(took))), 4)
+    return found
+
+
+def _intercept_s(attempts: Sequence[RecordedAttempt]) -> float | None:
+    """The overhead of the line (see `overheads`); None where sizes don't differ, or data are fewer than three."""
+    by_node: dict[str, list[RecordedAttempt]] = defaultdict(list)
+    for one in attempts:
+        if one.tried:
+            by_node[one.node].append(one)
+    # With weights 1 / n, a node's slope is (sum of seconds - attempts x overhead) / pages: put in, one unknown is left.
+    above = below = 0.0
+    count = 0
+    for of in by_node.values():
+        count += len(of)
+        pages, seconds = sum(one.tried for one in of), sum(one.active_s for one in of)
+        inverse = sum(1.0 / one.tried for one in of)
+        above += sum(one.active_s / one.tried for one in of) - len(of) * seconds / pages
+        below += inverse - len(of) ** 2 / pages
+    return above / below if count >= _FEWEST_SIZED and below > _ALIKE * count else None
+
+
+def _site(name: str, kind: str, overhead_s: float, limits: Limits | None) -> SiteSpec:
     if limits is None:
-        return SiteSpec(name=name, kind=Kind(kind))
+        return SiteSpec(name=name, kind=Kind(kind), overhead_s=overhead_s)
     return SiteSpec(
-        name=name, kind=Kind(kind), per_address_per_s=limits.per_address_per_s, total_per_s=limits.total_per_s
+        name=name,
+        kind=Kind(kind),
+        overhead_s=overhead_s,
+        per_address_per_s=limits.per_address_per_s,
+        total_per_s=limits.total_per_s,
     )
 
 
@@ -99,20 +158,20 @@ class _Sums:
     silent: int = 0
     tried: int = 0
     collected: int = 0
-    active_s: float = 0.0
+    paged_s: float = 0.0
 
-    def add(self, one: RecordedAttempt) -> None:
+    def add(self, one: RecordedAttempt, overhead_s: float) -> None:
         self.attempts += 1
         self.failed += one.outcome == "failed" and not one.tried
         self.silent += one.outcome == "silent"
         self.tried += one.tried
         self.collected += one.collected
-        self.active_s += one.active_s if one.tried else 0.0
+        self.paged_s += max(0.0, one.active_s - overhead_s) if one.tried else 0.0
 
     def rates(self) -> dict[str, float]:
         """Keys of a pair's entry; few data are taken as they are."""
         return {
-            "seconds_per_page": round(max(_FASTEST_S, self.active_s / self.tried), 4),
+            "seconds_per_page": round(max(_FASTEST_S, self.paged_s / self.tried), 4),
             "completion": round(min(1.0, self.collected / self.tried), 4),
             **self.troubles(),
         }
@@ -125,24 +184,26 @@ class _Sums:
         }
 
 
-def _pairs(attempts: Sequence[RecordedAttempt], sites: list[str], nodes: list[str]) -> list[PairSpec]:
+def _pairs(
+    attempts: Sequence[RecordedAttempt], sites: list[str], nodes: list[str], overheads_s: Mapping[str, float]
+) -> list[PairSpec]:
     by_pair: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
     by_site: dict[str, _Sums] = defaultdict(_Sums)
     total = _Sums()
     known = [one for one in attempts if one.site in set(sites) and one.node in set(nodes)]
     for one in known:
         for sums in (by_pair[one.site, one.node], by_site[one.site], total):
-            sums.add(one)
+            sums.add(one, overheads_s.get(one.site, 0.0))
     entries = [PairSpec(**total.rates())] if total.tried else []
     entries += [PairSpec(site=site, **sums.rates()) for site, sums in by_site.items() if sums.tried]
     entries += [
         PairSpec(site=site, node=node, **(sums.rates() if sums.tried else sums.troubles()))
         for (site, node), sums in by_pair.items()
     ]
-    return entries + _over_time(known)
+    return entries + _over_time(known, overheads_s)
 
 
-def _over_time(attempts: Sequence[RecordedAttempt]) -> list[PairSpec]:
+def _over_time(attempts: Sequence[RecordedAttempt], overheads_s: Mapping[str, float]) -> list[PairSpec]:
     """What each pair's rates were in each window that has enough of its pages."""
     begun = min(one.begun_at for one in attempts)
     length_s = (max(one.ended_at for one in attempts) - begun).total_seconds()
@@ -155,7 +216,7 @@ def _over_time(attempts: Sequence[RecordedAttempt]) -> list[PairSpec]:
     for (site, node, window), group in groupby(sorted(attempts, key=place), key=place):
         sums = _Sums()
         for one in group:
-            sums.add(one)
+            sums.add(one, overheads_s.get(site, 0.0))
         if sums.tried >= _FEWEST_TRIED:
             rates = {
                 key: value for key, value in sums.rates().items() if key in ("seconds_per_page", "completion")

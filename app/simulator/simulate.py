@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from app.simulator.engine import Engine
@@ -35,14 +37,13 @@ def simulate(
     engine.run()
     settled = engine.settled
     makespan_s = engine.settled_s if settled or scenario.duration_s is None else scenario.duration_s
-    limit = bound(scenario, seed, engine.manual_pages) if options.oracle else None
     median, high = (
         np.percentile(np.frombuffer(engine.decision_us), (50, 99)).tolist()
         if engine.decision_us
         else (0.0, 0.0)
     )
     names = [site.name for site in world.sites], [node.name for node in world.nodes]
-    return Outcome(
+    told = Outcome(
         strategy=name,
         seed=seed,
         pages_collected=engine.collected,
@@ -51,9 +52,9 @@ def simulate(
         goodput_pages_per_s=engine.collected / makespan_s if makespan_s > 0 else 0.0,
         recalls=engine.recalls,
         manual=engine.manual,
-        oracle_pages=limit.pages if limit else None,
-        oracle_makespan_s=limit.makespan_s if limit else None,
-        oracle_ratio=_ratio(limit, engine.collected, makespan_s, settled),
+        oracle_pages=None,
+        oracle_makespan_s=None,
+        oracle_ratio=None,
         decisions=len(engine.decision_us),
         decision_us_p50=median,
         decision_us_p99=high,
@@ -66,6 +67,17 @@ def simulate(
         pages_over_time=tuple(engine.over_time),
         windows=engine.windows(),
     )
+    return measured_by(bound(scenario, seed, told.manual_pages), told) if options.oracle else told
+
+
+def measured_by(limit: Bound, outcome: Outcome) -> Outcome:
+    """The outcome with the bound of its scenario and seed, and the share of it that was reached."""
+    return replace(
+        outcome,
+        oracle_pages=limit.pages,
+        oracle_makespan_s=limit.makespan_s,
+        oracle_ratio=_ratio(limit, outcome),
+    )
 
 
 def _chosen(strategy: str | AllocationStrategy, options: Options) -> AllocationStrategy:
@@ -73,15 +85,13 @@ def _chosen(strategy: str | AllocationStrategy, options: Options) -> AllocationS
         return strategy
     if strategy not in ALLOCATION:
         raise InputError(f"there is no strategy {strategy!r}: there is {', '.join(ALLOCATION)}")
-    return ALLOCATION[strategy](options.allocating)
+    return ALLOCATION[strategy](replace(options.allocating, waits_hold_slots=True))
 
 
-def _ratio(limit: Bound | None, collected: int, makespan_s: float, settled: bool) -> float | None:
-    """Share of the bound that was reached; None where there is no bound, or the work was never done."""
-    if limit is None:
-        return None
+def _ratio(limit: Bound, outcome: Outcome) -> float | None:
+    """Share of the bound that was reached; None where there is none to reach, or the work was never done."""
     if limit.pages is not None:
-        return collected / limit.pages if limit.pages > 0 else None
-    if limit.makespan_s is None or not settled or makespan_s <= 0:
+        return outcome.pages_collected / limit.pages if limit.pages > 0 else None
+    if limit.makespan_s is None or not outcome.settled or outcome.makespan_s <= 0:
         return None
-    return limit.makespan_s / makespan_s
+    return limit.makespan_s / outcome.makespan_s

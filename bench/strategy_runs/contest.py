@@ -20,9 +20,19 @@ STRATEGIES = (FEEDBACK, "feedback2014", "sed", "balance", "least_loaded", "round
 _USUAL_SEEDS = 3
 _PAPER_SEEDS = 20
 _CLOSEST = (FEEDBACK, "feedback2014", "hash", "random")
-"""On all seeds of the paper's scenario, and alone on the largest one; the others on the usual seeds."""
+"""On all seeds of the paper's scenario; the others on the usual seeds."""
+
+WINDOWED = (PAPER, "blocks", "flaky_node")
+"""Scenarios whose runs are looked at over time, too, in windows of so long; of some strategies, with more seeds."""
+
+WINDOW_S = 900.0
+WINDOWED_SEEDS = 5
+_WINDOWED_STRATEGIES = (FEEDBACK, "random")
 
 _LARGEST = "huge_200x2000"
+_ON_LARGEST = (FEEDBACK, "hash", "random")
+"""Those that do not go through all that waits for each free slot: the others take several times as long there."""
+
 _SEEDS = {"large_30x203": 2, _LARGEST: 1}
 
 Spread = tuple[float, float, float]
@@ -42,10 +52,10 @@ def scenes(shared: Path) -> list[Scene]:
 def runs(of: Iterable[Scene]) -> list[Run]:
     """Every strategy with every seed of every scenario."""
     return [
-        Run(scene, name, name, seed, Options())
+        Run(scene, name, name, seed, _options(scene.name, name))
         for scene in of
         for name in STRATEGIES
-        if scene.name != _LARGEST or name in _CLOSEST
+        if scene.name != _LARGEST or name in _ON_LARGEST
         for seed in seeds(scene.name, name)
     ]
 
@@ -54,7 +64,14 @@ def seeds(scenario: str, strategy: str) -> range:
     """Seeds a strategy is run with."""
     if scenario == PAPER and strategy in _CLOSEST:
         return range(1, _PAPER_SEEDS + 1)
+    if scenario in WINDOWED and strategy in _WINDOWED_STRATEGIES:
+        return range(1, WINDOWED_SEEDS + 1)
     return range(1, _SEEDS.get(scenario, _USUAL_SEEDS) + 1)
+
+
+def _options(scenario: str, strategy: str) -> Options:
+    windowed = scenario in WINDOWED and strategy in _WINDOWED_STRATEGIES
+    return Options(timeline=True, window_s=WINDOW_S) if windowed else Options()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,33 @@
-"""Many simulated runs, one process a core: the same outcomes whatever the order they end in."""
+"""Many simulated runs and other jobs, one process a core: the same outcomes whatever the order they end in.
+
+Bounds are apart from runs: what one (scenario, seed) allows is worked out once, by whichever process is free, and every
+strategy is compared with it.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from multiprocessing.pool import Pool
 from pathlib import Path
+from typing import Any, TextIO
 
 from app.simulator.load import parse_scenario
+from app.simulator.oracle import Bound, bound
 from app.simulator.outcome import Options, Outcome
 from app.simulator.scenario import Scenario
-from app.simulator.simulate import simulate
+from app.simulator.simulate import measured_by, simulate
 
 FEEDBACK = "feedback"
+
+_PLANS = (FEEDBACK, "balance")
+"""Strategies that take several times as long as the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +76,82 @@ Key = tuple[str, str, int]
 
 Outcomes = Mapping[Key, Outcome]
 
+_Limit = tuple[Scene, int, tuple[tuple[str, int], ...]]
+"""What a bound depends on: scenario, seed and, where work is done to its end, hits left to a person by site."""
 
-def simulated(runs: Iterable[Run]) -> dict[Key, Outcome]:
-    """Simulate all, on every core this process may use; by key, in the order given.
 
-    Raises:
-        InputError: a scenario or a strategy is wrong.
+@dataclass(slots=True)
+class Progress:
+    """What is done of a part, told line by line; at most one line in so many seconds, and the last.
+
+    Args:
+        to: where it is written.
+        every_s: seconds.
+        clock: of elapsed time.
     """
-    wanted = list(runs)
-    longest_first = sorted(wanted, key=_weight, reverse=True)
+
+    to: TextIO = field(default_factory=lambda: sys.stderr)
+    every_s: float = 10.0
+    clock: Callable[[], float] = time.monotonic
+    _begun_s: float = field(init=False)
+    _told_s: float = field(init=False, default=float("-inf"))
+
+    def __post_init__(self) -> None:
+        self._begun_s = self.clock()
+
+    def tell(self, part: str, done: int, total: int) -> None:
+        """So many of a part are done."""
+        now_s = self.clock()
+        if done < total and now_s - self._told_s < self.every_s:
+            return
+        self._told_s = now_s
+        print(f"{part}: {done} of {total} done, {now_s - self._begun_s:.0f} s", file=self.to, flush=True)
+
+
+class Workers:
+    """Processes that simulate, and run other jobs meanwhile."""
+
+    def __init__(self, pool: Pool, progress: Progress) -> None:
+        self._pool, self._progress = pool, progress
+
+    def simulated(self, runs: Iterable[Run], part: str = "runs") -> dict[Key, Outcome]:
+        """Simulate all, the longest first; by key, in the order given.
+
+        Raises:
+            InputError: a scenario or a strategy is wrong.
+        """
+        wanted = list(runs)
+        longest_first = sorted(wanted, key=weight, reverse=True)
+        found: dict[Key, Outcome] = {}
+        for key, outcome in self._pool.imap_unordered(_one, longest_first):
+            found[key] = outcome
+            self._progress.tell(part, len(found), len(wanted))
+        limits = self._bounds({run.key: _limit(run, found[run.key]) for run in wanted if run.options.oracle})
+        return {
+            run.key: measured_by(limits[run.key], found[run.key]) if run.options.oracle else found[run.key]
+            for run in wanted
+        }
+
+    def begin(self, job: Callable[[], Any]) -> Callable[[], Any]:
+        """Run a function that can be pickled as soon as a process is free; returns what waits for its result."""
+        return self._pool.apply_async(job).get
+
+    def _bounds(self, of: Mapping[Key, _Limit]) -> dict[Key, Bound]:
+        wanted = list(dict.fromkeys(of.values()))
+        found: dict[_Limit, Bound] = {}
+        for limit, worked_out in self._pool.imap_unordered(_bound, wanted):
+            found[limit] = worked_out
+            self._progress.tell("bounds", len(found), len(wanted))
+        return {key: found[limit] for key, limit in of.items()}
+
+
+@contextmanager
+def workers(progress: Progress | None = None) -> Iterator[Workers]:
+    """One process for every core this one may use."""
     # Spawned, not forked: a fork would copy threads' locks as they happen to be.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=context) as pool:
-        found = dict(zip((run.key for run in longest_first), pool.map(_one, longest_first), strict=True))
-    return {run.key: found[run.key] for run in wanted}
+    with context.Pool(len(os.sched_getaffinity(0))) as pool:
+        yield Workers(pool, progress or Progress())
 
 
 def loaded(scene: Scene) -> Scenario:
@@ -85,16 +159,31 @@ def loaded(scene: Scene) -> Scenario:
     return parse_scenario(scene.text, scene.name, Path(scene.folder))
 
 
-def _weight(run: Run) -> tuple[int, bool]:
+def weight(run: Run) -> float:
+    """About how long a run takes, to begin with the longest: its attempts, and what deciding on one costs."""
     scenario = _loaded(run.scene)
     nodes = sum(spec.count or 1 for spec in scenario.nodes)
     sites = sum(spec.count or 1 for spec in scenario.sites)
-    return nodes * sites, run.strategy == FEEDBACK
+    slots = sum((spec.count or 1) * spec.slots for spec in scenario.nodes)
+    hits = scenario.work.products * sites * scenario.work.hits.mean
+    seconds = hits if scenario.duration_s is None else scenario.duration_s * slots
+    return seconds * (1.0 + nodes / 30.0) * (4.0 if run.strategy in _PLANS else 1.0)
 
 
-# Kept: a scenario keeps its bounds by seed, which are worked out only once a process.
+# Kept: whoever simulates a scenario does so several times.
 _loaded = lru_cache(maxsize=None)(loaded)
 
 
-def _one(run: Run) -> Outcome:
-    return simulate(_loaded(run.scene), run.strategy, run.seed, run.options)
+def _one(run: Run) -> tuple[Key, Outcome]:
+    options = replace(run.options, oracle=False)
+    return run.key, simulate(_loaded(run.scene), run.strategy, run.seed, options)
+
+
+def _limit(run: Run, outcome: Outcome) -> _Limit:
+    left = outcome.manual_pages if _loaded(run.scene).until_done else {}
+    return run.scene, run.seed, tuple(sorted(left.items()))
+
+
+def _bound(limit: _Limit) -> tuple[_Limit, Bound]:
+    scene, seed, left = limit
+    return limit, bound(_loaded(scene), seed, dict(left))

@@ -14,29 +14,41 @@ from itertools import pairwise
 from typing import Any
 
 from app.simulator.outcome import Options, Outcome
-from bench.strategy_runs.contest import spread
-from bench.strategy_runs.runs import FEEDBACK, Outcomes, Run, Scene
+from bench.strategy_runs import contest
+from bench.strategy_runs.runs import FEEDBACK, Key, Outcomes, Run, Scene
 
-SCENARIOS = ("paper2014", "blocks", "flaky_node")
+SCENARIOS = contest.WINDOWED
 ALL_ON = "all three"
-SEEDS = range(1, 6)
-_VARIANTS = {
-    ALL_ON: (FEEDBACK, Options(oracle=False, timeline=True, window_s=900.0)),
-    "allocation off": ("random", Options(oracle=False, timeline=True, window_s=900.0)),
-    "modification off": (FEEDBACK, Options(oracle=False, modification=False)),
-    "recall off": (FEEDBACK, Options(oracle=False, recall=False)),
+SEEDS = range(1, contest.WINDOWED_SEEDS + 1)
+_IN_CONTEST = {ALL_ON: FEEDBACK, "allocation off": "random"}
+"""Variants that are runs of `contest` already."""
+
+_OWN = {
+    "modification off": Options(oracle=False, modification=False),
+    "recall off": Options(oracle=False, recall=False),
 }
+_VARIANTS = (*_IN_CONTEST, *_OWN)
 
 
 def runs(scenes: Sequence[Scene]) -> list[Run]:
-    """Every variant of these scenarios."""
+    """The variants of these scenarios that `contest` does not run."""
     return [
-        Run(scene, label, strategy, seed, options)
+        Run(scene, label, FEEDBACK, seed, options)
         for scene in scenes
         if scene.name in SCENARIOS
         for seed in SEEDS
-        for label, (strategy, options) in _VARIANTS.items()
+        for label, options in _OWN.items()
     ]
+
+
+def with_all_on(outcomes: Outcomes) -> dict[Key, Outcome]:
+    """By variant: of these runs and those of `contest`."""
+    return {
+        (scenario, label, seed): outcomes[scenario, _IN_CONTEST.get(label, label), seed]
+        for scenario in SCENARIOS
+        for label in _VARIANTS
+        for seed in SEEDS
+    }
 
 
 def compared(outcomes: Outcomes, scenario: str) -> dict[str, Any]:
@@ -44,7 +56,7 @@ def compared(outcomes: Outcomes, scenario: str) -> dict[str, Any]:
     of = {label: [outcomes[scenario, label, seed] for seed in SEEDS] for label in _VARIANTS}
     full = of[ALL_ON]
     gains = {
-        label.removesuffix(" off"): spread(
+        label.removesuffix(" off"): contest.spread(
             [a.pages_collected / b.pages_collected - 1.0 for a, b in zip(full, off, strict=True)]
         )
         for label, off in of.items()
@@ -52,7 +64,9 @@ def compared(outcomes: Outcomes, scenario: str) -> dict[str, Any]:
     }
     return {
         "gain_in_pages": gains,
-        "pages": {label: spread([one.pages_collected for one in found]) for label, found in of.items()},
+        "pages": {
+            label: contest.spread([one.pages_collected for one in found]) for label, found in of.items()
+        },
         "hits_moved_between_nodes": {
             label: statistics.median(moved(one) for one in of[label]) for label in (ALL_ON, "allocation off")
         },

@@ -99,11 +99,12 @@ def test_a_recorded_run_gives_its_rates_window_by_window(tmp_path):
     world = World(made)
     course = world.course(0, 0)
     first, last = course.rates[course.at(10.0)], course.rates[course.at(7000.0)]
-    assert (first.seconds_per_page, first.completion) == (0.5, 0.9)
-    assert (last.seconds_per_page, last.completion) == (2.0, 0.2)
+    assert world.sites[0].spec.overhead_s == 1.0  # sizes don't differ: what the attempt without a page took
+    assert (first.seconds_per_page, first.completion) == (0.4, 0.9)
+    assert (last.seconds_per_page, last.completion) == (1.9, 0.2)
     assert first.fail == pytest.approx(1 / 3, abs=1e-4)
     unknown = world.course(0, 1).rates[0]
-    assert (unknown.seconds_per_page, unknown.completion) == (1.25, 0.55)
+    assert (unknown.seconds_per_page, unknown.completion) == (1.15, 0.55)
     assert [task.hits for task in draw_work(world, 1)] == [12, 8]
     write_scenario(made, tmp_path / "run.yaml")
     assert load_scenario(tmp_path / "run.yaml").model_dump() == made.model_dump()

@@ -44,8 +44,9 @@ class Outlook:
         belief: drawn from what was known.
         shares: by node, its planned sites with the share of its planned time that each gets.
         rates: pages per second of a slot of each pair; 0 where the node may not. (sites, nodes)
-        pace: the same by the clock: where one address may be asked seldom, an attempt waits meanwhile. (sites, nodes)
+        going: share of its time that an attempt does not wait for its address' next send time. (sites, nodes)
         best: the best rate of each site. (sites,)
+        fastest_pace: the best rate of each site by the clock, waiting included. (sites,)
         wait_s: seconds until the last page that waits of a site is begun, if the plan is followed. (sites,)
         seen: the board's roster it was made for.
         slots: of each node.
@@ -60,8 +61,9 @@ class Outlook:
     belief: estimate.Belief
     shares: dict[str, dict[str, float]]
     rates: Array
-    pace: Array
+    going: Array
     best: Array
+    fastest_pace: Array
     wait_s: Array
     seen: int
     slots: Array
@@ -118,15 +120,9 @@ class Outlook:
         if best <= 0:
             return True  # nobody was allowed when the plan was made
         site = self.sites[group.first.site]
-        held_up = self._held_up(site, node)
         waited_s = float(self.wait_s[site])
-        return group.pages / max(self.rate(group, node) * held_up, 1e-9) <= waited_s + group.pages / best
-
-    def _held_up(self, site: int, node: int | str) -> float:
-        """Share of its time that an attempt does not wait for a send time."""
-        column = self.nodes[node] if isinstance(node, str) else node
-        rate = float(self.rates[site, column])
-        return float(self.pace[site, column]) / rate if rate > 0 else 1.0
+        rate = self.rate(group, node) * float(self.going[site, self.nodes[node]])
+        return group.pages / max(rate, 1e-9) <= waited_s + group.pages / best
 
     def strongest(self, node: str) -> list[str]:
         """Sites in the order of how near the node comes to the best of each."""
@@ -152,9 +148,9 @@ class Outlook:
         """The best yield of the group's site on any node that may run the group: what failed it is not waited for."""
         site = group.first.site
         if not group.first.failed_on:
-            return float(self.pace[self.sites[site]].max(initial=0.0))
-        able = [self.nodes[name] for name in self.fastest(site) if board.may(group, name)]
-        return float(self.pace[self.sites[site], able].max()) if able else 0.0
+            return float(self.fastest_pace[self.sites[site]])
+        row, able = self.sites[site], [self.nodes[name] for name in self.nodes if board.may(group, name)]
+        return float((self.rates[row, able] * self.going[row, able]).max(initial=0.0))
 
 
 def look_ahead(
@@ -202,6 +198,7 @@ def look_ahead(
     else:
         hosts = allowances.asked_for(board, sites)
         alone = allowances.alone(board, sites, asks)
+    going = np.minimum(alone, 1.0)
     restrained = np.minimum(alone, allowances.restrained(board, sites, nodes, restraint, now_s))
     demand = fluid.Demand(rates, pages, slots, asks, hosts, restrained)
     plan = fluid.plan(demand, settings.fluid)
@@ -213,8 +210,9 @@ def look_ahead(
         belief=belief,
         shares={name: _shares(plan.seconds[:, column], sites) for column, name in enumerate(nodes)},
         rates=rates,
-        pace=rates * np.minimum(alone, 1.0),
+        going=going,
         best=rates.max(axis=1, initial=0.0),
+        fastest_pace=(rates * going).max(axis=1, initial=0.0),
         wait_s=np.minimum(pages / np.maximum(flow, 1e-9), plan.drain_s),
         seen=board.roster,
         slots=slots,

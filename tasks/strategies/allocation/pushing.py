@@ -58,7 +58,18 @@ class Moment:
 
     def able(self, group: Group) -> list[str]:
         """Nodes that can be given the group's next subtask now."""
-        return [name for name in self.board.free if self.board.takes(group, name)]
+        board, first = self.board, group.first
+        if board.room(group) < 1:
+            return []
+        if first.assigned is not None or any(host in board.hosts for host in first.hosts):
+            return [name for name in board.free if board.takes(group, name)]
+        # Nothing but kinds and failures can keep nodes from it: asking all rules of each would be most of the cost.
+        kind, failed_on, nodes = first.kind, first.failed_on, board.nodes
+        return [
+            name
+            for name in board.free
+            if kind in nodes[name].kinds and (name not in failed_on or board.takes(group, name))
+        ]
 
     def _note(self, group: Group, choice: Choice) -> Note:
         def note(name: str) -> tuple[str, float | None]:

@@ -118,6 +118,19 @@ class Curves:
         busy = np.minimum(begin + rise, self._ceiling[self._rows, segment])
         return np.where(n > 0, busy, self._idle)
 
+    def urls(self, seconds: float) -> Floats:
+        """About the most URLs of each node, not rounded, within so many seconds; below 0 where it does not begin.
+
+        What `seconds` says of whole numbers next to it decides.
+        """
+        segment = np.maximum((self._s <= seconds).sum(-1) - 1, 0)
+        slope = self._slope[self._rows, segment]
+        beyond = (seconds - self._s[self._rows, segment]) / np.where(slope > 0.0, slope, 1.0)
+        flat = np.where(seconds < self._s[self._rows, segment], -1.0, np.inf)
+        return np.asarray(
+            self._n[self._rows, segment] + np.where(slope > 0.0, beyond, flat), dtype=np.float64
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Split:

@@ -67,12 +67,15 @@ def exact(curves: Curves, total: int) -> Counts:
 
 def _most(curves: Curves, limit_s: float, total: int) -> Counts:
     """u(T): the most URLs in 0..total of each node within so many seconds, if it is done with none."""
-    low = np.zeros(len(curves), dtype=np.int64)
-    high = np.full(len(curves), total + 1, dtype=np.int64)
-    for _ in range((total + 1).bit_length()):
+    # Where rounding does not matter the answer is next to the straight line's; each end is checked all the same.
+    guess = np.clip(curves.urls(limit_s), 0.0, float(total)).astype(np.int64)
+    low, high = np.maximum(guess - 1, 0), np.minimum(guess + 2, total + 1)
+    low = np.where(curves.seconds(low) <= limit_s, low, 0)
+    high = np.where((high <= total) & (curves.seconds(high) <= limit_s), total + 1, high)
+    while (open_ := high - low > 1).any():
         middle = (low + high) // 2
         fits = curves.seconds(middle) <= limit_s
-        low[fits], high[~fits] = middle[fits], middle[~fits]
+        low, high = np.where(open_ & fits, middle, low), np.where(open_ & ~fits, middle, high)
     return low
 
 
