@@ -25,6 +25,7 @@ class _File(BaseModel):
     brands: dict[str, _Brand]
     same: dict[str, str]
     noise: tuple[str, ...]
+    company: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,18 @@ class Lexicon:
     Attributes:
         brand_of: brand of a product line that is no other brand's.
         names_of: every way a brand is written, in lower case.
+        brand_named: the brand that such a way stands for.
         same: the one spelling of a word with several.
         noise: words that are never keywords, in lower case.
+        company: words that after a brand only name the company.
     """
 
     brand_of: Mapping[str, str]
     names_of: Mapping[str, tuple[str, ...]]
+    brand_named: Mapping[str, str]
     same: Mapping[str, str]
     noise: frozenset[str]
+    company: frozenset[str]
 
 
 @cache
@@ -71,7 +76,15 @@ def parse_lexicon(text: str, origin: str) -> Lexicon:
     names_of = {
         brand: tuple(name.lower() for name in (brand, *entry.also)) for brand, entry in content.brands.items()
     }
-    return Lexicon(brand_of, names_of, content.same, frozenset(word.lower() for word in content.noise))
+    brand_named = {name: brand for brand, names in names_of.items() for name in names}
+    return Lexicon(
+        brand_of,
+        names_of,
+        brand_named,
+        content.same,
+        frozenset(word.lower() for word in content.noise),
+        frozenset(content.company),
+    )
 
 
 def _contradictions(document: Document, content: _File) -> list[Problem]:

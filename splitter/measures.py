@@ -36,3 +36,8 @@ _MEASURE = re.compile(
 def without_measures(text: str) -> str:
     """A name (normalized) with a comma wherever an amount, a stage or a date stood."""
     return _MEASURE.sub(",", text)
+
+
+def measures_in(text: str) -> list[str]:
+    """The amounts, stages and dates of a name (normalized), in their order."""
+    return [found.group().strip() for found in _MEASURE.finditer(text)]

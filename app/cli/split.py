@@ -10,9 +10,12 @@ from typing import TextIO
 
 import click
 
-from app.cli.options import sites_option
+from app.cli.options import group_option, in_groups, sites_option
+from app.cli.output import printed, table
 from app.config import from_environment
-from splitter.errors import InputError
+from splitter.errors import InputError, ProductNameError
+from splitter.explain import explain
+from splitter.keywords import keywords_of
 from splitter.split import Plan, Refused, SearchUrl, split
 
 _WRONG_INPUT = 2
@@ -34,8 +37,12 @@ _WRONG_INPUT = 2
 @click.option(
     "--site", "only", metavar="NAME", multiple=True, help="Only this site of the catalog; repeatable."
 )
+@group_option
 @click.option("--no-site", is_flag=True, help="Ask each engine once, without restriction to a site.")
 @click.option("--no-paging", is_flag=True, help="Leave out the parameters of paging.")
+@click.option(
+    "--explain", "explained", is_flag=True, help="Show what became of each word of the names instead of URLs."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line for each search URL.")
 def split_command(
     names: tuple[str, ...],
@@ -45,8 +52,10 @@ def split_command(
     sites: str | None,
     pages: int | None,
     only: tuple[str, ...],
+    group: tuple[str, ...],
     no_site: bool,
     no_paging: bool,
+    explained: bool,
     as_json: bool,
 ) -> None:
     """Show the keywords and search URLs of product names.
@@ -58,17 +67,28 @@ def split_command(
     Examples:
       reviewloop split 光明高钙牛奶
       reviewloop split 特仑苏 --site cca.org.cn --pages 3
+      reviewloop split 特仑苏 --group complaints
       reviewloop split --no-site --no-paging 蒙牛早餐奶
       reviewloop split --keywords 雀巢,奶粉 雀巢怡养
       reviewloop split --json --file products.txt
+      reviewloop split --explain 吉利汽车帝豪
     """
     try:
-        plan = Plan(from_environment(sites=sites).catalog(), only, pages, no_site, no_paging)
+        catalog = from_environment(sites=sites).catalog()
+        chosen = (*only, *in_groups(catalog, group)) if group else only
+        plan = Plan(catalog, chosen, pages, no_site, no_paging)
         given = list(_names(names, source))
         words = _keywords(keywords, aliases, given)
     except InputError as error:
         click.echo(str(error), err=True)
         sys.exit(_WRONG_INPUT)
+    if explained:
+        if keywords is not None or aliases:
+            click.echo("--explain shows how keywords are found: leave --keywords and --alias out", err=True)
+            sys.exit(_WRONG_INPUT)
+        if _print_explained(given, as_json):
+            sys.exit(_WRONG_INPUT)
+        return
     results = split(plan, given, keywords=words, aliases=aliases)
     if _print_json(results) if as_json else _print_listing(results):
         sys.exit(_WRONG_INPUT)
@@ -135,6 +155,26 @@ def _print_listing(results: Iterable[SearchUrl | Refused]) -> int:
         place = result.site or f"({result.engine})"
         page = "" if result.page is None else f" page {result.page}"
         click.echo(f"  {place}{page}: {result.url}")
+    return refused
+
+
+def _print_explained(names: Iterable[str], as_json: bool) -> int:
+    """Prints each word of each name with what became of it; returns how many names were refused."""
+    refused = 0
+    for name in names:
+        try:
+            keywords, words = keywords_of(name), explain(name)
+        except ProductNameError as error:
+            refused += 1
+            _print_refused(Refused(name, str(error)))
+            continue
+        if as_json:
+            line = {"product": name, "keywords": keywords, "words": [asdict(word) for word in words]}
+            click.echo(json.dumps(line, ensure_ascii=False))
+            continue
+        click.echo(f"{name} -> {'&'.join(keywords)}")
+        rows = ((word.word, word.role, word.score, "yes" if word.kept else "no", word.why) for word in words)
+        printed().print(table(("word", "role", "score", "kept", "why"), rows))
     return refused
 
 

@@ -6,8 +6,8 @@ from click.testing import CliRunner
 from app.cli.split import split_command
 
 
-def run(*arguments, stdin=None):
-    return CliRunner().invoke(split_command, arguments, input=stdin)
+def run(*arguments, stdin=None, catalog="paper-2014"):
+    return CliRunner(env={"REVIEWLOOP_SITES": catalog}).invoke(split_command, arguments, input=stdin)
 
 
 def test_a_refused_name_does_not_stop_the_batch():
@@ -49,11 +49,11 @@ def test_given_keywords_and_aliases():
 def test_the_catalog_of_the_working_folder_is_used(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sites.yaml").write_text("version: 7\n", "utf-8")
-    result = run("特仑苏")
+    result = run("特仑苏", catalog="")
     assert result.exit_code == 2
     assert "sites.yaml:1: version: 7" in result.stderr
     (tmp_path / "sites.yaml").unlink()
-    assert run("特仑苏", "--site", "cca.org.cn").exit_code == 0
+    assert run("特仑苏", "--site", "cca.org.cn", catalog="").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,101 @@
+"""How well a name's keywords identify the product, beside all of jieba's words and other ways to choose.
+
+Scores against gold words (defined in `bench.titles`) on the half of the titles that nothing was tuned on, and on all
+dairy titles, which took no part in training; and what the keywords would find among real reviews
+(`bench.keyword_reviews`). ``docs/keywords.md`` explains the figures.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.keyword_reviews import Asking, Choose, collections
+from bench.titles import scored
+from bench.train_keywords import halves
+from splitter.dictionary import Role, import_jieba, user_words
+from splitter.errors import ProductNameError
+from splitter.keywords import MAX_KEYWORDS, keywords_of
+from splitter.lexicon import lexicon
+from splitter.measures import without_measures
+from splitter.normalize import normalize
+
+OURS, ALL, PLAIN = "ours", "jieba_all", "jieba_no_stop_words"
+_TOP = (1, 2, 3, 4, 5, 6, 10)
+
+
+def run(shared: Path) -> dict[str, Any]:
+    """Scores our keywords and those of the peers.
+
+    Args:
+        shared: the folder of the shared data.
+
+    Returns:
+        ``bench``; ``ratios``: F1 of ours over that of all of jieba's words, for each source of titles; ``figures``:
+        ``SOURCE.CHOOSER.MEASURE`` for titles, ``reviews.COLLECTION.CHOOSER.MEASURE`` for reviews.
+
+    Raises:
+        FileNotFoundError: the shared data is not there.
+    """
+    _, held = halves(shared)
+    choosers = peers() | {OURS: ours}
+    figures: dict[str, Any] = {}
+    ratios: dict[str, float] = {}
+    for source, titles in held.items():
+        figures[f"{source}.titles"] = len(titles)
+        for chooser, choose in choosers.items():
+            scores = scored(titles, choose)
+            figures |= {f"{source}.{chooser}.{measure}": value for measure, value in scores.items()}
+        ratios[f"{source}_f1_vs_all_words"] = round(
+            figures[f"{source}.{OURS}.f1"] / figures[f"{source}.{ALL}.f1"], 3
+        )
+    for name, collection in collections(shared, held["taobao"] + held["jd"]).items():
+        figures[f"reviews.{name}.products"] = len(collection.right)
+        asking = Asking(collection)
+        results = {chooser: asking.ask(choose) for chooser, choose in choosers.items()}
+        results |= {f"{OURS}_at_most_{most}": asking.relaxed(ours, most) for most in range(1, MAX_KEYWORDS)}
+        results[f"{OURS}_to_a_hit"] = asking.relaxed_to_a_hit(ours)
+        for chooser, found in results.items():
+            for measure, value in asdict(found).items():
+                figures[f"reviews.{name}.{chooser}.{measure}"] = round(value, 4)
+    return {"bench": "keywords", "ratios": ratios, "figures": figures}
+
+
+def ours(name: str) -> Sequence[str]:
+    """Our keywords; none where the name is refused."""
+    try:
+        return keywords_of(name)
+    except ProductNameError:
+        return ()
+
+
+def peers() -> dict[str, Choose]:
+    """Other ways to choose: all of jieba's words, those without stop words and sizes, its best by TF-IDF."""
+    import_jieba()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it leaves its table's file to the garbage collector
+        import jieba
+        import jieba.analyse
+
+        tokenizer = jieba.Tokenizer()
+        tokenizer.tmp_dir = tempfile.gettempdir()
+        tokenizer.initialize()
+        by_weight = jieba.analyse.TFIDF()
+    by_weight.tokenizer = tokenizer
+    noise = {word for word, (_, role) in user_words().items() if role is Role.NOISE} | lexicon().noise
+
+    def words(name: str) -> Sequence[str]:
+        return [word for word in dict.fromkeys(tokenizer.cut(name)) if any(char.isalnum() for char in word)]
+
+    def plain(name: str) -> Sequence[str]:
+        kept = words(without_measures(normalize(name)))
+        return [w for w in kept if len(w) > 1 and w.lower() not in noise and not w.isdigit()]
+
+    def top(count: int) -> Choose:
+        return lambda name: by_weight.extract_tags(name, topK=count)
+
+    return {ALL: words, PLAIN: plain, **{f"tfidf_{count}": top(count) for count in _TOP}}

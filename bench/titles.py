@@ -1,0 +1,204 @@
+"""Product titles with gold spans: reading them, halving them, and scoring keywords against them.
+
+The gold words of a title are its spans of a brand, a product or a model; places, amounts, colours, materials, uses
+and the like are not. Labels: Taobao's ``HPPX`` brand, ``HCCX`` product, ``XH`` model; JD's 1 brand, 2 and 3 line and
+model, 4 product, 37 brand and 38 and 39 model of the device that a part fits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Part = Literal["brand", "product", "model"]
+PARTS: tuple[Part, ...] = ("brand", "product", "model")
+_PART_OF: dict[str, Part] = {
+    "HPPX": "brand",
+    "HCCX": "product",
+    "XH": "model",
+    "1": "brand",
+    "37": "brand",
+    "4": "product",
+    "2": "model",
+    "3": "model",
+    "38": "model",
+    "39": "model",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A gold word: its characters ``[begin, end)`` and what it is."""
+
+    begin: int
+    end: int
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """A title and its gold words, in their order."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+    @property
+    def tuned_on(self) -> bool:
+        """Whether it belongs to the half that the chooser was made with: an even SHA-256 of its letters."""
+        letters = "".join(char for char in self.text if char.isalnum())
+        return hashlib.sha256(letters.encode()).digest()[0] % 2 == 0
+
+
+def conll(path: Path) -> list[Title]:
+    """The titles of a file with one character and its BIO label a line, and a blank line between titles."""
+    titles: list[Title] = []
+    text: list[str] = []
+    spans: list[Span] = []
+    for line in [*path.read_text("utf-8").split("\n"), ""]:
+        if line:
+            _take(spans, len(text), line[2:])
+            text.append(line[0])
+        elif text:
+            titles.append(Title("".join(text), tuple(span for span in spans if span.part in PARTS)))
+            text, spans = [], []
+    return titles
+
+
+def _take(spans: list[Span], place: int, label: str) -> None:
+    kind, _, name = label.partition("-")
+    part = _PART_OF.get(name)
+    if part is None:
+        return
+    if kind == "I" and spans and spans[-1].end == place and spans[-1].part == part:
+        spans[-1] = Span(spans[-1].begin, place + 1, part)
+    else:
+        spans.append(Span(place, place + 1, part))
+
+
+def dairy(path: Path) -> list[Title]:
+    """The dairy titles, a JSON object a line: ``title`` and ``spans`` of ``[begin, end, label, text]``."""
+    lines = map(json.loads, path.read_text("utf-8").splitlines())
+    return [
+        Title(
+            line["title"],
+            tuple(Span(a, b, part) for a, b, label, _ in line["spans"] if (part := _PART_OF.get(label))),
+        )
+        for line in lines
+    ]
+
+
+@dataclass(slots=True)
+class Score:
+    """Keywords against gold words, added up over titles.
+
+    A keyword is *right* where it stands inside a gold word (or is it), anywhere in the title. A gold word is
+    *found* when a right keyword stands in it. Characters: those of every occurrence of a keyword against those of
+    the gold words. A keyword that the title doesn't have (an added brand) counts nowhere. Case, width, blanks and
+    punctuation don't matter.
+
+    Attributes:
+        keywords, right: keywords that the titles have, and those of them that are right.
+        gold, found: gold words of each part (equal ones of a title once), and those found.
+        chosen, wanted, both: characters of keywords, of gold words, of both.
+        titles, whole: titles, and those with a gold product or model that have a word of it (and, where there is a
+            gold brand, a word of a brand) among the keywords: their query asks for that product.
+    """
+
+    keywords: int = 0
+    right: int = 0
+    gold: dict[Part, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
+    found: dict[Part, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
+    chosen: int = 0
+    wanted: int = 0
+    both: int = 0
+    titles: int = 0
+
+    def add(self, title: Title, words: Iterable[str]) -> None:
+        """Counts the keywords of one title."""
+        text, places = letters_of(title.text)
+        golden = [False] * len(title.text)
+        for span in title.spans:
+            golden[span.begin : span.end] = [True] * (span.end - span.begin)
+        chosen: set[int] = set()
+        hit: set[Span] = set()
+        for word in words:
+            occurrences = list(_occurrences(text, places, letters_of(word)[0]))
+            if not occurrences:
+                continue
+            self.keywords += 1
+            around = [span for span in title.spans for at in occurrences if _inside(at, span)]
+            self.right += bool(around)
+            hit.update(around)
+            chosen.update(*occurrences)
+        self.titles += 1
+        self.chosen += len(chosen)
+        letters = {place for place in places if golden[place]}
+        self.wanted += len(letters)
+        self.both += len(chosen & letters)
+        for part in PARTS:
+            self.gold[part] += len(_texts(title, part, title.spans))
+            self.found[part] += len(_texts(title, part, hit))
+
+    def figures(self) -> dict[str, float]:
+        """Precision, recall and F1 of words and of characters, recall of each part, keywords a title."""
+        precision = _share(self.right, self.keywords)
+        recall = _share(sum(self.found.values()), sum(self.gold.values()))
+        char_precision, char_recall = _share(self.both, self.chosen), _share(self.both, self.wanted)
+        return {
+            "keywords": round(self.keywords / max(1, self.titles), 2),
+            "precision": round(precision, 3),
+            "recall": round(recall, 3),
+            "f1": round(_f1(precision, recall), 3),
+            "char_precision": round(char_precision, 3),
+            "char_recall": round(char_recall, 3),
+            "char_f1": round(_f1(char_precision, char_recall), 3),
+            **{f"recall_{part}": round(_share(self.found[part], self.gold[part]), 3) for part in PARTS},
+        }
+
+
+def scored(titles: Sequence[Title], choose: Callable[[str], Iterable[str]]) -> dict[str, float]:
+    """The figures of a way to choose keywords from titles."""
+    score = Score()
+    for title in titles:
+        score.add(title, choose(title.text))
+    return score.figures()
+
+
+def letters_of(text: str) -> tuple[str, list[int]]:
+    """Letters and digits of a text the one way, and where in it each stands."""
+    letters = [
+        (char, place)
+        for place, written in enumerate(text)
+        for char in unicodedata.normalize("NFKC", written).casefold()
+        if char.isalnum()
+    ]
+    return "".join(char for char, _ in letters), [place for _, place in letters]
+
+
+def _occurrences(text: str, places: Sequence[int], word: str) -> Iterable[tuple[int, ...]]:
+    begin = text.find(word) if word else -1
+    while begin >= 0:
+        yield tuple(places[begin : begin + len(word)])
+        begin = text.find(word, begin + 1)
+
+
+def _inside(occurrence: Sequence[int], span: Span) -> bool:
+    return span.begin <= occurrence[0] and occurrence[-1] < span.end
+
+
+def _texts(title: Title, part: Part, spans: Iterable[Span]) -> set[str]:
+    words = {letters_of(title.text[span.begin : span.end])[0] for span in spans if span.part == part}
+    return words - {""}
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+def _f1(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0

@@ -1,0 +1,115 @@
+"""Trains the weights of `splitter.telling` on the development half of the gold titles.
+
+    python -m bench.train_keywords ../shared/data splitter/data/keyword-weights.txt
+
+Multinomial logistic regression, by stochastic gradient descent with AdaGrad's steps (Duchi, Hazan and Singer, 2011,
+section 1) and an L2 penalty. The same titles give the same file: the order is drawn with a fixed seed. The dairy
+titles take no part, so all of them can be scored.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import exp, sqrt
+from pathlib import Path
+
+from bench.titles import PARTS, Title, conll, dairy, letters_of
+from splitter.finder import finder, without_asides
+from splitter.measures import without_measures
+from splitter.normalize import normalize
+from splitter.telling import Odds
+from splitter.words import words_of
+
+EPOCHS, STEP, PENALTY, SEED = 6, 0.15, 1e-4, 0
+LEAST = 3
+"""A trait seen less often gets no weight."""
+
+Example = tuple[list[str], int]
+"""Traits of a word and its part: 0 brand, 1 product, 2 model, 3 none of them."""
+
+_HEAD = """\
+# Weights of splitter/telling.py: trait, then for a brand, a product word, a model (0 stands for none of them).
+# Made by `python -m bench.train_keywords` from {titles} titles: the development half (even SHA-256) of
+# products/taobao_titles_ner.conll (data of Jie et al., NAACL 2019) and products/jd_titles_ner.conll (sample of
+# GAIIC 2022, task 2), without the dairy titles. No title and no word of one is in here: only lengths, roles,
+# places, and first and last characters of words.
+"""
+
+
+def halves(shared: Path) -> tuple[list[Title], dict[str, list[Title]]]:
+    """The titles to train on, and those to report figures of, by source."""
+    products = shared / "products"
+    whole = dairy(products / "dairy_titles_gold.jsonl")
+    apart = {title.text for title in whole}
+    read = {
+        "taobao": [t for t in conll(products / "taobao_titles_ner.conll") if t.text not in apart],
+        "jd": conll(products / "jd_titles_ner.conll"),
+    }
+    tuned = [title for titles in read.values() for title in titles if title.tuned_on]
+    held = {source: [t for t in titles if not t.tuned_on] for source, titles in read.items()}
+    return tuned, {**held, "dairy": whole}
+
+
+def examples(titles: Iterable[Title]) -> list[Example]:
+    """The words of titles that may be keywords, as the chooser sees them, with their gold parts."""
+    found: list[Example] = []
+    chooser = finder()
+    for title in titles:
+        words = words_of(chooser.segmenter, without_measures(without_asides(normalize(title.text))))
+        places, _ = chooser.candidates(words)
+        text, at = letters_of(title.text)
+        begin = 0
+        for place, traits in zip(places, chooser.model.traits.of_all(words, places), strict=True):
+            word = letters_of(words[place])[0]
+            here = text.find(word, begin)
+            if here < 0:
+                continue
+            begin = here + len(word)
+            inside = (s.part for s in title.spans if s.begin <= at[here] and at[begin - 1] < s.end)
+            part = next(inside, None)
+            found.append((traits, PARTS.index(part) if part else len(PARTS)))
+    return found
+
+
+def train(found: Sequence[Example]) -> dict[str, Odds]:
+    """The weights that fit examples; those of "none of them" are taken away from the other three."""
+    seen = Counter(trait for traits, _ in found for trait in traits)
+    rows = [([trait for trait in traits if seen[trait] >= LEAST], part) for traits, part in found]
+    weights = {trait: [0.0] * 4 for trait, times in seen.items() if times >= LEAST}
+    squares = {trait: [0.1] * 4 for trait in weights}
+    order = random.Random(SEED)
+    for _ in range(EPOCHS):
+        order.shuffle(rows)
+        for traits, part in rows:
+            here = [weights[trait] for trait in traits]
+            grown = [exp(sum(weight[kind] for weight in here)) for kind in range(4)]
+            whole = sum(grown)
+            for kind in range(4):
+                error = grown[kind] / whole - (kind == part)
+                for trait, weight in zip(traits, here, strict=True):
+                    slope = error + PENALTY * weight[kind]
+                    square = squares[trait]
+                    square[kind] += slope * slope
+                    weight[kind] -= STEP * slope / sqrt(square[kind])
+    return {trait: (w[0] - w[3], w[1] - w[3], w[2] - w[3]) for trait, w in sorted(weights.items())}
+
+
+def written(weights: dict[str, Odds], titles: int) -> str:
+    """The text of the file of weights."""
+    lines = ["\t".join((trait, *(f"{number:.2f}" for number in odds))) for trait, odds in weights.items()]
+    return _HEAD.format(titles=titles) + "\n".join(lines) + "\n"
+
+
+def main(shared: Path, target: Path) -> None:
+    """Trains on the titles in a folder and writes the weights."""
+    tuned, _ = halves(shared)
+    target.write_text(written(train(examples(tuned)), len(tuned)), "utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("write: python -m bench.train_keywords SHARED_DATA WEIGHTS_FILE")
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,234 @@
+"""How much each word of a long name tells: a small trained model of brands, products and models.
+
+A word is described by what it is (role in our dictionary, length, first and last character, how common, which
+letters and digits) and by where it stands (place, neighbours, repetition). Each description has three weights
+(``data/keyword-weights.txt``), one for each `Part`; their sums give the probabilities that the word belongs to a
+brand, a product word or a model (multinomial logistic regression; none of the three has the weight 0). No weight
+belongs to a whole word. ``docs/keywords.md`` tells how the weights were made and what they reach.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache, lru_cache
+from importlib.resources import files
+from math import exp
+
+from splitter.dictionary import Dictionary, Role
+from splitter.errors import InputError
+
+
+class Part(StrEnum):
+    """What a word of a name can identify."""
+
+    BRAND = "brand"
+    PRODUCT = "product"
+    MODEL = "model"
+
+
+Odds = tuple[float, float, float]
+"""Of a brand, a product, a model."""
+
+Weights = Mapping[str, Odds]
+
+_LETTERS = re.compile(r"[A-Za-z]+")
+_NUMBER = re.compile(r"[\d.%+-]+")
+_FILE = "keyword-weights.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """Describes words; the same for training and use.
+
+    Attributes:
+        roles: of the words of our dictionary.
+        dictionary: says how common a word is.
+    """
+
+    roles: Mapping[str, Role]
+    dictionary: Dictionary
+
+    def of_word(self, word: str) -> list[str]:
+        """What a word is by itself."""
+        role = self.roles.get(word)
+        found = ["all", f"role {role}"]
+        if word.isascii():
+            found.append(f"shape {_shape(word)}{min(len(word), 5)}")
+            return found
+        weight = self.dictionary.weights.get(word)
+        found += [
+            f"long {min(len(word), 5)}",
+            f"last {word[-1]}",
+            f"first {word[0]}",
+            f"rare {int(-weight) if weight else 'new'}",
+        ]
+        if len(word) > 2:
+            found.append(f"ends {self.roles.get(word[-2:])}")
+        return found
+
+    def of_all(self, words: Sequence[str], places: Sequence[int]) -> list[list[str]]:
+        """What the words at some places are, by themselves and in the name.
+
+        Args:
+            words: every word and mark of a name, in order.
+            places: where the words stand that may be keywords, ascending.
+        """
+        count = len(places)
+        times = Counter(words[place].casefold() for place in places)
+        endings = Counter(words[place][-1] for place in places)
+        size = f"of {min(count // 3, 6)}"
+        found: list[list[str]] = []
+        for number, place in enumerate(places):
+            word = words[place]
+            here = self.of_word(word)
+            here += (
+                size,
+                f"from start {min(number, 4)}",
+                f"from end {min(count - 1 - number, 3)}",
+                f"before {self.neighbour(words[place - 1]) if place else 'mark'}",
+                f"after {self.neighbour(words[place + 1]) if place + 1 < len(words) else 'mark'}",
+            )
+            if not number:
+                here.append(self.opening(word))
+            if times[word.casefold()] > 1:
+                here.append("again")
+            if endings[word[-1]] > 1 and not word.isascii():
+                here.append("ending again")
+            found.append(here)
+        return found
+
+    def opening(self, word: str) -> str:
+        """What a word is where it opens a name."""
+        return f"opens {'latin' if word.isascii() else self.roles.get(word)}"
+
+    def neighbour(self, word: str) -> str:
+        """What a word is to the word beside it."""
+        if role := self.roles.get(word):
+            return role
+        if not word[:1].isalnum():
+            return "mark"
+        return _shape(word) if word.isascii() else "word"
+
+
+def _shape(word: str) -> str:
+    if _LETTERS.fullmatch(word):
+        return "letters"
+    return "number" if _NUMBER.fullmatch(word) else "mixed"
+
+
+class Model:
+    """Gives words their odds: the weights of `Traits`, added up without spelling the traits out.
+
+    Sums of what a word is by itself are remembered (of the last 65,536 words, not of names); a model may be shared
+    by threads.
+    """
+
+    def __init__(self, traits: Traits, weights: Weights) -> None:
+        """Lays the weights out by place and neighbour."""
+        self.traits = traits
+        self.weights = weights
+        self._of_word = lru_cache(65_536)(self._word)
+        self._sizes = self._table("of {}", 7)
+        self._starts = self._table("from start {}", 5)
+        self._ends = self._table("from end {}", 4)
+        self._again = weights.get("again", _NONE)
+        self._ending_again = weights.get("ending again", _NONE)
+        self._mark = (weights.get("before mark", _NONE), weights.get("after mark", _NONE))
+
+    def odds(self, words: Sequence[str], places: Sequence[int]) -> list[Odds]:
+        """The probabilities that each of some words of a name belongs to a brand, a product, a model.
+
+        Args:
+            words: every word and mark of the name, in order.
+            places: where the words stand that are asked for, ascending.
+        """
+        count = len(places)
+        size = self._sizes[min(count // 3, 6)]
+        endings = [words[place][-1] for place in places]
+        folded = [words[place].casefold() for place in places]
+        last = len(words) - 1
+        found: list[Odds] = []
+        of_word, mark = self._of_word, self._mark
+        for number, place in enumerate(places):
+            word = words[place]
+            itself, opens, _, _ = of_word(word)
+            start, end = self._starts[min(number, 4)], self._ends[min(count - 1 - number, 3)]
+            before = of_word(words[place - 1])[2] if place else mark[0]
+            after = of_word(words[place + 1])[3] if place < last else mark[1]
+            brand = itself[0] + size[0] + start[0] + end[0] + before[0] + after[0]
+            product = itself[1] + size[1] + start[1] + end[1] + before[1] + after[1]
+            model = itself[2] + size[2] + start[2] + end[2] + before[2] + after[2]
+            more = [opens] if not number else []
+            if folded.count(folded[number]) > 1:
+                more.append(self._again)
+            if endings.count(word[-1]) > 1 and not word.isascii():
+                more.append(self._ending_again)
+            for one in more:
+                brand, product, model = brand + one[0], product + one[1], model + one[2]
+            found.append(_shares(brand, product, model))
+        return found
+
+    def odds_alone(self, word: str) -> Odds:
+        """The same for a word without a name around it."""
+        return _shares(*self._of_word(word)[0])
+
+    def _word(self, word: str) -> tuple[Odds, Odds, Odds, Odds]:
+        """Weights of a word: by itself, opening a name, before and after another one."""
+        neighbour = self.traits.neighbour(word)
+        return (
+            self._sum(self.traits.of_word(word)) if word else _NONE,
+            self._sum([self.traits.opening(word)]),
+            self._sum([f"before {neighbour}"]),
+            self._sum([f"after {neighbour}"]),
+        )
+
+    def _sum(self, traits: Sequence[str]) -> Odds:
+        found = [self.weights.get(trait, _NONE) for trait in traits]
+        return sum(one[0] for one in found), sum(one[1] for one in found), sum(one[2] for one in found)
+
+    def _table(self, traits: str, size: int) -> list[Odds]:
+        return [self.weights.get(traits.format(number), _NONE) for number in range(size)]
+
+
+_NONE: Odds = (0.0, 0.0, 0.0)
+
+
+def _shares(brand: float, product: float, model: float) -> Odds:
+    b, p, m = exp(min(brand, 50.0)), exp(min(product, 50.0)), exp(min(model, 50.0))
+    whole = 1.0 + b + p + m
+    return b / whole, p / whole, m / whole
+
+
+@cache
+def weights() -> Weights:
+    """The weights that come with the project."""
+    return parse_weights(files("splitter").joinpath("data", _FILE).read_text("utf-8"), _FILE)
+
+
+def parse_weights(text: str, origin: str) -> dict[str, Odds]:
+    """Reads weights: a line ``trait<tab>brand<tab>product<tab>model`` each; ``#`` opens a comment.
+
+    Raises:
+        InputError: a line is none of the two, or a trait is there twice; names every such line.
+    """
+    found: dict[str, Odds] = {}
+    problems: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("#"):
+            continue
+        trait, *numbers = line.split("\t")
+        try:
+            brand, product, model = map(float, numbers)
+        except ValueError:
+            problems.append(f"{origin}:{number}: {line!r} is not 'trait<tab>brand<tab>product<tab>model'")
+            continue
+        if trait in found:
+            problems.append(f"{origin}:{number}: {trait} is there twice; keep one of them")
+        found[trait] = (brand, product, model)
+    if problems:
+        raise InputError("\n".join(problems))
+    return found

@@ -1,0 +1,80 @@
+"""What `bench keywords` counts, and that the chooser holds what it reached."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.keyword_reviews import Asking, Collection
+from bench.keywords import ALL, PLAIN, ours, peers
+from bench.titles import Score, Span, Title, conll, scored
+from bench.train_keywords import examples, halves, train, written
+from splitter.telling import parse_weights
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+TITLE = Title("光明牛奶,轻薄P30 光明", (Span(0, 2, "brand"), Span(2, 4, "product"), Span(7, 10, "model")))
+
+
+def counted(*words):
+    score = Score()
+    score.add(TITLE, words)
+    return score
+
+
+def test_a_keyword_is_right_inside_a_gold_word():
+    assert (counted("光明").right, counted("牛").right, counted("p３０").right) == (1, 1, 1)
+    assert (counted("明牛").right, counted("光明牛奶").right, counted("轻薄").right) == (0, 0, 0)
+    added = counted("蒙牛")
+    assert (added.keywords, added.right, added.chosen) == (0, 0, 0)
+
+
+def test_words_and_characters_are_counted():
+    score = counted("光明", "牛", "轻薄")
+    assert (score.keywords, score.right) == (3, 2)
+    assert score.found == {"brand": 1, "product": 1, "model": 0}
+    assert (score.chosen, score.wanted, score.both) == (7, 7, 3)  # 光明 stands there twice, once gold
+    figures = score.figures()
+    assert (figures["precision"], figures["recall"], figures["f1"]) == (0.667, 0.667, 0.667)
+
+
+def test_gold_words_are_read_from_labels(tmp_path):
+    file = tmp_path / "titles.conll"
+    file.write_text("光 B-HPPX\n明 I-HPPX\n奶 B-4\n白 B-16\nP B-38\n3 I-38\n\n红 O\n", "utf-8")
+    first, second = conll(file)
+    assert first == Title("光明奶白P3", (Span(0, 2, "brand"), Span(2, 3, "product"), Span(4, 6, "model")))
+    assert second == Title("红", ())
+
+
+def test_queries_are_asked_of_reviews():
+    reviews = Collection(("光明 牛奶 好", "牛奶", "蒙牛 牛奶", "好"), {"光明高钙牛奶": frozenset({0, 1})})
+    asking = Asking(reviews)
+    every = asking.ask(lambda name: ("光明", "高钙", "牛奶"))
+    assert (every.keywords, every.right, every.others, every.nothing) == (3, 0, 0, 1)
+    relaxed = asking.relaxed_to_a_hit(lambda name: ("光明", "高钙", "牛奶"))
+    assert (relaxed.keywords, relaxed.right, relaxed.others, relaxed.nothing) == (2, 0.5, 0, 0)
+    product = asking.relaxed(lambda name: ("高钙", "牛奶"), 1)
+    assert (product.right, product.others) == (1, 0.5)
+
+
+def test_training_finds_what_tells():
+    titles = [
+        Title(f"轻薄{first}{second}跑鞋", (Span(4, 6, "product"),))
+        for first in "红黄蓝"
+        for second in "高低宽"
+    ]
+    weights = train(examples(titles))
+    assert weights["last 鞋"][1] > 0 > weights["last 薄"][1]
+    assert train(examples(titles)) == weights
+    assert parse_weights(written(weights, 9), "w.txt").keys() == weights.keys()
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data is not beside the repository")
+def test_ours_identify_products_better_than_all_of_jiebas_words():
+    _, held = halves(SHARED)
+    others = peers()
+    least = {"taobao": 0.73, "jd": 0.67, "dairy": 0.73}
+    for source, titles in held.items():
+        assert not any(title.tuned_on for title in titles if source != "dairy")
+        mine = scored(titles, ours)
+        assert mine["f1"] >= least[source], source
+        for peer in (ALL, PLAIN, "tfidf_5"):
+            assert mine["f1"] > scored(titles, others[peer])["f1"], (source, peer)

@@ -1,0 +1,59 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.splitter import conll_titles
+from splitter.errors import InputError
+from splitter.finder import finder
+from splitter.measures import without_measures
+from splitter.normalize import normalize
+from splitter.telling import parse_weights, weights
+from splitter.words import words_of
+
+
+def slow_sums(words, places):
+    """The sums by the traits spelled out, as training sees them."""
+    known = finder().model
+    return [
+        tuple(sum(known.weights.get(trait, (0.0, 0.0, 0.0))[part] for trait in traits) for part in range(3))
+        for traits in known.traits.of_all(words, places)
+    ]
+
+
+def agree(words, places):
+    from math import exp
+
+    for odds, sums in zip(finder().model.odds(words, places), slow_sums(words, places), strict=True):
+        grown = [exp(one) for one in sums]
+        assert odds == pytest.approx([one / (1 + sum(grown)) for one in grown])
+
+
+def test_use_and_training_describe_words_alike(products):
+    for title in conll_titles(products / "jd_titles_ner.conll"):
+        words = words_of(finder().segmenter, without_measures(normalize(title)))
+        agree(words, finder().candidates(words)[0])
+
+
+@given(
+    st.lists(st.sampled_from(["光明", "牛奶", "包邮", ",", "P30", "鞋", "跑鞋", "15", "ソニー"]), min_size=1)
+)
+def test_any_words_have_odds(words):
+    places = [place for place, word in enumerate(words) if word != ","]
+    agree(words, places)
+    assert all(0 < one < 1 and sum(odds) < 1 for odds in finder().model.odds(words, places) for one in odds)
+
+
+def test_no_weight_belongs_to_a_whole_word():
+    spelled = [trait for trait in weights() if trait.startswith(("last ", "first "))]
+    assert len(spelled) > 500
+    assert {len(trait.split(" ", 1)[1]) for trait in spelled} == {1}
+
+
+def test_wrong_weights_are_told_line_by_line():
+    with pytest.raises(InputError) as told:
+        parse_weights("# head\nall\t1\t2\t3\nlast 机\t1\t2\nfirst 大\t1\tx\t3\nall\t0\t0\t0\n", "w.txt")
+    assert [line.split(" ")[0] for line in str(told.value).splitlines()] == [
+        "w.txt:3:",
+        "w.txt:4:",
+        "w.txt:5:",
+    ]
