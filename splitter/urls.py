@@ -16,6 +16,8 @@ from urllib.parse import quote_plus
 
 from splitter.catalog.model import Catalog, Engine
 from splitter.query import KeywordSet, ProductQuery
+from splitter.spans import Span
+from splitter.times import time_params
 
 _QUERY, _PAGE, _OFFSET = "query", "page", "offset"
 
@@ -34,7 +36,14 @@ class SearchPage:
     url: str
 
 
-def search_url(engine: Engine, keywords: Sequence[str], *, site: str | None, page: int | None) -> str:
+def search_url(
+    engine: Engine,
+    keywords: Sequence[str],
+    *,
+    site: str | None,
+    page: int | None,
+    span: Span | None = None,
+) -> str:
     """The URL of a result page.
 
     Args:
@@ -42,9 +51,10 @@ def search_url(engine: Engine, keywords: Sequence[str], *, site: str | None, pag
         keywords: words that must all be on a page found.
         site: domain the search is restricted to; None: no restriction.
         page: number of the result page, from 1; None: the parameters of paging are left out.
+        span: range of time the search is restricted to; None: no restriction.
 
     Raises:
-        ValueError: page is below 1.
+        ValueError: page is below 1, or the engine cannot restrict a search to a range of time.
     """
     if page is not None and page < 1:
         raise ValueError(f"page {page}: result pages are counted from 1")
@@ -59,7 +69,17 @@ def search_url(engine: Engine, keywords: Sequence[str], *, site: str | None, pag
         engine.first,
         engine.step,
     )
-    return form.url(keywords, site or "", page or 1)
+    url = form.url(keywords, site or "", page or 1)
+    return url if span is None else url + _times(engine, span)
+
+
+def _times(engine: Engine, span: Span) -> str:
+    if engine.times is None:
+        raise ValueError(f"{engine.url} cannot be asked for a range of time")
+    return "".join(
+        f"&{_quoted(name, engine.encoding)}={_quoted(value, engine.encoding)}"
+        for name, value in time_params(engine.times, span).items()
+    )
 
 
 def search_urls(

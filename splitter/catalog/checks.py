@@ -7,7 +7,7 @@ of the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from string import Formatter
 from typing import Any, TypeVar
@@ -16,8 +16,10 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ValidationError
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from splitter.catalog.model import Bounds, Engine, PageRules, ResultRules
+from splitter.catalog.model import Bounds, Engine, PageRules, ResultRules, RobotsDecision, TimeFilter
+from splitter.catalog.paths import condition_of, path_of, paths_of, values_of
 from splitter.catalog.sign_in import FormLogin, Grant, OAuth2Login, SignInRules
+from splitter.times import PLACEHOLDERS
 from splitter.yamlfile import Document, Place, Problem
 
 _Found = Iterator[tuple[Place, str]]
@@ -26,8 +28,20 @@ _Model = TypeVar("_Model", bound=BaseModel)
 _DOMAIN = re.compile(
     r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])"
 )
+_LEAST_REASON = 10
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*")
 _EMPTY_PAGE = LexborHTMLParser("")
+_HIT_FIELDS = ("link", "title", "abstract", "time")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2
+_OWN_HEADERS = {
+    "authorization": "it from sign_in",
+    "cookie": "it from sign_in",
+    "user-agent": "it by its own name and contact",
+    "host": "it from the address",
+} | dict.fromkeys(
+    ("accept-encoding", "connection", "content-length", "transfer-encoding", "te", "range"),
+    "it itself",
+)
 
 
 def problems_of(document: Document) -> list[Problem]:
@@ -72,7 +86,17 @@ def _engine(engine: Engine) -> _Found:
     yield from _params(engine)
     yield from _template(("site",), engine.site, ("words", "site"), needed="words")
     yield from _encoding(engine.encoding)
+    yield from _headers(engine.headers)
+    yield from _robots(engine.robots)
+    for index, pattern in enumerate(engine.redirects):
+        yield from _regex(("redirects", index), pattern)
+    if engine.times is not None:
+        yield from _under(("times",), _times(engine.times, engine.params))
+    if engine.inline and engine.results.post is None:
+        yield ("inline",), "results.post does not say where a hit's text stands; write post: {body: ...}"
     yield from _under(("results",), _result_rules(engine.results))
+    if engine.results.post is not None and not engine.inline:
+        yield ("results", "post"), "only engines with inline: true have one; add that or leave this out"
 
 
 def _url(url: str) -> _Found:
@@ -105,6 +129,34 @@ def _params(engine: Engine) -> _Found:
     for index, name in enumerate(engine.paging_params):
         if name not in engine.params:
             yield ("paging_params", index), f"no parameter {name!r}{_nearest(name, engine.params)}"
+
+
+def _headers(headers: Mapping[str, str]) -> _Found:
+    for name, value in headers.items():
+        place: Place = ("headers", name)
+        if not _HEADER.fullmatch(name):
+            yield place, f"{name!r} is no header name such as X-Requested-With"
+        elif name.lower() in _OWN_HEADERS:
+            yield place, f"reviewloop sets {_OWN_HEADERS[name.lower()]}; leave it out"
+        if not value.strip() or not value.isascii() or not value.isprintable():
+            yield place, f"{value!r} cannot be sent; write printable ASCII"
+
+
+def _times(times: TimeFilter, params: Mapping[str, str]) -> _Found:
+    used: set[str] = set()
+    for name, value in times.params.items():
+        yield from _template(("params", name), value, PLACEHOLDERS)
+        used |= _placeholders(value) or set()
+        if name in params:
+            yield ("params", name), f"'{name}' is one of the engine's params already; leave it out there"
+    for end in ("from", "to"):
+        if not any(name.startswith(f"{end}_") for name in used):
+            yield (
+                ("params",),
+                f"no parameter carries the range's {end}; write {{{end}_s}}, or its _day or _hour",
+            )
+    if times.least == "hour" and used & set(PLACEHOLDERS) and all(name.endswith("_day") for name in used):
+        yield ("least",), "days cannot tell hours apart; write least: day"
 
 
 def _template(place: Place, text: str, allowed: tuple[str, ...], needed: str = "") -> _Found:
@@ -147,18 +199,54 @@ def _encoding(encoding: str) -> _Found:
 
 
 def _result_rules(rules: ResultRules) -> _Found:
+    json = rules.format == "json"
+    for name in ("hit", "link", "title"):
+        if not getattr(rules, name).strip():
+            yield (name,), "'' selects nothing; write where it stands"
+    fields: list[tuple[Place, str]] = [((name,), getattr(rules, name)) for name in _HIT_FIELDS]
+    if rules.post is not None:
+        fields += [(("post", name), getattr(rules.post, name)) for name in type(rules.post).model_fields]
+        if not rules.post.body.strip():
+            yield ("post", "body"), "'' selects nothing; write where a hit's text stands"
+    for place, text in fields:
+        if text.strip():
+            yield from _json(place, values_of, text) if json else _field(place, text)
+    for name in ("empty", "blocked"):
+        for index, pattern in enumerate(getattr(rules, name)):
+            if not (json and condition_of(pattern)):
+                yield from _regex((name, index), pattern)
+    yield from _json_document(rules) if json else _html_document(rules)
+
+
+def _html_document(rules: ResultRules) -> _Found:
     yield from _selector(("hit",), rules.hit)
-    yield from _field(("link",), rules.link)
-    yield from _field(("title",), rules.title)
-    if rules.abstract:
-        yield from _field(("abstract",), rules.abstract)
+    if rules.embedded:
+        yield ("embedded",), "names scripts that hold JSON; write format: json beside it or leave it out"
     if rules.next:
         yield from _selector(("next",), rules.next)
     if rules.found:
         yield from _regex(("found",), rules.found, group=True)
-    for name in ("empty", "blocked"):
-        for index, pattern in enumerate(getattr(rules, name)):
-            yield from _regex((name, index), pattern)
+
+
+def _json_document(rules: ResultRules) -> _Found:
+    if rules.hit.strip():
+        yield from _json(("hit",), paths_of, rules.hit)
+    if rules.embedded:
+        yield from _selector(("embedded",), rules.embedded)
+    for name in ("found", "next"):
+        if text := getattr(rules, name):
+            yield from _json((name,), path_of, text)
+            if rules.embedded and not text.startswith("[]"):
+                yield (name,), "with embedded, the document is a list; begin with []"
+    if rules.embedded and not all(path.strip().startswith("[]") for path in rules.hit.split(",")):
+        yield ("hit",), "with embedded, the document is a list; begin with []"
+
+
+def _json(place: Place, read: Callable[[str], object], text: str) -> _Found:
+    try:
+        read(text)
+    except ValueError as error:
+        yield place, str(error)
 
 
 _RECORD_RULES = ("review", "body", "id", "title", "author", "date", "rating")
@@ -197,6 +285,13 @@ def _selector(place: Place, selector: str) -> _Found:
 
 
 def _field(place: Place, text: str) -> _Found:
+    for part in text.split(" | "):
+        yield from _one_field(place, part.strip())
+
+
+def _one_field(place: Place, text: str) -> _Found:
+    if text == ".":
+        return
     selector, at, attribute = text.rpartition("@")
     if not at or "]" in attribute:  # there, the @ stands inside the selector
         yield from _selector(place, text)
@@ -229,10 +324,30 @@ def _site(data: Mapping[str, Any], name: str, raw: object) -> _Found:
         target, known = raw.get(key), data.get(table)
         if isinstance(target, str) and isinstance(known, Mapping) and target not in known:
             yield (key,), f"there is no {target!r} in {table}{_nearest(target, known)}"
+    if isinstance(encoding := raw.get("encoding"), str) and encoding:
+        yield from _page_encoding(encoding)
+    yield from _robots(_as(RobotsDecision, raw.get("robots")))
     for key in ("quota", "budget_s"):
         bounds = _as(Bounds, raw.get(key))
         if bounds is not None and bounds.min > bounds.max:
             yield (key,), f"min {bounds.min:g} is above max {bounds.max:g}; exchange them"
+
+
+def _robots(decision: RobotsDecision | None) -> _Found:
+    if decision is not None and not decision.obey and len(decision.reason.strip()) < _LEAST_REASON:
+        yield (
+            ("robots", "reason"),
+            f"{decision.reason!r} is no reason not to obey robots.txt; write in {_LEAST_REASON} characters or more "
+            "who allows it",
+        )
+
+
+def _page_encoding(encoding: str) -> _Found:
+    """Of pages: what Python decodes text with, and what no page is written in (hex, idna) left out."""
+    try:
+        "a中文".encode(encoding, "replace").decode(encoding)
+    except (LookupError, ValueError, TypeError):
+        yield ("encoding",), f"unknown encoding {encoding!r}; write utf-8, gb18030 or big5"
 
 
 def _sign_ins(data: Mapping[str, Any]) -> _Found:

@@ -1,12 +1,14 @@
 """What a catalog says: engines, sites, rules and limits, as frozen, validated models.
 
 A *field* in a rule is ``"css selector"`` (its text) or ``"css selector@attribute"``; ``"@attribute"`` is an
-attribute of the record itself.
+attribute of the record itself, ``"."`` its whole text, and ``"a | b"`` is b where a is empty. In the rules of JSON
+answers it is a path or a text with ``{path}`` in it (see ``splitter.catalog.paths``).
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -43,31 +45,52 @@ class Bounds(_Model):
     max: float = Field(gt=0)
 
 
+class PostRules(_Model):
+    """Fields, inside a hit, of the whole post it is (engines with `inline`); empty where there is none."""
+
+    id: str = ""
+    body: str
+    author: str = ""
+    date: str = ""
+    rating: str = ""
+
+
 class ResultRules(_Model):
     """How a result page of an engine is read.
 
     Attributes:
-        hit: CSS selector of one hit.
+        format: of the page. In ``json`` fields are paths or templates, and so are (see each) the other rules.
+        embedded: CSS selector of the script elements whose texts are the JSON; the document is the list of what
+            they hold, so that paths begin with ``[]``. Empty: the whole answer is the JSON.
+        hit: CSS selector of one hit; of JSON, paths of the objects that are hits.
         link: field, inside a hit, of its address.
         title: field, inside a hit, of its title.
         abstract: field, inside a hit, of its abstract; empty if there is none.
+        time: field, inside a hit, of when it was published, as a date or in Unix seconds; empty if there is none.
         found: regular expression over the page's text (up to the first hit, then all of it) whose group 1 is the
-            number of hits the search reports (commas are dropped); empty if the engine reports none.
+            number of hits the search reports (commas are dropped); of JSON, the path of that number; empty if the
+            engine reports none.
         empty: regular expressions over the page's text, one of which matches where the engine says it has
-            nothing (a proven empty answer).
+            nothing (a proven empty answer); of JSON, conditions, too.
         blocked: regular expressions over the page's text or final address that mean captcha, login wall or
-            refusal although the status may be 200.
-        next: CSS selector that matches where there is a next page.
+            refusal although the status may be 200; of JSON, conditions, too.
+        next: CSS selector that matches where there is a next page; of JSON, the path of a value that is not empty,
+            0 or false there.
+        post: fields of the whole post a hit is; None: a hit has a page of its own.
     """
 
+    format: Literal["html", "json"] = "html"
+    embedded: str = ""
     hit: str
     link: str
     title: str
     abstract: str = ""
+    time: str = ""
     found: str = ""
     empty: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
     next: str = ""
+    post: PostRules | None = None
 
 
 class PageRules(_Model):
@@ -98,6 +121,33 @@ class PageRules(_Model):
     blocked: tuple[str, ...] = ()
 
 
+class TimeFilter(_Model):
+    """How a search is restricted to a range of time.
+
+    Attributes:
+        params: query parameters added for it; values may hold ``{from_s}`` ``{to_s}`` (Unix seconds), ``{from_day}``
+            ``{to_day}`` (YYYY-MM-DD) and ``{from_hour}`` ``{to_hour}`` (YYYY-MM-DD-H), days and hours of China.
+        least: the shortest range the engine can tell apart.
+        inclusive: what is of the written end is found, too; false: the end is the first moment that is not.
+    """
+
+    params: dict[str, str] = Field(min_length=1)
+    least: Literal["day", "hour"]
+    inclusive: bool = False
+
+
+class RobotsDecision(_Model):
+    """Whether a site's robots.txt is obeyed, and why that was decided.
+
+    Attributes:
+        obey: False only with a reason that can be shown: the operator's permission, a host of one's own.
+        reason: for people; at least 10 characters where `obey` is False.
+    """
+
+    obey: bool = True
+    reason: str
+
+
 class Engine(_Model):
     """How a query becomes a search URL and how a result page is read.
 
@@ -115,9 +165,16 @@ class Engine(_Model):
         first, step: see ``params``.
         hits_per_page: hits on a full result page.
         max_hits: the most hits the engine ever lists for one query (its cap).
+        count_cap: a reported number of hits that is this or more means "at least so many"; None: it is meant.
+        times: how a search is restricted to a range of time; None: it can't be.
+        headers: sent with the requests for its result pages, and with no others.
+        redirects: regular expressions over the addresses of hits that are links of the engine's own which lead on
+            to the page; the page's address is asked for before it is.
+        inline: a hit is a whole post, which is stored from the result page (``results.post``).
         results: how its result pages are read.
         limits: of the engine's host.
         private: that host may be on a private address (an instance of one's own).
+        robots: whether its host's robots.txt is obeyed, and why; None: obeyed, without a word about it.
         sign_in: how it is signed in to; None: it asks nobody to.
     """
 
@@ -133,10 +190,27 @@ class Engine(_Model):
     step: int = Field(default=1, ge=1)
     hits_per_page: int = Field(default=10, ge=1)
     max_hits: int = Field(default=760, ge=1)
+    count_cap: int | None = Field(default=None, ge=1)
+    times: TimeFilter | None = None
+    headers: dict[str, str] = {}
+    redirects: tuple[str, ...] = ()
+    inline: bool = False
     results: ResultRules
     limits: Limits | None = None
     private: bool = False
+    robots: RobotsDecision | None = None
     sign_in: SignInRules | None = None
+
+
+class Group(StrEnum):
+    """What kind of place a site is, for people: lists are sorted by it, and commands take it."""
+
+    REGULATOR = "regulator"
+    COMPLAINTS = "complaints"
+    FORUM = "forum"
+    MICROBLOG = "microblog"
+    SHOP = "shop"
+    NEWS = "news"
 
 
 class Site(_Model):
@@ -144,8 +218,12 @@ class Site(_Model):
 
     Attributes:
         title: its name for people.
+        group: what kind of place it is; None: nobody said.
         engine: name of its engine.
         rules: name of the page rules its pages are read with.
+        encoding: what its pages are in where neither their headers nor they themselves say; empty: nobody said.
+        robots: whether its robots.txt is obeyed, and why; None: obeyed, without a word about it.
+        judge: whether records that are no review, or not of the product that was asked for, are refused.
         pages: result pages asked per task unless told otherwise.
         chunk_pages: search URLs in one subtask.
         limits: of the site's own host.
@@ -158,8 +236,12 @@ class Site(_Model):
     """
 
     title: str = ""
+    group: Group | None = None
     engine: str
     rules: str
+    encoding: str = ""
+    robots: RobotsDecision | None = None
+    judge: bool = True
     pages: int = Field(default=1, ge=1, le=1000)
     chunk_pages: int = Field(default=1, ge=1, le=1000)
     limits: Limits | None = None

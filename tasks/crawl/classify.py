@@ -33,9 +33,13 @@ def check_blocked(text: str, final_url: str, patterns: tuple[str, ...]) -> Error
     for pattern in _compiled(patterns):
         match = pattern.search(text) or pattern.search(final_url)
         if match:
-            wording = f"{pattern.pattern} {match.group()}"
-            return next((error for error, words in _WORDING if words.search(wording)), ErrorClass.FORBIDDEN)
+            return refusal(f"{pattern.pattern} {match.group()}")
     return None
+
+
+def refusal(wording: str) -> ErrorClass:
+    """What a refusal wants, told from its wording; FORBIDDEN where it does not say."""
+    return next((error for error, words in _WORDING if words.search(wording)), ErrorClass.FORBIDDEN)
 
 
 def raise_if_blocked(text: str, final_url: str, patterns: tuple[str, ...]) -> None:

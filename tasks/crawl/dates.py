@@ -36,6 +36,10 @@ _PLAIN = re.compile(
 )
 _EPOCH = re.compile(r"\d{10}(?:\d{3})?", re.ASCII)
 _COMPACT = re.compile(r"((?:19|20)\d\d)([01]\d)([0-3]\d)(?:([012]\d)([0-5]\d)([0-5]\d)?)?", re.ASCII)
+# As C and its heirs write it, with a zone: Tue Jul 07 23:12:00 +0800 2020.
+_ASCTIME = re.compile(
+    rf"[A-Z][a-z]{{2}} {_MONTH} (\d\d?) (\d\d:\d\d:\d\d) ([+-]\d{{4}}) (\d{{4}})", re.ASCII | re.I
+)
 _FULL = re.compile(
     rf"(?<!\d)(\d{{4}})\s?[-/.年]\s?(\d{{1,2}})\s?[-/.月]\s?(\d{{1,2}})(?!\d)\s?[日号]?{_CLOCK}", re.ASCII
 )
@@ -96,6 +100,8 @@ def read_date(text: str, now: datetime, zone: tzinfo = CHINA) -> datetime | None
             pass
         else:
             return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+    if text[-4:].isdecimal() and (match := _ASCTIME.fullmatch(text)):
+        return _asctime(match)
     if now.tzinfo is not zone:
         now = now.astimezone(zone)
     readers = _ENGLISH
@@ -111,6 +117,16 @@ def read_date(text: str, now: datetime, zone: tzinfo = CHINA) -> datetime | None
         if found is not None:
             return found
     return None
+
+
+def _asctime(match: re.Match[str]) -> datetime | None:
+    month, day, clock, offset, year = match.groups()
+    try:
+        return datetime.fromisoformat(
+            f"{year}-{_MONTHS.index(month.lower()) + 1:02}-{int(day):02}T{clock}{offset}"
+        )
+    except ValueError:  # the 31st of February
+        return None
 
 
 def _plain(parts: tuple[str | None, ...], _text: str, now: datetime) -> datetime | None:

@@ -143,6 +143,7 @@ class Downloader:
         timeout_s: float = 30.0,
         headers: Mapping[str, str] | None = None,
         before_request: BeforeRequest | None = None,
+        follow: bool = True,
     ) -> Response:
         """Fetch one page, through its redirects.
 
@@ -152,6 +153,7 @@ class Downloader:
             headers: in addition to the node's own, or in place of them; redirects to another host go without.
             before_request: called with each address about to be asked, the redirected ones too; what it returns
                 are headers for this address alone (cookies, tokens). A FetchError it raises ends the fetch.
+            follow: False: a redirect is an answer like any other.
 
         Returns:
             The answer with its 2xx status; its URL is the last one asked. A conditional request (If-None-Match or
@@ -182,6 +184,8 @@ class Downloader:
             if 200 <= answer.status < 300:
                 return answer
             if answer.status in _REDIRECTS and "location" in answer.headers:
+                if not follow:
+                    return answer
                 url = joined(url, answer.headers["location"])
                 continue
             if answer.status == 304 and given and not _CONDITIONS.isdisjoint(map(str.lower, given)):

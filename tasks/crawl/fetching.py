@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
 
+from tasks.crawl.classify import check_blocked
 from tasks.crawl.downloader import BeforeRequest, Downloader
 from tasks.crawl.hosts import HostBook, slower
 from tasks.crawl.meter import Meter
 from tasks.crawl.model import ErrorClass, FetchError, Response
 from tasks.crawl.pace import Answer
 from tasks.crawl.politeness import SendTimes
+from tasks.crawl.pseudonyms import Pseudonyms
+from tasks.crawl.redirects import led_to
 from tasks.crawl.robots import RobotsRules
 from tasks.crawl.robots_book import RobotsBook
 from tasks.crawl.seen import SeenPages
@@ -56,6 +59,7 @@ class Kit:
     now: Callable[[], datetime]
     seen: SeenPages
     sign_ins: SignIns | None = None
+    pseudonyms: Pseudonyms | None = None
     sleep: Sleep = asyncio.sleep
     rng: Random = field(default_factory=Random)
 
@@ -74,19 +78,35 @@ class Fetcher:
         self._promise = promise
         self._site = site
 
-    async def page(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
+    async def page(
+        self, url: str, headers: Mapping[str, str] | None = None, *, blocked: tuple[str, ...] = ()
+    ) -> Response:
         """Fetch a page: refused by robots.txt or not, in its turn, signed in where its site asks for it.
 
         Args:
-            headers: in addition to the node's own: conditions.
+            headers: in addition to the node's own: conditions, an engine's.
+            blocked: patterns of addresses that are no page, but a captcha or a login: a redirect there is a
+                refusal at once, which is not followed (its host's robots.txt has no say in that).
 
         Raises:
             FetchError: no page, with its class.
             WaitTooLong: the host's next free send time is too far ahead.
         """
-        response = await self._ask(url, self._before_page, headers)
+        response = await self._ask(
+            url, self._unless_blocked(blocked) if blocked else self._before_page, headers
+        )
         self._meter.bytes += len(response.body)
         return response
+
+    async def leads_to(self, url: str, headers: Mapping[str, str] | None = None) -> str | None:
+        """Where a link leads on, asked like a page, but without going there; None where the answer does not say.
+
+        Raises:
+            FetchError, WaitTooLong: as `page`.
+        """
+        response = await self._ask(url, self._before_page, headers, follow=False)
+        self._meter.bytes += len(response.body)
+        return led_to(response)
 
     async def signed_in_again(self, url: str, error: FetchError) -> bool:
         """Whether, after this refusal, a new sign-in makes another try worth while."""
@@ -108,11 +128,12 @@ class Fetcher:
         url: str,
         before: BeforeRequest,
         headers: Mapping[str, str] | None = None,
+        **how: bool,
     ) -> Response:
         kit = self._kit
         try:
             response = await kit.downloader.fetch(
-                url, timeout_s=kit.settings.request_timeout_s, headers=headers, before_request=before
+                url, timeout_s=kit.settings.request_timeout_s, headers=headers, before_request=before, **how
             )
         except FetchError as error:
             if not isinstance(error, NotAsked):
@@ -139,14 +160,32 @@ class Fetcher:
         host = kit.hosts.name(url)
         await kit.send_times.observed(host, kit.address, kit.hosts.limits(host), answer)
 
-    async def _before_page(self, url: str) -> Mapping[str, str] | None:
+    async def _allowed(self, url: str) -> float | None:
+        """The Crawl-delay of the robots.txt that allows the URL. Raises NotAsked where it does not."""
         rules = await self.robots(url)
         if not rules.state.answered:
             raise NotAsked(ErrorClass.CONNECT, f"the host's robots.txt is not answered: {rules.state.value}")
         agent = self._kit.settings.robots_token
         if not rules.allows(url, agent):
             raise NotAsked(ErrorClass.ROBOTS, f"robots.txt of its host refuses {url}")
-        await self._in_turn(url, rules.crawl_delay_s(agent))
+        return rules.crawl_delay_s(agent)
+
+    def _unless_blocked(self, blocked: tuple[str, ...]) -> BeforeRequest:
+        asked = 0
+
+        async def before(url: str) -> Mapping[str, str] | None:
+            nonlocal asked
+            asked += 1
+            error = check_blocked("", url, blocked) if asked > 1 else None
+            if error is not None:
+                raise FetchError(error, f"is redirected to {url[:200]}")
+            return await self._before_page(url)
+
+        return before
+
+    async def _before_page(self, url: str) -> Mapping[str, str] | None:
+        crawl_delay_s = await self._allowed(url) if self._kit.hosts.obeys_robots(url) else None
+        await self._in_turn(url, crawl_delay_s)
         sign_ins = self._kit.sign_ins
         if sign_ins is None:
             return None

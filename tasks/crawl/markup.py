@@ -38,15 +38,18 @@ class Field:
     Attributes:
         css: selector within the record; empty: the record itself.
         attribute: whose value is read; empty: the text.
+        otherwise: read where this one is empty.
     """
 
     css: str
     attribute: str
+    otherwise: Field | None = None
 
     def read(self, record: LexborNode) -> str:
         """Its collapsed value in one record; empty where it is not there."""
         node = first(record, self.css) if self.css else record
-        return self.values([node])[0]
+        value = self.values([node])[0]
+        return value if value or self.otherwise is None else self.otherwise.read(record)
 
     def values(self, nodes: Sequence[LexborNode | None]) -> list[str]:
         """The collapsed values of elements its selector found; empty for None."""
@@ -59,15 +62,20 @@ class Field:
 
 @lru_cache(maxsize=1024)
 def field_of(rule: str) -> Field | None:
-    """The field written as ``"css"``, ``"css@attribute"`` or ``"@attribute"``; None for the empty rule."""
-    match = _FIELD.fullmatch(rule.strip())
-    if not rule.strip() or match is None:
+    """The field a rule writes (see splitter.catalog.model); None for the empty rule."""
+    if not rule.strip():
         return None
-    return Field(match[1].strip(), (match[2] or "").lower())
+    text, _, others = rule.partition(" | ")
+    match = _FIELD.fullmatch(text.strip())
+    css, attribute = (match[1].strip(), match[2]) if match is not None else (text, "")
+    return Field("" if css == "." else css, (attribute or "").lower(), field_of(others))
 
 
-def parse(text: str) -> LexborHTMLParser:
+def parse(text: str, *, hidden: bool = False) -> LexborHTMLParser:
     """The tree of a page without scripts, styles, templates and hidden elements.
+
+    Args:
+        hidden: what the page hides until somebody asks for it stays (long posts, folded).
 
     Raises:
         FetchError: TOO_LARGE for markup made to choke a parser (see `tasks.crawl.markup_limits`).
@@ -75,7 +83,7 @@ def parse(text: str) -> LexborHTMLParser:
     check_markup(text)
     tree = LexborHTMLParser(text)
     tree.strip_tags(_NOT_SHOWN_TAGS)
-    if tree.css_matches(_MAYBE_NOT_SHOWN):
+    if not hidden and tree.css_matches(_MAYBE_NOT_SHOWN):
         _remove_hidden(tree)
     return tree
 

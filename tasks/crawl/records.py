@@ -40,7 +40,10 @@ class Records:
         """A field's collapsed value in every record; empty where it is not there, or where there is no field."""
         if field is None or not self.nodes:
             return [""] * len(self.nodes)
-        return field.values(self._first_matches(field.css) if field.css else self.nodes)
+        values = field.values(self._first_matches(field.css) if field.css else self.nodes)
+        if field.otherwise is None or all(values):
+            return values
+        return [value or other for value, other in zip(values, self.values(field.otherwise), strict=True)]
 
     def _first_matches(self, css: str) -> Sequence[LexborNode | None]:
         """For every record its first match of a selector; fields often share one (a@href, a)."""

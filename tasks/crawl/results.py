@@ -7,21 +7,22 @@ that refuses gives the refusal's error, and a page in which the rules find nothi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from datetime import datetime
 from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser
-from splitter.catalog.model import ResultRules
+from splitter.catalog.model import PostRules, ResultRules
 
-from tasks.crawl.address import joined
 from tasks.crawl.classify import raise_if_blocked
+from tasks.crawl.hits import HitFields, PostFields, hits_of, number_of
+from tasks.crawl.json_results import read_json_results
 from tasks.crawl.markup import field_of, first, page_text, parse
-from tasks.crawl.model import ErrorClass, FetchError, Hit, ResultPage
+from tasks.crawl.model import ErrorClass, FetchError, ResultPage
 from tasks.crawl.records import Records
 
-_MAX_FOUND_DIGITS = 15
 
-
-def read_results(text: str, url: str, rules: ResultRules) -> ResultPage:
+def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | None = None) -> ResultPage:
     """Read a result page.
 
     A page with hits is a result page, whatever their texts say; the engine's marker for "nothing", then the
@@ -30,13 +31,17 @@ def read_results(text: str, url: str, rules: ResultRules) -> ResultPage:
     Args:
         text: of the answer, decoded.
         url: its final address, which hits are resolved against.
+        now: aware; what relative times (3小时前) count from; None: no times are read.
 
     Raises:
-        FetchError: the refusal's class, or BAD_RULE telling what the selectors matched.
+        FetchError: the refusal's class; BAD_RULE telling what the selectors matched; of JSON, BAD_CONTENT for
+            what broke off, TOO_LARGE for what is made to choke a parser.
     """
-    tree = parse(text)
+    if rules.format == "json":
+        return read_json_results(text, url, rules, now)
+    tree = parse(text, hidden=rules.post is not None)
     records = Records(tree, rules.hit)
-    hits = _hits(records, url, rules)
+    hits = hits_of(_rows(records, rules), url, now)
     if hits:
         more = bool(rules.next) and first(tree, rules.next) is not None
         return ResultPage(_found(tree, records, rules.found), hits, empty=False, more=more)
@@ -47,36 +52,33 @@ def read_results(text: str, url: str, rules: ResultRules) -> ResultPage:
     raise _bad_rule(tree, records, rules, shown)
 
 
-def _hits(records: Records, url: str, rules: ResultRules) -> tuple[Hit, ...]:
-    links, titles, abstracts = (
-        records.values(field_of(field)) for field in (rules.link, rules.title, rules.abstract)
-    )
-    hits: dict[str, Hit] = {}
-    for link, title, abstract in zip(links, titles, abstracts, strict=True):
-        address = _address(link, url)
-        if address and address not in hits:
-            hits[address] = Hit(address, title, abstract)
-    return tuple(hits.values())
+def _rows(records: Records, rules: ResultRules) -> Iterator[HitFields]:
+    columns = [
+        records.values(field_of(field)) for field in (rules.link, rules.title, rules.abstract, rules.time)
+    ]
+    posts: list[PostFields | None] = [None] * len(records.nodes)
+    if rules.post is not None:
+        posts = _posts(records, rules.post)
+    for link, title, abstract, time, post in zip(*columns, posts, strict=True):
+        yield HitFields(link, title, abstract, time, post)
 
 
-def _address(reference: str, url: str) -> str:
-    """The absolute address of a hit; empty where it has none that leads to another page."""
-    if not reference or reference.startswith("#"):
-        return ""
-    try:
-        return joined(url, reference)
-    except FetchError:  # javascript:, mailto:, an address that can't be asked
-        return ""
+def _posts(records: Records, rules: PostRules) -> list[PostFields | None]:
+    fields = (rules.id, rules.body, rules.author, rules.date, rules.rating)
+    columns = [records.values(field_of(field)) for field in fields]
+    return [PostFields(*values) for values in zip(*columns, strict=True)]
 
 
 def _found(tree: LexborHTMLParser, records: Records, pattern: str) -> int | None:
-    """The number of hits the page reports: before its first hit, where engines print it, or else anywhere."""
+    """The number of hits the page reports: before its first hit, where engines print it, or else anywhere.
+
+    A page with hits that says 0 counts none.
+    """
     if not pattern:
         return None
     search = _regex(pattern).search
     match = search(page_text(tree, before=records.nodes[0])) or search(page_text(tree))
-    digits = re.sub(r"[,，\s]", "", match[1] or "") if match else ""
-    return int(digits) if digits.isdecimal() and len(digits) <= _MAX_FOUND_DIGITS else None
+    return (number_of(match[1] or "") or None) if match else None
 
 
 def _bad_rule(tree: LexborHTMLParser, records: Records, rules: ResultRules, shown: str) -> FetchError:

@@ -203,3 +203,11 @@ def test_a_month_ago_is_the_same_day_or_the_last_of_a_shorter_month(months):
 def test_nothing_is_raised_and_all_is_aware(text):
     found = read_date(text, NOW)
     assert found is None or found.tzinfo is not None
+
+
+def test_the_date_that_c_writes_with_its_zone():
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    read = read_date("Tue Jul 07 23:12:00 +0800 2020", now)
+    assert read is not None
+    assert read.isoformat() == "2020-07-07T23:12:00+08:00"
+    assert read_date("Tue Feb 31 23:12:00 +0800 2020", now) is None

@@ -1,0 +1,99 @@
+"""How the rules of JSON answers name things: paths, values, conditions.
+
+path        ``feed.entry[]``: keys, from the top; ``[]`` is every member of a list. A list at the top is ``[]``.
+paths       ``data.cards[].mblog, data.cards[].card_group[].mblog``: of all of them, as in CSS.
+value       a path (its first value that is not empty) or a text with ``{path}`` in it; ``a | b``: b where a is
+            empty.
+condition   ``path=text``, ``path!=text``, several joined by `` & ``. A path that isn't there meets neither; an
+            empty text stands for ``""``, ``null``, ``[]`` and ``{}``. What is no condition is a regular
+            expression.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from string import Formatter
+
+EACH = "[]"
+"""The step of a path that stands for every member of a list."""
+
+Path = tuple[str, ...]
+"""Keys and EACH, from the top."""
+
+_KEY = r"[^\s.,\[\]{}|=!&<>\"'()\\^$*+?]+"
+_PATH = re.compile(rf"(?:{_KEY}|(?:\[\]))(?:\[\])*(?:\.{_KEY}(?:\[\])*)*")
+_STEP = re.compile(rf"\[\]|{_KEY}")
+_TEST = re.compile(rf"({_PATH.pattern})(!?=)(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A value of a record: a text with the values of paths put in.
+
+    Attributes:
+        parts: literal text, and the path whose value follows it (None at the end).
+    """
+
+    parts: tuple[tuple[str, Path | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One part of a condition: what stands at `path` is (or, with `differs`, is something other than) `text`."""
+
+    path: Path
+    text: str
+    differs: bool
+
+
+@lru_cache(maxsize=1024)
+def path_of(text: str) -> Path:
+    """A path, taken apart. Raises ValueError for what is none."""
+    stripped = text.strip()
+    if not _PATH.fullmatch(stripped):
+        raise ValueError(
+            f"{text!r} is no path; write keys and dots, [] for a list's members: data.cards[].mblog"
+        )
+    return tuple(_STEP.findall(stripped))
+
+
+@lru_cache(maxsize=256)
+def paths_of(text: str) -> tuple[Path, ...]:
+    """Paths between commas. Raises ValueError for what is none."""
+    return tuple(path_of(part) for part in text.split(","))
+
+
+@lru_cache(maxsize=1024)
+def values_of(text: str) -> tuple[Template, ...]:
+    """A value's alternatives, taken apart; none for the empty rule. Raises ValueError for what is none."""
+    return tuple(_template(part) for part in text.split(" | ")) if text.strip() else ()
+
+
+def _template(text: str) -> Template:
+    if "{" not in text and "}" not in text:
+        return Template((("", path_of(text)),))
+    parts: list[tuple[str, Path | None]] = []
+    try:
+        for literal, name, spec, conversion in Formatter().parse(text.strip()):
+            if spec or conversion:
+                raise ValueError(f"{name!r}")
+            parts.append((literal, path_of(name) if name is not None else None))
+    except ValueError as error:
+        raise ValueError(
+            f"{text!r} is no text with {{path}} in it ({error}); write one such as https://example.com/{{id}}"
+        ) from error
+    return Template(tuple(parts))
+
+
+@lru_cache(maxsize=256)
+def condition_of(text: str) -> tuple[Test, ...] | None:
+    """A condition's parts, all of which must hold; None for what is a regular expression instead."""
+    tests = []
+    for part in text.split(" & "):
+        match = _TEST.fullmatch(part.strip())
+        if match is None:
+            return None
+        tests.append(Test(path_of(match[1]), match[3].strip(), match[2] == "!="))
+    return tuple(tests)
