@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,8 +53,22 @@ class Answer:
     elapsed_s: float
 
 
-def ask(url: str, settings: CrawlSettings) -> Answer:
+def _trusts_nobody(_url: str) -> bool:
+    return False
+
+
+def ask(
+    url: str,
+    settings: CrawlSettings,
+    *,
+    headers: Mapping[str, str] | None = None,
+    trusts: Callable[[str], bool] = _trusts_nobody,
+) -> Answer:
     """Ask for a page, through its redirects; any status is an answer.
+
+    Args:
+        headers: sent besides our own, to the host of `url` only.
+        trusts: tells of an address whether its host may be on a private address (`HostBook.may_be_private`).
 
     Raises:
         AskFailed: there is none.
@@ -62,11 +76,15 @@ def ask(url: str, settings: CrawlSettings) -> Answer:
     began_s = time.monotonic()
     asked: list[str] = []
     try:
-        with _session(settings) as session:
+        with _session(settings) as guarded, _session(settings, guard=False) as plain:
             url = sendable(url)
+            first = authority_of(url)
             while True:
-                check_url(url, allow_loopback=settings.lab is not None)
-                response, body = _one(session, url, settings)
+                session = plain if trusts(url) else guarded
+                if session is guarded:
+                    check_url(url, allow_loopback=settings.lab is not None)
+                extra = headers if authority_of(url) == first else None
+                response, body = _one(session, url, settings, extra or {})
                 if response.status_code not in _REDIRECTS or "location" not in response.headers:
                     break
                 asked.append(url)
@@ -81,19 +99,21 @@ def ask(url: str, settings: CrawlSettings) -> Answer:
     return Answer(url, response.status_code, headers, body, tuple(asked), time.monotonic() - began_s)
 
 
-def _session(settings: CrawlSettings) -> requests.Session:
+def _session(settings: CrawlSettings, *, guard: bool = True) -> requests.Session:
     session = requests.Session()
     # A proxy from the environment would connect where the guard cannot look.
     session.trust_env = False
     session.headers["User-Agent"] = settings.user_agent
-    if settings.lab is None:
+    if guard and settings.lab is None:
         for scheme in ("http://", "https://"):
             session.mount(scheme, _GuardedAdapter())
     return session
 
 
-def _one(session: requests.Session, url: str, settings: CrawlSettings) -> tuple[requests.Response, bytes]:
-    target, headers = url, {}
+def _one(
+    session: requests.Session, url: str, settings: CrawlSettings, extra: Mapping[str, str]
+) -> tuple[requests.Response, bytes]:
+    target, headers = url, dict(extra)
     if settings.lab is not None:
         authority = authority_of(url)
         headers["Host"] = authority

@@ -14,15 +14,18 @@ from bs4 import BeautifulSoup
 from selectolax.lexbor import LexborHTMLParser
 
 from splitter.catalog.model import Catalog, PageRules, ResultRules
+from splitter.keywords import keywords_of
 from tasks.crawl.decode import explained
 from tasks.crawl.extract import read_page
 from tasks.crawl.hosts import HostBook
+from tasks.crawl.json_results import json_rule_values
 from tasks.crawl.maintext import Candidate, main_text
 from tasks.crawl.markup import collapsed, field_of, page_text, parse, select, text_of
-from tasks.crawl.model import ErrorClass, FetchError
+from tasks.crawl.model import ErrorClass, FetchError, PageRead
+from tasks.crawl.relevance import Verdict, judged, naming, no_review, spoken
 from tasks.crawl.results import read_results
 
-_RECORD_FIELDS = ("link", "title", "abstract", "id", "body", "author", "date", "rating")
+_RECORD_FIELDS = ("link", "title", "abstract", "time", "id", "body", "author", "date", "rating")
 _REFUSALS = (401, 403, 429, 432)
 _VALUES_SHOWN = 3
 _VALUE_CHARS = 300
@@ -47,6 +50,46 @@ class RuleUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether a page is a review of a product (`tasks.crawl.relevance`).
+
+    Attributes:
+        verdict: "review", "wrong_product" or "no_review".
+        keywords: of the product.
+        missing: those that the page lacks.
+        records: of every record, in the order of `Trial.records`, "review" or why it is none.
+        refused: records that would not be stored as reviews, by reason.
+    """
+
+    product: str
+    verdict: str
+    keywords: tuple[str, ...]
+    missing: tuple[str, ...]
+    records: tuple[str, ...]
+    refused: Mapping[str, int]
+
+
+def judge(catalog: Catalog, site: str, read: PageRead, product: str) -> Judgement:
+    """What the crawl would store of a page, found by a search for a product. Raises ProductNameError."""
+    words = keywords_of(product)
+    main_text = catalog.rules_of(site).main_text
+    kept, refused = judged(read, read.reviews, main_text=main_text)
+    found = naming([words], spoken(read.title, ((review.title, review.body) for review in kept)))
+    of_record = tuple(
+        reason.value if (reason := no_review(review, main_text=main_text)) else
+        ("review" if found.named else Verdict.WRONG_PRODUCT.value)
+        for review in read.reviews
+    )  # fmt: skip
+    if not kept:
+        verdict = Verdict.NO_REVIEW
+    elif found.named:
+        verdict = Verdict.REVIEW
+    else:
+        verdict, refused = Verdict.WRONG_PRODUCT, {**refused, Verdict.WRONG_PRODUCT.value: len(kept)}
+    return Judgement(product, verdict.value, words, found.missing, of_record, refused)
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """What the rules take from a page.
 
@@ -60,6 +103,7 @@ class Trial:
         candidates: what each strategy that was asked took for the main text.
         records: every record as the crawl would take it.
         outline: where a rule finds nothing, what the page looks like, to write rules by.
+        judgement: what would be stored of a page, where a product was named; None: none was.
     """
 
     read_as: str
@@ -76,6 +120,7 @@ class Trial:
     candidates: tuple[Candidate, ...]
     records: tuple[Any, ...]
     outline: tuple[str, ...]
+    judgement: Judgement | None = None
 
 
 def is_result_page(catalog: Catalog, site: str, url: str) -> bool:
@@ -96,6 +141,7 @@ def try_rules(
     result: bool,
     now: datetime,
     status: int = 200,
+    product: str | None = None,
 ) -> Trial:
     """Read a page by a site's rules.
 
@@ -105,6 +151,7 @@ def try_rules(
         result: by the rules of the engine's result pages, otherwise by those of the site's pages.
         now: what relative dates count from.
         status: of the answer; one that is no 2xx is no page, whatever its body.
+        product: name of what the page was found for: say whether it is a review of it.
     """
     read_as = "result" if result else "page"
     rules: ResultRules | PageRules = catalog.engine_of(site).results if result else catalog.rules_of(site)
@@ -115,21 +162,28 @@ def try_rules(
     records: tuple[Any, ...] = ()
     use: tuple[RuleUse, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    judgement: Judgement | None = None
     try:
-        text, encoding, encoding_why = explained(body, headers)
+        text, encoding, encoding_why = explained(
+            body, headers, "" if result else catalog.sites[site].encoding
+        )
         _check_status(status, url)
         if isinstance(rules, PageRules) and rules.main_text:
             told = main_text(text, url)
             strategy, strategy_why, candidates = told.strategy, told.why, told.candidates
+        elif isinstance(rules, ResultRules) and rules.format == "json":
+            use = tuple(_rule_use(*told) for told in json_rule_values(text, url, rules))
         else:
             use = _use(parse(text), rules)
         if isinstance(rules, ResultRules):
-            page = read_results(text, url, rules)
+            page = read_results(text, url, rules, now=now)
             found, more, records = page.found, page.more, page.hits
         else:
             read = read_page(text, url, rules, now=now)
             title, records = read.title, read.reviews
-        verdict, why = ("records", "") if records else ("empty", "the engine says that it has nothing")
+            judgement = judge(catalog, site, read, product) if product else None
+        nothing = "the engine says that it has nothing" if result else "the page is a list of other pages"
+        verdict, why = ("records", "") if records else ("empty", nothing)
     except FetchError as error:
         verdict, why = ("blocked" if error.error.blocks else "broken"), str(error)
         records = ()
@@ -149,6 +203,7 @@ def try_rules(
         candidates=candidates,
         records=records,
         outline=_outline(text) if lacking and text else (),
+        judgement=judgement,
     )
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from app.cli.output import say
 from app.config import Settings, from_environment, lab_address
 from splitter.catalog.load import BUILTIN
+from splitter.catalog.model import Catalog, Group
 from splitter.errors import InputError, ReviewloopError
 from tasks.strategies import ALLOCATION
 
@@ -57,11 +59,24 @@ class LabAddress(click.ParamType[tuple[str, int]]):
             self.fail(str(error), param, ctx)
 
 
+group_option = click.option(
+    "--group",
+    type=click.Choice([str(group) for group in Group]),
+    multiple=True,
+    help="Only sites of this group; repeatable.",
+)
 lab_option = click.option(
     "--lab",
     type=LabAddress(),
     metavar="127.0.0.1:PORT",
     help="Ask the lab there instead of the web (see `reviewloop lab`).",
+)
+
+
+pseudonymise_option = click.option(
+    "--pseudonymise",
+    is_flag=True,
+    help="Authors by pseudonyms instead of names (docs/legal.md).",
 )
 
 
@@ -150,6 +165,31 @@ def sqlite_file(url: str) -> Path | None:
     """The file of a SQLite database; None for another database, or one in memory."""
     path = url.removeprefix("sqlite:///")
     return Path(path) if path != url and path not in ("", ":memory:") else None
+
+
+def in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:
+    """The sites of a catalog in these groups; all of them where none is named.
+
+    Raises:
+        InputError: there is none.
+    """
+    sites = tuple(name for name, site in catalog.sites.items() if not groups or site.group in groups)
+    if not sites:
+        known = sorted({str(site.group) for site in catalog.sites.values() if site.group})
+        raise InputError(
+            f"{catalog.name} has no site in {', '.join(groups)}; its groups are {', '.join(known) or 'not said'}"
+        )
+    return sites
+
+
+def ask_for_contact(settings: Settings) -> None:
+    """On the real web: say that nobody whose site is asked could tell whom to write to, where that is so."""
+    if settings.lab is None and not settings.contact:
+        say(
+            "No contact is given: set REVIEWLOOP_CONTACT to an address or page where sites can reach you "
+            "(docs/legal.md).",
+            "yellow",
+        )
 
 
 def settings_of(db: str | None = None, sites: str | None = None, **options: Any) -> Settings:

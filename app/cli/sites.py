@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import timedelta
@@ -17,6 +16,8 @@ from rich.text import Text
 
 from app.cli.options import (
     db_option,
+    group_option,
+    in_groups,
     json_option,
     lab_option,
     settings_of,
@@ -26,6 +27,7 @@ from app.cli.options import (
 )
 from app.cli.output import print_json, printed, seconds, short, shown, table, table_of
 from app.cli.signin import sign_in
+from app.cli.site_check import check
 from app.config import Settings
 from app.wiring import opened_store, utc_now
 from splitter.catalog.model import Catalog
@@ -52,21 +54,23 @@ def sites() -> None:
 
     \b
     Examples:
-      reviewloop sites list
-      reviewloop sites check --sites my-sites.yaml
+      reviewloop sites list --group shop
+      reviewloop sites check --offline
       reviewloop sites try 12315.com saved-page.html
     """
 
 
+sites.add_command(check)
 sites.add_command(sign_in)
 
 
 @sites.command("list")
+@group_option
 @db_option
 @sites_option
 @json_option
-def list_(db: str | None, sites: str | None, as_json: bool) -> None:
-    """List sites with their engine, limits, what robots.txt says, and what they have brought.
+def list_(group: tuple[str, ...], db: str | None, sites: str | None, as_json: bool) -> None:
+    """List sites with their group, engine, limits, what robots.txt says, and what they have brought.
 
     A site is "not permitted" where robots.txt of its own host or of its engine's refuses; it then gets no task.
     "unknown": not asked yet (a runner asks when it makes tasks), or nobody answers.
@@ -78,7 +82,8 @@ def list_(db: str | None, sites: str | None, as_json: bool) -> None:
     settings = settings_of(db, sites)
     catalog = settings.catalog()
     permissions, had = _stored(settings, catalog)
-    rows = [_site(catalog, name, permissions[name], had.get(name, SiteRow())) for name in catalog.sites]
+    names = in_groups(catalog, group)
+    rows = [_site(catalog, name, permissions[name], had.get(name, SiteRow())) for name in names]
     if as_json:
         print_json({"catalog": catalog.name, "sites": rows})
         return
@@ -90,6 +95,7 @@ def list_(db: str | None, sites: str | None, as_json: bool) -> None:
             {
                 "site": lambda row: row["site"],
                 "title": lambda row: row["title"] or None,
+                "group": lambda row: row["group"],
                 "kind": lambda row: row["kind"],
                 "engine": lambda row: row["engine"],
                 "per address": lambda row: f"{row['per_address_per_s']:g}/s",
@@ -106,6 +112,9 @@ def list_(db: str | None, sites: str | None, as_json: bool) -> None:
     for row in rows:
         if row["robots"] == "not permitted":
             out.print(f"{row['site']}: not permitted: {row['robots_why']}", style="red", soft_wrap=True)
+        if not row["robots_obeyed"]:
+            told = f"{row['site']}: robots.txt is not obeyed: {row['robots_decision']}"
+            out.print(shown(told), style="yellow", soft_wrap=True)
 
 
 def _stored(settings: Settings, catalog: Catalog) -> tuple[dict[str, Permission], dict[str, SiteRow]]:
@@ -132,6 +141,7 @@ def _site(catalog: Catalog, name: str, allowed: Permission, had: SiteRow) -> dic
     return {
         "site": name,
         "title": site.title,
+        "group": site.group,
         "kind": str(catalog.kind_of(name)),
         "engine": site.engine,
         "rules": site.rules,
@@ -139,43 +149,20 @@ def _site(catalog: Catalog, name: str, allowed: Permission, had: SiteRow) -> dic
         "total_per_s": limits.total_per_s,
         "robots": allowed.state,
         "robots_why": allowed.why,
+        "robots_obeyed": site.robots is None or site.robots.obey,
+        "robots_decision": site.robots.reason if site.robots else "",
         **asdict(had),
     }
-
-
-@sites.command()
-@sites_option
-@json_option
-def check(sites: str | None, as_json: bool) -> None:
-    """Check a catalog: every problem is told by file, line and key; exit status 2 if there is one.
-
-    \b
-    Example:
-      reviewloop sites check --sites my-sites.yaml
-    """
-    catalog = settings_of(None, sites).catalog()
-    kinds = Counter(str(catalog.kind_of(site)) for site in catalog.sites)
-    counts = {
-        "catalog": catalog.name,
-        "sites": len(catalog.sites),
-        "by_kind": dict(kinds),
-        "engines": len(catalog.engines),
-        "rules": len(catalog.rules),
-    }
-    if as_json:
-        print_json(counts)
-        return
-    told = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
-    printed().print(
-        f"{catalog.name} is right: {len(catalog.sites)} sites ({told}), {len(catalog.engines)} engines, "
-        f"{len(catalog.rules)} sets of page rules",
-        soft_wrap=True,
-    )
 
 
 @sites.command("try")
 @click.argument("site")
 @click.argument("source", metavar="URL|FILE")
+@click.option(
+    "--product",
+    metavar="NAME",
+    help="Say of every record whether it would be stored as a review of this product, or why not.",
+)
 @click.option(
     "--as",
     "read_as",
@@ -186,7 +173,13 @@ def check(sites: str | None, as_json: bool) -> None:
 @sites_option
 @json_option
 def try_(
-    site: str, source: str, read_as: str | None, lab: tuple[str, int] | None, sites: str | None, as_json: bool
+    site: str,
+    source: str,
+    product: str | None,
+    read_as: str | None,
+    lab: tuple[str, int] | None,
+    sites: str | None,
+    as_json: bool,
 ) -> None:
     """Show what the rules of SITE take from a page, asked once from its URL or read from a file.
 
@@ -200,6 +193,7 @@ def try_(
       reviewloop sites try cca.org.cn http://www.cca.org.cn/tsdh/detail/1.html
       reviewloop sites try 12315.com saved.html
       reviewloop sites try 12315.com results.html --as result
+      reviewloop sites try 12315.com saved.html --product 光明高钙牛奶
     """
     from app.trial import is_result_page, try_rules
 
@@ -210,7 +204,9 @@ def try_(
     body, headers, url, got = _source(settings, catalog, site, source, read_as)
     result = read_as == "result" or (read_as is None and is_result_page(catalog, site, url))
     status = got.get("status", 200)
-    trial = try_rules(catalog, site, body, headers, url, result=result, now=utc_now(), status=status)
+    trial = try_rules(
+        catalog, site, body, headers, url, result=result, now=utc_now(), status=status, product=product
+    )
     if as_json:
         shown_of = {
             **asdict(trial),
@@ -275,9 +271,11 @@ def _source(
 ) -> tuple[bytes, dict[str, str], str, dict[str, Any]]:
     """Body, headers, URL, and what to tell of where they come from."""
     from app.asking import ask
+    from app.trial import is_result_page
 
     if "://" in source:
-        answer = ask(source, settings.crawl())
+        headers = catalog.engine_of(site).headers if is_result_page(catalog, site, source) else None
+        answer = ask(source, settings.crawl(), headers=headers, trusts=HostBook(catalog).may_be_private)
         got = {
             "url": answer.url,
             "status": answer.status,
@@ -321,6 +319,14 @@ def _print_trial(out: Console, site: str, got: dict[str, Any], trial: Any) -> No
             f"main text by {trial.strategy or 'no strategy'}: {shown(trial.strategy_why)}", soft_wrap=True
         )
         out.print(table(("strategy", "characters", "begins with>"), asked))
+    if (told_of := trial.judgement) is not None:
+        lacks = f"; the page lacks {', '.join(told_of.missing)}" if told_of.missing else ""
+        refused = ", ".join(f"{n} {reason}" for reason, n in told_of.refused.items()) or "nothing"
+        out.print(
+            f"of {shown(told_of.product)} ({' & '.join(told_of.keywords)}) it is: {told_of.verdict}{lacks}; "
+            f"refused: {refused}",
+            soft_wrap=True,
+        )
     for number, record in enumerate(trial.records[:_RECORDS_SHOWN], 1):
         out.print(f"record {number}", style="bold")
         for name, value in _fields(record).items():

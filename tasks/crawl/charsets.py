@@ -50,8 +50,12 @@ _MARGIN = 0.1
 _FOREIGN = 0.2
 
 
-def declarations(body: bytes, content_type: str) -> dict[str, str]:
-    """Declared encodings (Python's names) and where each was: the HTTP header first, then XML or meta."""
+def declarations(body: bytes, content_type: str, hint: str = "") -> dict[str, str]:
+    """Declared encodings (Python's names) and where each was: the HTTP header first, then XML or meta.
+
+    Args:
+        hint: the catalog's word on the site, which counts where header and page say nothing; empty: none.
+    """
     found: dict[str, str] = {}
     if (match := _HTTP_CHARSET.search(content_type)) and (name := _python_name(match[1])):
         found[name] = "HTTP"
@@ -61,6 +65,8 @@ def declarations(body: bytes, content_type: str) -> dict[str, str]:
     for where, inside in (("XML", _XML_ENCODING.match(head)), ("meta", _META_CHARSET.search(head))):
         if inside and (name := _python_name(inside[1].decode("ascii", "replace"))):
             found.setdefault(name, where)
+    if not found and hint and (name := _python_name(hint)):
+        found[name] = "the catalog"
     return found
 
 

@@ -1,8 +1,8 @@
 """Bytes of a page to its text, whatever encoding is declared, wrongly declared or not declared at all.
 
 In this order: byte order mark; UTF-8 where the bytes prove it; UTF-16 by its zero bytes; the declarations (HTTP, then
-meta or XML), each believed where it reads as Chinese or nothing reads better; GB18030 or Big5, whichever reads as
-Chinese; the guess of bs4. A plain UTF-8 page costs one strict decoding.
+meta or XML; the catalog's hint where there are none), each believed where it reads as Chinese or nothing reads better;
+GB18030 or Big5, whichever reads as Chinese; the guess of bs4. A plain UTF-8 page costs one strict decoding.
 """
 
 from __future__ import annotations
@@ -64,21 +64,22 @@ class Decoded(NamedTuple):
     why: str
 
 
-def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
+def decode(body: bytes, headers: Mapping[str, str], hint: str = "") -> tuple[str, str]:
     """Text of a page and the name of the encoding it was read with.
 
     gb2312 and gbk are read as gb18030, big5 as big5hkscs, which hold them.
 
     Args:
         headers: of the answer, lower-case names.
+        hint: the encoding that the catalog gives the site; looked at only where headers and page declare none.
 
     Raises:
         FetchError: BAD_CONTENT for what is no text (a picture, a PDF, an archive).
     """
-    return explained(body, headers)[:2]
+    return explained(body, headers, hint)[:2]
 
 
-def explained(body: bytes, headers: Mapping[str, str]) -> Decoded:
+def explained(body: bytes, headers: Mapping[str, str], hint: str = "") -> Decoded:
     """What `decode` gives, with the reason for the encoding. Raises as `decode` does."""
     content_type = headers.get("content-type", "")
     if body.startswith(_SIGNATURES) or content_type.lower().lstrip().startswith(_NOT_TEXT):
@@ -93,12 +94,12 @@ def explained(body: bytes, headers: Mapping[str, str]) -> Decoded:
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        return _other(body, content_type, error.start)
+        return _other(body, content_type, hint, error.start)
     if body.isascii():
         return Decoded(text, "utf-8", "ASCII only")
     if _THREE_BYTES.search(body):
         return Decoded(text, "utf-8", "valid UTF-8")
-    return _two_bytes(body, text, declarations(body, content_type))
+    return _two_bytes(body, text, declarations(body, content_type, hint))
 
 
 def _utf16(body: bytes) -> str:
@@ -117,7 +118,7 @@ def _two_bytes(body: bytes, text: str, declared: Mapping[str, str]) -> Decoded:
     return Decoded(text, "utf-8", "valid UTF-8")
 
 
-def _other(body: bytes, content_type: str, valid_to: int) -> Decoded:
+def _other(body: bytes, content_type: str, hint: str, valid_to: int) -> Decoded:
     """A page that is no strict UTF-8.
 
     Args:
@@ -127,7 +128,7 @@ def _other(body: bytes, content_type: str, valid_to: int) -> Decoded:
         text = body.decode("utf-8", "replace")
         if _broken(text) <= _MAX_BROKEN:
             return Decoded(text, "utf-8", f"UTF-8 but for {text.count(chr(0xFFFD))} broken characters")
-    declared = declarations(body, content_type)
+    declared = declarations(body, content_type, hint)
     if chosen := prefer(all_read(body, (*declared, "gb18030", "big5hkscs")), tuple(declared)):
         return Decoded(*chosen, _reason(chosen[1], declared))
     broken = {

@@ -48,7 +48,7 @@ def test_an_unknown_command_is_wrong_input(reviewloop):
 def test_verbose_tells_more(reviewloop, tmp_path):
     reviewloop("-v", "product", "add", "特仑苏", "--db", f"sqlite:///{tmp_path / 'a.db'}")
     assert logging.getLogger().level == logging.INFO
-    reviewloop("sites", "check")
+    reviewloop("sites", "list")
     assert logging.getLogger().level == logging.WARNING
 
 

@@ -38,17 +38,6 @@ def test_list_without_a_database(reviewloop, tmp_path):
     assert not path.exists()
 
 
-def test_check(reviewloop, tmp_path):
-    assert json.loads(reviewloop("sites", "check", "--json").stdout)["by_kind"] == {"meta": 4, "microblog": 1}
-    assert "tiny is right: 5 sites" in reviewloop("sites", "check").stdout
-    wrong = tmp_path / "wrong.yaml"
-    wrong.write_text("version: 1\nname: x\nsites: {}\n", "utf-8")
-    result = reviewloop("sites", "check", "--sites", wrong, "--json")
-    assert result.exit_code == 2
-    assert "wrong.yaml" in result.stderr
-    assert not result.stdout
-
-
 def test_try_a_result_page_then_a_page(reviewloop, there, search):
     result = reviewloop("sites", "try", "12315.com", search, *there, "--json")
     assert result.exit_code == 0, result.stderr

@@ -112,6 +112,28 @@ def test_the_reason_is_told(body, content_type, why):
     assert explained(body, {"content-type": content_type}).why.startswith(why)
 
 
+@pytest.mark.parametrize(
+    ("body", "content_type", "hint", "encoding", "why"),
+    [
+        (page("gbk"), "", "gb2312", "gb18030", "declared by the catalog"),
+        (page("big5", "", TRADITIONAL), "", "big5", "big5hkscs", "declared by the catalog"),
+        # What header and page say comes first, and the bytes' own proof before all.
+        (page("gbk", meta("gbk")), "", "big5", "gb18030", "declared by meta"),
+        (page("gbk"), "text/html; charset=gbk", "big5", "gb18030", "declared by HTTP"),
+        (page("utf-8"), "", "gbk", "utf-8", "valid UTF-8"),
+        # A wrong hint is no more than a wrong declaration.
+        (page("gbk"), "", "big5", "gb18030", "declared as big5hkscs by the catalog, but reads as Chinese"),
+        (page("gbk"), "", "x-unheard-of", "gb18030", "nothing declared; reads as Chinese"),
+        ("模式".encode("gbk"), "", "gbk", "gb18030", "declared by the catalog; valid UTF-8 only by chance"),
+        ("模式".encode("gbk"), "", "", "utf-8", "valid UTF-8"),
+    ],
+)
+def test_the_catalogs_hint_counts_where_nothing_is_declared(body, content_type, hint, encoding, why):
+    told = explained(body, {"content-type": content_type}, hint)
+    assert (told.encoding, told.why) == (encoding, why)
+    assert decode(body, {"content-type": content_type}, hint) == (told.text, encoding)
+
+
 def test_other_languages_keep_what_they_declare():
     for text, encoding in (
         ("これは日本語のページです。牛乳がとてもおいしい。", "euc_jp"),

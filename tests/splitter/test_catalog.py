@@ -86,11 +86,6 @@ def test_the_catalog_is_the_sources():
     assert microblogs == ["t.163.com", "weibo.com"]
 
 
-def test_sites_yaml_starts_as_the_built_in_catalog():
-    root = (ROOT / "sites.yaml").read_bytes()
-    assert root == (ROOT / "splitter" / "data" / "paper-2014.yaml").read_bytes()
-
-
 def test_a_good_catalog_is_taken():
     catalog = parse_catalog(GOOD, "s.yaml")
     assert catalog.limits.per_address_per_s == 2.0
@@ -207,6 +202,36 @@ def test_a_good_catalog_is_taken():
         ),
         ("quota: {min: 1, max: 9}", "pages: 1.5", "s.yaml:23: sites.example.org.pages: "),
         ("quota: {min: 1, max: 9}", "limit: 3", "s.yaml:23: sites.example.org.limit: unknown key"),
+        (
+            "quota: {min",
+            "group: shops, quota: {min",
+            "s.yaml:23: sites.example.org.group: Input should be 'reg",
+        ),
+        (
+            "quota: {min",
+            "encoding: gbkk, quota: {min",
+            "s.yaml:23: sites.example.org.encoding: unknown encoding",
+        ),
+        (
+            "quota: {min",
+            "encoding: hex, quota: {min",
+            "s.yaml:23: sites.example.org.encoding: unknown encoding",
+        ),
+        (
+            "quota: {min",
+            "robots: {obey: true}, quota: {min",
+            "s.yaml:23: sites.example.org.robots.reason: missing",
+        ),
+        (
+            "quota: {min",
+            "robots: {obey: false, reason: we may}, quota: {min",
+            "s.yaml:23: sites.example.org.robots.reason: 'we may' is no reason not to obey",
+        ),
+        (
+            "quota: {min",
+            "robots: {obeys: false, reason: we were allowed to}, quota: {min",
+            "s.yaml:23: sites.example.org.robots.obeys: unknown key; did you mean 'obey'?",
+        ),
         ("name: small", "name: a\nname: b", "s.yaml:3: name: written twice, first in line 2"),
         ("name: small", "name: [a", "s.yaml:3: not readable as YAML"),
         ("name: small", "name: a\x01", "s.yaml:2: not readable as YAML"),
