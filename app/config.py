@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime, time
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 from splitter.catalog.load import BUILTIN, builtin, find_catalog
 from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError
+from splitter.spans import CHINA
 from tasks.crawl.seen import GRAIN, REMEMBERED
 from tasks.crawl.settings import Buffers, CrawlSettings
 from tasks.crawl.signin.credentials import PREFIX as LOGIN_PREFIX
@@ -23,10 +25,12 @@ from tasks.jobs.context import LoopSettings
 from tasks.store.views import BufferRule
 from tasks.store.writer import MOST_AT_ONCE
 from tasks.strategies import ALLOCATION
+from tasks.strategies.narrowing import NarrowSettings
 from tasks.strategies.recall import RecallSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 MIGRATIONS = ROOT / "migrations"
+_SEARXNG = "searxng"
 DEFAULT_DATABASE = "sqlite:///reviewloop.db"
 
 
@@ -40,6 +44,7 @@ class Settings:
             sentinel://HOST:PORT;sentinel://HOST:PORT; empty when embedded.
         redis_master: name of the master the sentinels watch.
         sites: a catalog file or a built-in catalog's name; None: ./sites.yaml, else the project's own.
+        searxng_url: address of the SearXNG that engines of that name ask (http://HOST:PORT); empty: the catalog's.
         lab: host and port every host is sent to; None: the real web.
         contact: said in the User-Agent: an address or page where a site's operator reaches you.
         allocation: name of the allocation strategy.
@@ -60,12 +65,17 @@ class Settings:
         seed: of chance in allocation; None: another one each time.
         secret_key: what the file of sign-ins is encrypted with; empty: nobody signs in.
         sign_in_file: where sign-ins are kept until they end.
+        since: first day (YYYY-MM-DD) of the ranges of time that a query with too many hits is divided into.
+        relax_own_words: keywords that a person chose may be relaxed, too, where they find nothing.
+        pseudonymise: authors are stored by pseudonyms instead of their names.
+        pseudonym_key: what these are made with, on all machines the same; empty: what is kept in `pseudonym_key_file`.
     """
 
     database_url: str = DEFAULT_DATABASE
     redis_url: str = ""
     redis_master: str = "mymaster"
     sites: str | None = None
+    searxng_url: str = ""
     lab: tuple[str, int] | None = None
     contact: str = ""
     allocation: str = "feedback"
@@ -86,10 +96,20 @@ class Settings:
     seed: int | None = None
     secret_key: str = field(default="", repr=False)
     sign_in_file: str = "reviewloop.sign-ins"
+    since: date = date(2000, 1, 1)
+    relax_own_words: bool = False
+    pseudonymise: bool = False
+    pseudonym_key: str = field(default="", repr=False)
+    pseudonym_key_file: str = "reviewloop.pseudonym-key"
 
     def catalog(self) -> Catalog:
         """The catalog in force. Raises CatalogError."""
-        return catalog(self.sites)
+        found = catalog(self.sites)
+        own = found.engines.get(_SEARXNG)
+        if not self.searxng_url or own is None:
+            return found
+        engine = own.model_copy(update={"url": f"{self.searxng_url.rstrip('/')}{urlsplit(own.url).path}"})
+        return found.model_copy(update={"engines": {**found.engines, _SEARXNG: engine}})
 
     def loop(self) -> LoopSettings:
         """Settings of the loop."""
@@ -102,6 +122,9 @@ class Settings:
             recall=recall,
             buffer=BufferRule(silent_after_s=max(15.0, self.silent_after_s)),
             lease_grain=self.buffers().lease_grain,
+            narrowing=NarrowSettings(
+                since=datetime.combine(self.since, time.min, CHINA), own_words=self.relax_own_words
+            ),
         )
 
     def buffers(self) -> Buffers:
@@ -167,6 +190,14 @@ def lab_address(text: str) -> tuple[str, int]:
     if not loopback or not 0 < number < 65536:
         raise InputError(f"lab {text!r}: a lab is on loopback (127.0.0.0/8) and a port from 1 to 65535")
     return host, number
+
+
+def web_address(text: str) -> str:
+    """Check an address that is all but a path. Raises ValueError."""
+    parsed = urlsplit(text)
+    if parsed.scheme not in ("http", "https") or not parsed.hostname or parsed.query or parsed.fragment:
+        raise ValueError("write http://HOST:PORT")
+    return text
 
 
 def kinds(text: str) -> frozenset[Kind]:
@@ -246,6 +277,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "redis_url": str,
     "redis_master": str,
     "sites": str,
+    "searxng_url": web_address,
     "lab": lab_address,
     "contact": str,
     "allocation": str,
@@ -266,4 +298,9 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "seed": int,
     "secret_key": str,
     "sign_in_file": str,
+    "since": date.fromisoformat,
+    "relax_own_words": _switch,
+    "pseudonymise": _switch,
+    "pseudonym_key": str,
+    "pseudonym_key_file": str,
 }

@@ -12,6 +12,7 @@ from random import Random
 
 from app.config import MIGRATIONS, Settings
 from app.hardware import this_machine
+from app.pseudonyms import pseudonyms
 from app.sign_ins import sign_ins
 from splitter.catalog.model import Catalog
 from tasks.crawl.downloader import Downloader
@@ -85,6 +86,7 @@ async def kit(
             utc_now,
             seen,
             sign_ins(settings, catalog, address=address, clock=utc_now) if signing(catalog) else None,
+            pseudonyms(settings),
         )
 
 

@@ -2,8 +2,8 @@
 
 Encodings against the real ones; title and body by token F1 (see `bench.pagetruth`). Search-result pages are read by
 the rules in pagequality.yaml (their titles and abstracts as one text each, their addresses as a set), all others as
-main text. Peers: bs4's UnicodeDammit for the encoding, trafilatura (its fast mode) for the main text, both on the same
-pages in the same run.
+main text; a list, a portal or a home page is right where no review is read in it. Peers: bs4's UnicodeDammit for the
+encoding, trafilatura (its fast mode) for the main text, both on the same pages in the same run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,16 @@ from tasks.crawl.model import FetchError, PageRead, ResultPage
 from tasks.crawl.results import read_results
 
 _CATALOG = load_catalog(Path(__file__).with_name("pagequality.yaml"))
+_LISTS = frozenset({"portal", "list", "forum-list", "snippet"})
 _NOW = datetime(2022, 12, 31, tzinfo=UTC)
+_TOLD = {
+    "title": "_f1",
+    "body": "_f1",
+    "urls": "_f1",
+    "date": "_right",
+    "page_title": "_f1",
+    "refused": "_right",
+}
 _DECODINGS, _DAMMITS, _READINGS = 5, 3, 2
 _PLAIN_BYTES = 17_000
 
@@ -44,6 +53,8 @@ class Score:
     Attributes:
         urls: F1 of the set of addresses, of a search-result page.
         date: whether the day is right.
+        page_title: how near the page's own title is, of a page without another truth.
+        refused: of a page that is a list and holds no review, whether none is read.
     """
 
     file: str
@@ -53,6 +64,8 @@ class Score:
     body: float | None = None
     urls: float | None = None
     date: float | None = None
+    page_title: float | None = None
+    refused: float | None = None
 
 
 def scores(folder: Path) -> list[Score]:
@@ -73,6 +86,8 @@ def _score(truth: Truth) -> Score:
         read = PageRead("", ())
     if truth.records is not None:
         return Score(truth.file, truth.kind, right, body=_of_posts(truth, read))
+    if truth.kind in _LISTS:
+        return Score(truth.file, truth.kind, right, refused=float(not read.reviews))
     return Score(truth.file, truth.kind, right, **_of_text(truth, read))
 
 
@@ -109,6 +124,8 @@ def _of_text(truth: Truth, read: PageRead) -> dict[str, float | None]:
     if truth.title:
         title = read.title if truth.kind == "feed" or first is None else first.title
         told["title"] = token_f1(title, truth.title)
+    elif truth.page_title:
+        told["page_title"] = token_f1(read.title, truth.page_title)
     told["body"] = _of_body(truth, first.body if first else "")
     due = read_date(truth.date_text, _NOW)
     if due is not None:
@@ -140,7 +157,7 @@ def run(shared: Path) -> dict[str, Any]:
     pages = truths(folder)
     articles = [page for page in pages if page.kind == "article"]
     decoding, reading = _decoding_costs(pages), _reading_costs(articles)
-    peer = _trafilatura_scores(articles)
+    peer = _trafilatura_scores(articles, [page for page in pages if page.kind in _LISTS])
     figures: dict[str, Any] = {**_by_kind(every), **decoding, **reading, **peer}
     ratios = {
         "encodings": round(fmean(score.encoding for score in every), 3),
@@ -173,10 +190,10 @@ def _by_kind(every: list[Score]) -> dict[str, Any]:
     for kind, members in sorted(kinds.items()):
         figures[f"{kind}.pages"] = len(members)
         figures[f"{kind}.encodings"] = sum(score.encoding for score in members)
-        for name in ("title", "body", "urls", "date"):
+        for name, unit in _TOLD.items():
             known = [value for score in members if (value := getattr(score, name)) is not None]
             if known:
-                key = f"{kind}.{name}" + ("_right" if name == "date" else "_f1")
+                key = f"{kind}.{name}{unit}"
                 figures[key], figures[f"{key}.of"] = round(fmean(known), 3), len(known)
     return figures
 
@@ -239,13 +256,17 @@ def _trafilatura(text: str) -> tuple[str, str]:
     return document.title or "", document.text or ""
 
 
-def _trafilatura_scores(articles: list[Truth]) -> dict[str, float]:
+def _trafilatura_scores(articles: list[Truth], lists: list[Truth]) -> dict[str, float]:
     titles, bodies = [], []
     for page in articles:
         title, body = _trafilatura(page.text)
         titles.append(token_f1(title, page.title) if page.title else None)
         bodies.append(_of_body(page, body))
-    return {"trafilatura.article.title_f1": _mean(titles), "trafilatura.article.body_f1": _mean(bodies)}
+    return {
+        "trafilatura.article.title_f1": _mean(titles),
+        "trafilatura.article.body_f1": _mean(bodies),
+        "trafilatura.lists.refused_right": _mean(float(not _trafilatura(page.text)[1]) for page in lists),
+    }
 
 
 def _seconds(action: Callable[[Any], object], argument: str | bytes, times: int) -> float:

@@ -25,6 +25,7 @@ class Truth:
     Attributes:
         text: its bytes, read with their real charset.
         title: expected; of a feed, its channel's; empty where nobody told.
+        page_title: of the `title` element, as the index has it.
         date_text: expected; empty where nobody told.
         body: expected text; empty where nobody told, or where only fragments are known.
         fragments: which must, and which must not be in the body, where a person told those only.
@@ -37,6 +38,7 @@ class Truth:
     raw: bytes
     text: str
     title: str
+    page_title: str
     date_text: str
     body: str
     fragments: tuple[tuple[str, ...], tuple[str, ...]]
@@ -63,6 +65,7 @@ def _truth(folder: Path, row: dict[str, str]) -> Truth:
         raw=raw,
         text=raw.decode(_TABLES.get(row["real_charset"], row["real_charset"])).removeprefix("\ufeff"),
         title=row["html_title"] if row["kind"] == "feed" else row["expected_title"],
+        page_title=row["html_title"],
         date_text=row["expected_date"],
         body=expected.get("content", ""),
         fragments=(tuple(expected.get("must_contain", ())), tuple(expected.get("must_not_contain", ()))),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
 from app.cli.options import db_option, json_option, settings_of, store_there
-from app.cli.output import print_json, printed
+from app.cli.output import print_json, printed, shown, table
 from app.cli.tables import pair_list, pair_matrices
 from app.summary import pair_document
-from tasks.store import reports
+from tasks.store import page_links, reports
 
 
 @click.group()
@@ -40,6 +42,7 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
       reviewloop control pairs --json
     """
     with store_there(settings_of(db)) as store, store.read() as conn:
+        refused = page_links.refused(conn, site=site)
         if products:
             by_product = reports.pairs_by_product(conn, site, node)
             rows, names = [row.pair for row in by_product], [row.product for row in by_product]
@@ -50,7 +53,7 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
         told = [pair_document(row) for row in rows]
         if products:
             told = [{"product": name, **row} for name, row in zip(names, told, strict=True)]
-        print_json({"pairs": told})
+        print_json({"pairs": told, "refused": [asdict(row) for row in refused]})
         return
     out = printed()
     if not rows:
@@ -60,3 +63,8 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
     else:
         for matrix in pair_matrices(rows):
             out.print(matrix)
+    if refused:
+        title = "Not stored as reviews"
+        columns = ("site", "product", "why", "pages", "records")
+        cells = ((r.site, shown(r.product), r.reason.replace("_", " "), r.pages, r.n) for r in refused)
+        out.print(table(columns, cells, title))

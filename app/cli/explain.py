@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +17,7 @@ from app.cli.tables import COLORS
 from app.config import Settings
 from tasks.errors import UnknownSubtask
 from tasks.model import State
-from tasks.store import reports
+from tasks.store import page_links, reports
 from tasks.store.database import Store, read_now
 
 Row = Mapping[str, Any]
@@ -47,6 +48,7 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
             events = reports.events_of(conn, subtask)
             attempts = reports.attempts_of(conn, subtask)
             targets = reports.targets_of(conn, subtask)
+            refused = page_links.refused(conn, site=row["site"], product_id=row["product_id"])
         now_would = _preview(settings, store, subtask) if row["state"] == State.WAIT else None
     if as_json:
         print_json(
@@ -55,12 +57,16 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
                 "events": events,
                 "attempts": attempts,
                 "targets": targets,
+                "refused": [asdict(reason) for reason in refused],
                 "would_be_decided_now": now_would,
             }
         )
         return
     out = printed()
     _print_head(out, row, targets)
+    if refused:
+        told = ", ".join(f"{one.n} {one.reason.replace('_', ' ')} on {one.pages} pages" for one in refused)
+        out.print(f"Of this product's pages on this site, not stored as reviews: {told}.", soft_wrap=True)
     numbers = {attempt["id"]: attempt for attempt in attempts}
     for event in events:
         _print_event(out, event, events[0]["at"], numbers)
@@ -105,6 +111,8 @@ def _print_head(out: Console, row: Row, targets: Sequence[Row]) -> None:
         states[name] = states.get(name, 0) + 1
     told = ", ".join(f"{n} {name}{'s' if n > 1 else ''}" for name, n in sorted(states.items()))
     found = "unknown" if row["found"] is None else f"{row['found']:,} ({row['found_provenance']})"
+    if row["found_reported"] not in (None, row["found"]):
+        found += f", the engine reports {row['found_reported']:,}"
     parent = f"; follows subtask {row['parent_id']}" if row["parent_id"] else ""
     out.print(
         f"Round {row['round']}, {row['attempts']} attempts, {row['recalls']} recalls; found: {found}; "
@@ -144,6 +152,12 @@ def _tell_create(out: Console, detail: Row, _event: Row, _attempts: Mapping[int,
         out.print(
             f"  chunk {detail['chunk']} of {detail['of']}, {detail['result_pages']} result pages to ask"
         )
+    if "span" in detail:
+        begin, end = detail["span"]
+        out.print(f"  what is from {begin} up to {end}: the undivided query holds too much")
+    if "dropped" in detail:
+        words = shown(" ".join(detail["keywords"]))
+        out.print(f"  for {words}, without {shown(', '.join(detail['dropped']))}", soft_wrap=True)
 
 
 def _tell_allocate(out: Console, detail: Row, event: Row, attempts: Mapping[int, Row]) -> None:
@@ -226,6 +240,9 @@ def _tell_wake(out: Console, detail: Row, _event: Row, _attempts: Mapping[int, R
         )
     else:
         out.print("  nothing left over")
+    for what in ("split", "relaxed", "full"):
+        if what in detail:
+            out.print(f"  {what}: {shown(detail[what])}", soft_wrap=True)
     if detail["next_chunk"]:
         out.print(f"  the last result page showed more: subtask {detail['next_chunk']} is the next chunk")
 

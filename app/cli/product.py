@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -126,7 +127,9 @@ def import_(file: BinaryIO, db: str | None, as_json: bool) -> None:
 def list_(db: str | None, as_json: bool) -> None:
     """List products with their keywords and what is stored of them.
 
-    Coverage is what is stored of what the searches report, each at most what its engine ever lists.
+    Coverage is what is stored of what the searches have, each at most what its engine ever lists, and how many of
+    the product's tasks it rests on: reported by the engine, counted to the last page, capped ("at least"), unknown.
+    Fewer words: searches that had nothing with all keywords, and the words their hits rest on.
 
     \b
     Example:
@@ -136,11 +139,21 @@ def list_(db: str | None, as_json: bool) -> None:
     engines = settings.catalog().engines
     with store_there(settings) as store, store.read() as conn:
         rows = products.listed(conn)
+        fewer = coverage.relaxed(conn)
         covered = coverage.of_products(
             conn, lambda name: engines[name].max_hits if name in engines else sys.maxsize
         )
     if as_json:
-        print_json({"products": [asdict(row) | _coverage_document(covered.get(row.id)) for row in rows]})
+        print_json(
+            {
+                "products": [
+                    asdict(row)
+                    | _coverage_document(covered.get(row.id))
+                    | {"relaxed": [asdict(one) for one in fewer.get(row.id, ())]}
+                    for row in rows
+                ]
+            }
+        )
         return
     printed().print(
         table_of(
@@ -155,6 +168,7 @@ def list_(db: str | None, as_json: bool) -> None:
                 "pages": lambda row: row.pages,
                 "reviews": lambda row: row.reviews,
                 "coverage": lambda row: _coverage_told(covered.get(row.id)),
+                "fewer words": lambda row: _relaxed_told(fewer.get(row.id, ())),
             },
             f"{len(rows)} products",
         )
@@ -164,8 +178,14 @@ def list_(db: str | None, as_json: bool) -> None:
 def _coverage_told(of: coverage.Coverage | None) -> str | None:
     if of is None or of.share is None:
         return None
-    rests_on = "" if of.known == of.tasks else f", from {of.known} of {of.tasks} tasks"
-    return f"{of.share:.0%} of {of.reachable:,}{rests_on}"
+    rests_on = ", ".join(f"{n} {kind}" for kind, n in sorted(of.rests_on.items()))
+    return f"{of.share:.0%} of {'at least ' if of.at_least else ''}{of.reachable:,} ({rests_on})"
+
+
+def _relaxed_told(of: Sequence[coverage.Relaxed]) -> str | None:
+    """Which words hits rest on, where not on all keywords, with how many sites."""
+    sites = Counter("&".join(one.keywords) for one in of)
+    return ", ".join(f"{words} on {n}" for words, n in sites.most_common()) or None
 
 
 def _coverage_document(of: coverage.Coverage | None) -> dict[str, object]:

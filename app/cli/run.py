@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from app.cli.options import (
+    ask_for_contact,
     db_option,
     json_option,
     lab_option,
+    pseudonymise_option,
     settings_of,
     sites_option,
     store_for_work,
@@ -47,6 +49,7 @@ _MOST_SLOTS = 1000
 )
 @lab_option
 @strategy_options
+@pseudonymise_option
 @click.option("--seed", type=int, help="Of chance in allocation. Default: another one each time.")
 @db_option
 @sites_option
@@ -61,6 +64,7 @@ def run(
     allocation: str | None,
     no_modification: bool,
     no_recall: bool,
+    pseudonymise: bool,
     silent_after: float | None,
     seed: int | None,
     db: str | None,
@@ -77,7 +81,7 @@ def run(
     Examples:
       reviewloop run --until-done 光明高钙牛奶
       reviewloop run --for 600 --json > result.json
-      reviewloop lab --port 8400 &
+      reviewloop lab --port 8400 --sites paper-2014 &
       reviewloop run --until-done --lab 127.0.0.1:8400 --sites paper-2014 特仑苏 蒙牛早餐奶
     """
     settings = settings_of(
@@ -88,6 +92,7 @@ def run(
         allocation=allocation,
         modification=False if no_modification else None,
         recall=False if no_recall else None,
+        pseudonymise=pseudonymise or None,
         silent_after_s=silent_after,
         seed=seed,
     )
@@ -134,6 +139,7 @@ def _run(settings: Settings, store: Store, nodes: int, until_done: bool, seconds
         f"{nodes} {'node' if nodes == 1 else 'nodes'} with {settings.slots} slots on {where}; Ctrl-C ends it.",
         "dim",
     )
+    ask_for_contact(settings)
     return run_embedded(
         settings, store, nodes, Until(until_done, seconds), lambda begin: Progress(store, begin)
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 
 import click
@@ -13,7 +15,7 @@ from app.cli.options import db_option, json_option, settings_of, sqlite_file, st
 from app.cli.output import ago, clock, print_json, printed, seconds, table
 from app.cli.tables import queue_line
 from tasks.schedule import SWEEPS
-from tasks.store import nodes, reports
+from tasks.store import coverage, nodes, page_links, reports
 from tasks.store.database import read_now
 from tasks.store.reports import Load
 
@@ -33,7 +35,16 @@ def status(db: str | None, as_json: bool) -> None:
     with store_there(settings) as store, store.read() as conn:
         now = read_now(conn)
         queues, load, totals = reports.queues(conn), reports.load(conn, now), reports.totals(conn)
+        refused = page_links.refused_by_reason(conn)
         rows = nodes.listed(conn)
+        engines = settings.catalog().engines
+        covered = sum(
+            coverage.of_products(
+                conn, lambda name: engines[name].max_hits if name in engines else sys.maxsize
+            ).values(),
+            coverage.Coverage(),
+        )
+        relaxed = sum(len(of) for of in coverage.relaxed(conn).values())
     rule = settings.loop().buffer
     if as_json:
         print_json(
@@ -48,7 +59,11 @@ def status(db: str | None, as_json: bool) -> None:
                 "reviews": totals.reviews,
                 "reposts": totals.reposts,
                 "recalls": totals.recalls,
+                "refused": refused,
                 "targets": dict(totals.targets),
+                "coverage": covered.share,
+                "coverage_rests_on": asdict(covered),
+                "relaxed": relaxed,
                 "nodes": [node_document(row, now, rule) for row in rows],
                 "now": now,
             }
@@ -63,7 +78,11 @@ def status(db: str | None, as_json: bool) -> None:
         f"({totals.tasks:,} tasks, {totals.recalls:,} recalls, {totals.reposts:,} reposts linked)",
         soft_wrap=True,
     )
+    if refused:
+        told = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in refused.items())
+        out.print(Text("Refused  ", style="bold") + f"{told} (not stored as reviews)", soft_wrap=True)
     out.print(Text("Hits     ", style="bold") + _states(totals.targets), soft_wrap=True)
+    out.print(Text("Coverage ", style="bold") + _covered(covered, relaxed), soft_wrap=True)
     if rows:
         out.print(node_table(rows, now, rule))
     else:
@@ -78,6 +97,15 @@ def _waiting(load: Load, now: datetime) -> str:
         told += f"; {load.held} held back after failures, the next may go in "
         told += seconds(max(0.0, (load.next_at - now).total_seconds())) or ""
     return told
+
+
+def _covered(of: coverage.Coverage, relaxed: int) -> str:
+    """How much of what the searches have is stored, what that rests on, and how many rest on fewer words."""
+    rests_on = ", ".join(f"{n:,} {kind}" for kind, n in sorted(of.rests_on.items()))
+    most = "at least " if of.at_least else ""
+    share = "unknown" if of.share is None else f"{of.share:.0%} of {most}{of.reachable:,}"
+    words = f"; {relaxed:,} searches with fewer words" if relaxed else ""
+    return f"{share} ({rests_on or 'no task yet'}){words}"
 
 
 def _states(states: Mapping[str, int]) -> str:

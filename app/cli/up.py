@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from app.cli.options import (
+    ask_for_contact,
     json_option,
     lab_option,
+    pseudonymise_option,
     settings_of,
     sites_option,
     store_for_work,
@@ -60,6 +62,7 @@ _MOST_SLOTS = 1000
     help="Folder of its own servers' data and of all logs.",
 )
 @strategy_options
+@pseudonymise_option
 @sites_option
 @json_option
 def up(
@@ -75,6 +78,7 @@ def up(
     allocation: str | None,
     no_modification: bool,
     no_recall: bool,
+    pseudonymise: bool,
     silent_after: float | None,
     sites: str | None,
     as_json: bool,
@@ -88,7 +92,7 @@ def up(
     Examples:
       reviewloop up --until-done 光明高钙牛奶
       reviewloop up --nodes 8 --slots 16
-      reviewloop lab --port 8400 &
+      reviewloop lab --port 8400 --sites paper-2014 &
       reviewloop up --until-done --lab 127.0.0.1:8400 --sites paper-2014 特仑苏 蒙牛早餐奶
     """
     settings = settings_of(
@@ -100,6 +104,7 @@ def up(
         allocation=allocation,
         modification=False if no_modification else None,
         recall=False if no_recall else None,
+        pseudonymise=pseudonymise or None,
         silent_after_s=silent_after,
     )
     settings.catalog()  # a wrong one is told before anything is started
@@ -146,6 +151,7 @@ def _up(
 def _tell(settings: Settings, nodes: int, *, own: bool) -> None:
     where = "the lab at {}:{}".format(*settings.lab) if settings.lab else "the web"
     say(f"{nodes} node processes with {settings.slots} slots on {where}; Ctrl-C ends it.", "dim")
+    ask_for_contact(settings)
     if own:
         # It has no password: who may enter its folder may look.
         say(f"Look at it from another terminal: reviewloop status --db '{settings.database_url}'", "dim")

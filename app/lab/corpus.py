@@ -8,7 +8,9 @@ share pages.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from math import exp, log
 from statistics import NormalDist
@@ -18,6 +20,7 @@ from app.lab.paths import PageName
 from app.lab.posts import Content, write_page
 from app.lab.texts import fitting
 from splitter.catalog.model import Catalog
+from splitter.spans import Span
 
 EMPTY_SHARE = 0.1
 """Share of (site, query) that have no hit at all."""
@@ -53,16 +56,27 @@ class Listed:
 class Corpus:
     """The pages of all sites of a catalog for one seed."""
 
-    def __init__(self, catalog: Catalog, seed: int, texts: tuple[str, ...]) -> None:
-        """Set up a corpus; ``texts`` (not empty) are what people write in it."""
+    def __init__(
+        self, catalog: Catalog, seed: int, texts: tuple[str, ...], known: Mapping[str, int] | None = None
+    ) -> None:
+        """Set up a corpus.
+
+        Args:
+            texts: what people write in it; not empty.
+            known: sites that have so many different pages for every query.
+        """
+        self._known = known or {}
         self._catalog = catalog
         self._seed = seed
         self._texts_about = lru_cache(maxsize=1024)(lambda words: fitting(texts, words))
         self.pages = lru_cache(maxsize=4096)(self._pages)
         self.listing = lru_cache(maxsize=4096)(self._listing)
+        self._dates = lru_cache(maxsize=256)(self._dates_of)
 
     def hits(self, site: str, keywords: tuple[str, ...]) -> int:
         """Number of hits a site has for a query: lognormal (heavy tailed), 0 for one query in ten."""
+        if keywords and site in self._known:
+            return self._known[site]
         draw = chance.share(self._seed, "hits", site, *keywords)
         if not keywords or draw < EMPTY_SHARE:
             return 0
@@ -85,6 +99,17 @@ class Corpus:
         """What stands in a page."""
         texts = self._texts_about(page.keywords)
         return write_page(self._seed, page, self._catalog.sites[page.site].rules, texts)
+
+    def listed(self, site: str, keywords: tuple[str, ...], span: Span | None) -> tuple[Listed, ...]:
+        """What an engine lists, best hit first; in a span, the pages whose first post is of that time."""
+        entries = self.listing(site, keywords)
+        if span is None:
+            return entries
+        dates = self._dates(site, keywords)
+        return tuple(entry for entry in entries if span.start <= dates[entry.page] < span.end)
+
+    def _dates_of(self, site: str, keywords: tuple[str, ...]) -> dict[PageName, datetime]:
+        return {page: self.content(page).posts[0].at for page in self.pages(site, keywords)}
 
     def _pages(self, site: str, keywords: tuple[str, ...]) -> tuple[PageName, ...]:
         """The different pages a site has for a query, best hit first."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from urllib.parse import parse_qs
 
-from splitter.catalog.model import Engine
+from splitter.catalog.model import Engine, TimeFilter
+from splitter.spans import CHINA, Span
+from splitter.times import PLACEHOLDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +21,13 @@ class Query:
         keywords: the words joined by AND, in their order, without repeats and the engine's extra words.
         site: the site it is restricted to; None: no restriction.
         page: number of the result page, from 1.
+        span: time it is restricted to; None: no restriction.
     """
 
     keywords: tuple[str, ...]
     site: str | None
     page: int
+    span: Span | None = None
 
 
 def read_query(engine: Engine, query_string: str) -> Query:
@@ -37,12 +42,15 @@ def read_query(engine: Engine, query_string: str) -> Query:
     if restricted:
         text = restricted["words"]
         site = restricted["site"].rstrip("/").lower()
-    return Query(_keywords(engine, text), site, _page(engine, values))
+    return Query(_keywords(engine, text), site, _page(engine, values), _span(engine, values))
 
 
 def _value(engine: Engine, values: dict[str, list[str]], placeholder: str) -> str:
-    names = (name for name, template in engine.params.items() if placeholder in template)
-    return next((values[name][0] for name in names if name in values), "")
+    for name, template in engine.params.items():
+        before, found, after = template.partition(placeholder)
+        if found and name in values:
+            return values[name][0].removeprefix(before).removesuffix(after)
+    return ""
 
 
 @cache
@@ -72,3 +80,41 @@ def _page(engine: Engine, values: dict[str, list[str]]) -> int:
     if offset.isdecimal():
         return max(1, (int(offset[:9]) - engine.first) // engine.step + 1)
     return 1
+
+
+_UNITS = {"s": timedelta(seconds=1), "day": timedelta(days=1), "hour": timedelta(hours=1)}
+
+
+def _span(engine: Engine, values: dict[str, list[str]]) -> Span | None:
+    """The time a request is restricted to; None where it says nothing that can be read."""
+    if engine.times is None:
+        return None
+    ends: dict[str, datetime] = {}
+    for name, template in engine.times.params.items():
+        match = _written(template).fullmatch(values.get(name, [""])[0])
+        for placeholder, text in match.groupdict().items() if match else ():
+            side, unit = placeholder.split("_")
+            try:
+                ends[side] = _moment(text, unit, engine.times if side == "to" else None)
+            except (ValueError, OverflowError, OSError):
+                return None
+    begin, end = ends.get("from"), ends.get("to")
+    return Span(begin, end) if begin is not None and end is not None and begin < end else None
+
+
+@cache
+def _written(template: str) -> re.Pattern[str]:
+    pattern = re.escape(template)
+    for name in PLACEHOLDERS:
+        pattern = pattern.replace(re.escape("{" + name + "}"), f"(?P<{name}>[0-9-]{{1,20}})")
+    return re.compile(pattern)
+
+
+def _moment(text: str, unit: str, times: TimeFilter | None) -> datetime:
+    """A written end of a range; of its right one (with its filter) the first moment that is outside."""
+    if unit == "s":
+        at = datetime.fromtimestamp(int(text), UTC)
+    else:
+        day, _, hour = (text, "", "0") if unit == "day" else text.rpartition("-")
+        at = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=CHINA) + timedelta(hours=int(hour))
+    return at + _UNITS[unit] if times is not None and times.inclusive else at

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -41,6 +42,7 @@ from tasks.store.pages import (
     TargetEnd,
 )
 from tasks.store.writer import Writer
+from tasks.strategies.denominator import Lists
 from tasks.strategies.recall import RecallSettings
 
 _REPORT_EVERY_S = 5.0
@@ -80,13 +82,16 @@ class Attempt:
         self._meter = Meter(clock, self._seat.busy, self._seat.idle)
         fetcher = Fetcher(kit, self._meter, self._promise, lease.site)
         self._collector = Collector(lease.site, kit, catalog, fetcher, self._meter, self._met)
+        self._lists = Lists.of(catalog.engine_of(lease.site))
         refresh_s = catalog.sites[lease.site].refresh_s
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
+        self._judge = catalog.sites[lease.site].judge
         self._tally = Tally(self._meter)
         self._trouble = Trouble(kit)
         self._queue: deque[WorkTarget] = deque()
         self._unsaved: dict[asyncio.Future[bool], WorkTarget] = {}
         self._ending: set[asyncio.Future[None]] = set()
+        self._posted = 0  # hits that were whole posts
         self._left = 0  # targets known to be still to do
         self._note = ""
         self._full = False
@@ -143,7 +148,7 @@ class Attempt:
         results = [t for t in work.targets if t.kind == "result"]
         self._take([t for t in work.targets if t.kind == "hit"])
         await self._read_results(results)
-        room = max(0, self.lease.quota)
+        room = max(0, self.lease.quota - self._posted)
         while len(self._queue) > room:
             self._queue.pop()
             self._tally.left_over += 1
@@ -174,6 +179,8 @@ class Attempt:
             behind = [t.id for t in results[place + 1 :]]
             if self._lost or self._full or not await self._read_result(target, behind):
                 return
+            if behind and 0 < self.lease.quota <= self._posted:
+                self._full, self._note = True, f"quota of {self.lease.quota} used up"
 
     async def _read_result(self, target: WorkTarget, behind: list[int]) -> bool:
         """Read one result page; True where the next one is to be read."""
@@ -204,6 +211,8 @@ class Attempt:
                 past_end=[] if page.more else behind,
                 more=page.more and not behind,
                 refresh=self._refresh,
+                lists=self._lists,
+                judge=self._judge,
             ),
         )
         if saved is None:
@@ -211,10 +220,21 @@ class Attempt:
             return False
         seen.confirmed(saved.known)
         self._left += len(saved.todo) - 1 - (0 if page.more else len(behind))
-        self._take(list(saved.todo))
         self._tally.known += len(saved.known)
+        self._take([hit for hit in saved.todo if not await self._post(hit)])
         self._alive()
         return page.more
+
+    async def _post(self, target: WorkTarget) -> bool:
+        """Store a hit that the result page holds whole; False where it is to be asked for."""
+        page = self._collector.post(target)
+        if page is None:
+            return False
+        self._posted += 1
+        self._tally.responsible += 1
+        self._tally.tried += 1
+        await self._save(target, page)
+        return True
 
     # --- pages ----------------------------------------------------------------------------------------------
 
@@ -252,13 +272,21 @@ class Attempt:
 
     async def _save(self, target: WorkTarget, page: NewPage) -> None:
         """Let a page be stored; waits only where too many are on their way."""
-        saving = self._writer.later(PAGES, SavedPage(self.lease, page))
+        saving = self._writer.later(PAGES, SavedPage(self.lease, self._discreet(page)))
         self._unsaved[saving] = target
         saving.add_done_callback(lambda done: self._saved(done, page.key))
         self._left -= 1
         if len(self._unsaved) >= _MOST_UNSAVED:
             self._writer.hurry()
             await asyncio.wait(set(self._unsaved), return_when=asyncio.FIRST_COMPLETED)
+
+    def _discreet(self, page: NewPage) -> NewPage:
+        """Without its authors' names, where they are not wanted."""
+        pseudonyms = self._kit.pseudonyms
+        if pseudonyms is None:
+            return page
+        reviews = (one._replace(author=pseudonyms.of(self.lease.site, one.author)) for one in page.reviews)
+        return replace(page, reviews=tuple(reviews))
 
     def _saved(self, saving: asyncio.Future[bool], key: bytes) -> None:
         if saving.cancelled() or saving.exception() is not None:
@@ -316,7 +344,7 @@ class Attempt:
     ) -> None:
         if state != "todo":
             self._left -= 1
-        ended = EndedTarget(self.lease, TargetEnd(target.id, state, reason, counts), unchanged)
+        ended = EndedTarget(self.lease, TargetEnd(target.id, state, reason, counts), unchanged, self._judge)
         # Where it is not written, the target is still to do.
         ending = self._writer.later(ENDS, ended)
         self._ending.add(ending)

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from hashlib import blake2b
+from types import MappingProxyType
 
 from splitter.catalog.model import Catalog
 
-from tasks.crawl.canonical import canonical, page_key
 from tasks.crawl.decode import decode
 from tasks.crawl.extract import read_page
 from tasks.crawl.fetching import Fetcher, Kit, WaitTooLong
 from tasks.crawl.meter import Meter
-from tasks.crawl.model import FetchError, PageRead, Response, ResultPage, Review
-from tasks.crawl.results import read_results
+from tasks.crawl.model import FetchError, Hit, PageRead, Response, Review
+from tasks.crawl.relevance import judged, spoken
+from tasks.crawl.searching import Met, ReadResult, Searcher
 from tasks.store.leases import WorkTarget
-from tasks.store.pages import FoundHit, NewPage
+from tasks.store.pages import NewPage
 
 _NOT_MODIFIED = 304
-
-Met = Callable[[str, FetchError], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class ReadResult:
-    """A result page and its hits by their canonical addresses, each once."""
-
-    page: ResultPage
-    hits: tuple[FoundHit, ...]
 
 
 class Collector:
@@ -47,25 +37,33 @@ class Collector:
         self._fetcher = fetcher
         self._meter = meter
         self._met = met
-        self._results = catalog.engine_of(site).results
+        self._searcher = Searcher(catalog.engine_of(site), kit, fetcher, met)
+        self._posts: dict[bytes, Hit] = {}
         self._rules = catalog.rules_of(site)
+        self._encoding_hint = catalog.sites[site].encoding
+        self._judge = catalog.sites[site].judge
 
     async def results(self, url: str) -> ReadResult:
         """A result page. Raises FetchError, WaitTooLong."""
-
-        async def once() -> ReadResult:
-            response = await self._fetcher.page(url)
-            text, _ = decode(response.body, response.headers)
-            page = read_results(text, response.url, self._results)
-            return ReadResult(page, _found_hits(page))
-
         with self._meter.active:
             try:
-                return await once()
+                result = await self._searcher.read(url)
             except FetchError as error:
                 if not await self._fetcher.signed_in_again(url, error):
                     raise
-                return await once()
+                result = await self._searcher.read(url)
+        self._posts |= result.posts
+        return result
+
+    def post(self, target: WorkTarget) -> NewPage | None:
+        """The page of a hit that was read as a whole post with its result page; None: it is to be asked for."""
+        hit = self._posts.pop(target.key, None)
+        if hit is None or hit.post is None:
+            return None
+        body = hit.post.body.encode("utf-8", "replace")
+        digest = blake2b(body, digest_size=16).hexdigest()
+        read = PageRead(hit.title, (hit.post,))
+        return self._new_page(target, read, read.reviews, digest, "utf-8", len(body))
 
     async def page(self, target: WorkTarget) -> NewPage | None:
         """A page with its reviews, all parts of their list; None where it has not changed since it was stored.
@@ -100,23 +98,43 @@ class Collector:
                 reviews = _together(reviews, part.reviews)
                 digest.update(body)
                 size += len(body)
-        headers = response.headers
+        # Of a list in several parts, the first one's word is no word on the others.
+        headers = response.headers if not read.next_url else {}
+        return self._new_page(target, read, reviews, digest.hexdigest(), encoding, size, headers)
+
+    def _new_page(
+        self,
+        target: WorkTarget,
+        read: PageRead,
+        reviews: tuple[Review, ...],
+        digest: str,
+        encoding: str,
+        size: int,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> NewPage:
+        refused: Mapping[str, int] = {}
+        said = None
+        if self._judge:
+            kept, refused = judged(read, reviews, main_text=self._rules.main_text)
+            reviews = kept
+            said = spoken(read.title, ((review.title, review.body) for review in reviews))
         return NewPage(
             target.id,
             target.url,
             target.key,
             read.title,
-            digest.hexdigest(),
+            digest,
             encoding,
             size,
             reviews,
-            # Of a list in several parts, the first one's word is no word on the others.
-            _validator(headers, "etag") if not read.next_url else None,
-            _validator(headers, "last-modified") if not read.next_url else None,
+            _validator(headers, "etag"),
+            _validator(headers, "last-modified"),
+            refused,
+            said,
         )
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:
-        text, encoding = decode(response.body, response.headers)
+        text, encoding = decode(response.body, response.headers, self._encoding_hint)
         now = self._kit.now()
         if self._rules.main_text:
             # Milliseconds, in which others' answers would wait.
@@ -175,15 +193,3 @@ def _free_place(keys: set[str], place: int) -> str:
     while f"#{place}" in keys:
         place += 1
     return f"#{place}"
-
-
-def _found_hits(page: ResultPage) -> tuple[FoundHit, ...]:
-    """A result page's hits by their canonical addresses, each once; addresses that cannot be asked are left out."""
-    found: dict[bytes, FoundHit] = {}
-    for hit in page.hits:
-        try:
-            key = page_key(hit.url)
-            found.setdefault(key, FoundHit(canonical(hit.url), key))
-        except FetchError:
-            continue
-    return tuple(found.values())

@@ -59,6 +59,16 @@ _BYLINE = re.compile(r"\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}|来源|字号|责任�
 _BOILERPLATE = re.compile(
     r"版权所有|ICP备|ICP证|Copyright|©|All Rights Reserved|未经(?:授权|许可|书面)", re.IGNORECASE
 )
+# Lines after the last sentence that page makers put there: what to read or do next.
+_AFTERWARDS = re.compile(
+    r"推荐|正在加载|加载更多|展开|收起|返回|[上下]一[篇页条]|下页|相关(?:阅读|新闻|文章|链接)|点击查看|扫一?扫|分享到|点赞|举报"
+    r"|更多(?:精彩|内容|>>)"
+)
+# Where the reader stands: 首页 > 快讯 > 公司.
+_CRUMBS = re.compile(r"(?:您?(?:所在|现在|当前)的?位置|^首页\s*[>»/›])")
+_AFTERWARDS_CHARS = 30
+# Text of a link that names another page, not its writer or a section.
+_HEADLINE_CHARS = 8
 # A part of the page that holds so much of its sentences is no noise, whatever it is called.
 _TOO_MUCH = 0.8
 
@@ -109,12 +119,27 @@ class DenseText:
     Attributes:
         text: its paragraphs on lines of their own.
         share: of the page's sentences (their characters) that the text holds: 0 to 1.
+        of_page: characters of the text by those of the page, links and all: 0 to 1.
+        headed: share of the gaps between its sentences in which the headline of another page stands: 0 to 1. Near 1
+            where the text is a list of pages with an abstract each.
+        sentences: how many blocks of it read like sentences.
         around: the lines before and after it, nearest to its beginning first: where dates and authors are named.
     """
 
     text: str
     share: float
+    of_page: float
+    headed: float
+    sentences: int
     around: tuple[str, ...]
+
+
+def link_share(tree: LexborHTMLParser) -> tuple[float, int]:
+    """Share of links in a page's text, and how many characters it has in all; drops elements that are never text."""
+    tree.strip_tags(_DROPPED)
+    blocks = _blocks(tree)
+    chars = _chars(blocks)
+    return sum(block.link_chars for block in blocks) / max(1, chars), chars
 
 
 def dense_text(tree: LexborHTMLParser) -> DenseText | None:
@@ -137,8 +162,25 @@ def dense_text(tree: LexborHTMLParser) -> DenseText | None:
     return DenseText(
         text="\n".join(block.text for block in kept),
         share=_chars(block for block in sentences if id(block) in chosen) / _chars(sentences),
+        of_page=_chars(kept) / max(1, _chars(blocks)),
+        headed=_headed(blocks[first : last + 1], chosen),
+        sentences=sum(map(_is_sentence, kept)),
         around=tuple(block.text for block in around),
     )
+
+
+def _headed(blocks: list[_Block], chosen: set[int]) -> float:
+    """Share of the gaps between kept sentences with a headline that is a link."""
+    gaps = headed = 0
+    inside = link = False
+    for block in blocks:
+        if id(block) in chosen and _is_sentence(block):
+            gaps += inside
+            headed += inside and link
+            inside, link = True, False
+        elif block.chars >= _HEADLINE_CHARS and block.link_chars > _MOST_LINKS * block.chars:
+            link = True
+    return headed / gaps if gaps else 0.0
 
 
 def _chars(blocks: Iterable[_Block]) -> int:
@@ -199,9 +241,16 @@ def _trimmed(blocks: list[_Block]) -> list[_Block]:
         return blocks
     first, last = places[0], places[-1]
     before = [
-        block for block in blocks[max(0, first - _LINES_BEFORE) : first] if not _BYLINE.search(block.text)
+        block
+        for block in blocks[max(0, first - _LINES_BEFORE) : first]
+        if not (_BYLINE.search(block.text) or _CRUMBS.search(block.text))
     ]
-    return [*before, *blocks[first : last + 1 + _LINES_AFTER]]
+    after: list[_Block] = []
+    for block in blocks[last + 1 : last + 1 + _LINES_AFTER]:
+        if len(block.text) <= _AFTERWARDS_CHARS and _AFTERWARDS.search(block.text):
+            break
+        after.append(block)
+    return [*before, *blocks[first : last + 1], *after]
 
 
 def _joined(parts: list[str]) -> str:

@@ -90,12 +90,13 @@ def _reviews(records: Records, rules: _Compiled, now: datetime) -> tuple[Review,
             continue
         if not key or key in reviews or len(key) > LONGEST_ID:
             key = f"#{place}"
-        reviews[key] = Review(key, title, body, author, date, read_date(date, now), _rating(rating))
+        reviews[key] = Review(key, title, body, author, date, read_date(date, now), rating_of(rating))
     return tuple(reviews.values())
 
 
 @lru_cache(maxsize=1024)
-def _rating(text: str) -> float | None:
+def rating_of(text: str) -> float | None:
+    """The first number in a rating's text; None where there is none."""
     match = _NUMBER.search(text)
     return float(match.group()) if match else None
 

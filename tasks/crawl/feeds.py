@@ -25,6 +25,13 @@ _BODIES = (r"content\:encoded", "content", "description", "summary")
 _DATES = ("pubdate", r"dc\:date", "published", "issued", "created", "updated", "modified")
 _AUTHORS = (r"dc\:creator", "author name", "author")
 _KEYS = ("guid", "id")
+# RSS writes people as an address with the name behind it; only the name is shown.
+_ADDRESSED = re.compile(r"\S+@\S+ \(([^()]+)\)")
+# What blog programs put after an entry: links to the rest of it.
+_ONWARD = re.compile(
+    r"\s*(?:\(\s*浏览全文\s*引用此文\s*\)|\.\.\.\s*more|(?:阅读|浏览|查看)(?:全文|更多)|继续阅读|read more)\W*$",
+    re.IGNORECASE,
+)
 
 
 def is_feed(text: str) -> bool:
@@ -45,12 +52,12 @@ def read_feed(text: str, now: datetime) -> PageRead:
     reviews = []
     for place, entry in enumerate(tree.css(_ENTRIES)):
         title = _plain(_value(entry, ("title",)))
-        body = _plain(_value(entry, _BODIES)) or title
+        body = _ONWARD.sub("", _plain(_value(entry, _BODIES))) or title
         if not body:
             continue
         date_text = _value(entry, _DATES)
         key = _value(entry, _KEYS) or f"#{place}"
-        author = _plain(_value(entry, _AUTHORS))
+        author = _ADDRESSED.sub(r"\1", _plain(_value(entry, _AUTHORS)))
         reviews.append(Review(key, title, body, author, date_text, read_date(date_text, now), None))
     return PageRead(_plain(_of_feed(tree)), tuple(reviews))
 

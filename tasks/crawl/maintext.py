@@ -20,7 +20,7 @@ from splitter.catalog.model import PageRules
 
 from tasks.crawl.classify import raise_if_blocked
 from tasks.crawl.dates import read_date
-from tasks.crawl.density import DenseText, dense_text
+from tasks.crawl.density import DenseText, dense_text, link_share
 from tasks.crawl.feeds import is_feed, read_feed
 from tasks.crawl.markup import page_text, parse
 from tasks.crawl.markup_limits import check_markup
@@ -38,6 +38,14 @@ _MOST_SHINGLES = 200
 _THERE, _MISSING = 0.5, 0.2
 _MOST_FOR_LIBRARY = 600_000
 _BLANKS = re.compile(r"\s+")
+_NO_WORD = re.compile(r"[\W_]+")
+_BESIDE_TITLE = 2
+# A page of so much text, or so much of whose text, is no list; of one with less, this much of its title must be there.
+_LIST_TEXT, _LIST_OF_PAGE, _LIST_TITLE = 300, 0.3, 0.3
+# A page without a sentence is a list, if it is that long and has so many links.
+_LIST_CHARS, _LIST_LINKS = 300, 0.6
+_LIST_HEADED, _LIST_ENTRIES = 0.6, 4
+_BOILERPLATE = re.compile(r"版权所有|ICP备|Copyright|©", re.IGNORECASE)
 
 _AUTHOR = re.compile(
     r"(?:作\s*者|记\s*者|撰\s*文|文|发布者|发布人|投诉人|楼主|责任编辑|责编|编\s*辑|\bby)\s*[:：/|]\s*"
@@ -45,7 +53,9 @@ _AUTHOR = re.compile(
     re.IGNORECASE,
 )
 _BYLINE_CHARS = 120
-_DAY = r"\d{4}\s?[-/.年]\s?\d{1,2}\s?[-/.月]\s?\d{1,2}\s?日?"
+# Day and clock of elements side by side: 10-0812:00.
+_DAY_AND_CLOCK = re.compile(r"(-[0-3]\d)(?=\d\d[:：])")
+_DAY = r"(?<!\d)(?:199\d|20[0-4]\d)\s?[-/.年]\s?\d{1,2}\s?[-/.月]\s?\d{1,2}\s?日?"
 _CLOCK = r"\d{1,2}[:：]\d\d(?:[:：]\d\d)?"
 # What says most first: a line with day and clock is a byline, a bare day may be anything's.
 _DATES = tuple(
@@ -53,7 +63,9 @@ _DATES = tuple(
     for pattern in (
         rf"{_DAY}\s*{_CLOCK}",
         _DAY,
+        rf"(?<!\d)[01]\d-[0-3]\d\s*{_CLOCK}",
         rf"\d{{1,2}}(?:月\d{{1,2}}日\s*|-\d{{1,2}}\s+){_CLOCK}|(?:今天|昨天|前天)\s*{_CLOCK}|(?:半|\d{{1,3}})\s?\S{{1,3}}前",
+        r"^[01]?\d月[0-3]?\d日$",
     )
 )
 
@@ -74,6 +86,7 @@ class MainText:
         body: of the strategy that won; empty where none found a text.
         strategy: that one; empty where none.
         why: it won, for people.
+        listing: why the page is a list of others and no text; empty where it is a text.
         candidates: of every strategy that was asked.
     """
 
@@ -84,10 +97,11 @@ class MainText:
     author: str
     date_text: str
     candidates: tuple[Candidate, ...]
+    listing: str = ""
 
 
 def read_main_text(text: str, url: str, rules: PageRules, now: datetime) -> PageRead:
-    """Read a page without record rules: one review, its main text; of a feed, one for each entry.
+    """Read a page without record rules: one review, its main text; of a feed, one for each entry; of a list none.
 
     Takes milliseconds: see the module.
 
@@ -103,6 +117,9 @@ def read_main_text(text: str, url: str, rules: PageRules, now: datetime) -> Page
     if is_feed(text) and (feed := read_feed(text, now)).reviews:
         return feed
     found = main_text(text, url)
+    if found.listing:
+        raise_if_blocked(f"{found.metadata.page_title} {found.body}", url, rules.blocked)
+        return PageRead(found.metadata.page_title, (), no_review="list")
     if len(found.body) < _REFUSAL_CHARS:
         told = f"{found.metadata.page_title} {found.body}" if found.body else page_text(parse(text))
         raise_if_blocked(told, url, rules.blocked)
@@ -130,15 +147,52 @@ def main_text(text: str, url: str) -> MainText:
     winner, reason = _winner(candidates, metadata)
     # Lines around the densest text tell nothing of a text that stands elsewhere.
     around = dense.around if dense and winner and winner.strategy != "trafilatura" else ()
+    body = _without_title(winner.text, metadata.title) if winner else ""
     return MainText(
         metadata=metadata,
-        body=winner.text if winner else "",
+        body=body,
         strategy=winner.strategy if winner else "",
         why=f"{why}; {reason}",
         author=metadata.author or _author(around),
         date_text=metadata.date_text or _date(around),
         candidates=candidates,
+        listing=_listing(tree, dense, metadata, winner.text if winner else ""),
     )
+
+
+def _listing(tree: LexborHTMLParser, dense: DenseText | None, metadata: Metadata, body: str) -> str:
+    """Why a page is a list of other pages; empty where it is not.
+
+    A text that the page describes, that speaks of what its title says, or that is most of the page, is a text. What is
+    left is a list where little of it is text, or where the text is abstracts under the headlines of other pages.
+    """
+    if dense is None:
+        links, chars = link_share(tree)
+        many = chars >= _LIST_CHARS and links >= _LIST_LINKS
+        return f"no text, and {links:.0%} of the page are links" if many else ""
+    if metadata.description and covered(metadata.description, body) >= _THERE:
+        return ""
+    if dense.headed >= _LIST_HEADED and dense.sentences >= _LIST_ENTRIES:
+        return f"{dense.headed:.0%} of its sentences stand under the headlines of other pages"
+    if len(body) >= _LIST_TEXT or dense.of_page >= _LIST_OF_PAGE:
+        return ""
+    said = _BOILERPLATE.search(body) is None and title_share(metadata.title, body) >= _LIST_TITLE
+    return "" if said else f"its densest text is {dense.of_page:.0%} of the page and not about its title"
+
+
+def title_share(title: str, text: str) -> float:
+    """Share of a title's pairs of characters that stand in a text: 0 to 1."""
+    title, text = _NO_WORD.sub("", title.lower()), _NO_WORD.sub("", text.lower())
+    pairs = {title[place : place + 2] for place in range(len(title) - 1)}
+    return sum(pair in text for pair in pairs) / len(pairs) if pairs else 0.0
+
+
+def _without_title(text: str, title: str) -> str:
+    """A text without the page's title above it, alone or with a word beside it (原创)."""
+    first, _, rest = text.partition("\n")
+    squeezed, told = _BLANKS.sub("", first), _BLANKS.sub("", title)
+    again = told and told in squeezed and len(squeezed) <= len(told) + _BESIDE_TITLE
+    return rest if again and len(rest) >= _LEAST_CHARS else text
 
 
 def _candidates(
@@ -203,5 +257,5 @@ def _date(lines: tuple[str, ...]) -> str:
     for pattern in _DATES:
         for line in short:
             if match := pattern.search(line):
-                return match.group()
+                return _DAY_AND_CLOCK.sub(r"\1 ", match.group())
     return ""

@@ -121,11 +121,18 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One entry of a result page: an absolute address, its title and abstract."""
+    """One entry of a result page: an absolute address, its title and abstract.
+
+    Attributes:
+        time: when it was published, aware; None where the result page does not tell, or not so that it can be read.
+        post: the whole post it is, where the engine's result pages hold posts.
+    """
 
     url: str
     title: str
     abstract: str = ""
+    time: datetime | None = None
+    post: Review | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +177,10 @@ class PageRead:
 
     Attributes:
         next_url: where its review list goes on: a sendable address on the same host; empty where it ends here.
+        no_review: why a page without a review has none ("list": a list of other pages); empty where it has some.
     """
 
     title: str
     reviews: tuple[Review, ...] = field(default=())
     next_url: str = ""
+    no_review: str = ""

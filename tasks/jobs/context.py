@@ -16,6 +16,7 @@ from tasks.strategies import ALLOCATION
 from tasks.strategies.decision import AllocationSettings, AllocationStrategy, Distances
 from tasks.strategies.levelling import LevellingSettings
 from tasks.strategies.modification import ModificationSettings
+from tasks.strategies.narrowing import NarrowSettings
 from tasks.strategies.recall import RecallSettings
 
 
@@ -39,6 +40,7 @@ class LoopSettings:
     modifying: ModificationSettings = field(default_factory=ModificationSettings)
     buffer: BufferRule = field(default_factory=BufferRule)
     levelling: LevellingSettings = field(default_factory=LevellingSettings)
+    narrowing: NarrowSettings = field(default_factory=NarrowSettings)
     wait_limit: int = 1000
     lanes: int = 4
     lease_grain: int = MOST_AT_ONCE

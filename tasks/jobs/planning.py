@@ -42,8 +42,11 @@ def addresses(catalog: Catalog, site: str) -> tuple[str, str]:
 def permission(catalog: Catalog, site: str, rules: Mapping[str, RobotsRules], agent: str) -> Permission:
     """Decide about a site from the robots.txt of both hosts (by `addresses`); one not asked is missing."""
     unknown = []
-    for url in addresses(catalog, site):
+    robots = catalog.engine_of(site).robots, catalog.sites[site].robots
+    for url, decision in zip(addresses(catalog, site), robots, strict=True):
         host = urlsplit(url).netloc
+        if decision is not None and not decision.obey:
+            continue
         found = rules.get(url)
         if found is None or not found.state.answered:
             unknown.append(host)
@@ -51,6 +54,9 @@ def permission(catalog: Catalog, site: str, rules: Mapping[str, RobotsRules], ag
             return Permission("not permitted", f"robots.txt of {host} refuses {urlsplit(url).path or '/'}")
     if unknown:
         return Permission("unknown", f"robots.txt of {', '.join(unknown)} is not known")
+    reasons = [decision.reason for decision in robots if decision is not None and not decision.obey]
+    if reasons:
+        return Permission("permitted", f"by the catalog, whatever robots.txt says: {'; '.join(reasons)}")
     return Permission("permitted", "robots.txt of both hosts allows it")
 
 
@@ -89,7 +95,7 @@ def planned_tasks(catalog: Catalog, wanted: VirtualTask, sites: tuple[str, ...])
     planned = []
     for site in sites:
         chunks = tuple(
-            Chunk(tuple(page.url for page in chunk), first=chunk[0].page in (None, 1))
+            Chunk(tuple(page.url for page in chunk), chunk[0].page in (None, 1), chunk[0].keywords)
             for chunk in task_chunks(asked, site, query)
         )
         planned.append(Planned(site, catalog.sites[site].engine, str(catalog.kind_of(site)), chunks))

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from tasks.crawl.breaker import BackoffSettings, backoff_s
 from tasks.jobs.context import Context
+from tasks.jobs.dividing import divide
 from tasks.model import HostView, NodeView, Reason, State, SubtaskView
 from tasks.queues import Transition
 from tasks.store import (
@@ -31,7 +32,7 @@ from tasks.store.leases import HITS_UNREAD, Grant, Lease
 from tasks.store.transitions import Move
 from tasks.strategies import admission
 from tasks.strategies.board import Board
-from tasks.strategies.decision import AllocationStrategy, Assignment, Candidate, Waiting, waits
+from tasks.strategies.decision import AllocationStrategy, Assignment, Waiting, waits
 from tasks.strategies.levelling import Levelling, uneven
 from tasks.strategies.levelling import level as levelled
 from tasks.strategies.modification import Modification, fixed, modify
@@ -199,12 +200,9 @@ def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
         "strategy": context.settings.allocation,
         "score": assignment.score,
         "forgiven": assignment.forgiven,
-        "candidates": [
-            {name: getattr(one, name) for name in Candidate.__dataclass_fields__}
-            for one in assignment.candidates
-        ],
+        "candidates": [one.as_detail() for one in assignment.candidates],
         "candidates_left_out": len(context.mind.board.nodes) - len(assignment.candidates),
-        "modification": asdict(limits),
+        "modification": limits.as_detail(),
     }
     return Grant(subtask.id, assignment.node, limits.quota, limits.budget_s, detail)
 
@@ -266,6 +264,8 @@ def _to_manual(conn: Connection, now: datetime, view: views.FailedView, decision
 def wake(conn: Connection, now: datetime, context: Context) -> int:
     """SLEEP to DONE: what is left over becomes a follow-up subtask, and the next chunk is released if there is more.
 
+    A query that holds more than its engine lists, or nothing, is asked otherwise (`tasks.jobs.dividing`).
+
     Modification takes effect here: the event tells quota and budget of what is left, before and after; the
     follow-up gets them anew for the node it goes to.
     """
@@ -284,8 +284,10 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
             if left[view.id]
         ],
     )
-    go_on = chunks.more_after(conn, {(view.task_id, view.chunk) for view in sleeping})
-    released = chunks.release_chunks(conn, now, [(task_id, chunk + 1) for task_id, chunk in go_on])
+    divided = divide(conn, now, context, sleeping)
+    go_on = chunks.more_after(conn, {(view.task_id, view.chunk) for view in sleeping}) - divided.stop
+    next_ones = [(task_id, chunk + 1) for task_id, chunk in go_on]
+    released = chunks.release_chunks(conn, now, [*next_ones, *divided.begin])
     moves = []
     for view in sleeping:
         limits = modification(context, now.timestamp(), view.site, view.node, max(1, left[view.id]))
@@ -296,6 +298,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
             "quota": [view.quota, limits.quota],
             "budget_s": [view.budget_s, limits.budget_s],
             "modification": asdict(limits),
+            **divided.told.get(view.id, {}),
         }
         moves.append(Move(view.id, transitions.Note(node=view.node, detail=detail), {}))
     transitions.move_many(conn, now, Transition.WAKE, moves)

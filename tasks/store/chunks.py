@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 
 from tasks.crawl.canonical import page_key
 from tasks.store import transitions
 from tasks.store.database import insert_new
 from tasks.store.leases import HITS_UNREAD
-from tasks.store.tables import attempts, products, subtasks, targets, tasks
+from tasks.store.tables import attempts, products, subtasks, targets, task_parts, tasks
 
 
 def release_chunks(
@@ -45,7 +46,9 @@ def release_chunks(
         for task_id, number in sorted(set(chunks))
         if number <= len(of[task_id].chunks) and (task_id, number) not in released
     ]
+    of_parts = _parts(conn, {task_id for task_id, _ in wanted})
     urls = {(task_id, number): of[task_id].chunks[number - 1]["urls"] for task_id, number in wanted}
+    asked = {chunk: part for chunk in wanted if (part := _part_of(of_parts, *chunk)) is not None}
     ids = transitions.create(
         conn,
         now,
@@ -57,6 +60,7 @@ def release_chunks(
                 "site": of[task_id].site,
                 "kind": of[task_id].kind,
                 "chunk": number,
+                "part_id": asked[task_id, number].id if (task_id, number) in asked else None,
                 "priority": of[task_id].priority,
                 "left": len(urls[task_id, number]) * HITS_UNREAD,
                 "not_before": None,
@@ -69,6 +73,7 @@ def release_chunks(
                     "chunk": number,
                     "of": len(of[task_id].chunks),
                     "result_pages": len(urls[task_id, number]),
+                    **_asks(asked.get((task_id, number))),
                 }
             )
             for task_id, number in wanted
@@ -89,6 +94,33 @@ def release_chunks(
     if result_pages:
         conn.execute(insert_new(conn.dialect, targets), result_pages)
     return made
+
+
+def _parts(conn: Connection, task_ids: Collection[int]) -> dict[int, list[Row[Any]]]:
+    """The parts of tasks, by their first chunks."""
+    found: dict[int, list[Row[Any]]] = {}
+    for row in conn.execute(
+        select(task_parts)
+        .where(task_parts.c.task_id.in_(task_ids))
+        .order_by(task_parts.c.task_id, task_parts.c.first_chunk)
+    ):
+        found.setdefault(row.task_id, []).append(row)
+    return found
+
+
+def _part_of(parts: Mapping[int, Sequence[Row[Any]]], task_id: int, chunk: int) -> Row[Any] | None:
+    before = [part for part in parts.get(task_id, ()) if part.first_chunk <= chunk]
+    return before[-1] if before else None
+
+
+def _asks(part: Row[Any] | None) -> dict[str, Any]:
+    """What a part asks for, where it is not just its product's keywords at any time."""
+    told: dict[str, Any] = {}
+    if part is not None and part.dropped:
+        told["keywords"], told["dropped"] = list(part.keywords), list(part.dropped)
+    if part is not None and part.start_at is not None:
+        told["span"] = [part.start_at.isoformat(), part.end_at.isoformat()]
+    return told
 
 
 def more_after(conn: Connection, chunks: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -132,7 +164,7 @@ def follow_ups(conn: Connection, now: datetime, left_over: Sequence[LeftOver]) -
     """Make the subtasks that carry on targets still to do; returns their ids, by parent."""
     if not left_over:
         return {}
-    inherited = ("task_id", "product_id", "site", "kind", "chunk", "priority")
+    inherited = ("task_id", "product_id", "site", "kind", "chunk", "part_id", "priority")
     parents = {
         row.id: row._mapping
         for row in conn.execute(

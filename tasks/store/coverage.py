@@ -1,13 +1,16 @@
-"""Coverage: how much of what the searches report is stored (DESIGN: stored / min(found, cap of the engine))."""
+"""Coverage: how much of what the searches have is stored (DESIGN: stored / min(found, cap of the engine))."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, func, select
 
-from tasks.store.tables import targets, tasks
+from tasks.crawl.model import Provenance
+from tasks.store.tables import targets, task_parts, tasks
+from tasks.strategies.denominator import PartState
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,19 +19,36 @@ class Coverage:
 
     Attributes:
         stored: hits stored, of tasks whose found is known.
-        reachable: of the same tasks, the hits found, each task's at most its engine's cap.
+        reachable: of the same tasks, the hits that can be listed: each part's found, at most its engine's cap.
         tasks, known: how many tasks there are, and of how many found is known: what the share rests on.
+        rests_on: tasks by the provenance of their found (reported, counted, capped, unknown).
     """
 
     stored: int = 0
     reachable: int = 0
     tasks: int = 0
     known: int = 0
+    rests_on: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def share(self) -> float | None:
         """stored / reachable, at most 1; None where nothing is known to be there."""
         return min(1.0, self.stored / self.reachable) if self.reachable else None
+
+    @property
+    def at_least(self) -> bool:
+        """Whether there is more than is reachable: some searches have more hits than can be listed."""
+        return bool(self.rests_on.get(Provenance.CAPPED))
+
+    def __add__(self, other: Coverage) -> Coverage:
+        """Of the tasks of both."""
+        return Coverage(
+            self.stored + other.stored,
+            self.reachable + other.reachable,
+            self.tasks + other.tasks,
+            self.known + other.known,
+            dict(Counter(self.rests_on) + Counter(other.rests_on)),
+        )
 
 
 def of_products(conn: Connection, cap_of: Callable[[str], int]) -> dict[int, Coverage]:
@@ -44,18 +64,74 @@ def of_products(conn: Connection, cap_of: Callable[[str], int]) -> dict[int, Cov
         .subquery()
     )
     rows = conn.execute(
-        select(tasks.c.product_id, tasks.c.engine, tasks.c.found, stored.c.n).outerjoin(
-            stored, stored.c.task_id == tasks.c.id
+        select(
+            tasks.c.id,
+            tasks.c.product_id,
+            tasks.c.engine,
+            tasks.c.found,
+            tasks.c.found_provenance,
+            stored.c.n,
+        )
+        .outerjoin(stored, stored.c.task_id == tasks.c.id)
+        .order_by(tasks.c.id)
+    )
+    divided = _divided(conn)
+    covered: dict[int, Coverage] = {}
+    for task_id, product_id, engine, found, provenance, done in rows:
+        reachable = 0
+        if found is not None:
+            inside = divided.get(task_id, [found])
+            # While a part is still unknown, dividing goes on, and all of it may be reached.
+            whole = provenance == Provenance.COUNTED or None in inside
+            reachable = found if whole else sum(min(n, cap_of(engine)) for n in inside if n is not None)
+        one = Coverage(
+            (done or 0) if found is not None else 0,
+            reachable,
+            1,
+            int(found is not None),
+            {str(provenance): 1},
+        )
+        covered[product_id] = covered.get(product_id, Coverage()) + one
+    return covered
+
+
+def _divided(conn: Connection) -> dict[int, list[int | None]]:
+    """What is in each part (None: unknown) of the tasks that have several, by task."""
+    several = select(task_parts.c.task_id).group_by(task_parts.c.task_id).having(func.count() > 1)
+    rows = conn.execute(
+        select(task_parts.c.task_id, task_parts.c.found).where(
+            task_parts.c.task_id.in_(several),
+            task_parts.c.state.in_((PartState.OPEN, PartState.FULL)),
         )
     )
-    covered: dict[int, Coverage] = {}
-    for product_id, engine, found, n in rows:
-        before = covered.get(product_id, Coverage())
-        known = found is not None
-        covered[product_id] = Coverage(
-            before.stored + (n or 0 if known else 0),
-            before.reachable + (min(found, cap_of(engine)) if known else 0),
-            before.tasks + 1,
-            before.known + known,
+    found: dict[int, list[int | None]] = {}
+    for task_id, n in rows:
+        found.setdefault(task_id, []).append(n)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """A search that had no hit with all of its keywords, and what it was relaxed to."""
+
+    site: str
+    keywords: tuple[str, ...]
+    dropped: tuple[str, ...]
+    found: int | None
+
+
+def relaxed(conn: Connection) -> dict[int, list[Relaxed]]:
+    """Which words the hits of relaxed searches rest on, by product; those that nothing took the place of."""
+    rows = conn.execute(
+        select(
+            tasks.c.product_id, tasks.c.site, task_parts.c.keywords, task_parts.c.dropped, task_parts.c.found
         )
-    return covered
+        .join(tasks, tasks.c.id == task_parts.c.task_id)
+        .where(task_parts.c.parent_id.is_not(None), task_parts.c.start_at.is_(None))
+        .where(task_parts.c.state != PartState.RELAXED)
+        .order_by(task_parts.c.id)
+    )
+    of: dict[int, list[Relaxed]] = {}
+    for product_id, site, keywords, dropped, found in rows:
+        of.setdefault(product_id, []).append(Relaxed(site, tuple(keywords), tuple(dropped), found))
+    return of

@@ -1,8 +1,8 @@
 """What a crawl brings home: result pages, pages and their reviews, each with its target in one transaction.
 
 A page is its canonical URL; "known" means committed. A page that is known adds a link to the product and no fetch,
-unless its site wants it asked again after a while. A review is (page, its key); a review whose text equals an earlier
-one is stored and linked to it, never dropped.
+unless its site wants it asked again after a while, or its reviews were withheld as nobody's (`page_links`). A review is
+(page, its key); a review whose text equals an earlier one is stored and linked to it, never dropped.
 
 Everything here writes a grain of items with a fixed number of statements.
 """
@@ -10,22 +10,24 @@ Everything here writes a grain of items with a fixed number of statements.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, select, update
+from sqlalchemy import Connection, Row, bindparam, case, func, select, update
 
-from tasks.crawl.model import Provenance, ResultPage, Review
-from tasks.store import review_writes, transitions
-from tasks.store.bulk import insert_rows, time_writer
+from tasks.crawl.model import ResultPage, Review
+from tasks.crawl.relevance import Verdict
+from tasks.store import page_links, parts, review_writes, transitions
 from tasks.store.database import insert_new
 from tasks.store.leases import Lease, WorkTarget
-from tasks.store.tables import attempts, page_products, pages, subtasks, targets, tasks
+from tasks.store.page_links import Link
+from tasks.store.tables import attempts, pages, subtasks, targets
 from tasks.store.together import later
 from tasks.store.writer import Grain
+from tasks.strategies.denominator import Lists
 
 _Row = Row[*tuple[Any, ...]]
 Owners = Mapping[tuple[int, str], _Row]
@@ -54,6 +56,8 @@ class ReadResults:
         past_end: targets of result pages behind this one that do not exist, as this is the last.
         more: this is the last result page of its chunk and shows that there is more.
         refresh: a known page that was asked longer ago is asked again; None: known is known.
+        lists: what the engine lists.
+        judge: known pages are linked as what they are to the product; False: as its reviews.
     """
 
     lease: Lease
@@ -63,6 +67,8 @@ class ReadResults:
     past_end: Sequence[int] = ()
     more: bool = False
     refresh: timedelta | None = None
+    lists: Lists = field(default_factory=Lists)
+    judge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,8 @@ class NewPage:
         content_hash: hex digest of the bodies of all parts: tells whether two fetches brought the same.
         size: bytes of these bodies.
         etag, last_modified: as answered, to ask the next time whether it has changed.
+        refused: records that are no review, by reason; `reviews` holds none of them.
+        said: what it says, to be judged by (`tasks.crawl.relevance.spoken`); None: not judged.
     """
 
     target_id: int
@@ -98,6 +106,8 @@ class NewPage:
     reviews: tuple[Review, ...]
     etag: str | None = None
     last_modified: str | None = None
+    refused: Mapping[str, int] = field(default_factory=dict)
+    said: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +138,8 @@ def save_result_pages(conn: Connection, now: datetime, items: Sequence[ReadResul
     mine = [item for item in items if _owned(item.lease) in owners]
     asked = {hit.key for item in mine for hit in item.hits if not hit.new}
     known = {bytes(row.url_key): row for row in _known(conn, asked)}
-    _link(
-        conn,
-        now,
-        {
-            (known[hit.key].id, owners[_owned(item.lease)].product_id)
-            for item in mine
-            for hit in item.hits
-            if hit.key in known
-        },
-    )
-    todo = _new_targets(conn, now, mine, owners, known)
+    unread = _link_known_hits(conn, now, mine, owners, known)
+    todo = _new_targets(conn, now, mine, owners, known, unread)
     _results_are_read(conn, mine)
     _note_found(conn, mine, owners)
     return [
@@ -154,21 +155,54 @@ def _hits(item: ReadResults, todo: Sequence[WorkTarget], known: Collection[bytes
     return Hits(tuple(todo), frozenset(h.key for h in item.hits if h.key in known and h.key not in again))
 
 
+def _link_known_hits(
+    conn: Connection,
+    now: datetime,
+    items: Sequence[ReadResults],
+    owners: Owners,
+    known: Mapping[bytes, _Row],
+) -> set[tuple[int, int]]:
+    """Link hits that are stored to the products that found them; those (page, product) whose reviews were withheld."""
+    asked: dict[tuple[int, int], ReadResults] = {}
+    withheld: set[int] = set()
+    for item in items:
+        product_id = owners[_owned(item.lease)].product_id
+        for hit in item.hits:
+            if (page := known.get(hit.key)) is not None:
+                asked.setdefault((page.id, product_id), item)
+                if page.withheld:
+                    withheld.add(page.id)
+    new = page_links.unlinked(conn, asked)
+    unread = {pair for pair in new if pair[0] in withheld}
+    to_link = {pair: asked[pair] for pair in new - unread}
+    sets = page_links.keyword_sets(conn, {item.lease.subtask_id for item in to_link.values() if item.judge})
+    page_links.link_known(
+        conn,
+        now,
+        {pair: sets[item.lease.subtask_id] if item.judge else None for pair, item in to_link.items()},
+    )
+    return unread
+
+
 def _new_targets(
     conn: Connection,
     now: datetime,
     items: Sequence[ReadResults],
     owners: Owners,
     known: Mapping[bytes, _Row],
+    unread: Collection[tuple[int, int]],
 ) -> dict[tuple[int, int], list[WorkTarget]]:
     """Insert hits as targets; those to fetch, by (subtask, result target) and in their order."""
     rows: list[dict[str, Any]] = []
     of: dict[tuple[int, bytes], tuple[int, int]] = {}
     for item in items:
-        task_id = owners[_owned(item.lease)].task_id
+        task_id, product_id = owners[_owned(item.lease)].task_id, owners[_owned(item.lease)].product_id
         for hit in item.hits:
             page = known.get(hit.key)
-            again = page is not None and item.refresh is not None and page.checked_at <= now - item.refresh
+            again = page is not None and (
+                (page.id, product_id) in unread
+                or (item.refresh is not None and page.checked_at <= now - item.refresh)
+            )
             stored = page is not None and not again
             of.setdefault((task_id, hit.key), (item.lease.subtask_id, item.target.id))
             rows.append(
@@ -196,7 +230,8 @@ def _new_targets(
         if row.state == "todo":
             key = bytes(row.url_key)
             page = known.get(key)
-            validators = (page.etag, page.last_modified) if page is not None else ()
+            whole = page is not None and not page.withheld
+            validators = (page.etag, page.last_modified) if page is not None and whole else ()
             target = WorkTarget(row.id, "hit", row.url, key, 0, *validators)
             todo.setdefault(of[row.task_id, key], []).append(target)
     return todo
@@ -220,43 +255,24 @@ def _results_are_read(conn: Connection, items: Sequence[ReadResults]) -> None:
 
 
 def _note_found(conn: Connection, items: Sequence[ReadResults], owners: Owners) -> None:
-    """Record how many hits the searches report, or that they were counted up to their last page."""
-    task_of = {item.lease.attempt_id: owners[_owned(item.lease)].task_id for item in items}
-    ended = {
-        task_of[i.lease.attempt_id] for i in items if i.page.found is None and not i.page.more
-    }  # counted: nothing reported, and nothing behind
-    counted: dict[int, int] = {}
-    if ended:
-        rows = conn.execute(
-            select(targets.c.task_id, func.count())
-            .where(targets.c.task_id.in_(ended), targets.c.kind == "hit")
-            .group_by(targets.c.task_id)
-        )
-        counted = {row[0]: row[1] for row in rows}
-    notes = []
-    for item in items:
-        attempt_id = item.lease.attempt_id
-        if item.page.found is not None:
-            note: tuple[int, str] = (item.page.found, Provenance.REPORTED)
-        elif not item.page.more:
-            note = (counted.get(task_of[attempt_id], 0), Provenance.COUNTED)
-        else:
-            continue
-        notes.append(
-            {
-                "attempt": attempt_id,
-                "task": task_of[attempt_id],
-                "of_found": note[0],
-                "of_provenance": note[1],
-            }
-        )
+    """Record how many hits the searches have, as far as these result pages tell (`tasks.strategies.denominator`)."""
+    shown = [
+        parts.Shown(owner.part_id, owner.task_id, item.lease.attempt_id, item.page, item.lists)
+        for item in items
+        if (owner := owners[_owned(item.lease)]).part_id is not None
+    ]
+    told = parts.note(conn, shown) if shown else {}
+    notes = [
+        {"attempt": attempt_id, "of_found": known.found, "of_provenance": known.provenance}
+        for attempt_id, known in told.items()
+        if known.found is not None
+    ]
     if notes:
         values: dict[str, Any] = {
             "found": bindparam("of_found"),
             "found_provenance": bindparam("of_provenance"),
         }
         later(conn, update(attempts).where(attempts.c.id == bindparam("attempt")).values(values), notes)
-        later(conn, update(tasks).where(tasks.c.id == bindparam("task")).values(values), notes)
 
 
 # --- pages --------------------------------------------------------------------------------------------------
@@ -278,7 +294,18 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
     """
     locked = _subtasks(conn, [item.lease for item in items])
     late = [locked[item.lease.subtask_id].lease_token != item.lease.token for item in items]
-    ids = _insert_pages(conn, now, items, late, locked)
+    sets = page_links.keyword_sets(conn, {i.lease.subtask_id for i in items if i.page.said is not None})
+    links = [
+        page_links.judged(
+            0,
+            locked[i.lease.subtask_id].product_id,
+            sets.get(i.lease.subtask_id, ()),
+            i.page.said,
+            len(i.page.reviews),
+        )
+        for i in items
+    ]
+    ids = _insert_pages(conn, now, items, late, locked, links)
     # Two leases of one subtask may meet here: the later page has the last word on its target.
     for is_late, of in groupby(zip(items, late, strict=True), key=itemgetter(1)):
         later(
@@ -287,23 +314,25 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
             .where(targets.c.id.in_([item.page.target_id for item, _ in of]))
             .values(state="stored", reason="late" if is_late else None, tries=targets.c.tries + 1),
         )
-    fresh: list[tuple[SavedPage, int]] = []
-    again: list[SavedPage] = []
+    fresh: list[tuple[SavedPage, Link]] = []
+    again: list[tuple[SavedPage, Link]] = []
     new: list[bool] = []
-    for item in items:
+    for item, link in zip(items, links, strict=True):
         page_id = ids.pop(item.page.key, None)  # the first of two equal pages of a grain is the one
         new.append(page_id is not None)
         if page_id is None:
-            again.append(item)
+            again.append((item, link))
         else:
-            fresh.append((item, page_id))
-    _link(conn, now, {(page_id, locked[item.lease.subtask_id].product_id) for item, page_id in fresh})
+            fresh.append((item, replace(link, page_id=page_id)))
+    page_links.add(conn, now, [link for _, link in fresh])
+    page_links.refusals(conn, {link.page_id: item.page.refused for item, link in fresh if item.page.refused})
     review_writes.save(
         conn,
         now,
         [
-            (item.lease, page_id, item.page.url, locked[item.lease.subtask_id].site, item.page.reviews)
-            for item, page_id in fresh
+            (item.lease, link.page_id, item.page.url, locked[item.lease.subtask_id].site, item.page.reviews)
+            for item, link in fresh
+            if link.verdict is Verdict.REVIEW
         ],
     )
     if again:
@@ -333,6 +362,7 @@ _PAGE_COLUMNS = (
     "late",
     "etag",
     "last_modified",
+    "withheld",
 )
 
 
@@ -342,6 +372,7 @@ def _insert_pages(
     items: Sequence[SavedPage],
     late: Sequence[bool],
     locked: Mapping[int, _Row],
+    links: Sequence[Link],
 ) -> dict[bytes, int]:
     """Insert pages that are not there yet; their ids by key."""
     rows = [
@@ -356,38 +387,50 @@ def _insert_pages(
                     i.page.content_hash,
                     i.page.encoding,
                     i.page.size,
-                    len(i.page.reviews),
+                    len(i.page.reviews) - link.refused,
                     now,
                     i.lease.node,
                     i.lease.attempt_id,
                     is_late,
                     i.page.etag,
                     i.page.last_modified,
+                    link.refused,
                 ),
                 strict=True,
             )
         )
-        for i, is_late in zip(items, late, strict=True)
+        for i, is_late, link in zip(items, late, links, strict=True)
     ]
     added = conn.execute(insert_new(conn.dialect, pages).returning(pages.c.url_key, pages.c.id), rows)
     return {bytes(key): page_id for key, page_id in added}
 
 
 def _save_again(
-    conn: Connection, now: datetime, items: Sequence[SavedPage], locked: Mapping[int, _Row]
+    conn: Connection, now: datetime, items: Sequence[tuple[SavedPage, Link]], locked: Mapping[int, _Row]
 ) -> None:
-    """Pages that are stored already: link them, and store what is new in them."""
-    known = {bytes(row.url_key): row for row in _known(conn, {item.page.key for item in items})}
-    _link(conn, now, {(known[i.page.key].id, locked[i.lease.subtask_id].product_id) for i in items})
-    for item in items:
-        page, stored = item.page, known[item.page.key]
+    """Pages that are stored already: link them, and store what is new in them.
+
+    The reviews of a page that no product had so far come with the first one that it names.
+    """
+    known = {bytes(row.url_key): row for row in _known(conn, {item.page.key for item, _ in items})}
+    links = [replace(link, page_id=known[item.page.key].id) for item, link in items]
+    page_links.add(conn, now, links)
+    page_links.judge_again(conn, [link for link in links if link.verdict is not Verdict.NO_REVIEW])
+    refused: dict[int, Mapping[str, int]] = {}
+    for (item, link), (page, stored) in zip(
+        items, ((item.page, known[item.page.key]) for item, _ in items), strict=True
+    ):
+        changed = page.content_hash != stored.content_hash
+        taken = link.verdict is Verdict.REVIEW or stored.reviews > 0
         added = 0
-        if page.content_hash != stored.content_hash:
+        if taken and (changed or stored.withheld):
             added = review_writes.save_new(
                 conn,
                 now,
                 (item.lease, stored.id, page.url, locked[item.lease.subtask_id].site, page.reviews),
             )
+        if changed:
+            refused[stored.id] = page.refused
         later(
             conn,
             update(pages)
@@ -399,8 +442,10 @@ def _save_again(
                 etag=page.etag,
                 last_modified=page.last_modified,
                 reviews=pages.c.reviews + added,
+                withheld=0 if taken else case((pages.c.reviews > 0, 0), else_=len(page.reviews)),
             ),
         )
+    page_links.refusals(conn, refused, again=True)
 
 
 # --- targets without a page ---------------------------------------------------------------------------------
@@ -412,24 +457,26 @@ class EndedTarget:
 
     Attributes:
         unchanged: key of a known page that was asked again and has not changed.
+        judge: as in `ReadResults`.
     """
 
     lease: Lease
     end: TargetEnd
     unchanged: bytes | None = None
+    judge: bool = False
 
 
 def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -> list[None]:
     """Record targets that gave no page; nothing happens where the lease is over (the try was cut off)."""
     owners = _owners(conn, [item.lease for item in items])
     groups: dict[tuple[str, str, bool], list[int]] = {}
-    unchanged: set[tuple[bytes, int]] = set()
+    unchanged: dict[tuple[bytes, int], EndedTarget] = {}
     for item in items:
         if (owner := owners.get(_owned(item.lease))) is not None:
             end = item.end
             groups.setdefault((end.state, end.reason, end.counts), []).append(end.target_id)
             if item.unchanged is not None:
-                unchanged.add((item.unchanged, owner.product_id))
+                unchanged.setdefault((item.unchanged, owner.product_id), item)
     for (state, reason, counts), ids in groups.items():
         later(
             conn,
@@ -442,10 +489,15 @@ def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -
     return [None] * len(items)
 
 
-def _are_unchanged(conn: Connection, now: datetime, asked: Collection[tuple[bytes, int]]) -> None:
+def _are_unchanged(conn: Connection, now: datetime, asked: Mapping[tuple[bytes, int], EndedTarget]) -> None:
     """Known pages, each asked again for a product: it may be the first time for that one."""
     known = {bytes(row.url_key): row.id for row in _known(conn, {key for key, _ in asked})}
-    _link(conn, now, {(known[key], product_id) for key, product_id in asked})
+    of = {(known[key], product_id): item for (key, product_id), item in asked.items()}
+    new = {pair: of[pair] for pair in page_links.unlinked(conn, of)}
+    sets = page_links.keyword_sets(conn, {item.lease.subtask_id for item in new.values() if item.judge})
+    page_links.link_known(
+        conn, now, {pair: sets[item.lease.subtask_id] if item.judge else None for pair, item in new.items()}
+    )
     later(conn, update(pages).where(pages.c.id.in_(list(known.values()))).values(checked_at=now))
 
 
@@ -466,7 +518,7 @@ def _owners(conn: Connection, leases: Iterable[Lease]) -> Owners:
     tokens: dict[int, set[str]] = {}
     for lease in leases:
         tokens.setdefault(lease.subtask_id, set()).add(lease.token)
-    return transitions.in_force(conn, tokens, subtasks.c.task_id, subtasks.c.product_id)
+    return transitions.in_force(conn, tokens, subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id)
 
 
 def _subtasks(conn: Connection, leases: Iterable[Lease]) -> dict[int, _Row]:
@@ -493,17 +545,7 @@ def _known(conn: Connection, keys: Collection[bytes]) -> Sequence[_Row]:
             ),
             pages.c.etag,
             pages.c.last_modified,
+            pages.c.reviews,
+            pages.c.withheld,
         ).where(pages.c.url_key.in_(keys))
     ).all()
-
-
-def _link(conn: Connection, now: datetime, links: Collection[tuple[int, int]]) -> None:
-    """Link pages to products, as far as they are not: pairs (page, product)."""
-    at = time_writer(conn)(now)
-    insert_rows(
-        conn,
-        page_products,
-        ("page_id", "product_id", "linked_at"),
-        [(page_id, product_id, at) for page_id, product_id in sorted(links)],
-        new_only=True,
-    )

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, case, func, insert, select, update
 
+from tasks.crawl.relevance import Verdict
 from tasks.store.chunks import release_chunks
 from tasks.store.database import insert_new
+from tasks.store.parts import NewPart, insert_parts
 from tasks.store.tables import (
     page_products,
     pages,
@@ -48,10 +50,12 @@ class Chunk:
     Attributes:
         first: it begins a keyword set's result pages, so it is released at once; the others when the chunk
             before shows that there is more.
+        keywords: the keyword set; told where `first`.
     """
 
     urls: tuple[str, ...]
     first: bool
+    keywords: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,11 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class VirtualTask:
-    """A product plus its AND keywords: says what, not where."""
+    """A product plus its AND keywords: says what, not where.
+
+    Attributes:
+        own_keywords: a person chose the keywords.
+    """
 
     id: int
     product_id: int
@@ -79,6 +87,7 @@ class VirtualTask:
     aliases: tuple[tuple[str, ...], ...]
     pages: int | None
     priority: int
+    own_keywords: bool = False
 
 
 def add(conn: Connection, now: datetime, product: NewProduct) -> bool:
@@ -127,6 +136,7 @@ def unplanned(conn: Connection, limit: int) -> list[VirtualTask]:
             virtual_tasks.c.aliases,
             products.c.pages,
             products.c.priority,
+            products.c.keywords.label("own"),
         )
         .join(products, products.c.id == virtual_tasks.c.product_id)
         .where(virtual_tasks.c.planned_at.is_(None))
@@ -142,6 +152,7 @@ def unplanned(conn: Connection, limit: int) -> list[VirtualTask]:
             tuple(tuple(a) for a in r.aliases),
             r.pages,
             r.priority,
+            bool(r.own),
         )
         for r in rows
     ]
@@ -157,6 +168,7 @@ def plan(conn: Connection, now: datetime, wanted: VirtualTask, planned: Sequence
     if claimed.rowcount != 1:
         return 0
     first: list[tuple[int, int]] = []
+    asked: list[tuple[int, int, int | None, NewPart]] = []
     for task in planned:
         task_id = conn.execute(
             insert(tasks)
@@ -174,6 +186,9 @@ def plan(conn: Connection, now: datetime, wanted: VirtualTask, planned: Sequence
         for number, chunk in enumerate(task.chunks, 1):
             if chunk.first:
                 first.append((task_id, number))
+                own = wanted.own_keywords and chunk.keywords == wanted.keywords
+                asked.append((task_id, number, None, NewPart(chunk.keywords, (), own_words=own)))
+    insert_parts(conn, asked)
     release_chunks(conn, now, first)
     return len(planned)
 
@@ -232,7 +247,9 @@ def listed(conn: Connection) -> list[ProductRow]:
         select(
             page_products.c.product_id,
             func.count().label("pages"),
-            func.coalesce(func.sum(pages.c.reviews), 0).label("reviews"),
+            func.sum(case((page_products.c.verdict == Verdict.REVIEW, pages.c.reviews), else_=0)).label(
+                "reviews"
+            ),
         )
         .join(pages, pages.c.id == page_products.c.page_id)
         .group_by(page_products.c.product_id)

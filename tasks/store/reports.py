@@ -345,6 +345,7 @@ def subtask(conn: Connection, subtask_id: int) -> Mapping[str, Any] | None:
             products.c.name.label("product"),
             tasks.c.found,
             tasks.c.found_provenance,
+            tasks.c.found_reported,
             tasks.c.engine,
         )
         .join(products, products.c.id == subtasks.c.product_id)

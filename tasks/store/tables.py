@@ -131,9 +131,33 @@ tasks = Table(
     Column("chunks", _Json, nullable=False),  # [{"urls": [...], "first": bool}, ...]: all its search URLs
     Column("found", BigInteger),
     Column("found_provenance", String(20), nullable=False, server_default=text("'unknown'")),
+    Column("found_reported", BigInteger),  # what the engine said, where found is a better number
     _time("created_at", nullable=False),
     UniqueConstraint("virtual_task_id", "site"),
     Index(None, "product_id"),
+)
+
+# What a task asks its engine: each of its keyword sets, and what these were divided into or relaxed to.
+task_parts = Table(
+    "task_parts",
+    metadata,
+    _id(),
+    _ref("task_id", "tasks"),
+    _ref("parent_id", "task_parts", nullable=True),  # which it takes the place of, wholly or for its span
+    Column("first_chunk", Integer, nullable=False),  # its chunks go on up to the next part's
+    Column("keywords", _Json, nullable=False),
+    Column("dropped", _Json, nullable=False),  # words its answer was empty with, the first one dropped first
+    Column("own_words", Boolean, nullable=False, server_default=text("false")),  # a person chose them
+    _time("start_at"),  # both null: of any time
+    _time("end_at"),
+    Column("state", String(12), nullable=False, server_default=text("'open'")),
+    _count("pages_read"),
+    _count("listed"),  # hits on these pages
+    _flag("ended"),  # the last one had no next page
+    Column("reported", BigInteger),
+    Column("found", BigInteger),
+    Column("provenance", String(20), nullable=False, server_default=text("'unknown'")),
+    UniqueConstraint("task_id", "first_chunk"),
 )
 
 subtasks = Table(
@@ -146,6 +170,7 @@ subtasks = Table(
     Column("site", String(255), nullable=False),
     Column("kind", String(20), nullable=False),
     Column("chunk", Integer, nullable=False),
+    Column("part_id", _Id),  # of its task, which the chunk belongs to
     Column("state", String(12), nullable=False),
     Column("priority", Integer, nullable=False, server_default=text("0")),
     Column("round", Integer, nullable=False, server_default=text("1")),
@@ -312,6 +337,7 @@ pages = Table(
     _time("checked_at"),  # when it was asked for again; null: never since fetched_at
     Column("etag", Text),
     Column("last_modified", Text),
+    _count("withheld"),  # reviews it was read with and has not stored: it names no product that asked for it
     Index(None, "attempt_id"),
 )
 
@@ -321,7 +347,20 @@ page_products = Table(
     Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
     Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
     _time("linked_at", nullable=False),
+    # What the page is to the product: review | wrong_product | no_review
+    Column("verdict", String(20), nullable=False, server_default=text("'review'")),
+    Column("missing", Text, nullable=False, server_default=text("''")),  # keywords it lacks, a blank between two
+    _count("refused"),  # its reviews that are not this product's
     Index(None, "product_id"),
+)
+
+# Records of a page that are no reviews, whatever the product, by reason.
+page_refusals = Table(
+    "page_refusals",
+    metadata,
+    Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
+    Column("reason", String(20), primary_key=True),
+    Column("n", Integer, nullable=False),
 )
 
 reviews = Table(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from splitter.catalog.model import Limits
@@ -17,7 +18,6 @@ from tasks.store import nodes as node_store
 from tasks.store.leases import HITS_UNREAD
 from tasks.store.nodes import NodeRow
 from tasks.store.tables import attempts, subtasks
-from tasks.strategies.feeding import feeding
 from tasks.strategies.levelling import HeldLease, Holder, pace
 
 _REQUEST_S = 0.2
@@ -74,7 +74,8 @@ def waiting(conn: Connection, now: datetime, limit: int, hosts_of: HostsOf) -> l
         .order_by(subtasks.c.priority.desc(), subtasks.c.id)
         .limit(limit)
     )
-    return [_subtask(r, hosts_of) for r in rows]
+    by_site = cache(hosts_of)
+    return [_subtask(r, by_site) for r in rows]
 
 
 _SUBTASK = (
@@ -149,8 +150,8 @@ def host_views(
     """The hosts of these sites, and every other that is crawled or refuses somebody: what each can feed.
 
     An attempt asks its site's host as fast as one address may and its lanes can; its engine's host only for
-    the result pages, one request in about `HITS_UNREAD` + 1. So many attempts use up what the host, and what
-    one address there, may be asked. Attempts that wait for the database ask nobody (`nodes.at_hosts`).
+    the result pages, one request in about `HITS_UNREAD` + 1. A host has room for as many more as would use up what
+    those that run leave of its rate. Attempts that wait for the database ask nobody (`nodes.at_hosts`).
 
     Args:
         request_s: by site, seconds from one request of an attempt to the next, where that is known.
@@ -163,26 +164,45 @@ def host_views(
     )
     at_hosts = node_store.at_hosts(conn)
     resting, probing = host_store.resting(conn, now), host_store.probing(conn, now)
-    load: dict[str, float] = {host: 0.0 for site in sites for host in hosts_of(site)}
     held: dict[str, dict[str, int]] = {}
-    for site, node, n in running:
+    load: dict[str, float] = {}  # requests a second
+    each: dict[str, float] = {}  # of the fastest attempt there
+
+    def asks(site: str) -> dict[str, float]:
         engine_host, site_host = hosts_of(site)
+        per_s = min(limits_of(site_host).per_address_per_s, lanes / request_s.get(site, _REQUEST_S))
+        return {engine_host: per_s / (HITS_UNREAD + 1), site_host: per_s}
+
+    for site, node, n in running:
         asking = n * at_hosts.get(node, 1.0)
-        load[site_host] = load.get(site_host, 0.0) + asking
-        for host in {engine_host, site_host}:
+        for host, per_s in asks(site).items():
             mine = held.setdefault(host, {})
             mine[node] = mine.get(node, 0) + math.ceil(asking)
-        if engine_host != site_host:
-            load[engine_host] = load.get(engine_host, 0.0) + asking / (HITS_UNREAD + 1)
+            load[host] = load.get(host, 0.0) + asking * per_s
+            each[host] = max(each.get(host, 0.0), per_s)
+    for site in sites:
+        for host, per_s in asks(site).items():
+            each[host] = max(each.get(host, 0.0), per_s)
     engine_hosts = {engine for engine, site in map(hosts_of, sites) if engine != site}
     views = {}
-    for host in {*load, *resting, *probing}:
+    for host in {*each, *resting, *probing}:
         limits = limits_of(host)
-        most = feeding(limits, request_s.get(host, _REQUEST_S), lanes)
-        room = max(0, math.floor(most.feeds - load.get(host, 0.0) + 0.999))
-        alone = None if host in engine_hosts else most.alone
+        per_s = each.get(host, limits.per_address_per_s)
+        room = max(0, math.ceil((limits.total_per_s - load.get(host, 0.0)) / per_s - 1e-3))
+        alone = None if host in engine_hosts else max(1, math.ceil(limits.per_address_per_s / per_s - 1e-3))
         refusing, asked_again = frozenset(resting.get(host, {})), frozenset(probing.get(host, {}))
-        views[host] = HostView(host, room, refusing, alone, held.get(host, {}), asked_again)
+        # Of an engine's host, an attempt asks one result page in so many pages.
+        pages = HITS_UNREAD + 1 if host in engine_hosts else 1
+        views[host] = HostView(
+            host,
+            room,
+            refusing,
+            alone,
+            held.get(host, {}),
+            asked_again,
+            pages * limits.total_per_s,
+            pages * limits.per_address_per_s,
+        )
     return views
 
 
@@ -233,6 +253,7 @@ class SleepingView:
     node: str
     quota: int
     budget_s: float
+    part_id: int | None
 
 
 def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
@@ -249,6 +270,7 @@ def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
             attempts.c.node,
             attempts.c.quota,
             attempts.c.budget_s,
+            subtasks.c.part_id,
         )
         .join(attempts, (attempts.c.subtask_id == subtasks.c.id) & (attempts.c.no == subtasks.c.attempts))
         .where(subtasks.c.state == State.SLEEP)

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from splitter.catalog.load import builtin
+from splitter.catalog.model import Catalog
 from tasks.crawl.attempt import Attempt
 from tasks.crawl.fetching import Kit
 from tasks.crawl.hosts import HostBook
@@ -197,7 +198,7 @@ def test_hits_become_pages_and_reviews_with_their_origin(world):
         world.attempt.id,
     )
     a = world.attempt
-    assert (a.outcome, a.found, a.found_provenance) == ("succeeded", 2, "reported")
+    assert (a.outcome, a.found, a.found_provenance) == ("succeeded", 2, "counted")
     assert (a.offered, a.tried, a.collected, a.errors) == (2, 2, 2, {})
     assert a.active_s > 0
     assert a.wait_s > 0
@@ -291,6 +292,17 @@ def test_a_page_that_is_gone_is_refused_at_once_and_robots_is_obeyed(world):
     }
     assert private not in world.web.asked
     assert (world.attempt.offered, world.attempt.tried, world.attempt.collected) == (2, 2, 1)
+
+
+def test_where_the_catalog_says_so_robots_txt_is_not_asked(world):
+    data = world.catalog.model_dump()
+    data["sites"][SITE]["robots"] = {"obey": False, "reason": "a host of our own"}
+    world.catalog = Catalog.model_validate(data)
+    private = f"http://{SITE}/private/1.html"
+    world.web.answers |= {SEARCH: result_page(private), private: complaint("一")}
+    assert world.run()
+    assert world.hits() == {private: ("stored", None, 1)}
+    assert world.web.asked == ["http://www.baidu.com/robots.txt", SEARCH, private]
 
 
 def test_hits_of_a_host_that_does_not_answer_are_offered_and_not_tried(world):

@@ -37,8 +37,11 @@ class Fetched:
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.refusals: list[ErrorClass] = []
 
-    async def page(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
+    async def page(
+        self, url: str, headers: Mapping[str, str] | None = None, *, blocked: tuple[str, ...] = ()
+    ) -> Response:
         assert self._meter.at_host, "what is fetched counts as active"
+        assert blocked in ((), RESULTS.blocked)
         self.asked.append((url, dict(headers or {})))
         answer = self._answers.get(url, FetchError(ErrorClass.NOT_FOUND, "404"))
         if isinstance(answer, list):
@@ -62,13 +65,21 @@ class Desk:
     """A collector over scripted answers."""
 
     def __init__(
-        self, answers: Mapping[str, Any], rules: PageRules = BY_ID, *, parts: int = 20, signs_in: bool = False
+        self,
+        answers: Mapping[str, Any],
+        rules: PageRules = BY_ID,
+        *,
+        parts: int = 20,
+        signs_in: bool = False,
+        hint: str = "",
     ) -> None:
         self.meter = Meter(lambda: 0.0)
         self.fetched = Fetched(self.meter, answers, signs_in=signs_in)
         kit: Any = SimpleNamespace(settings=CrawlSettings(list_parts=parts), now=lambda: NOW)
         catalog: Any = SimpleNamespace(
-            engine_of=lambda _: SimpleNamespace(results=RESULTS), rules_of=lambda _: rules
+            engine_of=lambda _: SimpleNamespace(results=RESULTS, headers={}, redirects=()),
+            rules_of=lambda _: rules,
+            sites={"a.cn": SimpleNamespace(encoding=hint, judge=False)},
         )
         fetcher: Any = self.fetched
         self.met: list[tuple[str, ErrorClass]] = []
@@ -347,3 +358,15 @@ def test_a_main_text_is_read_off_the_loop() -> None:
 def test_an_id_longer_than_a_database_takes_is_none() -> None:
     page = Desk({FIRST: part(("a" * 200, "一"), ("a" * 201, "二"))}).read()
     assert told(page) == [("a" * 200, "一"), ("#1", "二")]
+
+
+# --- the encoding that the catalog gives the site ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("hint", "encoding"), [("gbk", "gb18030"), ("", "utf-8")])
+def test_the_sites_encoding_counts_where_the_page_says_nothing(hint: str, encoding: str) -> None:
+    body = b'<div class="r" data-id="a"><p>' + "模式".encode("gbk") + b"</p></div>"
+    desk = Desk({FIRST: Response(FIRST, 200, {}, body, 0.1)}, hint=hint)
+    page = desk.read()
+    assert page.encoding == encoding
+    assert (page.reviews[0].body == "模式") == bool(hint)

@@ -24,7 +24,8 @@ def test_a_result_page_becomes_targets_and_is_not_read_again(world: World) -> No
     states = world.targets(lease.subtask_id)
     assert sorted(states.values()) == ["stored", "todo", "todo"]
     (task,) = world.rows(tasks)
-    assert (task.found, task.found_provenance) == (2, Provenance.REPORTED)
+    assert (task.found, task.found_provenance) == (2, Provenance.COUNTED)
+    assert task.found_reported == 2
 
 
 def test_a_hit_listed_twice_is_fetched_once(world: World) -> None:

@@ -82,10 +82,11 @@ class World:
         sites: Sequence[str] = (SITE,),
         chunks: Sequence[bool] = (True,),
         priority: int = 0,
+        words: tuple[str, ...] = ("蒙牛", "牛奶"),
     ) -> list[int]:
         """Add and plan a product; returns its new subtasks. `chunks`: which of a task's chunks are `first`."""
         known = {row.id for row in self.rows(subtasks)}
-        assert self.do(products.add, NewProduct(name, ("蒙牛", "牛奶"), priority=priority))
+        assert self.do(products.add, NewProduct(name, words, priority=priority))
         (wanted,) = [v for v in self.look(products.unplanned, 100) if v.product == name]
         planned = [
             Planned(
@@ -93,7 +94,8 @@ class World:
                 CATALOG.sites[site].engine,
                 str(CATALOG.kind_of(site)),
                 tuple(
-                    Chunk((f"http://search/{name}/{site}/{n}",), first) for n, first in enumerate(chunks, 1)
+                    Chunk((f"http://search/{name}/{site}/{n}",), first, words)
+                    for n, first in enumerate(chunks, 1)
                 ),
             )
             for site in sites

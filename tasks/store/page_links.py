@@ -1,0 +1,247 @@
+"""What a page is to each product it was found for: its review, about another product, or no review at all.
+
+The verdict belongs to the link of page and product, since a page serves several: reviews are the page's, and whoever
+asks for a product's sees those of pages that are its. A page that names no product that asked so far keeps its
+reviews back (`pages.withheld`); for another product it is fetched once more. A page that is stored with its reviews
+is judged by what is stored, which is the very text it was judged by when it was fetched. All of it is rows with
+keys, written with the page: counted once, whoever runs twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, func, select, update
+
+from tasks.crawl.relevance import Verdict, naming, spoken
+from tasks.store.bulk import insert_rows, time_writer
+from tasks.store.tables import (
+    page_products,
+    page_refusals,
+    pages,
+    products,
+    reviews,
+    subtasks,
+    task_parts,
+    tasks,
+    virtual_tasks,
+)
+from tasks.store.together import later
+
+KeywordSets = Sequence[Sequence[str]]
+
+_LEAST_WORDS = 2
+_COLUMNS = ("page_id", "product_id", "linked_at", "verdict", "missing", "refused")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A page's link to a product.
+
+    Attributes:
+        missing: keywords that the page lacks, of one that is about another product.
+        refused: its reviews that are not this product's.
+    """
+
+    page_id: int
+    product_id: int
+    verdict: Verdict = Verdict.REVIEW
+    missing: tuple[str, ...] = ()
+    refused: int = 0
+
+
+def keyword_sets(conn: Connection, of: Collection[int]) -> dict[int, KeywordSets]:
+    """By subtask, the keyword sets of which a page must name one: its product's and aliases', and its own query's.
+
+    A query that was relaxed to a single word is left out: a word alone names nothing.
+    """
+    if not of:
+        return {}
+    rows = conn.execute(
+        select(subtasks.c.id, virtual_tasks.c.keywords, virtual_tasks.c.aliases, task_parts.c.keywords)
+        .join(tasks, tasks.c.id == subtasks.c.task_id)
+        .join(virtual_tasks, virtual_tasks.c.id == tasks.c.virtual_task_id)
+        .outerjoin(task_parts, task_parts.c.id == subtasks.c.part_id)
+        .where(subtasks.c.id.in_(of))
+    )
+    return {
+        subtask_id: [words, *aliases, *([own] if own and len(own) >= _LEAST_WORDS else [])]
+        for subtask_id, words, aliases, own in rows
+    }
+
+
+def judged(page_id: int, product_id: int, sets: KeywordSets, said: str | None, n_reviews: int) -> Link:
+    """What a page is to a product.
+
+    Args:
+        said: by the page (`tasks.crawl.relevance.spoken`); None: its site is not judged.
+        n_reviews: reviews it has.
+    """
+    if said is None:
+        return Link(page_id, product_id)
+    if not n_reviews:
+        return Link(page_id, product_id, Verdict.NO_REVIEW)
+    found = naming(sets, said)
+    if found.named:
+        return Link(page_id, product_id)
+    return Link(page_id, product_id, Verdict.WRONG_PRODUCT, found.missing, n_reviews)
+
+
+def add(conn: Connection, now: datetime, links: Iterable[Link]) -> None:
+    """Link pages to products, as far as they are not."""
+    at = time_writer(conn)(now)
+    rows = {
+        (one.page_id, one.product_id): (
+            one.page_id, one.product_id, at, one.verdict.value, " ".join(one.missing), one.refused
+        )
+        for one in links
+    }  # fmt: skip
+    insert_rows(conn, page_products, _COLUMNS, [rows[key] for key in sorted(rows)], new_only=True)
+
+
+def judge_again(conn: Connection, links: Sequence[Link]) -> None:
+    """Pages that were fetched again: what they are now to the products that asked."""
+    if links:
+        later(
+            conn,
+            update(page_products)
+            .where(
+                page_products.c.page_id == bindparam("of_page"),
+                page_products.c.product_id == bindparam("of_product"),
+            )
+            .values(
+                verdict=bindparam("new_verdict"),
+                missing=bindparam("new_missing"),
+                refused=bindparam("new_refused"),
+            ),
+            [
+                {
+                    "of_page": one.page_id,
+                    "of_product": one.product_id,
+                    "new_verdict": one.verdict.value,
+                    "new_missing": " ".join(one.missing),
+                    "new_refused": one.refused,
+                }
+                for one in links
+            ],
+        )
+
+
+def unlinked(conn: Connection, pairs: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those of these (page, product) that are not linked."""
+    if not pairs:
+        return set()
+    there = conn.execute(
+        select(page_products.c.page_id, page_products.c.product_id).where(
+            page_products.c.page_id.in_({page_id for page_id, _ in pairs})
+        )
+    )
+    return set(pairs) - {(page_id, product_id) for page_id, product_id in there}
+
+
+def link_known(conn: Connection, now: datetime, pairs: Mapping[tuple[int, int], KeywordSets | None]) -> None:
+    """Link pages that are stored to products they were not linked to, judged by what is stored of them.
+
+    Args:
+        pairs: by (page, product) its keyword sets; None: the site is not judged.
+    """
+    asked = {page_id for (page_id, _), sets in pairs.items() if sets is not None}
+    said = _stored_text(conn, asked)
+    add(
+        conn,
+        now,
+        [
+            judged(page_id, product_id, sets or (), *(said[page_id] if sets is not None else (None, 0)))
+            for (page_id, product_id), sets in pairs.items()
+        ],
+    )
+
+
+def _stored_text(conn: Connection, of: Collection[int]) -> dict[int, tuple[str, int]]:
+    """What stored pages say, and how many reviews they have, by page."""
+    if not of:
+        return {}
+    rows = conn.execute(select(pages.c.id, pages.c.title).where(pages.c.id.in_(of)))
+    titles: dict[int, str] = {row.id: row.title for row in rows}
+    texts: dict[int, list[tuple[str, str]]] = {page_id: [] for page_id in titles}
+    for page_id, title, body in conn.execute(
+        select(reviews.c.page_id, reviews.c.title, reviews.c.body)
+        .where(reviews.c.page_id.in_(of))
+        .order_by(reviews.c.id)
+    ):
+        texts[page_id].append((title, body))
+    return {page_id: (spoken(titles[page_id], told), len(told)) for page_id, told in texts.items()}
+
+
+def refusals(conn: Connection, of: Mapping[int, Mapping[str, int]], *, again: bool = False) -> None:
+    """Count the records of pages that are no reviews, by page and reason; `again`: in place of what was counted."""
+    if again and of:
+        later(conn, delete(page_refusals).where(page_refusals.c.page_id.in_(list(of))))
+    rows = [(page_id, reason, n) for page_id, counted in of.items() for reason, n in sorted(counted.items())]
+    insert_rows(conn, page_refusals, ("page_id", "reason", "n"), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why records of a site's pages are no reviews of a product.
+
+    Attributes:
+        reason: "wrong_product", or one of `tasks.crawl.relevance.NoReview`.
+        pages: how many have such records.
+        n: records.
+    """
+
+    site: str
+    product: str
+    reason: str
+    pages: int
+    n: int
+
+
+def refused(conn: Connection, *, site: str | None = None, product_id: int | None = None) -> list[Refused]:
+    """What is refused, by site, product and reason; of all sites and products unless one is named."""
+    asked = [
+        *([pages.c.site == site] if site is not None else []),
+        *([products.c.id == product_id] if product_id is not None else []),
+    ]
+    of_product = page_products.join(pages).join(products)
+    wrong = (
+        select(
+            pages.c.site,
+            products.c.name,
+            page_products.c.verdict,
+            func.count(),
+            func.sum(page_products.c.refused),
+        )
+        .select_from(of_product)
+        .where(page_products.c.verdict == Verdict.WRONG_PRODUCT, *asked)
+        .group_by(pages.c.site, products.c.name, page_products.c.verdict)
+    )
+    none = (
+        select(
+            pages.c.site, products.c.name, page_refusals.c.reason, func.count(), func.sum(page_refusals.c.n)
+        )
+        .select_from(of_product.join(page_refusals, page_refusals.c.page_id == pages.c.id))
+        .where(*asked)
+        .group_by(pages.c.site, products.c.name, page_refusals.c.reason)
+    )
+    rows: list[Any] = [*conn.execute(wrong), *conn.execute(none)]
+    return sorted(
+        (Refused(site, product, reason, int(n_pages), int(n)) for site, product, reason, n_pages, n in rows),
+        key=lambda row: (row.site, row.product, row.reason),
+    )
+
+
+def refused_by_reason(conn: Connection) -> dict[str, int]:
+    """How many records of stored pages are refused, by reason; wrong_product once for every product that asked."""
+    wrong = conn.execute(
+        select(func.sum(page_products.c.refused)).where(page_products.c.verdict == Verdict.WRONG_PRODUCT)
+    ).scalar_one()
+    none = conn.execute(
+        select(page_refusals.c.reason, func.sum(page_refusals.c.n)).group_by(page_refusals.c.reason)
+    )
+    counted = {reason: int(n) for reason, n in none}
+    return {**({Verdict.WRONG_PRODUCT.value: int(wrong)} if wrong else {}), **dict(sorted(counted.items()))}

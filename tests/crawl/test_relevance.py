@@ -1,0 +1,157 @@
+"""Whether a page is a review of the product it was found for: what is none, what names a product, and how surely."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from splitter.keywords import keywords_of
+from tasks.crawl.model import PageRead, Review
+from tasks.crawl.relevance import (
+    LEAST_SHARE,
+    TEXT_CHARS,
+    NoReview,
+    holds,
+    judged,
+    naming,
+    no_review,
+    share,
+    spoken,
+)
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+
+def record(body: str, key: str = "#0") -> Review:
+    return Review(key, "", body, "", "", None, None)
+
+
+def named(product: str, title: str, *bodies: str) -> bool:
+    return naming([keywords_of(product)], spoken(title, [("", body) for body in bodies])).named
+
+
+@pytest.mark.parametrize(
+    ("title", "bodies", "expected"),
+    [
+        ("光明高钙牛奶怎么样", ("还行",), True),
+        ("光明的奶", ("他家的高钙牛奶有股怪味",), True),
+        ("光明牛奶胀包", ("退货了",), True),  # nobody writes every attribute
+        ("bright dairy", ("光明高鈣牛奶，喝起來不錯",), True),  # traditional
+        ("论坛", ("光明　高钙　牛奶", "同感", "楼上说得对"), True),  # a thread, full-width blanks
+        ("伊利高钙牛奶怎么样", ("很好",), False),
+        ("光明酸奶怎么样", ("酸",), False),
+        ("光明日报：我国经济持续向好", ("记者从国家统计局获悉",), False),
+        ("高钙牛奶排行榜", ("牛奶怎么选",), False),
+        ("", ("很好",), False),
+    ],
+)
+def test_what_names_a_product(title, bodies, expected):
+    assert named("光明高钙牛奶", title, *bodies) is expected
+
+
+def test_a_line_of_a_brand_stands_for_the_brand_and_not_the_other_way_round():
+    assert named("特仑苏纯牛奶", "特仑苏涨价了", "牛奶还是那个味")
+    assert named("特仑苏纯牛奶", "mengniu 特仑苏", "纯牛奶")
+    assert not named("特仑苏纯牛奶", "蒙牛早餐奶", "早上喝")
+
+
+def test_other_models_are_other_products():
+    assert named("荣耀9X手机", "荣耀9x手机怎么样", "流畅")
+    assert not named("荣耀9X手机", "荣耀8X手机怎么样", "流畅")
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "expected"),
+    [
+        ("iphone 11 用了一年", "11", True),
+        ("iphone11", "11", True),
+        ("iphone11", "iPhone", True),
+        ("2011年", "11", False),
+        ("11.5元", "11", False),
+        ("estimate", "Mate", False),
+        ("mate30", "Mate", True),
+        ("喝了两箱酸牛奶", "酸奶", True),
+        ("喝了两箱牛奶", "纯牛奶", True),
+    ],
+)
+def test_how_a_word_may_be_written(text, word, expected):
+    assert holds(spoken(text, ()), word) is expected
+
+
+def test_any_of_the_keyword_sets_will_do_and_the_nearest_tells_what_is_missing():
+    sets = [("光明", "牛奶"), ("bright", "milk")]
+    assert naming(sets, spoken("Bright Milk 1L", ())).named
+    found = naming(sets, spoken("蒙牛 milk bright", ()))
+    assert found.named
+    found = naming([("光明", "高钙", "牛奶"), ("优倍",)], spoken("光明冰砖", ()))
+    assert (found.named, found.missing) == (False, ("高钙", "牛奶"))
+    assert naming([], "x").named
+
+
+@pytest.mark.parametrize(
+    ("body", "main_text", "reason"),
+    [
+        ("赞", False, None),
+        ("ok", False, None),
+        ("👍👍👍", False, NoReview.EMPTY),
+        ("。。。！", False, NoReview.EMPTY),
+        ("此用户没有填写评价内容", False, NoReview.BOILERPLATE),
+        ("此用户未填写评价内容。", False, NoReview.BOILERPLATE),
+        ("系统默认好评!", False, NoReview.BOILERPLATE),
+        ("该评论已被删除", False, NoReview.BOILERPLATE),
+        ("回复(3) 举报 | 赞[12]", False, NoReview.BOILERPLATE),
+        ("评论里说客服没有填写评价内容，我也没收到货", False, None),
+        ("更多精彩", True, NoReview.SHORT),
+        ("您还没有登录，登录后才能查看完整内容，没有帐号请先注册", True, NoReview.LOGIN),
+        ("登录后发现余额不见了，打电话给客服，客服说要等三天，三天后还是没有人联系我，" * 6, True, None),
+        (
+            "品牌：光明 净含量：250ml 保质期：6个月 配料：生牛乳 产地：上海 生产许可证编号：QS1234",
+            True,
+            NoReview.GOODS,
+        ),
+        ("品牌：光明 净含量：250ml 保质期：6个月 配料：生牛乳。我买的这一箱感觉有点发酸，很失望", True, None),
+        ("喝了一个月了，味道一直不错", True, None),
+    ],
+)
+def test_what_is_no_review(body, main_text, reason):
+    assert no_review(record(body), main_text=main_text) is reason
+
+
+def test_the_reviews_of_a_page_are_sorted_and_what_is_none_is_counted():
+    kept, refused = judged(
+        PageRead(""), [record("很好", "a"), record("…", "b"), record("！", "c")], main_text=False
+    )
+    assert [review.key for review in kept] == ["a"]
+    assert refused == {"empty": 2}
+    assert judged(PageRead("", no_review="list"), (), main_text=True) == ((), {"list": 1})
+
+
+def test_what_a_page_says_is_bounded():
+    assert len(spoken("t", [("", "字" * TEXT_CHARS), ("", "牛奶" * TEXT_CHARS)])) <= TEXT_CHARS + 10
+
+
+@given(
+    st.lists(st.text(max_size=40), max_size=5),
+    st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=4),
+)
+def test_any_text_and_any_words_give_a_share(texts, words):
+    said = spoken("".join(texts), [("", text) for text in texts])
+    assert 0 <= share(words, said) <= 1 + 1e-9
+    assert naming([words], said).named == (share(words, said) >= LEAST_SHARE)
+
+
+def test_precision_and_recall_may_not_drop():
+    if not SHARED.is_dir():
+        pytest.skip(f"{SHARED} is not there")
+    from bench.relevance import pairs, refused_reviews, rules, told
+
+    trial = pairs(SHARED)
+    ours, strict = told(trial, rules()["weighed"]), told(trial, rules()["all"])
+    assert ours["all.precision"] >= 0.92
+    assert ours["all.recall"] >= 0.94
+    assert ours["all.recall"] > strict["all.recall"] + 0.08
+    assert ours["articles.wrong_kept"] <= 0.01
+    assert refused_reviews(SHARED)["record.refused"] <= 0.001

@@ -1,0 +1,192 @@
+"""Queries that hold too much or nothing: divided and relaxed once, with what every part found, on both databases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from world import CATALOG, SITE, World, hit
+
+from splitter.catalog.model import TimeFilter
+from tasks.crawl.canonical import canonical, page_key
+from tasks.crawl.model import Hit, Provenance, ResultPage
+from tasks.jobs import sweeps
+from tasks.store import coverage, pages, products
+from tasks.store.coverage import Relaxed
+from tasks.store.leases import Counters, Lease, WorkTarget
+from tasks.store.pages import FoundHit, ReadResults
+from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.tables import events, subtasks, task_parts, tasks
+from tasks.store.tables import pages as page_table
+from tasks.store.verify import verify
+from tasks.strategies.denominator import Lists
+from tasks.strategies.narrowing import NarrowSettings
+
+LISTS = Lists(most=20, per_page=10)
+WORDS = ("光明", "高钙", "牛奶")
+
+
+@pytest.fixture
+def small(world: World) -> World:
+    """A world whose engine lists 20 hits and knows ranges of time."""
+    times = TimeFilter(params={"gpc": "stf={from_s},{to_s}|stftype=1"}, least="hour")
+    engine = CATALOG.engines["baidu"].model_copy(update={"max_hits": 20, "times": times})
+    catalog = CATALOG.model_copy(update={"engines": {**CATALOG.engines, "baidu": engine}})
+    settings = replace(world.context.settings, narrowing=NarrowSettings(most_at_once=3))
+    world.context = replace(world.context, catalog=catalog, settings=settings)
+    return world
+
+
+def _task(world: World, words: tuple[str, ...] = WORDS, own: tuple[str, ...] = ()) -> None:
+    assert world.do(products.add, NewProduct("甲", words, own))
+    (wanted,) = world.look(products.unplanned, 10)
+    chunks = (Chunk(("http://s/1",), True, words), Chunk(("http://s/2",), False, words))
+    assert world.do(products.plan, wanted, [Planned(SITE, "baidu", "meta", chunks)]) == 1
+
+
+def _read(
+    world: World, lease: Lease, target: WorkTarget, hits: list[int], *, found: int | None, more: bool
+) -> None:
+    urls = [hit(str(n)) for n in hits]
+    page = ResultPage(found, tuple(Hit(url, "标题") for url in urls), not urls, more)
+    shown = [FoundHit(canonical(url), page_key(url)) for url in urls]
+    (stored,) = world.do(
+        pages.save_result_pages, [ReadResults(lease, target, page, shown, more=more, lists=LISTS)]
+    )
+    for one in stored.todo:
+        world.save(lease, one)
+
+
+def _turn(world: World, *answers: tuple[list[int], int | None, bool]) -> None:
+    """Crawl what waits, the oldest first: each answer is the one result page of a subtask; then wake."""
+    world.sweep(sweeps.admit)
+    waiting = [row.id for row in world.rows(subtasks, subtasks.c.state == "WAIT")]
+    for subtask_id, (hits, found, more) in zip(waiting, answers, strict=True):
+        lease, work = world.begin(subtask_id)
+        _read(world, lease, work.targets[0], hits, found=found, more=more)
+        n = len(world.rows(page_table, page_table.c.attempt_id == lease.attempt_id))
+        assert world.close(lease, Counters(offered=n, tried=n, collected=n))
+    world.sweep(sweeps.wake)
+
+
+def _found(world: World) -> tuple[int | None, str, int | None]:
+    (task,) = world.rows(tasks)
+    return task.found, task.found_provenance, task.found_reported
+
+
+def _split(world: World) -> None:
+    _task(world)
+    _turn(world, (list(range(10)), 45, True))
+    _turn(world, (list(range(10, 20)), 45, False))
+
+
+def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small: World) -> None:
+    _split(small)
+    root, *parts = small.rows(task_parts)
+    assert (root.state, root.listed, root.pages_read, len(parts)) == ("split", 20, 2, 3)
+    assert [part.parent_id for part in parts] == [root.id] * 3
+    assert [part.first_chunk for part in parts] == [3, 5, 7]
+    assert all(a.end_at == b.start_at for a, b in pairwise(parts))
+    assert _found(small) == (45, Provenance.REPORTED, 45)
+    small.sweep(sweeps.wake)
+    assert len(small.rows(task_parts)) == 4
+    (woken,) = [e for e in small.rows(events, events.c.transition == "wake") if "split" in e.detail]
+    assert woken.detail["split"] == "45 hits, the engine lists 20: by day into 3 parts"
+    asked = small.rows(subtasks, subtasks.c.state == "PRIORITY")
+    assert [row.part_id for row in asked] == [part.id for part in parts]
+    first, *_ = small.targets(asked[0].id)
+    assert "gpc=stf%3D" in first
+    _turn(
+        small, (list(range(10)), 9, False), (list(range(20, 30)), 10, False), (list(range(30, 44)), 14, False)
+    )
+    # 44 different ones: the engine's 45 was wrong, and stays beside.
+    assert _found(small) == (44, Provenance.COUNTED, 45)
+    (covered,) = small.look(coverage.of_products, lambda _: 20).values()
+    assert (covered.stored, covered.reachable, covered.rests_on) == (44, 44, {"counted": 1})
+
+
+def test_a_span_that_is_over_the_cap_is_divided_again_and_not_read_on(small: World) -> None:
+    _split(small)
+    _turn(small, (list(range(10)), 30, True), (list(range(20, 25)), 5, False), ([], 0, False))
+    parts = small.rows(task_parts)
+    again = parts[1]
+    assert (again.state, again.pages_read) == ("split", 1)
+    inside = [part for part in parts if part.parent_id == again.id]
+    assert (inside[0].start_at, inside[-1].end_at) == (again.start_at, again.end_at)
+    chunks = {row.chunk for row in small.rows(subtasks)}
+    assert again.first_chunk + 1 not in chunks
+    assert {part.first_chunk for part in inside} <= chunks
+
+
+def test_an_hour_that_is_over_the_cap_is_said_to_be_full_and_read_up_to_it(small: World) -> None:
+    _split(small)
+    part = small.rows(task_parts)[1]
+
+    def to_an_hour(conn, _now):
+        parts = task_parts.c
+        end = part.start_at + timedelta(hours=1)
+        conn.execute(task_parts.update().where(parts.id == part.id).values(end_at=end))
+        conn.execute(task_parts.update().where(parts.id == part.id + 1).values(start_at=end))
+
+    small.do(to_an_hour)
+    _turn(small, (list(range(10)), 30, True), (list(range(20, 25)), 5, False), ([], 0, False))
+    full = small.rows(task_parts)[1]
+    assert (full.state, full.provenance, full.found) == ("full", Provenance.CAPPED, 30)
+    assert _found(small) == (35, Provenance.CAPPED, 45)
+    _turn(small, (list(range(30, 40)), 30, False))
+    assert small.rows(task_parts)[1].listed == 20
+    (covered,) = small.look(coverage.of_products, lambda _: 20).values()
+    assert (covered.reachable, covered.at_least) == (25, True)
+
+
+def test_an_engine_that_reports_nothing_has_at_least_what_it_lists(world: World) -> None:
+    _task(world)
+    _turn(world, (list(range(10)), None, True))
+    assert _found(world) == (None, Provenance.UNKNOWN, None)
+    _turn(world, (list(range(10, 20)), None, True))
+    assert _found(world) == (20, Provenance.CAPPED, None)
+    assert len(world.rows(task_parts)) == 1
+
+
+def test_a_query_without_a_hit_is_asked_with_fewer_words_and_says_so(small: World) -> None:
+    _task(small)
+    _turn(small, ([], None, False))
+    root, fewer = small.rows(task_parts)
+    assert (root.state, fewer.state, fewer.parent_id) == ("relaxed", "open", root.id)
+    assert len(fewer.keywords) == 2
+    assert fewer.dropped == [word for word in WORDS if word not in fewer.keywords]
+    created = small.rows(events, events.c.transition == "create")[-1].detail
+    assert (created["keywords"], created["dropped"]) == (fewer.keywords, fewer.dropped)
+    assert _found(small) == (None, Provenance.UNKNOWN, None)
+    _turn(small, ([1, 2], None, False))
+    assert _found(small) == (2, Provenance.COUNTED, None)
+    (told,) = small.look(coverage.relaxed).values()
+    assert told == [Relaxed(SITE, tuple(fewer.keywords), tuple(fewer.dropped), 2)]
+    assert all(row.state == "DONE" for row in small.rows(subtasks))
+
+
+def test_words_that_a_person_chose_are_not_relaxed(small: World) -> None:
+    _task(small, own=WORDS)
+    _turn(small, ([], None, False))
+    assert [part.state for part in small.rows(task_parts)] == ["open"]
+    assert _found(small) == (0, Provenance.COUNTED, None)
+
+
+BROKEN = [
+    "UPDATE tasks SET found = 46",
+    "UPDATE task_parts SET state = 'open' WHERE parent_id IS NULL",
+    "UPDATE task_parts SET end_at = '2005-01-01' WHERE id = (SELECT min(id) + 1 FROM task_parts)",
+    "UPDATE subtasks SET part_id = NULL WHERE state = 'PRIORITY'",
+    "UPDATE subtasks SET part_id = 1000000 WHERE state = 'PRIORITY'",
+]
+
+
+@pytest.mark.parametrize("statement", BROKEN)
+def test_verify_sees_parts_that_do_not_fit(small: World, statement: str) -> None:
+    _split(small)
+    with small.store.engine.connect() as conn:
+        assert conn.exec_driver_sql(statement).rowcount > 0
+        assert "parts" in {violation.kind for violation in verify(conn, small.now).violations}
+        conn.rollback()

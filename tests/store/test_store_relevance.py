@@ -1,0 +1,206 @@
+"""What a page is to each product it was found for: whose reviews are stored, and what is counted as refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+from world import World, hit, review
+
+from tasks.crawl.canonical import page_key
+from tasks.crawl.model import Hit, ResultPage, Review
+from tasks.crawl.relevance import spoken
+from tasks.store import page_links, pages
+from tasks.store.leases import Lease, WorkTarget
+from tasks.store.page_links import Refused
+from tasks.store.pages import EndedTarget, FoundHit, Hits, NewPage, ReadResults, SavedPage, TargetEnd
+from tasks.store.review_rows import review_rows
+from tasks.store.tables import page_products, page_refusals, reviews
+from tasks.store.tables import pages as page_table
+
+MILK, YOGURT, PLAIN, CHEESE = "光明高钙牛奶", "蒙牛酸奶", "光明牛奶", "妙可蓝多奶酪"
+WORDS = {
+    MILK: ("光明", "高钙", "牛奶"),
+    YOGURT: ("蒙牛", "酸奶"),
+    PLAIN: ("光明", "牛奶"),
+    CHEESE: ("妙可蓝多", "奶酪"),
+}
+OF_MILK, OF_YOGURT = [review("a", "光明高钙牛奶有点酸"), review("b", "同感")], [review("a", "蒙牛酸奶不错")]
+URL = hit("1")
+
+
+def _hits(
+    world: World, lease: Lease, result: WorkTarget, urls: Sequence[str] = (URL,), *, judge: bool = True
+) -> Hits:
+    page = ResultPage(len(urls), tuple(Hit(url, "t") for url in urls), empty=False, more=True)
+    found = [FoundHit(url, page_key(url)) for url in urls]
+    (hits,) = world.do(pages.save_result_pages, [ReadResults(lease, result, page, found, judge=judge)])
+    assert hits is not None
+    return hits
+
+
+def _begun(world: World, product: str, *, judge: bool = True) -> tuple[Lease, Hits]:
+    lease, work = world.begin(world.waiting(product, words=WORDS[product]))
+    return lease, _hits(world, lease, work.targets[0], judge=judge)
+
+
+def _page(target: WorkTarget, read: Sequence[Review], **changed: object) -> NewPage:
+    values: dict[str, object] = {
+        "title": "帖子",
+        "content_hash": "0",
+        "said": spoken("帖子", [(one.title, one.body) for one in read]),
+        **changed,
+    }
+    return NewPage(
+        target.id,
+        target.url,
+        target.key,
+        encoding="utf-8",
+        size=9,
+        reviews=tuple(read),
+        etag='"1"',
+        **values,  # type: ignore[arg-type]
+    )
+
+
+def _save(world: World, lease: Lease, target: WorkTarget, read: Sequence[Review], **changed: object) -> bool:
+    (new,) = world.do(pages.save_pages, [SavedPage(lease, _page(target, read, **changed))])
+    return bool(new)
+
+
+def _links(world: World) -> list[tuple[int, str, str, int]]:
+    rows = world.rows(page_products)
+    return sorted((row.product_id, row.verdict, row.missing, row.refused) for row in rows)
+
+
+def _exported(world: World) -> list[tuple[str, str]]:
+    return [(row.product, row.body) for row in world.look(lambda conn: list(review_rows(conn)))]
+
+
+def test_a_page_about_another_product_is_stored_and_its_reviews_are_not(world: World) -> None:
+    lease, hits = _begun(world, MILK)
+    assert _save(world, lease, hits.todo[0], OF_YOGURT)
+    (page,) = world.rows(page_table)
+    assert (page.reviews, page.withheld) == (0, 1)
+    assert world.rows(reviews) == []
+    assert _links(world) == [(1, "wrong_product", "光明 高钙 牛奶", 1)]
+    refused = world.look(page_links.refused)
+    assert refused == [Refused("cca.org.cn", MILK, "wrong_product", 1, 1)]
+    assert world.look(page_links.refused_by_reason) == {"wrong_product": 1}
+    assert not world.verification().violations
+
+
+def test_it_is_fetched_once_more_for_the_product_it_is_about_and_not_for_the_one_it_is_not(
+    world: World,
+) -> None:
+    lease, hits = _begun(world, MILK)
+    _save(world, lease, hits.todo[0], OF_YOGURT)
+    again, found = _begun(world, CHEESE)
+    assert len(found.todo) == 1, "another product may be the one"
+    assert not _save(world, again, found.todo[0], OF_YOGURT)
+    third, found = _begun(world, YOGURT)
+    assert [(t.url, t.etag) for t in found.todo] == [(URL, None)], "wanted whole, not 'unchanged'"
+    assert not _save(world, third, found.todo[0], OF_YOGURT)
+    (page,) = world.rows(page_table)
+    assert (page.reviews, page.withheld) == (1, 0)
+    assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
+    assert [verdict for _, verdict, *_ in _links(world)] == ["wrong_product", "wrong_product", "review"]
+    assert not world.verification().violations
+
+
+def test_a_known_page_is_judged_by_what_is_stored_and_not_fetched(world: World) -> None:
+    lease, hits = _begun(world, MILK)
+    _save(world, lease, hits.todo[0], OF_MILK)
+    _, found = _begun(world, YOGURT)
+    assert (found.todo, len(found.known)) == ((), 1)
+    _, found = _begun(world, PLAIN)
+    assert found.todo == ()
+    assert [(p, v, n) for p, v, _, n in _links(world)] == [
+        (1, "review", 0),
+        (2, "wrong_product", 2),
+        (3, "review", 0),
+    ]
+    assert {product for product, _ in _exported(world)} == {MILK, PLAIN}
+
+
+def test_whoever_comes_first_the_same_is_stored(world: World) -> None:
+    one, milk = _begun(world, MILK)
+    other, yogurt = _begun(world, YOGURT)
+    saved = [
+        SavedPage(one, _page(milk.todo[0], OF_YOGURT)),
+        SavedPage(other, _page(yogurt.todo[0], OF_YOGURT)),
+    ]
+    assert world.do(pages.save_pages, saved) == [True, False]
+    assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
+    (page,) = world.rows(page_table)
+    assert (page.reviews, page.withheld) == (1, 0)
+    assert not world.verification().violations
+
+
+def test_the_other_way_round_too(world: World) -> None:
+    one, milk = _begun(world, MILK)
+    other, yogurt = _begun(world, YOGURT)
+    assert _save(world, other, yogurt.todo[0], OF_YOGURT)
+    assert not _save(world, one, milk.todo[0], OF_YOGURT)
+    assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
+    (page,) = world.rows(page_table)
+    assert (page.reviews, page.withheld) == (1, 0)
+
+
+def test_what_is_no_review_is_counted_with_the_page_once(world: World) -> None:
+    lease, hits = _begun(world, MILK)
+    _save(world, lease, hits.todo[0], OF_MILK, refused={"empty": 2, "boilerplate": 1})
+    assert [(row.reason, row.n) for row in world.rows(page_refusals)] == [("boilerplate", 1), ("empty", 2)]
+    assert not _save(world, lease, hits.todo[0], OF_MILK, refused={"empty": 2, "boilerplate": 1})
+    assert world.look(page_links.refused_by_reason) == {"boilerplate": 1, "empty": 2}
+    assert not _save(world, lease, hits.todo[0], OF_MILK, refused={"empty": 1}, content_hash="1")
+    assert world.look(page_links.refused_by_reason) == {"empty": 1}
+
+
+def test_a_list_page_is_no_review_of_anything(world: World) -> None:
+    lease, hits = _begun(world, MILK)
+    _save(world, lease, hits.todo[0], [], refused={"list": 1})
+    _, found = _begun(world, YOGURT)
+    assert found.todo == (), "known: there is nothing to be had from it"
+    assert [verdict for _, verdict, *_ in _links(world)] == ["no_review", "no_review"]
+    assert [(r.product, r.reason, r.n) for r in world.look(page_links.refused)] == [
+        (MILK, "list", 1),
+        (YOGURT, "list", 1),
+    ]
+
+
+def test_a_site_that_is_not_judged_gives_what_it_has(world: World) -> None:
+    lease, hits = _begun(world, MILK, judge=False)
+    _save(world, lease, hits.todo[0], OF_YOGURT, said=None)
+    _begun(world, PLAIN, judge=False)
+    assert [verdict for _, verdict, *_ in _links(world)] == ["review", "review"]
+    assert len(_exported(world)) == 2
+
+
+def test_unchanged_for_a_product_that_it_is_not_about(world: World) -> None:
+    first, milk = _begun(world, MILK)
+    second, yogurt = _begun(world, YOGURT)
+    _save(world, first, milk.todo[0], OF_MILK)
+    end = TargetEnd(yogurt.todo[0].id, "stored", "unchanged", counts=False)
+    world.do(pages.end_targets, [EndedTarget(second, end, page_key(URL), judge=True)])
+    assert [verdict for _, verdict, *_ in _links(world)] == ["review", "wrong_product"]
+
+
+def test_a_page_that_comes_to_name_the_product_is_its_review_from_then_on(world: World) -> None:
+    lease, hits = _begun(world, MILK)
+    _save(world, lease, hits.todo[0], OF_YOGURT)
+    world.pass_s(timedelta(days=1).total_seconds())
+    both = [*OF_YOGURT, review("b", "光明高钙牛奶更好喝")]
+    assert not _save(world, lease, hits.todo[0], both, content_hash="1")
+    assert [verdict for _, verdict, *_ in _links(world)] == ["review"]
+    assert len(_exported(world)) == 2
+
+
+def test_nothing_is_counted_of_a_page_that_is_not_stored(world: World) -> None:
+    lease, hits = _begun(world, MILK)
+    twice = [review("a", "光明高钙牛奶"), review("a", "一样的编号")]
+    with pytest.raises(IntegrityError):
+        _save(world, lease, hits.todo[0], twice, refused={"empty": 1})
+    assert [world.rows(t) for t in (page_table, page_products, page_refusals)] == [[], [], []]
