@@ -22,7 +22,7 @@ COLUMNS = [
         "date_text",
         "rating",
     ),
-    *("collected_at", "node", "attempt", "same_as", "near_of", "similarity", "review"),
+    *("collected_at", "node", "attempt", "same_as", "near_of", "similarity", "review", "found_by"),
 ]
 
 
