@@ -31,6 +31,7 @@ from tasks.store.products import NewProduct
 
 SEEDS = (1, 2, 3, 4, 5)
 SECONDS = 40.0
+CATALOG = "paper-2014"
 NAMES = [
     "光明高钙牛奶",
     "特仑苏",
@@ -96,7 +97,7 @@ def _spread(runs: list[dict[str, float]]) -> dict[str, list[float]]:
 def crawled(settings: Settings, seed: int, seconds: float) -> dict[str, float]:
     """What four nodes crawl of a new lab in so many seconds, from an empty store."""
     with tempfile.TemporaryDirectory() as folder, _lab(seed) as address:
-        settings = replace(settings, database_url=f"sqlite:///{folder}/run.db", lab=address)
+        settings = replace(settings, database_url=f"sqlite:///{folder}/run.db", lab=address, sites=CATALOG)
         catalog = settings.catalog()
         with wiring.opened_store(settings) as store:
             with store.begin() as conn:
@@ -123,7 +124,7 @@ def crawled(settings: Settings, seed: int, seconds: float) -> dict[str, float]:
 
 @contextmanager
 def _lab(seed: int) -> Iterator[tuple[str, int]]:
-    command = [sys.executable, "-m", "app", "lab", "--profile", "default", "--port", "0"]
+    command = [sys.executable, "-m", "app", "lab", "--profile", "default", "--port", "0", "--sites", CATALOG]
     with subprocess.Popen(
         [*command, "--seed", str(seed), "--json"], stdout=subprocess.PIPE, text=True
     ) as process:

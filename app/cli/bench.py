@@ -32,13 +32,29 @@ _SHARED = ROOT.parent / "shared" / "data"
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder to draw the plots into as PNG, for a bench that has some.",
 )
+@click.option("--products", type=click.IntRange(1), help="How many products, for a bench that crawls some.")
+@click.option("--sites", type=click.IntRange(1), help="Of how many sites.")
+@click.option("--nodes", type=click.IntRange(1, 250), help="With how many crawl nodes.")
+@click.option(
+    "--profile", help="How the lab behaves, for a bench that has one: a built-in profile or a file."
+)
 @json_option
-def bench(name: str, shared: Path, plots: Path | None, as_json: bool) -> None:
+def bench(
+    name: str,
+    shared: Path,
+    plots: Path | None,
+    products: int | None,
+    sites: int | None,
+    nodes: int | None,
+    profile: str | None,
+    as_json: bool,
+) -> None:
     """Run a measurement: its ratios and figures.
 
     \b
     Example:
       reviewloop bench splitter
+      reviewloop bench day --products 20 --sites 10 --nodes 3
     """
     known = _known()
     if name not in known:
@@ -47,10 +63,12 @@ def bench(name: str, shared: Path, plots: Path | None, as_json: bool) -> None:
         raise InputError(f"the shared data is not at {shared}: name its folder with --shared")
     run = import_module(f"bench.{name}").run
     options: dict[str, Any] = {}
-    if plots is not None:
-        if "plots" not in signature(run).parameters:
-            raise InputError(f"the bench {name!r} has no plots: leave --plots out")
-        options["plots"] = plots
+    given = {"plots": plots, "products": products, "sites": sites, "nodes": nodes, "profile": profile}
+    for option, value in given.items():
+        if value is not None:
+            if option not in signature(run).parameters:
+                raise InputError(f"the bench {name!r} has no {option}: leave --{option} out")
+            options[option] = value
     say(f"Measuring {name} ...", "dim")
     result: dict[str, Any] = run(shared, **options)
     if as_json:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     default="calm",
     show_default=True,
     metavar="NAME|FILE",
-    help="How badly it behaves: calm, default, demo, harsh, login, or a profile file.",
+    help="How badly it behaves: calm, day, default, demo, harsh, login, or a profile file.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Of its pages and faults.")
 @click.option(

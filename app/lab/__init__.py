@@ -7,8 +7,12 @@ A request's ``Host`` header says which site is meant, its source address which c
     corpus      which pages there are, and what stands in them
     query       how a search URL is read back
     chrome      what surrounds the content of a page
-    render      result pages and site pages as HTML
+    selectors, markup   elements made from the selectors that are to read them
+    engines     result pages, a module a family of engines
+    sites       pages of sites
+    document    an answer as a whole
     web         the well-behaved web: host and path in, document out
+    answers, roles      what a request may be answered; what a host is
     profile     how badly it behaves: profile files
     login       a login wall with a form
     oauth       an OAuth 2 server

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.lab import chance
-from app.lab.profile import Answer, Block, Conduct, RateLimit
+from app.lab.answers import Answer
+from app.lab.profile import Block, Conduct, RateLimit
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class Encoding:
     """How a site writes its pages.
 
     Attributes:
-        codec: "utf-8" or "gbk".
+        codec: "utf-8", "gbk", "gb18030", ...
         header: charset of the Content-Type header; empty: none is given.
         meta: charset of the meta element; empty: there is none.
     """
@@ -81,8 +81,14 @@ UTF8 = Encoding("utf-8", "utf-8", "utf-8")
 _GBK = (Encoding("gbk", "GBK", ""), Encoding("gbk", "", "gb2312"), Encoding("gbk", "", ""))
 
 
-def encoding_of(site: str) -> Encoding:
-    """How a site writes its pages: a third in GBK, said in the header only, in the page only, or nowhere."""
+def encoding_of(site: str, stated: str = "") -> Encoding:
+    """How a site writes its pages: a third in GBK, said in the header only, in the page only, or nowhere.
+
+    Args:
+        stated: the encoding its catalog names for what does not say any; its pages then say none.
+    """
+    if stated:
+        return Encoding(stated, "", "")
     draw = chance.number(0, "encoding", site)
     return _GBK[draw // 3 % len(_GBK)] if draw % 3 == 0 else UTF8
 

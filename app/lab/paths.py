@@ -22,12 +22,14 @@ class PageName:
 
 _COMPLAINT = ("/complaint/", ".html")
 _SHAPES = {"complaint": _COMPLAINT, "thread": ("/thread-", "-1-1.html")}
+# Where a site's own search is read by what its links look like.
+_SHAPES_OF_SITES = {"12365auto.com": ("/zlts/20131118/", ".shtml")}
 
 
 def path_of(seed: int, rules: str, page: PageName) -> str:
     """The path of a page on a site whose pages are read with the page rules of that name."""
     id_ = _encode(seed, page)
-    before, after = _shape(seed, rules, id_)
+    before, after = _shape(seed, rules, page.site, id_)
     return f"{before}{id_}{after}"
 
 
@@ -40,10 +42,10 @@ def page_at(seed: int, rules: str, site: str, path: str) -> PageName | None:
     return page
 
 
-def _shape(seed: int, rules: str, id_: str) -> tuple[str, str]:
+def _shape(seed: int, rules: str, site: str, id_: str) -> tuple[str, str]:
     if rules == "microblog":
         return f"/{2**30 + chance.number(seed, 'user', id_) % 2**32}/", ""
-    return _SHAPES.get(rules, _COMPLAINT)
+    return _SHAPES_OF_SITES.get(site) or _SHAPES.get(rules, _COMPLAINT)
 
 
 def _encode(seed: int, page: PageName) -> str:

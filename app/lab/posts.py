@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from random import Random
 
 from app.lab import chance
 from app.lab.paths import PageName
+
+CHINA = timezone(timedelta(hours=8))
 
 MOST_POSTS = 6
 """Most reviews on one page of a forum thread."""
@@ -16,6 +20,7 @@ RATED_SITES = 0.5
 """Share of the complaint sites that print a rating."""
 
 _UNRATED = frozenset({"thread", "microblog"})
+_SEVERAL = re.compile(r"thread|comments|reviews|answers")
 
 _PROBLEMS = (
     "喝出异物要求赔偿",
@@ -68,6 +73,7 @@ class Post:
     Attributes:
         key: its id on its site.
         date: as written there (UTC+8), in one of several forms.
+        at: the same as a moment; its page may print the day only.
         rating: 1 to 5; None where the site prints none.
     """
 
@@ -76,6 +82,7 @@ class Post:
     body: str
     author: str
     date: str
+    at: datetime
     rating: int | None
 
 
@@ -94,7 +101,8 @@ def write_page(seed: int, page: PageName, rules: str, texts: tuple[str, ...]) ->
     Args:
         seed: of the corpus.
         page: which page; the same one is always written in the same words.
-        rules: name of the site's page rules: several posts on a ``thread``, one elsewhere.
+        rules: name of the site's page rules: several posts where it speaks of a thread, comments, reviews or
+            answers, one elsewhere.
         texts: what people write; not empty.
     """
     rng = chance.generator(seed, "page", page.site, page.number, *page.keywords)
@@ -102,18 +110,14 @@ def write_page(seed: int, page: PageName, rules: str, texts: tuple[str, ...]) ->
     title = _one(rng, _TITLES).format(subject=subject, problem=_one(rng, _PROBLEMS))
     rated = rules not in _UNRATED and chance.share(0, "rated", page.site) < RATED_SITES
     posts: list[Post] = []
-    for place in range(1 + int(rng.random() * MOST_POSTS) if rules == "thread" else 1):
+    for place in range(1 + int(rng.random() * MOST_POSTS) if _SEVERAL.search(rules) else 1):
         heading = title if place == 0 else _one(rng, _REPLIES).format(subject=subject, title=title)
-        posts.append(
-            Post(
-                key=str(10_000_000 + int(rng.random() * 1e15)),
-                title=heading,
-                body=_one(rng, _LEADS).format(subject=subject) + _one(rng, texts),
-                author=_author(rng),
-                date=_date(rng, page.site),
-                rating=1 + int(rng.random() * 5) if rated else None,
-            )
-        )
+        key = str(10_000_000 + int(rng.random() * 1e15))
+        body = _one(rng, _LEADS).format(subject=subject) + _one(rng, texts)
+        author = _author(rng)
+        at = _moment(rng)
+        rating = 1 + int(rng.random() * 5) if rated else None
+        posts.append(Post(key, heading, body, author, _date(at, page.site), at, rating))
     return Content(subject, title, tuple(posts))
 
 
@@ -132,7 +136,11 @@ def _author(rng: Random) -> str:
     return f"{_one(rng, _NICKS)}{int(rng.random() * 10_000)}"
 
 
-def _date(rng: Random, site: str) -> str:
-    form = _DATES[chance.number(0, "date", site) % len(_DATES)]
+def _moment(rng: Random) -> datetime:
     year, month, day = 2011 + int(rng.random() * 3), 1 + int(rng.random() * 12), 1 + int(rng.random() * 28)
-    return form.format(y=year, m=month, d=day, H=7 + int(rng.random() * 16), M=int(rng.random() * 60))
+    return datetime(year, month, day, 7 + int(rng.random() * 16), int(rng.random() * 60), tzinfo=CHINA)
+
+
+def _date(at: datetime, site: str) -> str:
+    form = _DATES[chance.number(0, "date", site) % len(_DATES)]
+    return form.format(y=at.year, m=at.month, d=at.day, H=at.hour, M=at.minute)

@@ -8,7 +8,6 @@ simulation's scenarios; a limit or block set to null takes back what an earlier 
 from __future__ import annotations
 
 from bisect import bisect_right
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -17,9 +16,10 @@ from typing import Annotated, Any
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from app.lab.answers import Answer
 from app.lab.login import Wall
 from app.lab.oauth import OAuth
-from app.lab.web import Role
+from app.lab.roles import Role
 from splitter.errors import InputError
 
 PROFILES = Path(__file__).parent / "profiles"
@@ -30,26 +30,6 @@ LONGEST_HANG_S = 60.0
 
 class ProfileError(InputError):
     """A lab profile is wrong or not there; the message carries the key of each problem."""
-
-
-class Answer(StrEnum):
-    """What one request may be answered."""
-
-    PAGE = "page"  # what the well-behaved web says
-    NOT_FOUND = "not_found"  # 404
-    GONE = "gone"  # 410
-    SERVER_ERROR = "server_error"  # 500
-    UNAVAILABLE = "unavailable"  # 503
-    RATE_LIMITED = "rate_limited"  # 429 with Retry-After
-    TOO_FREQUENT = "too_frequent"  # 200 and a page that says so
-    FORBIDDEN = "forbidden"  # 403
-    CAPTCHA = "captcha"  # 200 and a captcha page
-    LOGIN_PAGE = "login_page"  # 200 and a page that asks to sign in
-    LOGIN_REDIRECT = "login_redirect"  # 302 to such a page
-    MOVED = "moved"  # 301 to the same path under www.
-    CUT_OFF = "cut_off"  # a body shorter than its Content-Length, then the end of the connection
-    HANG = "hang"  # nothing, until the client goes or the hang is over
-    DEAD = "dead"  # the connection is reset without an answer
 
 
 _LOST = frozenset({Answer.NOT_FOUND, Answer.GONE})
@@ -185,12 +165,14 @@ class Profile(_Model):
 
     Attributes:
         doors: sites that want to be signed in to, by host without www.
+        hits: sites that have so many different pages for every query, to know what a crawl should find.
     """
 
     name: str
     robots: Robots = Robots()
     pairs: tuple[Pair, ...] = ()
     doors: dict[str, Wall | OAuth] = Field(default_factory=dict)
+    hits: dict[str, Annotated[int, Field(ge=0, le=65_536)]] = Field(default_factory=dict)
 
 
 _SELECTORS = frozenset(Pair.model_fields) - frozenset(Conduct.model_fields)

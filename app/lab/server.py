@@ -14,15 +14,18 @@ from pathlib import Path
 
 from aiohttp import web
 
+from app.lab.answers import Answer
 from app.lab.behaviour import Ask, Decision, Memory, decide
 from app.lab.corpus import Corpus
+from app.lab.document import Document
 from app.lab.log import Entry, RequestLog
 from app.lab.login import Knock
 from app.lab.oauth import door_of
-from app.lab.profile import Answer, Conducts, Profile, load_profile
+from app.lab.profile import Conducts, Profile, load_profile
 from app.lab.refusals import LOGIN, refusal
+from app.lab.roles import Role
 from app.lab.texts import DEFAULT_REVIEWS, load_texts
-from app.lab.web import Document, LocalWeb, Role
+from app.lab.web import LocalWeb
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 
@@ -33,6 +36,7 @@ MOST_IN_FLIGHT = 12_000
 """Requests answered at once; those beyond get 503 at once."""
 
 _LOOPBACK = ip_network("127.0.0.0/8")
+_OWN_PATHS = ("/", "/__log", "/__truth")
 _BACKLOG = 4096
 
 
@@ -69,7 +73,8 @@ class Lab:
         self.profile = load_profile(profile) if isinstance(profile, str) else profile
         self.seed = seed
         self.host, self.port = "", 0
-        self.web = LocalWeb(catalog, Corpus(catalog, seed, load_texts(reviews, _refusing_patterns(catalog))))
+        texts = load_texts(reviews, _refusing_patterns(catalog))
+        self.web = LocalWeb(catalog, Corpus(catalog, seed, texts, self.profile.hits))
         self._started_s = time.monotonic()
         self.log = RequestLog(datetime.now(UTC), log_path)
         self._conducts = Conducts(self.profile)
@@ -130,14 +135,14 @@ class Lab:
             t=time.monotonic() - self._started_s,
         )
         role = self.web.role(ask.host)
-        if role is None:
+        if role is None or (_is_own(ask.host) and request.path in _OWN_PATHS):
             return self._own(ask, request)
         if (said := await self._at_door(ask, request)) is not None:
             return said
         if request.method not in ("GET", "HEAD"):
             return self._send(ask, "bad_method", Document(405, "text/plain", b"GET or HEAD"))
         if self._in_flight >= MOST_IN_FLIGHT:
-            return self._send(ask, "busy", refusal(Answer.UNAVAILABLE, ""))
+            return self._send(ask, "busy", refusal(Answer.UNAVAILABLE))
         self._in_flight += 1
         try:
             return await self._of_catalog(ask, role, request)
@@ -180,7 +185,7 @@ class Lab:
             case Answer.PAGE:
                 document = self.web.document(ask.host, ask.target)
             case _:
-                document = refusal(decision.answer, self.web.captcha(ask.host))
+                document = self.web.refusal(ask.host, ask.target, decision.answer)
         return self._send(ask, decision.answer.value, document, decision)
 
     async def _wait(self, ask: Ask, decision: Decision) -> None:
@@ -206,6 +211,8 @@ class Lab:
     ) -> web.Response:
         self._note(ask, outcome, document.status, len(document.body), decision)
         headers = {"Content-Type": document.content_type}
+        if document.location:
+            headers["Location"] = document.location
         if decision and decision.retry_after_s is not None:
             headers["Retry-After"] = f"{max(1, round(decision.retry_after_s))}"
         return web.Response(status=document.status, body=document.body, headers=headers)
@@ -264,7 +271,7 @@ class Lab:
         keywords = tuple(dict.fromkeys(re.split(r"[\s,&+]+", request.query.get("keywords", "").strip())))
         if site not in self.web.catalog.sites or not keywords[0]:
             return web.Response(status=400, text="right would be /__truth?keywords=WORD,WORD&site=SITE\n")
-        return web.json_response(self.web.truth(site, keywords), dumps=_dumps)
+        return web.json_response(self.web.truth(site, keywords, whole="all" in request.query), dumps=_dumps)
 
     def _note(self, ask: Ask, outcome: str, status: int, sent: int, decision: Decision | None = None) -> None:
         tried = decision.tried if decision else 0

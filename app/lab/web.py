@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from html import escape
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
+from app.lab.answers import Answer
 from app.lab.chrome import UTF8, Chrome, encoding_of
 from app.lab.corpus import Corpus, Listed
+from app.lab.document import HTML, Document, redirect
+from app.lab.engines import Results, engine_format, entry_of
+from app.lab.engines.redirects import address
 from app.lab.query import Query, read_query
-from app.lab.render import Results, engine_format, entry_of, site_format
+from app.lab.refusals import refusal
+from app.lab.roles import Role
+from app.lab.sites import site_format
 from splitter.catalog.model import Catalog, Engine
 
 _CACHED_DOCUMENTS = 2048
-UTF8_HTML = "text/html; charset=utf-8"
-
-
-class Role(StrEnum):
-    """What a host is in the catalog; one that is both (a site's own search) counts as engine."""
-
-    ENGINE = "engine"
-    SITE = "site"
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """An answer: status, value of Content-Type, body as sent."""
-
-    status: int
-    content_type: str
-    body: bytes
 
 
 class LocalWeb:
@@ -41,13 +28,19 @@ class LocalWeb:
         """Set up the hosts; the corpus is of the same catalog."""
         self.catalog = catalog
         self._corpus = corpus
-        self._engines: dict[str, dict[str, str]] = {}
+        self._formats = {name: engine_format(name, engine) for name, engine in catalog.engines.items()}
+        self._engines: dict[str, list[str]] = {}
+        self._own: dict[tuple[str, str], Document] = {}
         for name, engine in catalog.engines.items():
-            address = urlsplit(engine.url)
-            self._engines.setdefault(_bare(address.hostname or ""), {})[address.path or "/"] = name
+            self._engines.setdefault(_bare(urlsplit(engine.url).hostname or ""), []).append(name)
+            for (host, path), document in self._formats[name].own.items():
+                self._own[_bare(host), path] = document
         self._sites = {_bare(site): site for site in catalog.sites}
+        self._writers = {
+            site: site_format(catalog.rules_of(site), catalog.kind_of(site)) for site in catalog.sites
+        }
         self._chromes = {
-            site: Chrome(site, entry.title or site, encoding_of(site))
+            site: Chrome(site, entry.title or site, encoding_of(site, entry.encoding))
             for site, entry in catalog.sites.items()
         }
         self._engine_chromes = {
@@ -58,37 +51,73 @@ class LocalWeb:
 
     def role(self, host: str) -> Role | None:
         """What a host (lower case, no port) is; None where the catalog does not know it."""
-        if _bare(host) in self._engines:
+        bare = _bare(host)
+        if bare in self._engines or any(bare == own for own, _ in self._own):
             return Role.ENGINE
-        return Role.SITE if _bare(host) in self._sites else None
+        return Role.SITE if bare in self._sites else None
 
-    def truth(self, site: str, keywords: tuple[str, ...]) -> tuple[str, ...]:
+    def truth(self, site: str, keywords: tuple[str, ...], *, whole: bool = False) -> tuple[str, ...]:
         """The page URLs that paging through the result pages of a query on a site gives, repeats left out.
+
+        Args:
+            whole: those beyond the engine's cap, too.
 
         Raises:
             KeyError: the catalog has no such site.
         """
         engine = self.catalog.engine_of(site)
-        listed = self._found(engine, Query(keywords, site, 1))[: engine.max_hits]
+        listed = self._found(engine, Query(keywords, site, 1))[: None if whole else engine.max_hits]
         return tuple(dict.fromkeys(self._corpus.url(entry.page) for entry in listed))
 
-    def captcha(self, host: str) -> str:
-        """What the captcha page of a host says: an engine's own words, or those of every site."""
-        engine = next(iter(self._engines.get(_bare(host), {}).values()), None)
-        return (
-            engine_format(engine, self.catalog.engines[engine].kind).captcha
-            if engine
-            else "请输入验证码后继续访问。"
-        )
+    def refusal(self, host: str, target: str, answer: Answer) -> Document:
+        """What a host of the catalog says instead of a page: an engine in its own way.
+
+        Raises:
+            KeyError: an answer that is no document (see `app.lab.refusals`).
+        """
+        name = self._engine_at(host, target)
+        if name is not None:
+            engine = self.catalog.engines[name]
+            said = self._formats[name].refusals.get(answer)
+            return said(engine) if said else refusal(answer, engine.results.blocked)
+        site = self._sites.get(_bare(host))
+        return refusal(answer, self.catalog.rules_of(site).blocked if site else ())
 
     def _document(self, host: str, target: str) -> Document:
         """What a host of the catalog answers to a request for a path with query string."""
         path, _, query_string = target.partition("?")
-        engine = self._engines.get(_bare(host), {}).get(path)
-        if engine is not None:
-            return self._results(engine, path, query_string)
+        name = self._engine_at(host, target)
+        if name is not None:
+            return self._results(name, path, query_string)
+        if (own := self._own.get((_bare(host), path))) is not None:
+            return own
+        if (to := self._redirected(host, path, query_string)) is not None:
+            return to
         site = self._sites.get(_bare(host))
         return self._missing(host) if site is None else self._page(site, path)
+
+    def _engine_at(self, host: str, target: str) -> str | None:
+        """The engine whose result page is asked for: of several at one address, the one whose fixed parameters fit."""
+        path, _, query_string = target.partition("?")
+        engines = self.catalog.engines
+        names = [
+            name
+            for name in self._engines.get(_bare(host), ())
+            if (urlsplit(engines[name].url).path or "/") == path
+        ]
+        if len(names) < 2:
+            return names[0] if names else None
+        given = parse_qs(query_string, keep_blank_values=True)
+        return max(names, key=lambda name: _fit(engines[name], given))
+
+    def _redirected(self, host: str, path: str, query_string: str) -> Document | None:
+        """Where a redirect link of an engine's own leads; None for what is none."""
+        for name in self._engines.get(_bare(host), ()):
+            own_path, parameter = self._formats[name].link
+            if parameter and path == own_path:
+                to = address(parse_qs(query_string).get(parameter, [""])[0])
+                return redirect(to) if to else self._missing(host)
+        return None
 
     def _page(self, site: str, path: str) -> Document:
         chrome = self._chromes[site]
@@ -99,8 +128,7 @@ class LocalWeb:
         if page is None:
             return self._missing(site)
         content = self._corpus.content(page)
-        write = site_format(self.catalog.sites[site].rules, self.catalog.kind_of(site))
-        return Document(200, chrome.content_type, chrome.page(content.title, write(content)))
+        return Document(200, chrome.content_type, chrome.page(content.title, self._writers[site](content)))
 
     def _results(self, name: str, path: str, query_string: str) -> Document:
         engine = self.catalog.engines[name]
@@ -109,14 +137,20 @@ class LocalWeb:
         listed = found[: engine.max_hits]
         start = (query.page - 1) * engine.hits_per_page
         shown = listed[start : start + engine.hits_per_page]
+        more = bool(shown) and start + len(shown) < len(listed)
         results = Results(
+            engine=engine,
             keywords=query.keywords,
-            found=len(found),
+            page=query.page,
+            found=min(len(found), engine.count_cap or len(found)),
             entries=tuple(entry_of(entry.url, self._corpus.content(entry.page)) for entry in shown),
-            next_url=_next_url(engine, path, query) if start + len(shown) < len(listed) and shown else "",
+            next_url=_next_url(engine, path, query_string, query) if more else "",
         )
-        html = engine_format(name, engine.kind).results(results)
-        return Document(200, UTF8_HTML, self._engine_chromes[name].page(" ".join(query.keywords), html))
+        written = self._formats[name]
+        text = written.results(results)
+        if written.content_type != HTML:
+            return Document(200, written.content_type, text.encode())
+        return Document(200, HTML, self._engine_chromes[name].page(" ".join(query.keywords), text))
 
     def _found(self, engine: Engine, query: Query) -> tuple[Listed, ...]:
         """What an engine has for a query: of one site, or of all reached through it; it lists the first."""
@@ -124,23 +158,29 @@ class LocalWeb:
             sites = [site for site in self.catalog.sites if self.catalog.engine_of(site) is engine]
         else:
             sites = [site for site in (self._sites.get(_bare(query.site)),) if site is not None]
-        return tuple(entry for site in sites for entry in self._corpus.listing(site, query.keywords))
+        return tuple(
+            entry for site in sites for entry in self._corpus.listed(site, query.keywords, query.span)
+        )
 
     def _missing(self, host: str) -> Document:
         body = f"<html><head><title>404</title></head><body>404 Not Found: {escape(host)}</body></html>"
-        return Document(404, UTF8_HTML, body.encode())
+        return Document(404, HTML, body.encode())
 
 
 def _bare(host: str) -> str:
     return host.removeprefix("www.")
 
 
-def _next_url(engine: Engine, path: str, query: Query) -> str:
+def _fit(engine: Engine, given: dict[str, list[str]]) -> int:
+    """How many of an engine's fixed parameters a request has, less those it lacks."""
+    fixed = [(name, value) for name, value in engine.params.items() if "{" not in value]
+    return sum(1 if value in given.get(name, ()) else -1 for name, value in fixed)
+
+
+def _next_url(engine: Engine, path: str, query_string: str, query: Query) -> str:
+    """The same request for the next page."""
+    given = dict(parse_qsl(query_string, keep_blank_values=True, encoding=engine.encoding, errors="replace"))
     offset = engine.first + query.page * engine.step
-    words = engine.join.join((*query.keywords, *engine.extra_words))
-    text = words if query.site is None else engine.site.format(words=words, site=query.site)
-    values = {
-        name: template.format(query=text, page=query.page + 1, offset=offset)
-        for name, template in engine.params.items()
-    }
-    return f"{path}?{urlencode(values, encoding=engine.encoding, errors='replace')}"
+    for name in engine.paging_params:
+        given[name] = engine.params[name].format(query="", page=query.page + 1, offset=offset)
+    return f"{path}?{urlencode(given, encoding=engine.encoding, errors='xmlcharrefreplace')}"

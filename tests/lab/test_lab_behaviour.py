@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.lab.answers import Answer
 from app.lab.behaviour import Ask, Memory, decide
-from app.lab.profile import Answer, Conduct, Conducts, Profile, ProfileError, built_in, load_profile
-from app.lab.web import Role
+from app.lab.profile import Conduct, Conducts, Profile, ProfileError, built_in, load_profile
+from app.lab.roles import Role
 
 CALM = Conducts(load_profile("calm"))
 urls = st.tuples(
@@ -213,5 +214,5 @@ def test_what_is_no_profile_is_refused(tmp_path, text):
 
 
 def test_an_unknown_profile_names_those_there_are():
-    with pytest.raises(ProfileError, match="calm, default, demo, harsh"):
+    with pytest.raises(ProfileError, match="calm, day, default, demo, harsh"):
         load_profile("clam")

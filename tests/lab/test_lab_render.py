@@ -8,12 +8,10 @@ from urllib.parse import urldefrag, urlencode, urlsplit
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from app.lab.answers import Answer
 from app.lab.chrome import encoding_of
-from app.lab.profile import Answer
 from app.lab.query import Query, read_query
-from app.lab.refusals import refusal
-from app.lab.web import Role
-from splitter.catalog.model import Kind
+from app.lab.roles import Role
 
 MILK = ("光明", "高钙", "牛奶")
 MOST = 100
@@ -195,7 +193,7 @@ def test_refusals_are_what_the_rules_call_blocked(catalog, local_web):
     hosts |= {site: catalog.rules_of(site).blocked for site in catalog.sites}
     for host, blocked in hosts.items():
         for answer in (Answer.CAPTCHA, Answer.LOGIN_PAGE, Answer.TOO_FREQUENT):
-            document = refusal(answer, local_web.captcha(host))
+            document = local_web.refusal(host, "/s", answer)
             assert document.status == 200
             assert any(re.search(pattern, document.body.decode()) for pattern in blocked)
 
@@ -204,12 +202,3 @@ def test_hosts_are_known_with_and_without_www(local_web):
     assert local_web.role("www.baidu.com") is local_web.role("baidu.com") is Role.ENGINE
     assert local_web.role("www.12315.com") is local_web.role("12315.com") is Role.SITE
     assert local_web.role("example.com") is None
-
-
-def test_an_engine_and_rules_of_another_name_are_served_the_format_of_their_kind():
-    from app.lab.render import engine_format, site_format
-
-    assert engine_format("mine", Kind.META) is engine_format("baidu", Kind.META)
-    assert engine_format("mine", Kind.MICROBLOG) is engine_format("weibo-yunyun", Kind.MICROBLOG)
-    assert site_format("mine", Kind.META) is site_format("complaint", Kind.META)
-    assert site_format("mine", Kind.MICROBLOG) is site_format("microblog", Kind.MICROBLOG)

@@ -1,0 +1,159 @@
+"""Result pages made from the rules that read them, for engines that no format was written for (sites' own searches).
+
+HTML is made from the selectors, JSON from the paths; what an engine says (its count, that it has nothing) from the
+regular expressions, as far as they are plain. Rules too involved for that are refused (`NotSimple`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from html import escape
+from typing import Any
+
+from app.lab.document import HTML, JSON
+from app.lab.engines.model import EngineFormat, Entry, Results
+from app.lab.markup import alone, records
+from app.lab.posts import CHINA, Post
+from app.lab.selectors import NotSimple, compounds_of
+from splitter.catalog.model import Engine, ResultRules
+from splitter.catalog.paths import EACH, Path, condition_of, path_of, paths_of, values_of
+
+_NUMBERED = re.compile(r"\((?!\?)[^()]*\)")
+
+
+def made(engine: Engine) -> EngineFormat:
+    """The format of an engine, made from its rules. Raises NotSimple."""
+    write, content_type = (_json, JSON) if engine.results.format == "json" else (_html, HTML)
+    if engine.results.embedded:
+        raise NotSimple(f"embedded {engine.results.embedded!r}")
+    sample = Entry(
+        "http://example.com/1.html", "", "", Post("1", "", "", "", "", datetime(2013, 1, 1, tzinfo=CHINA), 1)
+    )
+    write(Results(engine, ("牛奶",), 1, 1, (sample,), "/next"))
+    write(Results(engine, ("牛奶",), 1, 0, (), ""))
+    return EngineFormat(write, content_type)
+
+
+def spoken(pattern: str, number: int | None = None) -> str:
+    """A text that a plain regular expression matches, a number in its group; empty for one that is not plain."""
+    text = _NUMBERED.sub(str(number), pattern, count=1) if number is not None else pattern
+    text = re.sub(r"\\s[*+?]?|\[\^[^\]]*\][*+]\??|\.[*+]\??", "", text)
+    text = re.sub(r"\\([.()\[\]?*+/{}-])", r"\1", re.sub(r"(?<!\\)[?^$]", "", text.split("|")[0]))
+    match = re.search(pattern, text)
+    right = match is not None and (number is None or match[1] == str(number))
+    return text if right else ""
+
+
+def _html(results: Results) -> str:
+    rules = results.engine.results
+    if not results.entries:
+        return f'<div class="nothing"><p>{escape(_nothing(rules))}</p></div>'
+    rows = [_row(rules, entry) for entry in results.entries]
+    count = spoken(rules.found, results.found) if rules.found else ""
+    following = _link(rules.next, results.next_url) if rules.next and results.next_url else ""
+    return f'<div class="count">{escape(count)}</div>\n{records(rules.hit, rows)}{following}'
+
+
+def _row(rules: ResultRules, entry: Entry) -> list[tuple[str, str]]:
+    fields = [(rules.link, entry.url), (rules.title, entry.title)]
+    if rules.abstract:
+        fields.append((rules.abstract, entry.abstract))
+    if rules.time:
+        fields.append((rules.time, f"{entry.post.at:%Y-%m-%d %H:%M}"))
+    return [*fields, *_post(rules, entry.post)]
+
+
+def _post(rules: ResultRules, post: Post) -> list[tuple[str, str]]:
+    if rules.post is None:
+        return []
+    values = {"id": post.key, "body": post.body, "author": post.author, "date": f"{post.at:%Y-%m-%d %H:%M}"}
+    return [(getattr(rules.post, name), value) for name, value in values.items() if getattr(rules.post, name)]
+
+
+def _link(selector: str, url: str) -> str:
+    compounds_of(selector)
+    return alone(selector, "下一页").replace("<a", f'<a href="{escape(url)}"', 1)
+
+
+def _nothing(rules: ResultRules) -> str:
+    texts = [text for pattern in rules.empty if (text := spoken(pattern))]
+    if rules.empty and not texts:
+        raise NotSimple(f"empty {rules.empty}")
+    return texts[0] if texts else "没有找到"
+
+
+def _json(results: Results) -> str:
+    rules = results.engine.results
+    document: dict[str, Any] = {}
+    hits = [_object(rules, entry) for entry in results.entries]
+    _put_hits(document, paths_of(rules.hit)[0], hits)
+    if rules.found:
+        _put(document, path_of(rules.found), results.found)
+    if rules.next and EACH not in path_of(rules.next):
+        _put(document, path_of(rules.next), results.page + 1 if results.next_url else 0)
+    if not hits:
+        for test in _condition(rules.empty):
+            _put(document, test.path, _value(test.text))
+    return json.dumps(document, ensure_ascii=False)
+
+
+def _condition(patterns: Sequence[str]) -> tuple[Any, ...]:
+    """The tests of the first condition that can be met by setting values."""
+    for pattern in patterns:
+        tests = condition_of(pattern)
+        if tests is not None and not any(test.differs or EACH in test.path for test in tests):
+            return tests
+    return ()
+
+
+def _value(text: str) -> Any:
+    """The JSON value that a condition's text stands for."""
+    if text.isdecimal():
+        return int(text)
+    return {"": [], "true": True, "false": False}.get(text, text)
+
+
+def _object(rules: ResultRules, entry: Entry) -> dict[str, Any]:
+    made_object: dict[str, Any] = {}
+    for rule, value in _row(rules, entry):
+        for template in values_of(rule)[:1]:
+            _fill(made_object, template.parts, value)
+    return made_object
+
+
+def _fill(target: dict[str, Any], parts: Sequence[tuple[str, Path | None]], value: str) -> None:
+    """Put values where a template looks for them, so that it gives `value`; in a text of the site's, a part of it."""
+    names = [path for _, path in parts if path is not None]
+    pattern = "".join(re.escape(text) + ("(.*)" if path is not None else "") for text, path in parts)
+    match = re.fullmatch(pattern, value, re.DOTALL)
+    for place, path in enumerate(names):
+        if EACH in path:
+            raise NotSimple(f"{path} in a hit")
+        _put(target, path, match[place + 1] if match else value.rpartition("/")[2] or value)
+
+
+def _put_hits(document: dict[str, Any], path: Path, hits: list[dict[str, Any]]) -> None:
+    """Hits where the path looks for them: the first list on its way has them, one each."""
+    if EACH not in path or path[0] == EACH:
+        raise NotSimple(f"hit {path}")
+    at = path.index(EACH)
+    rest = path[at + 1 :]
+    if EACH in rest:
+        raise NotSimple(f"hit {path}")
+    wrapped = []
+    for hit in hits:
+        for key in reversed(rest):
+            hit = {key: hit}
+        wrapped.append(hit)
+    _put(document, path[:at], wrapped)
+
+
+def _put(target: dict[str, Any], path: Path, value: Any) -> None:
+    for key in path[:-1]:
+        target = target.setdefault(key, {})
+        if not isinstance(target, dict):
+            raise NotSimple(f"{path} leads through a value")
+    target[path[-1]] = value

@@ -1,0 +1,94 @@
+"""What engines are told to show, and what a format is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+
+from app.lab.answers import Answer
+from app.lab.document import HTML, Document
+from app.lab.posts import Content, Post
+from splitter.catalog.model import Engine
+
+ABSTRACT_CHARS = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One hit as a result page shows it.
+
+    Attributes:
+        url, title, abstract: address, and text.
+        post: the whole of it, for engines whose hits are whole posts.
+    """
+
+    url: str
+    title: str
+    abstract: str
+    post: Post
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a result page shows.
+
+    Attributes:
+        engine: whose page it is.
+        keywords: words to mark in the hits.
+        page: number of the result page, from 1.
+        found: number of hits the engine reports.
+        entries: hits of this page; none: the engine says that it has nothing.
+        next_url: path of the next result page; empty: this is the last one.
+    """
+
+    engine: Engine
+    keywords: tuple[str, ...]
+    page: int
+    found: int
+    entries: tuple[Entry, ...]
+    next_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFormat:
+    """How one engine writes.
+
+    Attributes:
+        results: its result page: what stands in the body of an HTML page, or a whole document of another type.
+        content_type: of the result page.
+        refusals: what it says instead of a page, in its own way; other answers are everybody's (`app.lab.refusals`).
+        link: path and parameter of its own redirect links; empty: it has none.
+        own: documents of other hosts and paths that belong to it (where its captcha is), by host and path.
+    """
+
+    results: Callable[[Results], str]
+    content_type: str = HTML
+    refusals: Mapping[Answer, Callable[[Engine], Document]] = field(default_factory=dict)
+    link: tuple[str, str] = ("", "")
+    own: Mapping[tuple[str, str], Document] = field(default_factory=dict)
+
+
+def entry_of(url: str, content: Content) -> Entry:
+    """A page as a result page shows it."""
+    post = content.posts[0]
+    return Entry(url, content.title, post.body[:ABSTRACT_CHARS], post)
+
+
+def marked(text: str, keywords: tuple[str, ...], tag: str = "em") -> str:
+    """Text as HTML with the words of the query marked."""
+    html = escape(text)
+    for word in keywords:
+        # One character or a letter would also match inside the markup put in before.
+        if len(word) > 1 and not word.isascii():
+            html = html.replace(escape(word), f"<{tag}>{escape(word)}</{tag}>")
+    return html
+
+
+def shown(entry: Entry, results: Results) -> dict[str, str]:
+    """A hit's address, title and abstract as HTML."""
+    return {
+        "url": escape(entry.url),
+        "title": marked(entry.title, results.keywords),
+        "abstract": marked(entry.abstract, results.keywords),
+    }

@@ -1,0 +1,69 @@
+"""The two engines of the catalog `paper-2014`, in the formats its rules read."""
+
+from __future__ import annotations
+
+from html import escape
+
+from app.lab.answers import Answer
+from app.lab.document import Document, notice
+from app.lab.engines.model import EngineFormat, Results, shown
+from splitter.catalog.model import Engine
+
+_BAIDU_FORM = """<div id="head"><form action="/s">
+<input name="wd" value="{query}" class="s_ipt"><input type="submit" value="百度一下"></form></div>
+"""
+_BAIDU_NONE = """<div id="content_left"><div class="content_none"><div class="nors">
+<p>很抱歉，没有找到与<span>“<em>{query}</em>”</span>相关的网页。</p></div></div></div>
+"""
+_BAIDU_HIT = """<div class="result c-container" id="{place}" srcid="1599" tpl="se_com_default">
+<h3 class="t"><a href="{url}" target="_blank">{title}</a></h3>
+<div class="c-abstract">{abstract}...</div>
+<div class="f13"><span class="g">{shown}</span> <a class="m" href="#">百度快照</a></div></div>
+"""
+_BAIDU_PAGE = """<div class="nums">百度为您找到相关结果约{found:,}个</div>
+<div id="content_left">
+{hits}</div>
+<div id="page"><a class="n" href="#">&lt;上一页</a>{next}</div>
+"""
+_BAIDU_NEXT = '<a class="n" rel="next" href="{url}">下一页&gt;</a>'
+
+_YUNYUN_NONE = """<div class="weibo-none"><p>没有找到相关微博，换个关键词试试吧。</p></div>
+"""
+_YUNYUN_HIT = """<li class="weibo-item"><a class="weibo-link" href="{url}">{title}</a>
+<p class="weibo-text">{abstract}</p><span class="from">来自 网页版</span></li>
+"""
+_YUNYUN_PAGE = """<p class="weibo-count">找到{found:,}条相关微博</p>
+<ul class="weibo-list">
+{hits}</ul>
+<div class="pages">{next}</div>
+"""
+_YUNYUN_NEXT = '<a class="next-page" href="{url}">下一页</a>'
+
+
+def _baidu(results: Results) -> str:
+    query = escape(" ".join(results.keywords))
+    form = _BAIDU_FORM.format(query=query)
+    if not results.entries:
+        return form + _BAIDU_NONE.format(query=query)
+    hits = "".join(
+        _BAIDU_HIT.format(place=place, shown=escape(entry.url[7:40]), **shown(entry, results))
+        for place, entry in enumerate(results.entries, start=1)
+    )
+    following = _BAIDU_NEXT.format(url=escape(results.next_url)) if results.next_url else ""
+    return form + _BAIDU_PAGE.format(found=results.found, hits=hits, next=following)
+
+
+def _yunyun(results: Results) -> str:
+    if not results.entries:
+        return _YUNYUN_NONE
+    hits = "".join(_YUNYUN_HIT.format(**shown(entry, results)) for entry in results.entries)
+    following = _YUNYUN_NEXT.format(url=escape(results.next_url)) if results.next_url else ""
+    return _YUNYUN_PAGE.format(found=results.found, hits=hits, next=following)
+
+
+def _baidu_captcha(_engine: Engine) -> Document:
+    return notice(200, "百度安全验证：请完成下方验证后继续访问。")
+
+
+BAIDU = EngineFormat(_baidu, refusals={Answer.CAPTCHA: _baidu_captcha})
+YUNYUN = EngineFormat(_yunyun)

@@ -1,0 +1,112 @@
+"""Sina Weibo: the JSON of its mobile search and its desktop search page. Hits are whole posts in both."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Any
+
+from app.lab.answers import Answer
+from app.lab.document import HTML, JSON, Document, notice
+from app.lab.engines.model import EngineFormat, Entry, Results, marked
+from splitter.catalog.model import Engine
+
+_PAGE = """<div class="m-wrap"><div class="m-con-l" id="pl_feedlist_index"><div>
+{hits}</div><div class="m-page"><div><span class="list"><a href="#" class="pagenum">第{number}页</a>
+</span>{next}</div></div></div></div>
+"""
+_CARD = """<div class="card-wrap" action-type="feed_list_item" mid="{key}">
+<div class="card"><div class="card-feed"><div class="avator">
+<a href="//weibo.com/{user}?refer_flag=1001030103_"><img src="//tvax3.sinaimg.cn/{user}.jpg"></a></div>
+<div class="content" node-type="like"><div class="info"><div class="menu s-fr"><a href="javascript:void(0);">
+<i class="wbicon">c</i></a></div>
+<div>
+<a href="//weibo.com/{user}?refer_flag=1001030103_" class="name" nick-name="{author}">{author}</a></div></div>
+<p class="txt" node-type="feed_list_content" nick-name="{author}">
+ {body}</p>
+<p class="from"><a href="{url}" target="_blank">
+ {date}
+ </a> &nbsp;来自 <a href="//app.weibo.com/t/feed/1" rel="nofollow">微博网页版</a></p></div></div>
+<div class="card-act"><ul><li><a href="javascript:void(0);">转发 3</a></li><li>
+<a href="javascript:void(0);">评论 5</a></li></ul></div></div></div>
+"""
+_NONE = """<div class="m-wrap"><div class="card card-no-result s-pt20b40">
+<img src="//img.t.sinajs.cn/nofind.png">
+<p>抱歉，未找到相关结果。</p></div></div>
+"""
+_NEXT = '<a href="{url}" class="next">下一页</a>'
+_VISITOR = notice(200, "Sina Visitor System", "<p>微博 - 随时随地发现新鲜事</p>")
+
+
+def _user(entry: Entry) -> int:
+    return 10**9 + int(entry.post.key) % (9 * 10**9)
+
+
+def _desktop(results: Results) -> str:
+    if not results.entries:
+        return _NONE
+    hits = "".join(
+        _CARD.format(
+            key=entry.post.key,
+            user=_user(entry),
+            author=escape(entry.post.author),
+            body=marked(f"#{entry.post.title}# {entry.post.body}", results.keywords),
+            date=f"{entry.post.at:%Y年%m月%d日 %H:%M}",
+            url=escape(entry.url.partition(":")[2]),
+        )
+        for entry in results.entries
+    )
+    following = _NEXT.format(url=escape(results.next_url)) if results.next_url else ""
+    return _PAGE.format(hits=hits, number=results.page, next=following)
+
+
+def _mobile(results: Results) -> str:
+    cards = [
+        {
+            "card_type": 9,
+            "itemid": f"seqid:1594186964|type:1|t:0|pos:1-0|mid:{entry.post.key}",
+            "scheme": f"https://m.weibo.cn/status/{entry.post.key}?mblogid={entry.post.key}",
+            "mblog": _mblog(entry, results),
+        }
+        for entry in results.entries
+    ]
+    if not cards:
+        nothing = {"ok": 0, "msg": "这里还没有内容", "data": {"cards": [], "cardlistInfo": {"total": 0}}}
+        return json.dumps(nothing, ensure_ascii=False)
+    info: dict[str, Any] = {"v_p": "42", "total": results.found, "show_style": 1}
+    if results.next_url:
+        info["page"] = results.page + 1
+    data = {"cardlistInfo": info, "cards": cards, "showAppTips": 0, "scheme": "sinaweibo://searchall"}
+    return json.dumps({"ok": 1, "data": data}, ensure_ascii=False)
+
+
+def _mblog(entry: Entry, results: Results) -> dict[str, Any]:
+    post = entry.post
+    topic = f"<a href='https://m.weibo.cn/search'><span class='surl-text'>#{escape(post.title)}#</span> </a>"
+    return {
+        "created_at": f"{post.at:%a %b %d %H:%M:%S %z %Y}",
+        "id": post.key,
+        "mid": post.key,
+        "bid": f"J{int(post.key):x}",
+        "text": f"{topic} {marked(post.body, results.keywords, 'b')}",
+        "textLength": len(post.body),
+        "source": "微博网页版",
+        "user": {"id": _user(entry), "screen_name": post.author, "verified": False},
+        "reposts_count": 3,
+        "comments_count": 5,
+        "attitudes_count": 8,
+        "isLongText": False,
+    }
+
+
+def _teapot(_engine: Engine) -> Document:
+    return Document(432, HTML, b"")
+
+
+def _not_json(_engine: Engine) -> Document:
+    return _VISITOR
+
+
+_WALLS = {Answer.CAPTCHA: _not_json, Answer.LOGIN_PAGE: _not_json}
+WEIBO = EngineFormat(_mobile, JSON, {**_WALLS, Answer.TOO_FREQUENT: _teapot, Answer.FORBIDDEN: _teapot})
+WEIBO_DESKTOP = EngineFormat(_desktop, HTML, {**_WALLS, Answer.TOO_FREQUENT: _not_json})

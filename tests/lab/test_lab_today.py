@@ -1,0 +1,240 @@
+"""Today's catalog in the lab: result pages and sites' pages are read back by the catalog's own rules."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+import pytest
+
+from app.lab.answers import Answer
+from app.lab.corpus import Corpus
+from app.lab.texts import made_texts
+from app.lab.web import LocalWeb
+from splitter.catalog.load import load_catalog
+from splitter.catalog.model import Catalog
+from splitter.urls import search_url
+from tasks.crawl.decode import decode, explained
+from tasks.crawl.extract import read_page
+from tasks.crawl.model import ErrorClass, FetchError
+from tasks.crawl.results import read_results
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+ROOT = Path(__file__).resolve().parents[2]
+TODAY = load_catalog(ROOT / "sites.yaml")
+SITES_OF_AN_ENGINE = 3
+
+
+def with_engine(name: str) -> tuple[Catalog, list[str]]:
+    """The catalog with some sites reached through this engine; an engine that knows no sites keeps its own."""
+    own = [site for site, entry in TODAY.sites.items() if entry.engine == name]
+    if "{site}" not in TODAY.engines[name].site:
+        return TODAY, own
+    names = [site for site in TODAY.sites if "{site}" in TODAY.engine_of(site).site][:SITES_OF_AN_ENGINE]
+    sites = {site: TODAY.sites[site].model_copy(update={"engine": name}) for site in names}
+    return TODAY.model_copy(update={"sites": {**TODAY.sites, **sites}}), names
+
+
+def web_of(catalog: Catalog) -> tuple[LocalWeb, Corpus]:
+    corpus = Corpus(catalog, 1, made_texts())
+    return LocalWeb(catalog, corpus), corpus
+
+
+def asked(web: LocalWeb, url: str):
+    parts = urlsplit(url)
+    return web.document(parts.hostname, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
+
+
+def followed(web: LocalWeb, url: str):
+    """The document at the end of the redirects, and its address."""
+    document = asked(web, url)
+    while document.location:
+        url = urljoin(url, document.location)
+        document = asked(web, url)
+    return document, url
+
+
+def results_at(web: LocalWeb, url: str, rules):
+    document, final = followed(web, url)
+    text, _ = decode(document.body, {"content-type": document.content_type})
+    return read_results(text, final, rules, now=NOW)
+
+
+def several(corpus: Corpus, site: str, least: int, most: int = 200) -> tuple[str, ...]:
+    """A query with a number of hits between these."""
+    queries = (("牛奶", f"多{i}") for i in range(3000))
+    return next(query for query in queries if least <= len(corpus.listing(site, query)) <= most)
+
+
+def test_every_engine_of_the_catalog_is_tried_here():
+    reached = {entry.engine for entry in TODAY.sites.values()}
+    searching = {name for name, engine in TODAY.engines.items() if "{site}" in engine.site}
+    assert all(with_engine(name)[1] for name in reached | searching)
+
+
+@pytest.mark.parametrize("name", TODAY.engines)
+def test_hits_found_are_the_hits_served(name):
+    catalog, sites = with_engine(name)
+    engine = catalog.engines[name]
+    web, corpus = web_of(catalog)
+    for site in sites:
+        keywords = several(corpus, site, engine.hits_per_page + 3)
+        listed = corpus.listing(site, keywords)[: engine.max_hits]
+        found, pages, links = None, 0, []
+        while pages * engine.hits_per_page < len(listed):
+            pages += 1
+            page = results_at(web, search_url(engine, keywords, site=site, page=pages), engine.results)
+            found = page.found if page.found is not None else found
+            links += [hit.url for hit in page.hits]
+            assert all(hit.title or engine.inline for hit in page.hits)
+            assert page.more or pages * engine.hits_per_page >= len(listed)
+        served = list(dict.fromkeys(urldefrag(entry.url).url for entry in listed))
+        assert found == (len(corpus.listing(site, keywords)) if engine.results.found else None)
+        if engine.inline:
+            contents = {corpus.content(entry.page).posts[0].key for entry in listed}
+            assert len(set(links)) >= len(contents)
+            continue
+        resolved = [followed_to(web, link, engine.redirects) for link in links]
+        assert list(dict.fromkeys(resolved)) == served
+
+
+def followed_to(web: LocalWeb, link: str, redirects: tuple[str, ...]) -> str:
+    """A hit's own address: an engine's redirect link says where it leads."""
+    if not redirects or "/link?" not in link:
+        return link
+    document = asked(web, link)
+    assert document.status == 302
+    return urldefrag(document.location).url
+
+
+@pytest.mark.parametrize("name", TODAY.engines)
+def test_an_engine_that_has_nothing_says_so(name):
+    catalog, sites = with_engine(name)
+    engine = catalog.engines[name]
+    web, corpus = web_of(catalog)
+    for site in sites:
+        nothing = next((f"无{i}",) for i in range(1000) if not corpus.listing(site, (f"无{i}",)))
+        page = results_at(web, search_url(engine, nothing, site=site, page=1), engine.results)
+        assert page.empty
+        assert not page.hits
+
+
+@pytest.mark.parametrize("name", [name for name, engine in TODAY.engines.items() if engine.inline])
+def test_a_hit_that_is_a_whole_post_is_read_from_the_result_page(name):
+    catalog, sites = with_engine(name)
+    engine = catalog.engines[name]
+    web, corpus = web_of(catalog)
+    for site in sites:
+        keywords = several(corpus, site, 5)
+        page = results_at(web, search_url(engine, keywords, site=site, page=1), engine.results)
+        posts = {corpus.content(entry.page).posts[0].key: entry for entry in corpus.listing(site, keywords)}
+        assert page.hits
+        for hit in page.hits:
+            assert hit.post is not None
+            post = corpus.content(posts[hit.post.key].page).posts[0]
+            assert post.body in hit.post.body
+            assert hit.post.author == post.author
+            assert hit.post.date == post.at
+
+
+@pytest.mark.parametrize("name", TODAY.engines)
+@pytest.mark.parametrize("answer", [Answer.CAPTCHA, Answer.TOO_FREQUENT])
+def test_an_engines_own_refusal_is_read_as_one(name, answer):
+    engine = TODAY.engines[name]
+    web, _ = web_of(TODAY)
+    url = search_url(engine, ("牛奶",), site=None, page=1)
+    parts = urlsplit(url)
+    document = web.refusal(parts.hostname, f"{parts.path}?{parts.query}", answer)
+    if document.location:
+        document, url = followed(web, urljoin(url, document.location))
+    if document.status != 200:
+        assert document.status in (429, 432)
+        return
+    text, _ = decode(document.body, {"content-type": document.content_type})
+    with pytest.raises(FetchError) as refused:
+        read_results(text, url, engine.results)
+    assert refused.value.error.blocks
+
+
+@pytest.fixture(scope="module")
+def today() -> tuple[LocalWeb, Corpus]:
+    return web_of(TODAY)
+
+
+@pytest.mark.parametrize("site", TODAY.sites)
+def test_reviews_found_are_the_posts_served(today, site):
+    web, corpus = today
+    rules = TODAY.rules_of(site)
+    seen = 0
+    for page in corpus.pages(site, several(corpus, site, 7))[:5]:
+        url = corpus.url(page)
+        document = asked(web, url)
+        text, _ = decode(document.body, {"content-type": document.content_type})
+        read = read_page(text, url, rules, now=NOW)
+        content = corpus.content(page)
+        assert len(read.reviews) == len(content.posts)
+        for review, post in zip(read.reviews, content.posts, strict=True):
+            assert squeezed(post.body) in squeezed(review.body)
+            if rules.author:
+                assert review.author == post.author
+            if rules.date:
+                assert review.date is not None
+            seen += 1
+    assert seen >= 4
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("site", TODAY.sites)
+def test_a_sites_refusals_are_known_to_its_rules(today, site):
+    web, _ = today
+    for answer in (Answer.CAPTCHA, Answer.TOO_FREQUENT, Answer.LOGIN_PAGE):
+        document = web.refusal(site, "/thread/1.html", answer)
+        with pytest.raises(FetchError) as refused:
+            read_page(document.body.decode(), f"http://{site}/thread/1.html", TODAY.rules_of(site), now=NOW)
+        assert refused.value.error.blocks
+
+
+def test_a_site_writes_the_encoding_its_catalog_names_and_says_none(today):
+    web, corpus = today
+    stated = [site for site, entry in TODAY.sites.items() if entry.encoding]
+    assert stated
+    for site in stated:
+        page = corpus.pages(site, several(corpus, site, 1))[0]
+        document = asked(web, corpus.url(page))
+        assert "charset" not in document.content_type
+        assert b"charset=" not in document.body
+        assert explained(document.body, {}).encoding == "gb18030"
+
+
+def test_engines_at_one_address_are_told_apart_by_their_parameters(today):
+    web, _ = today
+    keywords = ("牛奶",)
+    html, as_json = (
+        asked(web, search_url(TODAY.engines[name], keywords, site=None, page=1))
+        for name in ("baidu", "baidu-json")
+    )
+    assert html.content_type.startswith("text/html")
+    assert "entry" in json.loads(as_json.body)["feed"]
+
+
+def test_a_redirect_link_that_was_never_given_leads_nowhere(today):
+    web, _ = today
+    assert asked(web, "https://www.baidu.com/link?url=abcdef").status == 404
+    assert asked(web, "https://www.baidu.com/link").status == 404
+
+
+def test_the_captcha_of_an_engine_is_on_a_host_of_its_own(today):
+    web, _ = today
+    document = web.refusal("www.baidu.com", "/s?wd=a", Answer.CAPTCHA)
+    assert document.status == 302
+    assert urlsplit(document.location).hostname == "wappass.baidu.com"
+    assert web.role("wappass.baidu.com") is not None
+    text = asked(web, document.location).body.decode()
+    with pytest.raises(FetchError) as refused:
+        read_results(text, document.location, TODAY.engines["baidu"].results)
+    assert refused.value.error is ErrorClass.CAPTCHA
