@@ -43,9 +43,10 @@ def read_json_results(text: str, url: str, rules: ResultRules, now: datetime | N
         more = bool(rules.next) and any(map(_filled, _walk(document, path_of(rules.next))))
         return ResultPage(found, hits, empty=False, more=more)
     scanned = text[:_SCANNED]
+    # A refusal often comes as an empty list, too.
+    _raise_if_refused(document, scanned, url, rules)
     if any(_holds(condition, document, scanned) for condition in rules.empty):
         return ResultPage(found=0, hits=(), empty=True, more=False)
-    _raise_if_refused(document, scanned, url, rules)
     raise FetchError(
         ErrorClass.BAD_RULE,
         f"hit {rules.hit!r} matches {sum(1 for _ in _records(document, rules))} objects, none with a usable link "

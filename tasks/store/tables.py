@@ -349,7 +349,9 @@ page_products = Table(
     _time("linked_at", nullable=False),
     # What the page is to the product: review | wrong_product | no_review
     Column("verdict", String(20), nullable=False, server_default=text("'review'")),
-    Column("missing", Text, nullable=False, server_default=text("''")),  # keywords it lacks, a blank between two
+    Column(
+        "missing", Text, nullable=False, server_default=text("''")
+    ),  # keywords it lacks, a blank between two
     _count("refused"),  # its reviews that are not this product's
     Index(None, "product_id"),
 )

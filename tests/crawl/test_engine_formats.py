@@ -59,6 +59,8 @@ def test_baidu_json():
     assert [hit.time for hit in page.hits] == [EPOCH, None]
     assert read("baidu-json", made.BAIDU_JSON_EMPTY).empty
     assert refused("baidu-json", made.BAIDU_JSON_REFUSED) is ErrorClass.FORBIDDEN
+    empty_and_refused = {**made.BAIDU_JSON_EMPTY, "antiFlag": 1}
+    assert refused("baidu-json", empty_and_refused) is ErrorClass.FORBIDDEN
     assert refused("baidu-json", made.BAIDU_CAPTCHA) is ErrorClass.CAPTCHA
 
 
