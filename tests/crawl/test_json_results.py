@@ -107,7 +107,7 @@ def test_posts():
 
 
 @pytest.mark.parametrize(
-    "text", ['{"data": {"list": []}}', '{"data": {"list": null}, "code": 7}', '{"msg": "没有结果"}']
+    "text", ['{"data": {"list": []}}', '{"data": {"list": null}}', '{"msg": "没有结果"}']
 )
 def test_empty(text):
     page = read(text)
@@ -118,6 +118,7 @@ def test_empty(text):
     ("text", "expected"),
     [
         ('{"code": 7}', ErrorClass.FORBIDDEN),
+        ('{"data": {"list": null}, "code": 7}', ErrorClass.FORBIDDEN),  # an empty list that is none
         ('{"code": 7, "msg": "请先登录"}', ErrorClass.LOGIN_WALL),
         ('{"code": 7, "msg": "访问过于频繁"}', ErrorClass.RATE_LIMITED),
         ('{"action": "captcha"}', ErrorClass.CAPTCHA),
