@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from bs4 import BeautifulSoup
 from selectolax.lexbor import LexborHTMLParser
 
-from splitter.catalog.model import Catalog, PageRules, ResultRules
+from splitter.catalog.model import Catalog
+from splitter.catalog.rules import PageRules, ResultRules
 from splitter.keywords import keywords_of
 from tasks.crawl.decode import explained
 from tasks.crawl.extract import read_page

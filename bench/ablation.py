@@ -8,13 +8,8 @@ that slows down slows all of them.
 from __future__ import annotations
 
 import asyncio
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +17,7 @@ from typing import Any
 from app import wiring
 from app.config import Settings
 from app.embedded import EmbeddedRunner, Until
+from bench.labs import lab_process
 from splitter.catalog.model import Kind
 from splitter.query import product_query
 from tasks.store import products, reports
@@ -32,6 +28,7 @@ from tasks.store.products import NewProduct
 SEEDS = (1, 2, 3, 4, 5)
 SECONDS = 40.0
 CATALOG = "paper-2014"
+_LAB = ("--profile", "default", "--sites", CATALOG)
 NAMES = [
     "光明高钙牛奶",
     "特仑苏",
@@ -96,7 +93,7 @@ def _spread(runs: list[dict[str, float]]) -> dict[str, list[float]]:
 
 def crawled(settings: Settings, seed: int, seconds: float) -> dict[str, float]:
     """What four nodes crawl of a new lab in so many seconds, from an empty store."""
-    with tempfile.TemporaryDirectory() as folder, _lab(seed) as address:
+    with tempfile.TemporaryDirectory() as folder, lab_process(*_LAB, "--seed", str(seed)) as address:
         settings = replace(settings, database_url=f"sqlite:///{folder}/run.db", lab=address, sites=CATALOG)
         catalog = settings.catalog()
         with wiring.opened_store(settings) as store:
@@ -120,17 +117,3 @@ def crawled(settings: Settings, seed: int, seconds: float) -> dict[str, float]:
         "recalls": totals.recalls,
         "manual": queues["MANUAL"],
     }
-
-
-@contextmanager
-def _lab(seed: int) -> Iterator[tuple[str, int]]:
-    command = [sys.executable, "-m", "app", "lab", "--profile", "default", "--port", "0", "--sites", CATALOG]
-    with subprocess.Popen(
-        [*command, "--seed", str(seed), "--json"], stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            ready = json.loads(process.stdout.readline())
-            yield ready["host"], ready["port"]
-        finally:
-            process.terminate()

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -25,6 +21,7 @@ from sqlalchemy import Connection, select
 from app import wiring
 from app.config import ROOT, Settings
 from app.embedded import EmbeddedRunner, Until
+from bench.labs import lab_process
 from splitter.catalog.model import Kind
 from splitter.query import product_query
 from tasks.store import coverage, parts, products, reports
@@ -65,7 +62,7 @@ def crawled(*, divides: bool, hits: int = HITS) -> dict[str, Any]:
         sites, profile = folder / "sites.yaml", folder / "profile.yaml"
         sites.write_text(yaml.safe_dump(_catalog(divides=divides), allow_unicode=True), "utf-8")
         profile.write_text(yaml.safe_dump({"name": "capped", "hits": {SITE: hits}}), "utf-8")
-        with _lab(sites, profile) as address:
+        with lab_process("--sites", str(sites), "--profile", str(profile)) as address:
             settings = Settings(
                 database_url=f"sqlite:///{folder}/run.db", sites=str(sites), lab=address, seed=1
             )
@@ -136,17 +133,3 @@ def _own(address: tuple[str, int], path: str) -> str:
         return connection.getresponse().read().decode()
     finally:
         connection.close()
-
-
-@contextmanager
-def _lab(sites: Path, profile: Path) -> Iterator[tuple[str, int]]:
-    command = [sys.executable, "-m", "app", "lab", "--port", "0", "--json"]
-    with subprocess.Popen(
-        [*command, "--sites", str(sites), "--profile", str(profile)], stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            ready = json.loads(process.stdout.readline())
-            yield ready["host"], ready["port"]
-        finally:
-            process.terminate()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from splitter.catalog.model import PageRules, ResultRules
+from splitter.catalog.rules import PageRules, ResultRules
 
 RULES = PageRules(
     review="li.review",

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +25,7 @@ from redis.asyncio import Redis
 from app import loops
 from app.cluster import processes
 from app.cluster.servers import RedisServer
+from bench.labs import lab_process
 from splitter.catalog.model import Limits
 from tasks.crawl.downloader import Downloader
 from tasks.crawl.model import FetchError
@@ -80,9 +79,11 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
     ratios: dict[str, float] = {}
     figures: dict[str, Any] = {"nodes": NODES, "lanes": LANES}
     with tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder, _redis(Path(folder)) as redis_url:
+        profile = Path(folder) / "profile.yaml"
+        profile.write_text(_PROFILE, encoding="utf-8")
         for case in CASES:
             log = Path(folder) / f"{case.name}log"
-            with _lab(Path(folder), log) as lab:
+            with lab_process("--profile", str(profile), "--log", str(log)) as lab:
                 _crawl(case, lab, redis_url)
             judged = judge(case, _times(log))
             for name in ("max_over_limit_10s", "used_of_limit"):
@@ -211,19 +212,3 @@ def _redis(folder: Path) -> Iterator[str]:
         yield server.url
     finally:
         processes.stop([(server.program, process)])
-
-
-@contextmanager
-def _lab(folder: Path, log: Path) -> Iterator[tuple[str, int]]:
-    profile = folder / "profile.yaml"
-    profile.write_text(_PROFILE, encoding="utf-8")
-    command = [sys.executable, "-m", "app", "lab", "--port", "0", "--profile", str(profile)]
-    with subprocess.Popen(
-        [*command, "--log", str(log), "--json"], stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            started = json.loads(process.stdout.readline())
-            yield started["host"], started["port"]
-        finally:
-            process.terminate()

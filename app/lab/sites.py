@@ -16,7 +16,8 @@ from app.lab import chance
 from app.lab.markup import alone, filled, records
 from app.lab.posts import CHINA, Content, Post
 from app.lab.selectors import NotSimple
-from splitter.catalog.model import Kind, PageRules
+from splitter.catalog.model import Kind
+from splitter.catalog.rules import PageRules
 
 _COMPLAINT = """<div class="complaint" data-id="{key}">
 <h1 class="complaint-title">{title}</h1>

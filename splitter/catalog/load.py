@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from splitter import yamlfile
-from splitter.catalog import checks
+from splitter.catalog.checks.document import problems_of
 from splitter.catalog.model import Catalog
 from splitter.errors import CatalogError
 from splitter.yamlfile import Document, Place, Problem
@@ -90,7 +90,7 @@ def parse_catalog(text: str, origin: str) -> Catalog:
         problems += [_shape_problem(document, detail) for detail in error.errors(include_url=False)]
     except (TypeError, ValueError) as error:  # keys no JSON can hold; named by line already
         problems.append(Problem(1, "", str(error)))
-    problems += checks.problems_of(document)
+    problems += problems_of(document)
     yamlfile.raise_problems(problems, origin)
     assert catalog is not None  # no problem was raised, so the models took it
     return catalog

@@ -1,17 +1,14 @@
-"""What a catalog says: engines, sites, rules and limits, as frozen, validated models.
-
-A *field* in a rule is ``"css selector"`` (its text) or ``"css selector@attribute"``; ``"@attribute"`` is an
-attribute of the record itself, ``"."`` its whole text, and ``"a | b"`` is b where a is empty. In the rules of JSON
-answers it is a path or a text with ``{path}`` in it (see ``splitter.catalog.paths``).
-"""
+"""What a catalog says: engines, sites and limits, as frozen, validated models."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from splitter.catalog.rules import PageRules, ResultRules
+from splitter.catalog.shape import Shape
 from splitter.catalog.sign_in import SignInRules
 
 
@@ -27,101 +24,21 @@ class Kind(StrEnum):
         return 0 if self is Kind.META else 1
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Limits(_Model):
+class Limits(Shape):
     """How often a host may be asked, in requests per second."""
 
     per_address_per_s: float = Field(gt=0, le=1000)
     total_per_s: float = Field(gt=0, le=10000)
 
 
-class Bounds(_Model):
+class Bounds(Shape):
     """Lowest and highest value a decision may take."""
 
     min: float = Field(ge=0)
     max: float = Field(gt=0)
 
 
-class PostRules(_Model):
-    """Fields, inside a hit, of the whole post it is (engines with `inline`); empty where there is none."""
-
-    id: str = ""
-    body: str
-    author: str = ""
-    date: str = ""
-    rating: str = ""
-
-
-class ResultRules(_Model):
-    """How a result page of an engine is read.
-
-    Attributes:
-        format: of the page. In ``json`` fields are paths or templates, and so are (see each) the other rules.
-        embedded: CSS selector of the script elements whose texts are the JSON; the document is the list of what
-            they hold, so that paths begin with ``[]``. Empty: the whole answer is the JSON.
-        hit: CSS selector of one hit; of JSON, paths of the objects that are hits.
-        link: field, inside a hit, of its address.
-        title: field, inside a hit, of its title.
-        abstract: field, inside a hit, of its abstract; empty if there is none.
-        time: field, inside a hit, of when it was published, as a date or in Unix seconds; empty if there is none.
-        found: regular expression over the page's text (up to the first hit, then all of it) whose group 1 is the
-            number of hits the search reports (commas are dropped); of JSON, the path of that number; empty if the
-            engine reports none.
-        empty: regular expressions over the page's text, one of which matches where the engine says it has
-            nothing (a proven empty answer); of JSON, conditions, too.
-        blocked: regular expressions over the page's text or final address that mean captcha, login wall or
-            refusal although the status may be 200; of JSON, conditions, too.
-        next: CSS selector that matches where there is a next page; of JSON, the path of a value that is not empty,
-            0 or false there.
-        post: fields of the whole post a hit is; None: a hit has a page of its own.
-    """
-
-    format: Literal["html", "json"] = "html"
-    embedded: str = ""
-    hit: str
-    link: str
-    title: str
-    abstract: str = ""
-    time: str = ""
-    found: str = ""
-    empty: tuple[str, ...] = ()
-    blocked: tuple[str, ...] = ()
-    next: str = ""
-    post: PostRules | None = None
-
-
-class PageRules(_Model):
-    """How a page of a site is read into reviews: by records (`review` and `body`) or by `main_text`.
-
-    Attributes:
-        main_text: there are no record rules; the page's main text is its one review, found without any (a feed gives
-            one for each entry).
-        review: CSS selector of one review record on the page.
-        id: field of the record's own id on its site; empty: its place on the page serves.
-        title, body, author, date, rating: fields of the record; empty where the site has none.
-        page_title: field of the page's title.
-        next: CSS selector of the link to the next part of the review list; empty: lists have one part.
-        blocked: regular expressions over the page's text or final address that mean captcha, login wall or
-            refusal although the status may be 200.
-    """
-
-    main_text: bool = False
-    review: str = ""
-    id: str = ""
-    title: str = ""
-    body: str = ""
-    author: str = ""
-    date: str = ""
-    rating: str = ""
-    page_title: str = "title"
-    next: str = ""
-    blocked: tuple[str, ...] = ()
-
-
-class TimeFilter(_Model):
+class TimeFilter(Shape):
     """How a search is restricted to a range of time.
 
     Attributes:
@@ -136,7 +53,7 @@ class TimeFilter(_Model):
     inclusive: bool = False
 
 
-class RobotsDecision(_Model):
+class RobotsDecision(Shape):
     """Whether a site's robots.txt is obeyed, and why that was decided.
 
     Attributes:
@@ -148,7 +65,7 @@ class RobotsDecision(_Model):
     reason: str
 
 
-class Engine(_Model):
+class Engine(Shape):
     """How a query becomes a search URL and how a result page is read.
 
     Attributes:
@@ -192,7 +109,7 @@ class Engine(_Model):
     max_hits: int = Field(default=760, ge=1)
     count_cap: int | None = Field(default=None, ge=1)
     times: TimeFilter | None = None
-    headers: dict[str, str] = {}
+    headers: dict[str, str] = Field(default_factory=dict)
     redirects: tuple[str, ...] = ()
     inline: bool = False
     results: ResultRules
@@ -213,7 +130,7 @@ class Group(StrEnum):
     NEWS = "news"
 
 
-class Site(_Model):
+class Site(Shape):
     """A domain worth crawling, reached through an engine.
 
     Attributes:
@@ -252,7 +169,7 @@ class Site(_Model):
     sign_in: SignInRules | None = None
 
 
-class Catalog(_Model):
+class Catalog(Shape):
     """Engines, sites and rules, checked against each other (see ``splitter.catalog.load``)."""
 
     name: str

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+from splitter.catalog.shape import Shape
 
 
 class Grant(StrEnum):
@@ -21,7 +19,7 @@ class Grant(StrEnum):
     CLIENT_CREDENTIALS = "client_credentials"
 
 
-class FormLogin(_Model):
+class FormLogin(Shape):
     """Signing in with name and password through a page's form.
 
     Attributes:
@@ -43,7 +41,7 @@ class FormLogin(_Model):
     lasts_s: float = Field(default=86_400, gt=0)
 
 
-class Consent(_Model):
+class Consent(Shape):
     """The form on which a person would allow the client access.
 
     Attributes:
@@ -57,7 +55,7 @@ class Consent(_Model):
     value: str
 
 
-class OAuth2Login(_Model):
+class OAuth2Login(Shape):
     """Signing in for a bearer token (RFC 6749, RFC 7636 with S256).
 
     Attributes:
@@ -81,7 +79,7 @@ class OAuth2Login(_Model):
     lasts_s: float = Field(default=3600, gt=0)
 
 
-class SignInRules(_Model):
+class SignInRules(Shape):
     """How a site or engine is signed in to: by `form` or by `oauth2`.
 
     Attributes:

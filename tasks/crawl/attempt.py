@@ -12,42 +12,29 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from splitter.catalog.model import Catalog
 
 from tasks.crawl.collecting import Collector
 from tasks.crawl.fetching import Fetcher, Kit, NotAsked, WaitTooLong
 from tasks.crawl.judge import Ending, failure
+from tasks.crawl.life import Life
 from tasks.crawl.meter import Meter
 from tasks.crawl.model import ErrorClass, FetchError
+from tasks.crawl.outbox import Outbox
 from tasks.crawl.settings import MAX_TRIES
 from tasks.crawl.slots import Seat, Slots
 from tasks.crawl.tally import Tally
 from tasks.crawl.trouble import Trouble
-from tasks.store.database import unstorable
+from tasks.store.ended_targets import TargetEnd
 from tasks.store.endings import CLOSES, Close, Report
-from tasks.store.leases import PROGRESS, START, Begin, Lease, Work, WorkTarget
-from tasks.store.pages import (
-    ENDS,
-    PAGES,
-    RESULTS,
-    EndedTarget,
-    FoundHit,
-    NewPage,
-    ReadResults,
-    SavedPage,
-    TargetEnd,
-)
+from tasks.store.leases import START, Begin, Lease, Work, WorkTarget
+from tasks.store.pages import NewPage
+from tasks.store.result_pages import RESULTS, FoundHit, ReadResults
 from tasks.store.writer import Writer
 from tasks.strategies.denominator import Lists
 from tasks.strategies.recall import RecallSettings
-
-_REPORT_EVERY_S = 5.0
-# Pages of one attempt on their way to the database, before it waits for it.
-_MOST_UNSAVED = 100
 
 
 class Attempt:
@@ -76,28 +63,24 @@ class Attempt:
         self._kit = kit
         self._writer = writer
         self._keep = timedelta(seconds=rules.silent_after_s)
-        self._clock = clock
         self._on_begun = on_begun
         self._seat = Seat(slots or Slots(1))
         self._meter = Meter(clock, self._seat.busy, self._seat.idle)
-        fetcher = Fetcher(kit, self._meter, self._promise, lease.site)
+        self._tally = Tally(self._meter)
+        self._life = Life(lease, writer, self._tally, rules.silent_after_s, clock)
+        fetcher = Fetcher(kit, self._meter, self._life.promise, lease.site)
         self._collector = Collector(lease.site, kit, catalog, fetcher, self._meter, self._met)
         self._lists = Lists.of(catalog.engine_of(lease.site))
         refresh_s = catalog.sites[lease.site].refresh_s
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
         self._judge = catalog.sites[lease.site].judge
-        self._tally = Tally(self._meter)
+        self._outbox = Outbox(lease, kit, writer, self._tally, self._unstorable, judge=self._judge)
         self._trouble = Trouble(kit)
         self._queue: deque[WorkTarget] = deque()
-        self._unsaved: dict[asyncio.Future[bool], WorkTarget] = {}
-        self._ending: set[asyncio.Future[None]] = set()
         self._posted = 0  # hits that were whole posts
         self._left = 0  # targets known to be still to do
         self._note = ""
         self._full = False
-        self._lost = False
-        self._reported_at = clock()
-        self._report_every_s = min(_REPORT_EVERY_S, rules.silent_after_s / 4)
         self._interrupted = ""
         self._runner: asyncio.Task[None] | None = None
 
@@ -133,7 +116,7 @@ class Attempt:
                     raise
             finally:
                 self._seat.leave()
-        await self._all_saved()
+        await self._outbox.emptied()
         return await self._writer.soon(CLOSES, self._close())
 
     def interrupt(self, why: str) -> None:
@@ -157,16 +140,16 @@ class Attempt:
             for _ in range(lanes):
                 group.create_task(self._lane())
         self._tally.left_over += len(self._queue) if self._full else 0
-        await self._all_saved()
+        await self._outbox.emptied()
 
     async def _enter(self) -> None:
         """Wait for a slot; the lease lives on meanwhile."""
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._report_every_s):
+                async with asyncio.timeout(self._life.every_s):
                     await self._seat.enter()
                     return
-            self._renew()
+            self._life.renew()
 
     def _take(self, hits: list[WorkTarget]) -> None:
         self._queue.extend(hits)
@@ -177,7 +160,7 @@ class Attempt:
     async def _read_results(self, results: list[WorkTarget]) -> None:
         for place, target in enumerate(results):
             behind = [t.id for t in results[place + 1 :]]
-            if self._lost or self._full or not await self._read_result(target, behind):
+            if self._life.lost or self._full or not await self._read_result(target, behind):
                 return
             if behind and 0 < self.lease.quota <= self._posted:
                 self._full, self._note = True, f"quota of {self.lease.quota} used up"
@@ -216,13 +199,13 @@ class Attempt:
             ),
         )
         if saved is None:
-            self._lost = True
+            self._life.lost = True
             return False
         seen.confirmed(saved.known)
         self._left += len(saved.todo) - 1 - (0 if page.more else len(behind))
         self._tally.known += len(saved.known)
         self._take([hit for hit in saved.todo if not await self._post(hit)])
-        self._alive()
+        self._life.alive()
         return page.more
 
     async def _post(self, target: WorkTarget) -> bool:
@@ -239,14 +222,14 @@ class Attempt:
     # --- pages ----------------------------------------------------------------------------------------------
 
     async def _lane(self) -> None:
-        while self._queue and not (self._lost or self._full):
+        while self._queue and not (self._life.lost or self._full):
             if self._meter.active_s >= self.lease.budget_s:
                 self._full = True
                 return
             target = self._queue.popleft()
             if not self._trouble.stopped(target.url):
                 await self._collect(target)
-                self._alive()
+                self._life.alive()
 
     async def _collect(self, target: WorkTarget) -> None:
         self._tally.tried += 1
@@ -271,52 +254,12 @@ class Attempt:
         await self._save(target, page)
 
     async def _save(self, target: WorkTarget, page: NewPage) -> None:
-        """Let a page be stored; waits only where too many are on their way."""
-        saving = self._writer.later(PAGES, SavedPage(self.lease, self._discreet(page)))
-        self._unsaved[saving] = target
-        saving.add_done_callback(lambda done: self._saved(done, page.key))
         self._left -= 1
-        if len(self._unsaved) >= _MOST_UNSAVED:
-            self._writer.hurry()
-            await asyncio.wait(set(self._unsaved), return_when=asyncio.FIRST_COMPLETED)
+        await self._outbox.save(target, page)
 
-    def _discreet(self, page: NewPage) -> NewPage:
-        """Without its authors' names, where they are not wanted."""
-        pseudonyms = self._kit.pseudonyms
-        if pseudonyms is None:
-            return page
-        reviews = (one._replace(author=pseudonyms.of(self.lease.site, one.author)) for one in page.reviews)
-        return replace(page, reviews=tuple(reviews))
-
-    def _saved(self, saving: asyncio.Future[bool], key: bytes) -> None:
-        if saving.cancelled() or saving.exception() is not None:
-            return  # it stays among the unsaved, and `_all_saved` tells
-        self._unsaved.pop(saving, None)
-        self._kit.seen.stored([key])
-        if saving.result():
-            self._tally.collected += 1
-        else:
-            self._tally.was_known()
-
-    async def _all_saved(self) -> None:
-        """Wait until every page, and every target that gave none, is committed.
-
-        A page that cannot be stored whatever is done is a try that failed. Raises what else kept one from it.
-        """
-        while self._unsaved or self._ending:
-            self._writer.hurry()
-            # Not gather(): an interruption here must not take pages off the queue.
-            waited_for: set[asyncio.Future[Any]] = {*self._unsaved, *self._ending}
-            await asyncio.wait(waited_for)
-            await asyncio.sleep(0)  # what is done is told by callbacks
-            for saving, target in list(self._unsaved.items()):
-                error = saving.exception()
-                if error is None or not unstorable(error):
-                    saving.result()
-                    continue
-                del self._unsaved[saving]
-                self._left += 1
-                await self._miss(target, FetchError(ErrorClass.BAD_CONTENT, f"cannot be stored: {error}"))
+    async def _unstorable(self, target: WorkTarget, error: FetchError) -> None:
+        self._left += 1
+        await self._miss(target, error)
 
     async def _miss(self, target: WorkTarget, error: FetchError) -> None:
         kind = error.error
@@ -344,41 +287,13 @@ class Attempt:
     ) -> None:
         if state != "todo":
             self._left -= 1
-        ended = EndedTarget(self.lease, TargetEnd(target.id, state, reason, counts), unchanged, self._judge)
-        # Where it is not written, the target is still to do.
-        ending = self._writer.later(ENDS, ended)
-        self._ending.add(ending)
-        ending.add_done_callback(self._ended)
-
-    def _ended(self, ending: asyncio.Future[None]) -> None:
-        self._ending.discard(ending)
-        if not ending.cancelled():
-            ending.exception()
+        self._outbox.end(TargetEnd(target.id, state, reason, counts), unchanged)
 
     def _give_way(self, wait: WaitTooLong) -> None:
         self._full = True
         self._note = str(wait)
 
-    # --- sign of life, report -------------------------------------------------------------------------------
-
-    def _promise(self, wait_s: float) -> None:
-        if wait_s > self._report_every_s:
-            self._renew()
-
-    def _alive(self) -> None:
-        if self._clock() - self._reported_at >= self._report_every_s:
-            self._renew()
-
-    def _renew(self) -> None:
-        self._reported_at = self._clock()
-        counters = self._tally.counters(interrupted=False)
-        renewing = self._writer.later(PROGRESS, Begin(self.lease, self._keep, counters))
-        renewing.add_done_callback(self._renewed)
-
-    def _renewed(self, renewing: asyncio.Future[bool]) -> None:
-        # A database that does not answer now is none of the attempt's business: its pages are.
-        if not renewing.cancelled() and renewing.exception() is None and not renewing.result():
-            self._lost = True
+    # --- the report -----------------------------------------------------------------------------------------
 
     def _close(self) -> Close:
         trouble = self._trouble

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser
-from splitter.catalog.model import PageRules
+from splitter.catalog.rules import PageRules
 
 from tasks.crawl.address import authority_of, joined, sendable
 from tasks.crawl.classify import raise_if_blocked

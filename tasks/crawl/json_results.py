@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
-from splitter.catalog.model import PostRules, ResultRules
 from splitter.catalog.paths import EACH, Path, Template, condition_of, path_of, paths_of, values_of
+from splitter.catalog.rules import PostRules, ResultRules
 
 from tasks.crawl.classify import check_blocked, refusal
 from tasks.crawl.hits import HitFields, PostFields, hits_of, number_of

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from selectolax.lexbor import LexborHTMLParser
-from splitter.catalog.model import PageRules
+from splitter.catalog.rules import PageRules
 
 from tasks.crawl.classify import raise_if_blocked
 from tasks.crawl.dates import read_date

@@ -33,7 +33,7 @@ del _block
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a rule (see splitter.catalog.model), taken apart.
+    """A field of a rule (see splitter.catalog.rules), taken apart.
 
     Attributes:
         css: selector within the record; empty: the record itself.
@@ -62,7 +62,7 @@ class Field:
 
 @lru_cache(maxsize=1024)
 def field_of(rule: str) -> Field | None:
-    """The field a rule writes (see splitter.catalog.model); None for the empty rule."""
+    """The field a rule writes (see splitter.catalog.rules); None for the empty rule."""
     if not rule.strip():
         return None
     text, _, others = rule.partition(" | ")

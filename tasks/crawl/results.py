@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser
-from splitter.catalog.model import PostRules, ResultRules
+from splitter.catalog.rules import PostRules, ResultRules
 
 from tasks.crawl.classify import raise_if_blocked
 from tasks.crawl.hits import HitFields, PostFields, hits_of, number_of

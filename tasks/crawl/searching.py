@@ -16,7 +16,7 @@ from tasks.crawl.decode import decode
 from tasks.crawl.fetching import Fetcher, Kit, NotAsked, WaitTooLong
 from tasks.crawl.model import FetchError, Hit, ResultPage
 from tasks.crawl.results import read_results
-from tasks.store.pages import FoundHit
+from tasks.store.result_pages import FoundHit
 
 Met = Callable[[str, FetchError], Awaitable[None]]
 """Told what went wrong with a request that costs no page."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from splitter.catalog.model import PageRules, ResultRules
+from splitter.catalog.rules import PageRules, ResultRules
 from tasks.crawl.canonical import page_key
 from tasks.crawl.collecting import Collector
 from tasks.crawl.fetching import WaitTooLong

@@ -21,7 +21,7 @@ import pytest
 import zstandard
 from scripted_server import NOW, answer, lab, small
 
-from splitter.catalog.model import PageRules, ResultRules
+from splitter.catalog.rules import PageRules, ResultRules
 from tasks.crawl.decode import decode
 from tasks.crawl.downloader import FetchLimits
 from tasks.crawl.extract import read_page
@@ -330,7 +330,7 @@ MOST_GROWTH_MB = 100
 CHILD = """
 import asyncio, sys
 from datetime import UTC, datetime
-from splitter.catalog.model import PageRules
+from splitter.catalog.rules import PageRules
 from tasks.crawl.decode import decode
 from tasks.crawl.downloader import Downloader
 from tasks.crawl.extract import read_page

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitter.catalog.model import PostRules, ResultRules
+from splitter.catalog.rules import PostRules, ResultRules
 from tasks.crawl.json_results import json_rule_values
 from tasks.crawl.model import ErrorClass, FetchError
 from tasks.crawl.results import read_results

@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 import splitter
 from splitter.catalog.load import parse_catalog
-from splitter.catalog.model import PageRules
+from splitter.catalog.rules import PageRules
 from splitter.errors import CatalogError
 from tasks.crawl.dates import CHINA
 from tasks.crawl.density import dense_text
@@ -261,7 +261,7 @@ def test_the_library_is_loaded_only_in_doubt():
     code = f"""
 import sys
 from datetime import UTC, datetime
-from splitter.catalog.model import PageRules
+from splitter.catalog.rules import PageRules
 from tasks.crawl.extract import read_page
 html = {page()!r}
 assert read_page(html, "", PageRules(main_text=True), now=datetime.now(UTC)).reviews

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import splitter
-from splitter.catalog.model import PageRules, ResultRules
+from splitter.catalog.rules import PageRules, ResultRules
 from tasks.crawl.classify import check_blocked
 from tasks.crawl.dates import CHINA
 from tasks.crawl.extract import read_page

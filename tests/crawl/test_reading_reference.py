@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_pages import BLOCKS, PAGES, SELECTORS
 
 from bench.pages import RESULT_RULES, RULES, result_page, review_page
-from splitter.catalog.model import PageRules
+from splitter.catalog.rules import PageRules
 from tasks.crawl.dates import CHINA, read_date
 from tasks.crawl.extract import read_page
 from tasks.crawl.model import FetchError, Hit, PageRead, Review

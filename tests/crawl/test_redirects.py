@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from splitter.catalog.load import builtin
-from splitter.catalog.model import Engine, Kind, ResultRules
+from splitter.catalog.model import Engine, Kind
+from splitter.catalog.rules import ResultRules
 from tasks.crawl.canonical import page_key
 from tasks.crawl.fetching import Fetcher, NotAsked, WaitTooLong
 from tasks.crawl.hosts import HostBook

@@ -14,7 +14,8 @@ from app.lab.markup import alone, records
 from app.lab.selectors import NotSimple, compounds_of
 from app.lab.sites import site_format
 from splitter.catalog.load import builtin
-from splitter.catalog.model import Kind, PageRules
+from splitter.catalog.model import Kind
+from splitter.catalog.rules import PageRules
 from tasks.crawl.markup import field_of
 from tasks.crawl.records import Records
 

@@ -21,21 +21,12 @@ from tasks.model import Reason
 from tasks.queues import Transition
 from tasks.store import endings, transitions
 from tasks.store.database import Store
+from tasks.store.ended_targets import ENDS, EndedTarget, TargetEnd
 from tasks.store.endings import CLOSES, Close, Report
 from tasks.store.hosts import Rest
 from tasks.store.leases import PROGRESS, START, Begin, Counters, Lease, Work, WorkTarget
-from tasks.store.pages import (
-    ENDS,
-    PAGES,
-    RESULTS,
-    EndedTarget,
-    FoundHit,
-    Hits,
-    NewPage,
-    ReadResults,
-    SavedPage,
-    TargetEnd,
-)
+from tasks.store.pages import PAGES, NewPage, SavedPage
+from tasks.store.result_pages import RESULTS, FoundHit, Hits, ReadResults
 from tasks.store.tables import metadata, reviews
 from tasks.store.writer import Grain
 

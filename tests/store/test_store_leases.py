@@ -10,9 +10,9 @@ from world import SILENT, START, World, hit
 from tasks.errors import IllegalTransition, UnknownSubtask
 from tasks.model import Reason, State
 from tasks.store import endings, leases, pages
+from tasks.store.ended_targets import TargetEnd
 from tasks.store.hosts import Rest
 from tasks.store.leases import Counters, Lease
-from tasks.store.pages import TargetEnd
 from tasks.store.tables import attempts, events, host_rests, targets
 
 TICK = timedelta(microseconds=1)

@@ -22,8 +22,8 @@ from tasks.model import Reason, State
 from tasks.queues import MAX_RECALLS
 from tasks.store import endings, manual, nodes
 from tasks.store.database import Store
+from tasks.store.ended_targets import TargetEnd
 from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.pages import TargetEnd
 from tasks.store.tables import metadata, subtasks, targets
 
 NODES = ("n1", "n2", "n3")

@@ -13,11 +13,11 @@ from splitter.catalog.model import TimeFilter
 from tasks.crawl.canonical import canonical, page_key
 from tasks.crawl.model import Hit, Provenance, ResultPage
 from tasks.jobs import sweeps
-from tasks.store import coverage, pages, products
+from tasks.store import coverage, products, result_pages
 from tasks.store.coverage import Relaxed
 from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.pages import FoundHit, ReadResults
 from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.result_pages import FoundHit, ReadResults
 from tasks.store.tables import events, subtasks, task_parts, tasks
 from tasks.store.tables import pages as page_table
 from tasks.store.verify import verify
@@ -53,7 +53,7 @@ def _read(
     page = ResultPage(found, tuple(Hit(url, "标题") for url in urls), not urls, more)
     shown = [FoundHit(canonical(url), page_key(url)) for url in urls]
     (stored,) = world.do(
-        pages.save_result_pages, [ReadResults(lease, target, page, shown, more=more, lists=LISTS)]
+        result_pages.save_result_pages, [ReadResults(lease, target, page, shown, more=more, lists=LISTS)]
     )
     for one in stored.todo:
         world.save(lease, one)

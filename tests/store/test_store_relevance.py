@@ -12,10 +12,12 @@ from world import World, hit, review
 from tasks.crawl.canonical import page_key
 from tasks.crawl.model import Hit, ResultPage, Review
 from tasks.crawl.relevance import spoken
-from tasks.store import page_links, pages
+from tasks.store import ended_targets, page_links, pages, result_pages
+from tasks.store.ended_targets import EndedTarget, TargetEnd
 from tasks.store.leases import Lease, WorkTarget
 from tasks.store.page_links import Refused
-from tasks.store.pages import EndedTarget, FoundHit, Hits, NewPage, ReadResults, SavedPage, TargetEnd
+from tasks.store.pages import NewPage, SavedPage
+from tasks.store.result_pages import FoundHit, Hits, ReadResults
 from tasks.store.review_rows import review_rows
 from tasks.store.tables import page_products, page_refusals, reviews
 from tasks.store.tables import pages as page_table
@@ -36,7 +38,7 @@ def _hits(
 ) -> Hits:
     page = ResultPage(len(urls), tuple(Hit(url, "t") for url in urls), empty=False, more=True)
     found = [FoundHit(url, page_key(url)) for url in urls]
-    (hits,) = world.do(pages.save_result_pages, [ReadResults(lease, result, page, found, judge=judge)])
+    (hits,) = world.do(result_pages.save_result_pages, [ReadResults(lease, result, page, found, judge=judge)])
     assert hits is not None
     return hits
 
@@ -184,7 +186,7 @@ def test_unchanged_for_a_product_that_it_is_not_about(world: World) -> None:
     second, yogurt = _begun(world, YOGURT)
     _save(world, first, milk.todo[0], OF_MILK)
     end = TargetEnd(yogurt.todo[0].id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [EndedTarget(second, end, page_key(URL), judge=True)])
+    world.do(ended_targets.end_targets, [EndedTarget(second, end, page_key(URL), judge=True)])
     assert [verdict for _, verdict, *_ in _links(world)] == ["review", "wrong_product"]
 
 

@@ -18,18 +18,11 @@ from tasks.queues import Transition
 from tasks.store import transitions
 from tasks.store.bulk import insert_rows, rows_with
 from tasks.store.database import Store, lost_deadlock, read_now
+from tasks.store.ended_targets import ENDS, EndedTarget, TargetEnd
 from tasks.store.endings import CLOSES, Close, Report, release_many
 from tasks.store.leases import PROGRESS, START, Begin, Counters, Lease, WorkTarget
-from tasks.store.pages import (
-    ENDS,
-    PAGES,
-    RESULTS,
-    EndedTarget,
-    FoundHit,
-    ReadResults,
-    SavedPage,
-    TargetEnd,
-)
+from tasks.store.pages import PAGES, SavedPage
+from tasks.store.result_pages import RESULTS, FoundHit, ReadResults
 from tasks.store.tables import hosts
 from tasks.store.together import later
 from tasks.store.writer import Grain

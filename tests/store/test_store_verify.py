@@ -12,8 +12,9 @@ from tasks.queues import MAX_RECALLS, Transition
 from tasks.store import endings
 from tasks.store.database import Store
 from tasks.store.leases import Counters
+from tasks.store.promises.violation import Violation
 from tasks.store.tables import attempts, events, pages, pair_stats, reviews, subtasks
-from tasks.store.verify import Violation, verify
+from tasks.store.verify import verify
 
 DONE, CRAWLING, WAITING, FAILED_ONCE = 1, 2, 3, 4
 

@@ -18,12 +18,14 @@ from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.mind import Mind
 from tasks.model import State
-from tasks.store import endings, leases, nodes, pages, products
+from tasks.store import ended_targets, endings, leases, nodes, pages, products, result_pages
 from tasks.store.database import Store
+from tasks.store.ended_targets import EndedTarget, TargetEnd
 from tasks.store.endings import Close, Report
 from tasks.store.leases import Begin, Counters, Grant, Lease, Work, WorkTarget
-from tasks.store.pages import EndedTarget, FoundHit, Hits, NewPage, ReadResults, SavedPage, TargetEnd
+from tasks.store.pages import NewPage, SavedPage
 from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.result_pages import FoundHit, Hits, ReadResults
 from tasks.store.tables import attempts, pair_stats, subtasks, targets
 from tasks.store.verify import Verification, verify
 
@@ -145,7 +147,7 @@ class World:
         page = ResultPage(len(urls) or None, tuple(Hit(url, "标题") for url in urls), not urls, more)
         found = [FoundHit(canonical(url), page_key(url)) for url in urls]
         read = ReadResults(lease, target, page, found, past_end, more, refresh)
-        (hits,) = self.do(pages.save_result_pages, [read])
+        (hits,) = self.do(result_pages.save_result_pages, [read])
         return hits
 
     def save(self, lease: Lease, target: WorkTarget, reviews: Sequence[Review] | None = None) -> bool:
@@ -154,7 +156,7 @@ class World:
         return stored
 
     def end_target(self, lease: Lease, end: TargetEnd) -> None:
-        self.do(pages.end_targets, [EndedTarget(lease, end)])
+        self.do(ended_targets.end_targets, [EndedTarget(lease, end)])
 
     def progress(self, lease: Lease, counters: Counters | None = None) -> bool:
         (kept,) = self.do(leases.progress_many, [Begin(lease, SILENT, counters or Counters())])

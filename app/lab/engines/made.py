@@ -18,8 +18,9 @@ from app.lab.engines.model import EngineFormat, Entry, Results
 from app.lab.markup import alone, records
 from app.lab.posts import CHINA, Post
 from app.lab.selectors import NotSimple, compounds_of
-from splitter.catalog.model import Engine, ResultRules
+from splitter.catalog.model import Engine
 from splitter.catalog.paths import EACH, Path, condition_of, path_of, paths_of, values_of
+from splitter.catalog.rules import ResultRules
 
 _NUMBERED = re.compile(r"\((?!\?)[^()]*\)")
 

@@ -1,0 +1,1 @@
+"""What must hold in a catalog beyond its shape: references, selectors, regular expressions, templates."""

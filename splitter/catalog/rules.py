@@ -1,0 +1,88 @@
+"""Rules by which result pages and pages are read.
+
+A *field* in a rule is ``"css selector"`` (its text) or ``"css selector@attribute"``; ``"@attribute"`` is an
+attribute of the record itself, ``"."`` its whole text, and ``"a | b"`` is b where a is empty. In the rules of JSON
+answers it is a path or a text with ``{path}`` in it (see ``splitter.catalog.paths``).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from splitter.catalog.shape import Shape
+
+
+class PostRules(Shape):
+    """Fields, inside a hit, of the whole post it is (engines with `inline`); empty where there is none."""
+
+    id: str = ""
+    body: str
+    author: str = ""
+    date: str = ""
+    rating: str = ""
+
+
+class ResultRules(Shape):
+    """How a result page of an engine is read.
+
+    Attributes:
+        format: of the page. In ``json`` fields are paths or templates, and so are (see each) the other rules.
+        embedded: CSS selector of the script elements whose texts are the JSON; the document is the list of what
+            they hold, so that paths begin with ``[]``. Empty: the whole answer is the JSON.
+        hit: CSS selector of one hit; of JSON, paths of the objects that are hits.
+        link: field, inside a hit, of its address.
+        title: field, inside a hit, of its title.
+        abstract: field, inside a hit, of its abstract; empty if there is none.
+        time: field, inside a hit, of when it was published, as a date or in Unix seconds; empty if there is none.
+        found: regular expression over the page's text (up to the first hit, then all of it) whose group 1 is the
+            number of hits the search reports (commas are dropped); of JSON, the path of that number; empty if the
+            engine reports none.
+        empty: regular expressions over the page's text, one of which matches where the engine says it has
+            nothing (a proven empty answer); of JSON, conditions, too.
+        blocked: regular expressions over the page's text or final address that mean captcha, login wall or
+            refusal although the status may be 200; of JSON, conditions, too.
+        next: CSS selector that matches where there is a next page; of JSON, the path of a value that is not empty,
+            0 or false there.
+        post: fields of the whole post a hit is; None: a hit has a page of its own.
+    """
+
+    format: Literal["html", "json"] = "html"
+    embedded: str = ""
+    hit: str
+    link: str
+    title: str
+    abstract: str = ""
+    time: str = ""
+    found: str = ""
+    empty: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+    next: str = ""
+    post: PostRules | None = None
+
+
+class PageRules(Shape):
+    """How a page of a site is read into reviews: by records (`review` and `body`) or by `main_text`.
+
+    Attributes:
+        main_text: there are no record rules; the page's main text is its one review, found without any (a feed gives
+            one for each entry).
+        review: CSS selector of one review record on the page.
+        id: field of the record's own id on its site; empty: its place on the page serves.
+        title, body, author, date, rating: fields of the record; empty where the site has none.
+        page_title: field of the page's title.
+        next: CSS selector of the link to the next part of the review list; empty: lists have one part.
+        blocked: regular expressions over the page's text or final address that mean captcha, login wall or
+            refusal although the status may be 200.
+    """
+
+    main_text: bool = False
+    review: str = ""
+    id: str = ""
+    title: str = ""
+    body: str = ""
+    author: str = ""
+    date: str = ""
+    rating: str = ""
+    page_title: str = "title"
+    next: str = ""
+    blocked: tuple[str, ...] = ()

@@ -1,0 +1,227 @@
+"""Result pages as read: what they found, and their hits as targets or, where a hit is stored already, as links.
+
+A page that is known adds a link to the product and no fetch, unless its site wants it asked again after a while, or
+its reviews were withheld as nobody's (`page_links`).
+
+A grain of result pages is stored with a fixed number of statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, update
+
+from tasks.crawl.model import ResultPage
+from tasks.store import page_links, parts
+from tasks.store.database import insert_new
+from tasks.store.leases import Lease, WorkTarget
+from tasks.store.owners import Owners, owned, owners_of
+from tasks.store.pages import KnownPage, known_pages
+from tasks.store.tables import attempts, targets
+from tasks.store.together import later
+from tasks.store.writer import Grain
+from tasks.strategies.denominator import Lists
+
+
+@dataclass(frozen=True, slots=True)
+class FoundHit:
+    """A hit of a result page: canonical address and its key.
+
+    Attributes:
+        new: nobody can have stored it: the database need not be asked (`tasks.crawl.seen`).
+    """
+
+    url: str
+    key: bytes
+    new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResults:
+    """A result page as read, ready to be stored.
+
+    Attributes:
+        hits: those of `page`, by their canonical addresses, each once.
+        past_end: targets of result pages behind this one that do not exist, as this is the last.
+        more: this is the last result page of its chunk and shows that there is more.
+        refresh: a known page that was asked longer ago is asked again; None: known is known.
+        lists: what the engine lists.
+        judge: known pages are linked as what they are to the product; False: as its reviews.
+    """
+
+    lease: Lease
+    target: WorkTarget
+    page: ResultPage
+    hits: Sequence[FoundHit]
+    past_end: Sequence[int] = ()
+    more: bool = False
+    refresh: timedelta | None = None
+    lists: Lists = field(default_factory=Lists)
+    judge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What became of a result page's hits.
+
+    Attributes:
+        todo: new targets of this subtask, to be fetched; a hit listed before is none.
+        known: keys of hits that were stored already: linked to the product, nothing to fetch.
+    """
+
+    todo: tuple[WorkTarget, ...]
+    known: frozenset[bytes] = frozenset()
+
+
+def save_result_pages(conn: Connection, now: datetime, items: Sequence[ReadResults]) -> list[Hits | None]:
+    """Store what result pages revealed: found, their hits as targets, and that they need no second reading.
+
+    Nothing is stored, and None told, where the lease is over: its targets could belong to a subtask that is done.
+    Whoever owns the subtask now reads the page again.
+    """
+    owners = owners_of(conn, [item.lease for item in items])
+    mine = [item for item in items if owned(item.lease) in owners]
+    asked = {hit.key for item in mine for hit in item.hits if not hit.new}
+    known = {bytes(row.url_key): row for row in known_pages(conn, asked)}
+    unread = _link_known_hits(conn, now, mine, owners, known)
+    todo = _new_targets(conn, now, mine, owners, known, unread)
+    _results_are_read(conn, mine)
+    _note_found(conn, mine, owners)
+    return [
+        _hits(item, todo.get((item.lease.subtask_id, item.target.id), []), known)
+        if owned(item.lease) in owners
+        else None
+        for item in items
+    ]
+
+
+RESULTS: Grain[ReadResults, Hits | None] = Grain(2, save_result_pages)
+
+
+def _hits(item: ReadResults, todo: Sequence[WorkTarget], known: Collection[bytes]) -> Hits:
+    again = {target.key for target in todo}
+    return Hits(tuple(todo), frozenset(h.key for h in item.hits if h.key in known and h.key not in again))
+
+
+def _link_known_hits(
+    conn: Connection,
+    now: datetime,
+    items: Sequence[ReadResults],
+    owners: Owners,
+    known: Mapping[bytes, KnownPage],
+) -> set[tuple[int, int]]:
+    """Link hits that are stored to the products that found them; those (page, product) whose reviews were withheld."""
+    asked: dict[tuple[int, int], ReadResults] = {}
+    withheld: set[int] = set()
+    for item in items:
+        product_id = owners[owned(item.lease)].product_id
+        for hit in item.hits:
+            if (page := known.get(hit.key)) is not None:
+                asked.setdefault((page.id, product_id), item)
+                if page.withheld:
+                    withheld.add(page.id)
+    new = page_links.unlinked(conn, asked)
+    unread = {pair for pair in new if pair[0] in withheld}
+    to_link = {pair: asked[pair] for pair in new - unread}
+    sets = page_links.keyword_sets(conn, {item.lease.subtask_id for item in to_link.values() if item.judge})
+    page_links.link_known(
+        conn,
+        now,
+        {pair: sets[item.lease.subtask_id] if item.judge else None for pair, item in to_link.items()},
+    )
+    return unread
+
+
+def _new_targets(
+    conn: Connection,
+    now: datetime,
+    items: Sequence[ReadResults],
+    owners: Owners,
+    known: Mapping[bytes, KnownPage],
+    unread: Collection[tuple[int, int]],
+) -> dict[tuple[int, int], list[WorkTarget]]:
+    """Insert hits as targets; those to fetch, by (subtask, result target) and in their order."""
+    rows: list[dict[str, Any]] = []
+    of: dict[tuple[int, bytes], tuple[int, int]] = {}
+    for item in items:
+        task_id, product_id = owners[owned(item.lease)].task_id, owners[owned(item.lease)].product_id
+        for hit in item.hits:
+            page = known.get(hit.key)
+            again = page is not None and (
+                (page.id, product_id) in unread
+                or (item.refresh is not None and page.checked_at <= now - item.refresh)
+            )
+            stored = page is not None and not again
+            of.setdefault((task_id, hit.key), (item.lease.subtask_id, item.target.id))
+            rows.append(
+                {
+                    "task_id": task_id,
+                    "subtask_id": item.lease.subtask_id,
+                    "kind": "hit",
+                    "url": hit.url,
+                    "url_key": hit.key,
+                    "state": "stored" if stored else "todo",
+                    "reason": "known" if stored else None,
+                }
+            )
+    if not rows:
+        return {}
+    added = conn.execute(
+        insert_new(conn.dialect, targets).returning(
+            targets.c.id, targets.c.task_id, targets.c.url, targets.c.url_key, targets.c.state
+        ),
+        rows,
+    )
+    # A hit that another result page listed before is somebody's target already.
+    todo: dict[tuple[int, int], list[WorkTarget]] = {}
+    for row in sorted(added, key=lambda row: row.id):
+        if row.state == "todo":
+            key = bytes(row.url_key)
+            page = known.get(key)
+            whole = page is not None and not page.withheld
+            validators = (page.etag, page.last_modified) if page is not None and whole else ()
+            target = WorkTarget(row.id, "hit", row.url, key, 0, *validators)
+            todo.setdefault(of[row.task_id, key], []).append(target)
+    return todo
+
+
+def _results_are_read(conn: Connection, items: Sequence[ReadResults]) -> None:
+    if items:
+        read = [item.target.id for item in items]
+        later(conn, update(targets).where(targets.c.id.in_(read)).values(state="stored", reason="read"))
+    past_end = [target_id for item in items for target_id in item.past_end]
+    if past_end:
+        later(
+            conn,
+            update(targets)
+            .where(targets.c.id.in_(past_end), targets.c.state == "todo")
+            .values(state="refused", reason="past_end"),
+        )
+    more = [item.lease.attempt_id for item in items if item.more]
+    if more:
+        later(conn, update(attempts).where(attempts.c.id.in_(more)).values(more=True))
+
+
+def _note_found(conn: Connection, items: Sequence[ReadResults], owners: Owners) -> None:
+    """Record how many hits the searches have, as far as these result pages tell (`tasks.strategies.denominator`)."""
+    shown = [
+        parts.Shown(owner.part_id, owner.task_id, item.lease.attempt_id, item.page, item.lists)
+        for item in items
+        if (owner := owners[owned(item.lease)]).part_id is not None
+    ]
+    told = parts.note(conn, shown) if shown else {}
+    notes = [
+        {"attempt": attempt_id, "of_found": known.found, "of_provenance": known.provenance}
+        for attempt_id, known in told.items()
+        if known.found is not None
+    ]
+    if notes:
+        values: dict[str, Any] = {
+            "found": bindparam("of_found"),
+            "found_provenance": bindparam("of_provenance"),
+        }
+        later(conn, update(attempts).where(attempts.c.id == bindparam("attempt")).values(values), notes)
