@@ -32,20 +32,22 @@ def sign_ins(
         clock: aware time.
 
     Raises:
-        MissingCredential: a site is signed in to, and there is no key to keep that with.
+        MissingCredential: a site is to be signed in to, and there is no key to keep that with.
     """
     names = signing(catalog)
     secret = settings.secret_key
-    if names and len(secret) < _SHORTEST_SECRET:
-        raise MissingCredential(
-            f"{catalog.name} signs in to {', '.join(names)}: set REVIEWLOOP_SECRET_KEY to {_SHORTEST_SECRET} "
-            "characters or more"
-        )
     crawl, environment = settings.crawl(), logins()
+    # Nobody is asked for a key to keep what nobody gives.
+    given = [name for name in names if Credentials(name, environment).any]
+    if (given or (names and secret)) and len(secret) < _SHORTEST_SECRET:
+        raise MissingCredential(
+            f"{catalog.name} signs in to {', '.join(given or names)}: set REVIEWLOOP_SECRET_KEY to "
+            f"{_SHORTEST_SECRET} characters or more"
+        )
     return SignIns(
         catalog,
         lambda name: Credentials(name, environment),
-        Keep(Path(settings.sign_in_file), secret) if names else None,
+        Keep(Path(settings.sign_in_file), secret) if names and secret else None,
         WayOut(crawl.user_agent, address, settings.lab, crawl.request_timeout_s),
         clock,
         OWN,

@@ -79,8 +79,20 @@ class OAuth2Login(Shape):
     lasts_s: float = Field(default=3600, gt=0)
 
 
+class BrowserCookies(Shape):
+    """The session of a person who signed in with a browser, where no form does: a code by telephone, a QR code.
+
+    Attributes:
+        cookie: name of the cookie that carries the session; it must be among those given.
+        lasts_s: how long they are believed to last.
+    """
+
+    cookie: str = Field(min_length=1)
+    lasts_s: float = Field(default=30 * 86_400, gt=0)
+
+
 class SignInRules(Shape):
-    """How a site or engine is signed in to: by `form` or by `oauth2`.
+    """How a site or engine is signed in to: by `form`, by `oauth2` or by a browser's `cookies`.
 
     Attributes:
         hosts: host names that get the cookies or the token, each exactly as written. Cookies go, besides, only
@@ -90,5 +102,6 @@ class SignInRules(Shape):
 
     form: FormLogin | None = None
     oauth2: OAuth2Login | None = None
+    cookies: BrowserCookies | None = None
     hosts: tuple[str, ...] = Field(min_length=1)
     renew_before_s: float = Field(default=60, ge=0)

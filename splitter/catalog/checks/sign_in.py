@@ -36,8 +36,8 @@ def check_sign_ins(data: Mapping[str, Any]) -> Found:
 
 
 def _sign_in(rules: SignInRules) -> Found:
-    if (rules.form is None) == (rules.oauth2 is None):
-        yield (), "write either form or oauth2"
+    if sum(way is not None for way in (rules.form, rules.oauth2, rules.cookies)) != 1:
+        yield (), "write one of form, oauth2 and cookies"
     if rules.form is not None:
         yield from under(("form",), _form_login(rules.form))
     if rules.oauth2 is not None:

@@ -18,6 +18,7 @@ class Part(StrEnum):
     PASSWORD = "PASSWORD"
     CLIENT_ID = "CLIENT_ID"
     CLIENT_SECRET = "CLIENT_SECRET"
+    COOKIES = "COOKIES"
 
 
 def variable_of(name: str, part: Part) -> str:
@@ -39,6 +40,11 @@ class Credentials:
 
     name: str
     environment: Mapping[str, str] = field(repr=False)
+
+    @property
+    def any(self) -> bool:
+        """Whether one of them is set."""
+        return any(self.environment.get(variable_of(self.name, part)) for part in Part)
 
     def get(self, part: Part) -> str:
         """One of them. Raises MissingCredential, naming the variable."""

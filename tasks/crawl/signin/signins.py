@@ -21,6 +21,7 @@ from splitter.errors import InputError
 from tasks.crawl.address import authority_of
 from tasks.crawl.model import FetchError
 from tasks.crawl.signin.browser import Session
+from tasks.crawl.signin.cookies import CookieSignIn
 from tasks.crawl.signin.credentials import Credentials
 from tasks.crawl.signin.errors import SignInError
 from tasks.crawl.signin.form import FormSignIn
@@ -234,7 +235,7 @@ class SignIns:
 
     def _file(self) -> Keep:
         if self._keep is None:
-            raise SignInError("there is no file to keep sign-ins in")
+            raise SignInError("there is no file to keep sign-ins in: set REVIEWLOOP_SECRET_KEY")
         return self._keep
 
     def _account(self, name: str) -> _Account:
@@ -264,4 +265,6 @@ def _way_of(rules: SignInRules) -> SignIn:
         return FormSignIn(rules.form)
     if rules.oauth2 is not None:
         return OAuth2SignIn(rules.oauth2)
-    raise InputError("a sign_in with neither form nor oauth2; write one of them")
+    if rules.cookies is not None:
+        return CookieSignIn(rules.cookies, rules.hosts)
+    raise InputError("a sign_in with neither form, oauth2 nor cookies; write one of them")
