@@ -235,7 +235,7 @@ class SignIns:
 
     def _file(self) -> Keep:
         if self._keep is None:
-            raise SignInError("there is no file to keep sign-ins in: set REVIEWLOOP_SECRET_KEY")
+            raise SignInError("it is asked unsigned: set its REVIEWLOOP_LOGIN_... and REVIEWLOOP_SECRET_KEY")
         return self._keep
 
     def _account(self, name: str) -> _Account:
