@@ -63,6 +63,8 @@ def test_no_setting_is_left_out_of_a_childs_environment():
         seed=1,
         proxy="http://a:1",
         secret_key="a",
+        searxng_url="http://a:1",
+        pseudonym_key="a",
     )
     names = {f"REVIEWLOOP_{field.name.upper()}" for field in fields(Settings)} - {"REVIEWLOOP_REDIS_URL"}
     assert names <= set(as_environment(given_all))
