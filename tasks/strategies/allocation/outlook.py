@@ -73,6 +73,8 @@ class Outlook:
     _given_s: dict[tuple[str, str], float] = field(default_factory=dict)
     _by_strength: dict[str, list[str]] = field(default_factory=dict)
     _by_rate: dict[str, list[str]] = field(default_factory=dict)
+    _rate_of: dict[tuple[str, str, float], float] = field(default_factory=dict)
+    _worth_of: dict[tuple[str, str, float, float], float] = field(default_factory=dict)
 
     def knows(self, site: str, node: str) -> bool:
         """Whether both were there when the plan was made."""
@@ -80,8 +82,12 @@ class Outlook:
 
     def rate(self, group: Group, node: str) -> float:
         """Pages per second of a slot for the group's next subtask, as believed (drawn)."""
-        pages = min(float(group.pages), self.typical_pages)
-        return self.belief.rate(self.sites[group.first.site], self.nodes[node], pages)
+        key = group.first.site, node, min(float(group.pages), self.typical_pages)
+        known = self._rate_of.get(key)
+        if known is None:
+            site, name, pages = key
+            known = self._rate_of[key] = self.belief.rate(self.sites[site], self.nodes[name], pages)
+        return known
 
     def seconds(self, group: Group, node: str) -> float:
         """Seconds of a slot that the group's next subtask is expected to take."""
@@ -105,8 +111,13 @@ class Outlook:
 
     def worth(self, group: Group, node: str, scarcity: float) -> float:
         """What choosing is done by: rate / (the same subtask's rate on the site's best node) ** scarcity."""
-        best = max(self.rate(group, self.fastest(group.first.site)[0]), 1e-9)
-        return self.rate(group, node) / math.exp(scarcity * math.log(best))
+        site = group.first.site
+        key = site, node, min(float(group.pages), self.typical_pages), scarcity
+        known = self._worth_of.get(key)
+        if known is None:
+            best = max(self.rate(group, self.fastest(site)[0]), 1e-9)
+            known = self._worth_of[key] = self.rate(group, node) / math.exp(scarcity * math.log(best))
+        return known
 
     def sooner(self, board: Board, group: Group, node: str) -> bool:
         """Whether the node is done with the group's next subtask before it would be done by waiting.
