@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -131,6 +132,8 @@ def run(
 def titles(shared: Path, count: int) -> list[str]:
     """So many real titles, the same every time: those with the least hash, in the order of their hashes.
 
+    Titles that `product add` refuses (control characters, nothing left to search for) are left out.
+
     Raises:
         InputError: there are not so many.
     """
@@ -145,9 +148,19 @@ def titles(shared: Path, count: int) -> list[str]:
             title = "".join(line[:1] for line in block.split("\n")).strip()
             if title:
                 found[title] = None
-    if count > len(found):
-        raise InputError(f"{count} titles are asked for and there are {len(found)}")
-    return sorted(found, key=lambda title: blake2b(title.encode()).digest())[:count]
+    by_hash = sorted(found, key=lambda title: blake2b(title.encode()).digest())
+    taken = list(islice(filter(_is_name, by_hash), count))
+    if count > len(taken):
+        raise InputError(f"{count} titles are asked for and there are {len(taken)}")
+    return taken
+
+
+def _is_name(title: str) -> bool:
+    try:
+        new_product(title)
+    except InputError:
+        return False
+    return True
 
 
 def write_catalog(path: Path, count: int) -> list[str]:
