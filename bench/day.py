@@ -3,7 +3,7 @@
 The lab is started, then the cluster that ``reviewloop up --until-done`` starts (PostgreSQL, Redis, scheduler, beat, a
 worker process a node); when all is done, the event log is proved. The catalog is the project's own with its limits
 raised, for the lab is nobody's site: the machine and the faults of the lab's profile, not politeness, say how long it
-takes. Sites that must be signed in to are left out.
+takes. Nobody signs in: the lab's profile has no wall.
 """
 
 from __future__ import annotations
@@ -164,25 +164,20 @@ def _is_name(title: str) -> bool:
 
 
 def write_catalog(path: Path, count: int) -> list[str]:
-    """Write the project's catalog with so many of its sites and raised limits; their names.
+    """Write the project's catalog with so many of its sites, raised limits and no sign-in; their names.
 
     Sites are taken group by group in turn, so that few of them are still of every kind.
 
     Raises:
-        InputError: there are not so many sites that need no sign-in.
+        InputError: there are not so many.
     """
     origin = ROOT / "sites.yaml"
     catalog = load_catalog(origin)
-    open_sites = [
-        name for name, site in catalog.sites.items() if not (site.sign_in or catalog.engine_of(name).sign_in)
-    ]
-    if count > len(open_sites):
-        raise InputError(
-            f"{count} sites are asked for and {origin.name} has {len(open_sites)} that need no sign-in"
-        )
+    if count > len(catalog.sites):
+        raise InputError(f"{count} sites are asked for and {origin.name} has {len(catalog.sites)}")
     groups: dict[object, list[str]] = {}
-    for name in open_sites:
-        groups.setdefault(catalog.sites[name].group, []).append(name)
+    for name, site in catalog.sites.items():
+        groups.setdefault(site.group, []).append(name)
     turns = sorted(
         (turn, place, name) for place, group in enumerate(groups.values()) for turn, name in enumerate(group)
     )
@@ -193,6 +188,7 @@ def write_catalog(path: Path, count: int) -> list[str]:
     data["sites"] = {name: data["sites"][name] for name in chosen}
     for entry in (*data["engines"].values(), *data["sites"].values()):
         entry.pop("limits", None)
+        entry.pop("sign_in", None)
     path.write_text(yaml.safe_dump(data, allow_unicode=True, sort_keys=False), encoding="utf-8")
     return chosen
 
