@@ -47,7 +47,7 @@ def scenario(nodes: int = NODES, sites: int = SITES, subtasks: int = SUBTASKS) -
 
 
 def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
-    """Measure all four runs; about half an hour, most of it `feedback` with modification.
+    """Measure all four runs, one after the other.
 
     Returns:
         ``ratios``: by run, CPU microseconds an attempt; ``figures``: by run, CPU seconds, peak memory in MiB, attempts,

@@ -31,7 +31,7 @@ _WINDOWED_STRATEGIES = (FEEDBACK, "random")
 
 _LARGEST = "huge_200x2000"
 _ON_LARGEST = (FEEDBACK, "hash", "random")
-"""Those that do not go through all that waits for each free slot: the others take several times as long there."""
+"""What the largest scenario is run with, so that the whole bench stays near half an hour."""
 
 _SEEDS = {"large_30x203": 2, _LARGEST: 1}
 
