@@ -5,9 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from splitter.catalog.load import load_catalog
 from splitter.catalog.sign_in import BrowserCookies
-from splitter.errors import InputError
 from tasks.crawl.signin.cookies import CookieSignIn
 from tasks.crawl.signin.credentials import Credentials
 from tasks.crawl.signin.errors import SignInError
@@ -58,19 +56,3 @@ def test_what_is_no_such_cookie_is_told_without_its_value(text, says):
 def test_credentials_know_whether_anything_is_given():
     assert Credentials("weibo", {VARIABLE: "SUB=1"}).any
     assert not Credentials("weibo", {VARIABLE: "", "REVIEWLOOP_LOGIN_OTHER_COOKIES": "SUB=1"}).any
-
-
-FORM = "form: {page: 'http://e.cn/l', user_field: u, password_field: p, cookie: s, signed_in: x}, "
-
-
-@pytest.mark.parametrize("ways", ["", f"cookies: {{cookie: SUB}}, {FORM}"])
-def test_a_catalog_says_one_way(tmp_path, ways):
-    text = (
-        "version: 1\nname: x\nrules: {a: {main_text: true}}\n"
-        "engines: {e: {kind: meta, url: 'http://e.cn/s', params: {q: '{query}'}, results: {hit: a, link: '@href', "
-        "title: a}, sign_in: {" + ways + "hosts: [e.cn]}}}\nsites: {b.cn: {engine: e, rules: a}}\n"
-    )
-    path = tmp_path / "sites.yaml"
-    path.write_text(text, "utf-8")
-    with pytest.raises(InputError, match="write one of form, oauth2 and cookies"):
-        load_catalog(path)

@@ -74,8 +74,8 @@ def test_an_engine_may_ask_to_sign_in_too():
 @pytest.mark.parametrize(
     ("rules", "key", "says"),
     [
-        ({"hosts": ["a.com"]}, "sign_in", "write either form or oauth2"),
-        (form() | {"oauth2": CODE}, "sign_in", "write either form or oauth2"),
+        ({"hosts": ["a.com"]}, "sign_in", "write one of form, oauth2 and cookies"),
+        (form() | {"oauth2": CODE}, "sign_in", "write one of form, oauth2 and cookies"),
         (form(page="ftp://a.com"), "sign_in.form.page", "no http or https address"),
         (form(form="div["), "sign_in.form.form", "no CSS selector"),
         (form(signed_in="("), "sign_in.form.signed_in", "bad regular expression"),
