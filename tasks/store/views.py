@@ -189,7 +189,7 @@ def host_views(
         limits = limits_of(host)
         per_s = each.get(host, limits.per_address_per_s)
         room = max(0, math.ceil((limits.total_per_s - load.get(host, 0.0)) / per_s - 1e-3))
-        alone = None if host in engine_hosts else max(1, math.ceil(limits.per_address_per_s / per_s - 1e-3))
+        alone = max(1, math.ceil(limits.per_address_per_s / per_s - 1e-3))
         refusing, asked_again = frozenset(resting.get(host, {})), frozenset(probing.get(host, {}))
         # Of an engine's host, an attempt asks one result page in so many pages.
         pages = HITS_UNREAD + 1 if host in engine_hosts else 1
