@@ -16,7 +16,7 @@ from splitter.catalog.model import Limits
 from tasks.crawl.breaker import RestSettings, rest_s
 from tasks.crawl.model import ErrorClass
 from tasks.model import HostView
-from tasks.strategies.feeding import feeding
+from tasks.strategies.feeding import feeding, pace
 
 _UNLIMITED = Limits(per_address_per_s=1000, total_per_s=10_000)
 _ROOM = 1_000_000
@@ -141,8 +141,8 @@ class Host:
         room, alone = _ROOM, None
         if self._limited:
             request_s = max(0.01, self._asked_s / self._tried) if self._tried else _FIRST_GUESS_S
-            most = feeding(self.limits, request_s, lanes=1)
-            room, alone = max(0, most.feeds - self._running), most.alone
+            most = feeding(self.limits, pace(self.limits, request_s, lanes=1))
+            room, alone = max(0, most.more - self._running), most.alone
         names = self._names
         return HostView(
             self.name,

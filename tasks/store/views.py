@@ -18,6 +18,7 @@ from tasks.store import nodes as node_store
 from tasks.store.leases import HITS_UNREAD
 from tasks.store.nodes import NodeRow
 from tasks.store.tables import attempts, subtasks
+from tasks.strategies import feeding
 from tasks.strategies.levelling import HeldLease, Holder, pace
 
 _REQUEST_S = 0.2
@@ -170,7 +171,7 @@ def host_views(
 
     def asks(site: str) -> dict[str, float]:
         engine_host, site_host = hosts_of(site)
-        per_s = min(limits_of(site_host).per_address_per_s, lanes / request_s.get(site, _REQUEST_S))
+        per_s = feeding.pace(limits_of(site_host), request_s.get(site, _REQUEST_S), lanes)
         return {engine_host: per_s / (HITS_UNREAD + 1), site_host: per_s}
 
     for site, node, n in running:
@@ -188,16 +189,15 @@ def host_views(
     for host in {*each, *resting, *probing}:
         limits = limits_of(host)
         per_s = each.get(host, limits.per_address_per_s)
-        room = max(0, math.ceil((limits.total_per_s - load.get(host, 0.0)) / per_s - 1e-3))
-        alone = max(1, math.ceil(limits.per_address_per_s / per_s - 1e-3))
+        most = feeding.feeding(limits, per_s, load.get(host, 0.0))
         refusing, asked_again = frozenset(resting.get(host, {})), frozenset(probing.get(host, {}))
         # Of an engine's host, an attempt asks one result page in so many pages.
         pages = HITS_UNREAD + 1 if host in engine_hosts else 1
         views[host] = HostView(
             host,
-            room,
+            most.more,
             refusing,
-            alone,
+            most.alone,
             held.get(host, {}),
             asked_again,
             pages * limits.total_per_s,

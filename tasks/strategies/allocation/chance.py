@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from random import Random
 
-from tasks.strategies.allocation.pushing import Choice, Moment, push
+from tasks.strategies.allocation.pushing import Choice, Moment, Pushing, push
 from tasks.strategies.board import Board, Group
-from tasks.strategies.decision import AllocationSettings, Assignment
+from tasks.strategies.decision import Assignment
 from tasks.strategies.knowledge import Knowledge
 
 
-class Chance:
+class Chance(Pushing):
     """In queue order, each subtask to one of the nodes that may run it and have a free slot, all equally likely."""
-
-    split = None
-
-    def __init__(self, settings: AllocationSettings) -> None:
-        del settings  # it has none
 
     def decide(
         self, board: Board, knowledge: Knowledge, now_s: float, rng: Random, *, tell: bool = False
@@ -29,10 +24,6 @@ class Chance:
             return _drawn(rng.choice(able)) if able else None
 
         return push(moment, choose)
-
-    def holds_back(self, board: Board, group: Group) -> str | None:  # noqa: ARG002
-        """It never does."""
-        return None
 
 
 def _drawn(chosen: str) -> Choice:

@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from tasks.strategies.allocation.pushing import Choice, Moment, push
+from tasks.strategies.allocation.pushing import Choice, Moment, Pushing, push
 from tasks.strategies.board import Board, Group
-from tasks.strategies.decision import AllocationSettings, Assignment
+from tasks.strategies.decision import Assignment
 from tasks.strategies.knowledge import Knowledge
 
 
-class LeastLoaded:
+class LeastLoaded(Pushing):
     """In queue order, each subtask to the node with the smallest share of its slots taken, of those that can take it.
 
     Between equals the one with fewer attempts, then chance decides. A node that may be given attempts ahead of its
     slots has less than nothing taken while it has none.
     """
-
-    split = None
-
-    def __init__(self, settings: AllocationSettings) -> None:
-        del settings  # it has none
 
     def decide(
         self, board: Board, knowledge: Knowledge, now_s: float, rng: Random, *, tell: bool = False
@@ -37,10 +32,6 @@ class LeastLoaded:
             return Choice(chosen, _reason(board, chosen), lambda name: _share(board, name))
 
         return push(moment, choose)
-
-    def holds_back(self, board: Board, group: Group) -> str | None:  # noqa: ARG002
-        """It never does."""
-        return None
 
 
 def taken(board: Board, node: str) -> int:

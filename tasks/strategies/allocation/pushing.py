@@ -8,7 +8,7 @@ from random import Random
 from typing import NamedTuple
 
 from tasks.strategies.board import Board, Group, Level
-from tasks.strategies.decision import Assignment, Note, candidates, why_busy
+from tasks.strategies.decision import AllocationSettings, Assignment, Note, candidates, why_busy
 from tasks.strategies.knowledge import Knowledge
 
 Reason = Callable[[str], str]
@@ -31,6 +31,19 @@ class Choice(NamedTuple):
 
 Choose = Callable[[Group], Choice | None]
 """Which node a group's next subtask goes to; None: it waits. Asked again for what follows in a group."""
+
+
+class Pushing:
+    """What strategies are that have no settings, tell no more apart than the board does, and hold nobody back."""
+
+    split = None
+
+    def __init__(self, settings: AllocationSettings) -> None:
+        del settings
+
+    def holds_back(self, board: Board, group: Group) -> str | None:  # noqa: ARG002
+        """It never does."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from random import Random
 
-from tasks.strategies.allocation.pushing import Choice, Moment, push
+from tasks.strategies.allocation.pushing import Choice, Moment, Pushing, push
 from tasks.strategies.board import Board, Group
 from tasks.strategies.decision import AllocationSettings, Assignment
 from tasks.strategies.knowledge import Knowledge
 
 
-class RoundRobin:
+class RoundRobin(Pushing):
     """In queue order, each subtask to the next node in turn that may run it and has a free slot.
 
     The turn goes round the nodes in the order they appeared, whatever the site; a node that can't be given the
     subtask misses its turn. Of it all, only whose turn was last is remembered.
     """
 
-    split = None
-
     def __init__(self, settings: AllocationSettings) -> None:
-        del settings  # it has none
+        super().__init__(settings)
         self._names: list[str] = []
         self._next = 0
 
@@ -39,10 +37,6 @@ class RoundRobin:
             return None
 
         return push(Moment(board, knowledge, now_s, rng, tell), choose)
-
-    def holds_back(self, board: Board, group: Group) -> str | None:  # noqa: ARG002
-        """It never does."""
-        return None
 
     def _follow(self, board: Board) -> None:
         """Keep the turn where it is when nodes come and go."""
