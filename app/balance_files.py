@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from splitter.errors import InputError
-from tasks.strategies.balance.curves import Curve, CurveError, linear, piecewise
-from tasks.strategies.balance.parameters import PARAMETERS, NodeParameters, Sample
+from tasks.scheduling.balance.curves import Curve, CurveError, linear, piecewise
+from tasks.scheduling.balance.parameters import PARAMETERS, NodeParameters, Sample
 
 _LINEAR = ("setup_s", "seconds_per_url")
 _KEYS = {"a line": _LINEAR, "a curve": ("curve",), "parameters": PARAMETERS}

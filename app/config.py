@@ -18,15 +18,15 @@ from splitter.catalog.load import BUILTIN, builtin, find_catalog
 from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError
 from splitter.spans import CHINA
-from tasks.crawl.seen import GRAIN, REMEMBERED
-from tasks.crawl.settings import Buffers, CrawlSettings
-from tasks.crawl.signin.credentials import PREFIX as LOGIN_PREFIX
 from tasks.jobs.context import LoopSettings
+from tasks.scheduling.query_refinement import NarrowSettings
+from tasks.scheduling.recall import RecallSettings
+from tasks.scheduling.strategies import ALLOCATION
+from tasks.signin.credentials import PREFIX as LOGIN_PREFIX
 from tasks.store.views import BufferRule
 from tasks.store.writer import MOST_AT_ONCE
-from tasks.strategies import ALLOCATION
-from tasks.strategies.narrowing import NarrowSettings
-from tasks.strategies.recall import RecallSettings
+from tasks.worker.seen import BATCH, REMEMBERED
+from tasks.worker.settings import Buffers, CrawlSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 MIGRATIONS = ROOT / "migrations"
@@ -60,7 +60,7 @@ class Settings:
         slots: attempts a node runs at once.
         kinds: what this process's node may crawl; None: what its row says, else all.
         report_file: where the sweep `report` writes; None: nowhere.
-        grain: most items (leases, results, duplicate questions) in one round trip; 1: each pays for itself.
+        batch: most items (leases, results, duplicate questions) in one round trip; 1: each pays for itself.
         remembered: most stored pages a node remembers by itself; 0: none.
         seed: of chance in allocation; None: another one each time.
         secret_key: what the file of sign-ins is encrypted with; empty: nobody signs in.
@@ -91,7 +91,7 @@ class Settings:
     slots: int = 4
     kinds: frozenset[Kind] | None = None
     report_file: str | None = None
-    grain: int = MOST_AT_ONCE
+    batch: int = MOST_AT_ONCE
     remembered: int = REMEMBERED
     seed: int | None = None
     secret_key: str = field(default="", repr=False)
@@ -121,7 +121,7 @@ class Settings:
             modification=self.modification,
             recall=recall,
             buffer=BufferRule(silent_after_s=max(15.0, self.silent_after_s)),
-            lease_grain=self.buffers().lease_grain,
+            lease_batch=self.buffers().lease_batch,
             narrowing=NarrowSettings(
                 since=datetime.combine(self.since, time.min, CHINA), own_words=self.relax_own_words
             ),
@@ -129,7 +129,7 @@ class Settings:
 
     def buffers(self) -> Buffers:
         """What travels together between a node and its servers."""
-        return Buffers(self.grain, self.remembered, min(self.grain, GRAIN), self.grain)
+        return Buffers(self.batch, self.remembered, min(self.batch, BATCH), self.batch)
 
     def crawl(self) -> CrawlSettings:
         """Settings of the crawl."""
@@ -234,7 +234,7 @@ def as_environment(settings: Settings) -> dict[str, str]:
 
 
 def logins() -> dict[str, str]:
-    """Names, passwords and clients of sites, by variable (see tasks.crawl.signin.credentials)."""
+    """Names, passwords and clients of sites, by variable (see tasks.signin.credentials)."""
     return {name: text for name, text in os.environ.items() if name.startswith(LOGIN_PREFIX)}
 
 
@@ -293,7 +293,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "slots": int,
     "kinds": kinds,
     "report_file": str,
-    "grain": _at_least(1),
+    "batch": _at_least(1),
     "remembered": _at_least(0),
     "seed": int,
     "secret_key": str,

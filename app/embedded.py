@@ -18,20 +18,20 @@ from app import wiring
 from app.config import Settings
 from app.failed_report import write_report
 from splitter.catalog.model import Catalog
-from tasks.crawl.fetching import Kit
-from tasks.crawl.node import CrawlNode
-from tasks.crawl.politeness import LocalSendTimes
-from tasks.crawl.robots_book import RobotsBook
-from tasks.crawl.seen import SeenPages
+from tasks.fetching.permits import LocalSendTimes
 from tasks.jobs import planning
 from tasks.jobs.context import Context
-from tasks.jobs.linking import link_reposts
+from tasks.jobs.repost_linking import link_reposts
+from tasks.jobs.schedule import SWEEPS, TURN, interval_s
 from tasks.jobs.ticks import tick
-from tasks.schedule import SWEEPS, TURN, interval_s
 from tasks.store import nodes, reports
 from tasks.store.database import Store
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
+from tasks.worker.fetcher import Dependencies
+from tasks.worker.node import CrawlNode
+from tasks.worker.robots_book import RobotsBook
+from tasks.worker.seen import SeenPages
 
 log = logging.getLogger("reviewloop.embedded")
 
@@ -69,7 +69,7 @@ class EmbeddedRunner:
         self._context: Context = wiring.context(settings, catalog)
         self._writer = Writer(store)
         self._nodes: dict[str, CrawlNode] = {}
-        self._control: Kit | None = None
+        self._control: Dependencies | None = None
         self._free = asyncio.Event()
         self._end = asyncio.Event()
         self._planning = asyncio.Lock()
@@ -112,7 +112,7 @@ class EmbeddedRunner:
         seen = SeenPages(None)
         for node in self._node_rows:
             tools = await stack.enter_async_context(
-                wiring.kit(self._settings, self._catalog, robots, send_times, seen, address=node.address)
+                wiring.deps(self._settings, self._catalog, robots, send_times, seen, address=node.address)
             )
             self._control = self._control or tools
             crawl_node = wiring.crawl_node(
@@ -165,8 +165,8 @@ class EmbeddedRunner:
         leases = await self._writer.run(lambda conn, now: tick(conn, now, self._context, names))
         # A node of another process is deaf to us: its lease is released when it is not started in time.
         for name, node in self._nodes.items():
-            if grain := [lease for lease in leases if lease.node == name]:
-                node.offer(grain)
+            if batch := [lease for lease in leases if lease.node == name]:
+                node.offer(batch)
 
     async def _plan(self) -> None:
         tools = self._control

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from splitter.errors import InputError
-from tasks.crawl.pseudonyms import Pseudonyms
 from tasks.store.review_rows import ReviewRow
+from tasks.worker.pseudonyms import Pseudonyms
 
 FORMATS = ("csv", "jsonl")
 COLUMNS = tuple(field.name for field in fields(ReviewRow))

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tasks.strategies.balance.parameters import NodeParameters
+from tasks.scheduling.balance.parameters import NodeParameters
 
 _BLOCK = bytes(1024 * 1024)
 _MOST_BLOCKS = 32

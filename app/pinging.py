@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from app import wiring
 from app.config import Settings
 from splitter.catalog.model import Catalog
-from tasks.crawl.fetching import Fetcher, WaitTooLong
-from tasks.crawl.httpping import httpping
-from tasks.crawl.meter import Meter
-from tasks.crawl.model import FetchError
-from tasks.crawl.politeness import LocalSendTimes
-from tasks.crawl.robots_book import RobotsBook
-from tasks.crawl.seen import SeenPages
+from tasks.domain.crawl import FetchError
+from tasks.fetching.httpping import httpping
+from tasks.fetching.permits import LocalSendTimes, WaitTooLong
 from tasks.store.database import Store
 from tasks.store.writer import Writer
+from tasks.worker.fetcher import Fetcher
+from tasks.worker.robots_book import RobotsBook
+from tasks.worker.seen import SeenPages
+from tasks.worker.timing import Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ async def _ping(settings: Settings, catalog: Catalog, store: Store, sites: Seque
     writer = Writer(store)
     send_times = LocalSendTimes(time.monotonic, settings.crawl().longest_wait_s)
     try:
-        async with wiring.kit(
+        async with wiring.deps(
             settings, catalog, RobotsBook(writer), send_times, SeenPages(None), address=None
         ) as tools:
-            fetcher = Fetcher(tools, Meter(time.monotonic), lambda _wait_s: None)
+            fetcher = Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None)
             return list(await asyncio.gather(*(_ping_one(site, fetcher) for site in sites)))
     finally:
         writer.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.config import Settings
 from splitter.errors import InputError
-from tasks.crawl.pseudonyms import SHORTEST_KEY, Pseudonyms
+from tasks.worker.pseudonyms import SHORTEST_KEY, Pseudonyms
 
 
 def pseudonyms(settings: Settings) -> Pseudonyms | None:

@@ -20,11 +20,11 @@ from selectolax.lexbor import LexborHTMLParser
 
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
-from tasks.crawl.address import joined
-from tasks.crawl.decode import decode
-from tasks.crawl.extract import read_page
-from tasks.crawl.model import ErrorClass, FetchError
-from tasks.crawl.results import read_results
+from tasks.domain.address import joined
+from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.reading.decode import decode
+from tasks.reading.extract import read_page
+from tasks.reading.results import read_results
 
 SAMPLES = Path(__file__).with_name("samples")
 """Folder of the pages that come with the project, and of the index."""

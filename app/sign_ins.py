@@ -10,11 +10,11 @@ from types import MappingProxyType
 from app.config import Settings, logins
 from app.lab.hashed_login import HashedPassword
 from splitter.catalog.model import Catalog
-from tasks.crawl.signin.credentials import Credentials
-from tasks.crawl.signin.errors import MissingCredential
-from tasks.crawl.signin.keep import Keep
-from tasks.crawl.signin.signins import OwnWay, SignIns, signing
-from tasks.crawl.signin.transport import WayOut
+from tasks.signin.credentials import Credentials
+from tasks.signin.errors import MissingCredential
+from tasks.signin.keep import Keep
+from tasks.signin.signins import OwnWay, SignIns, signing
+from tasks.signin.transport import WayOut
 
 OWN: Mapping[str, OwnWay] = MappingProxyType({"club.example.com": HashedPassword})
 """Sites with a `user_login` of their own, by name: a class that takes the catalog's rules."""

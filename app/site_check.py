@@ -16,16 +16,16 @@ from urllib.parse import urlsplit
 
 from requests import Timeout
 
-from app.asking import Answer, AskFailed
+from app.http_session import Answer, AskFailed
 from splitter.catalog.model import Catalog
 from splitter.urls import search_url
-from tasks.crawl.classify import check_blocked
-from tasks.crawl.decode import decode
-from tasks.crawl.hosts import HostBook
-from tasks.crawl.markup import page_text, parse
-from tasks.crawl.model import FetchError
-from tasks.crawl.results import read_results
-from tasks.crawl.robots import RobotsRules
+from tasks.domain.crawl import FetchError
+from tasks.fetching.hosts import HostBook
+from tasks.fetching.robots import RobotsRules
+from tasks.reading.decode import decode
+from tasks.reading.markup import page_text, parse
+from tasks.reading.refusals import check_blocked
+from tasks.reading.results import read_results
 
 AT_ONCE = 8
 """Hosts asked at the same time."""
@@ -35,7 +35,7 @@ _LONGEST_PAUSE_S = 5.0
 
 
 class Asks(Protocol):
-    """Asks for a page (`app.asking.ask` with its settings). Raises AskFailed."""
+    """Asks for a page (`app.http_session.ask` with its settings). Raises AskFailed."""
 
     def __call__(self, url: str, /, *, headers: Mapping[str, str] | None = None) -> Answer:
         """The answer, through redirects."""

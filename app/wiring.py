@@ -15,22 +15,22 @@ from app.hardware import this_machine
 from app.pseudonyms import pseudonyms
 from app.sign_ins import sign_ins
 from splitter.catalog.model import Catalog
-from tasks.crawl.downloader import Downloader
-from tasks.crawl.fetching import Fetcher, Kit
-from tasks.crawl.hosts import HostBook
-from tasks.crawl.meter import Meter
-from tasks.crawl.node import CrawlNode
-from tasks.crawl.politeness import SendTimes
-from tasks.crawl.robots import RobotsRules
-from tasks.crawl.robots_book import RobotsBook
-from tasks.crawl.seen import SeenPages
-from tasks.crawl.signin.signins import signing
+from tasks.fetching.downloader import Downloader
+from tasks.fetching.hosts import HostBook
+from tasks.fetching.permits import SendTimes
+from tasks.fetching.robots import RobotsRules
 from tasks.jobs.context import Context
-from tasks.jobs.mind import Mind
+from tasks.jobs.scheduler_state import SchedulerState
+from tasks.signin.signins import signing
 from tasks.store import nodes
 from tasks.store.database import Store
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
+from tasks.worker.fetcher import Dependencies, Fetcher
+from tasks.worker.node import CrawlNode
+from tasks.worker.robots_book import RobotsBook
+from tasks.worker.seen import SeenPages
+from tasks.worker.timing import Timing
 
 
 @contextmanager
@@ -49,11 +49,11 @@ def opened_store(settings: Settings) -> Iterator[Store]:
 def context(settings: Settings, catalog: Catalog) -> Context:
     """What the sweeps need."""
     loop = settings.loop()
-    return Context(catalog, loop, HostBook(catalog), Random(settings.seed), Mind(loop.strategy))
+    return Context(catalog, loop, HostBook(catalog), Random(settings.seed), SchedulerState(loop.strategy))
 
 
 @asynccontextmanager
-async def kit(
+async def deps(
     settings: Settings,
     catalog: Catalog,
     robots: RobotsBook,
@@ -61,7 +61,7 @@ async def kit(
     seen: SeenPages,
     *,
     address: str | None,
-) -> AsyncIterator[Kit]:
+) -> AsyncIterator[Dependencies]:
     """The tools of one node, its downloader bound to its own source address.
 
     Nodes that bind none share their machine's: to a host they are one client, with one `per_address_per_s`.
@@ -76,7 +76,7 @@ async def kit(
         proxy=settings.proxy or None,
         trusts=hosts.may_be_private,
     ) as downloader:
-        yield Kit(
+        yield Dependencies(
             downloader,
             send_times,
             robots,
@@ -95,7 +95,7 @@ def crawl_node(
     catalog: Catalog,
     writer: Writer,
     node: Node,
-    tools: Kit,
+    tools: Dependencies,
     on_free: Callable[[], None],
 ) -> CrawlNode:
     """A node, ready to be opened."""
@@ -108,9 +108,9 @@ async def describe(writer: Writer, names: Sequence[str]) -> None:
     await writer.run(lambda conn, _now: nodes.describe(conn, names, parameters))
 
 
-async def robots_of(url: str, tools: Kit) -> RobotsRules:
+async def robots_of(url: str, tools: Dependencies) -> RobotsRules:
     """What robots.txt of a URL's host says, asked with these tools."""
-    fetcher = Fetcher(tools, Meter(time.monotonic), lambda _wait_s: None)
+    fetcher = Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None)
     return await fetcher.robots(url)
 
 

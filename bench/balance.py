@@ -17,9 +17,9 @@ import numpy as np
 
 from app.balance_files import read_nodes
 from bench.learned_curves import NOISE, Drawn, Learner, draw, ours, published
-from tasks.strategies.balance.curves import Counts, Curve, Curves, even, judged, linear, piecewise
-from tasks.strategies.balance.exact import exact
-from tasks.strategies.balance.swarm import swarm
+from tasks.scheduling.balance.curves import Counts, Curve, Curves, even, judged, linear, piecewise
+from tasks.scheduling.balance.exact import exact
+from tasks.scheduling.balance.swarm import swarm
 
 _PUBLISHED = (164, 70, 120, 36, 110)
 _TOTAL = 500

@@ -3,7 +3,7 @@
 A crawl node reads result pages of 40 hits, 32 of them stored before, and crawls the 8 new ones; Redis and
 PostgreSQL are 0 to 90 ms away (round trip, `bench.delayproxy`), the control worker is beside them. Four settings of
 the same code: none (each lease, result and duplicate question travels alone, nothing is remembered), cache only,
-grains only, both (the product's defaults); and scrapy-redis on the same pages.
+batches only, both (the product's defaults); and scrapy-redis on the same pages.
 
 Result pages a second count from the moment the node's process begins: its start, over the same delay, is in them.
 """
@@ -24,8 +24,8 @@ from bench.buffer_peers.cluster import Servers
 from bench.buffer_peers.counted import Run, count_at
 from bench.delayproxy import delayed
 from splitter.errors import InputError
-from tasks.crawl.seen import REMEMBERED
 from tasks.store.writer import MOST_AT_ONCE
+from tasks.worker.seen import REMEMBERED
 
 _PREPARED = 8000  # result pages there are: more than a run reads
 # How long a node crawls. The same for all that is compared: a ratio of two runs has the same time in both.
@@ -33,24 +33,24 @@ _MAIN_S = 45.0
 _TIMELINE_S = 20.0
 _OTHERS_S = 15.0
 _PEER_S = 10.0
-_GRAINS = (10, 20, 50, 100, 200)
-_GRAIN_MS = 50
-_GRAIN_TASKS = 100
-_GRAIN_MOST_S = 40.0
+_BATCHES = (10, 20, 50, 100, 200)
+_BATCH_MS = 50
+_BATCH_TASKS = 100
+_BATCH_MOST_S = 40.0
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One of the four, by the product's settings of these names."""
 
-    grain: int
+    batch: int
     remembered: int
 
 
 SETTINGS = {
     "none": Setting(1, 0),
     "cache only": Setting(1, REMEMBERED),
-    "grains only": Setting(MOST_AT_ONCE, 0),
+    "batches only": Setting(MOST_AT_ONCE, 0),
     "both": Setting(MOST_AT_ONCE, REMEMBERED),
 }
 _DELAYS_MS = (0, 10, 30, 50, 70, 90)
@@ -84,9 +84,9 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:  # noqa: 
             for name in SETTINGS
         }
         peer = {ms: _scrapy_redis(on, ms) for ms in _PEER_MS}
-        grains = {grain: _grain(on, grain) for grain in _GRAINS}
+        batches = {batch: _batch(on, batch) for batch in _BATCHES}
     if plots is not None:
-        _draw(plots, runs, peer, grains)
+        _draw(plots, runs, peer, batches)
     return {
         "bench": "buffers",
         "ratios": ratios(runs, peer),
@@ -96,8 +96,8 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:  # noqa: 
                 name: {f"{ms}ms": told(one) for ms, one in of.items()} for name, of in runs.items()
             },
             "scrapy_redis": {f"{ms}ms": one for ms, one in peer.items()},
-            f"seconds_for_{_GRAIN_TASKS}_at_{_GRAIN_MS}ms_by_grain": {
-                str(grain): _short(one.seconds_for(_GRAIN_TASKS)) for grain, one in grains.items()
+            f"seconds_for_{_BATCH_TASKS}_at_{_BATCH_MS}ms_by_grain": {
+                str(batch): _short(one.seconds_for(_BATCH_TASKS)) for batch, one in batches.items()
             },
             "ping_ms": {f"{ms}ms": one.ping_ms for ms, one in runs["both"].items()},
         },
@@ -142,13 +142,13 @@ def _run(on: Servers, name: str, ms: int) -> Run:
     if name == "both" and ms not in _PEER_MS:
         seconds = _TIMELINE_S
     setting = SETTINGS[name]
-    return cluster.crawl(on, f"{name.split()[0]}_{ms}", ms / 1000, seconds, setting.grain, setting.remembered)
+    return cluster.crawl(on, f"{name.split()[0]}_{ms}", ms / 1000, seconds, setting.batch, setting.remembered)
 
 
-def _grain(on: Servers, grain: int) -> Run:
+def _batch(on: Servers, batch: int) -> Run:
     """Until so many result pages are read, and not too long."""
-    name = f"grain_{grain}"
-    return cluster.crawl(on, name, _GRAIN_MS / 1000, _GRAIN_MOST_S, grain, REMEMBERED, enough=_GRAIN_TASKS)
+    name = f"grain_{batch}"
+    return cluster.crawl(on, name, _BATCH_MS / 1000, _BATCH_MOST_S, batch, REMEMBERED, enough=_BATCH_TASKS)
 
 
 def _scrapy_redis(on: Servers, ms: int) -> dict[str, float]:
@@ -170,7 +170,7 @@ def _draw(
     folder: Path,
     runs: Mapping[str, Mapping[int, Run]],
     peer: Mapping[int, Mapping[str, float]],
-    grains: Mapping[int, Run],
+    batches: Mapping[int, Run],
 ) -> None:
     drawing.lines(
         folder / "figure-4.png",
@@ -186,14 +186,14 @@ def _draw(
         },
         f"{_NOTE}throughput of 100 tasks falls fast and not linearly from 10 to 90 ms",
     )
-    took = {grain: one.seconds_for(_GRAIN_TASKS) for grain, one in grains.items()}
+    took = {batch: one.seconds_for(_BATCH_TASKS) for batch, one in batches.items()}
     drawing.lines(
         folder / "figure-5.png",
-        f"Time for {_GRAIN_TASKS} result pages at {_GRAIN_MS} ms, by grain",
-        "grain (items in one round trip)",
+        f"Time for {_BATCH_TASKS} result pages at {_BATCH_MS} ms, by batch",
+        "batch (items in one round trip)",
         "seconds from the start of the node's process",
-        {"both": [(float(grain), seconds) for grain, seconds in took.items() if seconds is not None]},
-        f"{_NOTE}time for 1,000 tasks at 50 ms falls like 1/grain: beyond some size more is of no use",
+        {"both": [(float(batch), seconds) for batch, seconds in took.items() if seconds is not None]},
+        f"{_NOTE}time for 1,000 tasks at 50 ms falls like 1/batch: beyond some size more is of no use",
     )
     drawing.lines(
         folder / "figure-6.png",

@@ -24,7 +24,8 @@ from app.embedded import EmbeddedRunner, Until
 from bench.labs import lab_process
 from splitter.catalog.model import Kind
 from splitter.query import product_query
-from tasks.store import coverage, parts, products, reports
+from tasks.store import coverage, products, reports
+from tasks.store import partitions as parts
 from tasks.store.database import read_now
 from tasks.store.nodes import Node
 from tasks.store.products import NewProduct

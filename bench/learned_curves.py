@@ -23,12 +23,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.strategies.balance.curves import Counts, Curve, Curves, Floats, even, judged, piecewise
-from tasks.strategies.balance.descent import descend
-from tasks.strategies.balance.exact import exact
-from tasks.strategies.balance.layer import Scaling, Weights, drawn
-from tasks.strategies.balance.network import Trained, train
-from tasks.strategies.balance.parameters import NodeParameters, Sample
+from tasks.scheduling.balance.curves import Counts, Curve, Curves, Floats, even, judged, piecewise
+from tasks.scheduling.balance.descent import descend
+from tasks.scheduling.balance.exact import exact
+from tasks.scheduling.balance.layer import Scaling, Weights, drawn
+from tasks.scheduling.balance.network import Trained, train
+from tasks.scheduling.balance.parameters import NodeParameters, Sample
 
 NOISE = 0.2
 NEW_NODES, TOTAL = 5, 500

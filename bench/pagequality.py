@@ -22,14 +22,14 @@ from selectolax.lexbor import LexborHTMLParser
 
 from bench.pagetruth import Truth, fragment_f1, token_f1, truths
 from splitter.catalog.load import load_catalog
-from tasks.crawl.dates import CHINA, read_date
-from tasks.crawl.decode import decode
-from tasks.crawl.density import dense_text
-from tasks.crawl.extract import read_page
-from tasks.crawl.maintext import main_text
-from tasks.crawl.metadata import read_metadata
-from tasks.crawl.model import FetchError, PageRead, ResultPage
-from tasks.crawl.results import read_results
+from tasks.domain.crawl import FetchError, PageRead, ResultPage
+from tasks.reading.dates import CHINA, read_date
+from tasks.reading.decode import decode
+from tasks.reading.density import dense_text
+from tasks.reading.extract import read_page
+from tasks.reading.maintext import main_text
+from tasks.reading.metadata import read_metadata
+from tasks.reading.results import read_results
 
 _CATALOG = load_catalog(Path(__file__).with_name("pagequality.yaml"))
 _LISTS = frozenset({"portal", "list", "forum-list", "snippet"})

@@ -27,10 +27,10 @@ from app.cluster import processes
 from app.cluster.servers import RedisServer
 from bench.labs import lab_process
 from splitter.catalog.model import Limits
-from tasks.crawl.downloader import Downloader
-from tasks.crawl.model import FetchError
-from tasks.crawl.pace import Answer
-from tasks.crawl.redis_politeness import RedisSendTimes
+from tasks.domain.crawl import FetchError
+from tasks.fetching.downloader import Downloader
+from tasks.fetching.pace import Answer
+from tasks.fetching.redis_permits import RedisSendTimes
 
 NODES = 8
 LANES = 4

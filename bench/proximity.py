@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from bench.plots import check_there, lines
 from bench.simplex import minimisers
 from splitter.errors import InputError
-from tasks.strategies.proximity import gnp, joint, vivaldi
-from tasks.strategies.proximity.landmarks import k_centre
-from tasks.strategies.proximity.matrix import Matrix
-from tasks.strategies.proximity.noise import without_noise
+from tasks.scheduling.proximity import gnp, joint, vivaldi
+from tasks.scheduling.proximity.landmarks import k_centre
+from tasks.scheduling.proximity.matrix import Matrix
+from tasks.scheduling.proximity.noise import without_noise
 
 _NODES, _SITES = 30, 203
 _DRAWS = 20

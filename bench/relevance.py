@@ -10,7 +10,7 @@ Pages are made from real texts, so that what they are about is known:
 - **articles**: saved news are about none of the titles' products.
 
 Rules compared: all keywords must be there; any one; half of them; a share of their weight
-(`tasks.crawl.relevance`, whose weights and share were chosen on this very set).
+(`tasks.reading.relevance`, whose weights and share were chosen on this very set).
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from typing import Any
 from bench.pagetruth import truths
 from splitter.errors import ProductNameError
 from splitter.keywords import keywords_of
-from tasks.crawl import relevance
-from tasks.crawl.model import Review
-from tasks.crawl.relevance import NoReview, no_review, spoken
+from tasks.domain import product_match
+from tasks.domain.crawl import Review
+from tasks.domain.product_match import spoken
+from tasks.reading.relevance import NoReview, no_review
 
 _TITLES, _OF_TITLE, _COMPLAINTS, _PHONE_PAGES, _REVIEWS_A_PAGE = 600, 2, 300, 12, 5
 _SHARES = (0.4, 0.5, 0.6, 0.7, 0.8)
@@ -173,16 +174,16 @@ def rules() -> dict[str, Rule]:
     """Rules by name; that of the crawl is "weighed"."""
 
     def held(words: Sequence[str], text: str) -> int:
-        return sum(relevance.holds(text, word) for word in words)
+        return sum(product_match.holds(text, word) for word in words)
 
     def weighed(least: float) -> Rule:
-        return lambda words, text: relevance.share(words, text) >= least
+        return lambda words, text: product_match.share(words, text) >= least
 
     return {
         "all": lambda words, text: held(words, text) == len(words),
         "any": lambda words, text: held(words, text) > 0,
         "half": lambda words, text: 2 * held(words, text) >= len(words),
-        "weighed": weighed(relevance.LEAST_SHARE),
+        "weighed": weighed(product_match.LEAST_SHARE),
         **{f"weighed_{least:g}": weighed(least) for least in _SHARES},
     }
 
@@ -238,7 +239,7 @@ def run(shared: Path) -> dict[str, Any]:
     ours, strict = by_rule["weighed"], by_rule["all"]
     begin = time.perf_counter()
     for pair in trial:
-        relevance.naming([pair.words], pair.text)
+        product_match.naming([pair.words], pair.text)
     spent = time.perf_counter() - begin
     figures: dict[str, Any] = {
         f"{name}.{key}": value for name, of in by_rule.items() for key, value in of.items()

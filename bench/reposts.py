@@ -24,8 +24,8 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, text
 
 from app.config import MIGRATIONS
-from tasks.crawl.similar import SHINGLE, SHORTEST, plain
-from tasks.jobs.linking import COMPARED_AT_ONCE
+from tasks.jobs import repost_linking
+from tasks.reading.near_duplicates import SHINGLE, SHORTEST, plain
 from tasks.store import migrate, reposts
 from tasks.store.database import Store
 from tasks.store.tables import review_bands, review_links, reviews
@@ -189,7 +189,7 @@ def _steps(conn: Connection) -> tuple[list[float], list[float]]:
     written: list[float] = []
     while True:
         begin = time.process_time()
-        step = reposts.find(conn, _NOW, COMPARED_AT_ONCE)
+        step = repost_linking.find(conn, _NOW, repost_linking.COMPARED_AT_ONCE)
         conn.commit()
         found = time.process_time()
         compared.append(found - begin)

@@ -1,8 +1,9 @@
 """What a decision of `feedback` costs, from 10^3 to 10^6 waiting subtasks: in memory, and through the real store.
 
-In memory the board is kept as it is, as the simulator keeps it: a slot becomes free, the strategy decides, the subtask
-goes back behind the others. Time passes as it would with attempts of `ATTEMPT_S`, so new plans come as often as they
-would, and their cost is in the mean of a decision. What is counted is CPU time, as the strategy waits for nothing.
+In memory the ready queue is kept as it is, as the simulator keeps it: a slot becomes free, the strategy decides, the
+subtask goes back behind the others. Time passes as it would with attempts of `ATTEMPT_S`, so new plans come as often
+as they would, and their cost is in the mean of a decision. What is counted is CPU time, as the strategy waits for
+nothing.
 
 Plans come by time, however many decisions there are (`replan_s`). So the decisions a second that one core can make are
 
@@ -24,18 +25,18 @@ from random import Random
 from typing import Any
 
 from bench import scale_store
-from tasks.model import NodeView, PairStats, SubtaskView
-from tasks.strategies import ALLOCATION
-from tasks.strategies.board import Board
-from tasks.strategies.decision import AllocationSettings
-from tasks.strategies.knowledge import Knowledge
+from tasks.domain.model import NodeView, PairStats, SubtaskView
+from tasks.scheduling.decision import AllocationSettings
+from tasks.scheduling.ready_queue import ReadyQueue
+from tasks.scheduling.statistics import Knowledge
+from tasks.scheduling.strategies import ALLOCATION
 
 ATTEMPT_S = 10.0
 SLOTS = 4
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _CLUSTERS = ((10, 50), (100, 100), (1000, 200))  # nodes, sites
 _VIRTUAL_S = 100.0
-"""How long each board is kept busy: as long as a plan of the largest cluster lasts."""
+"""How long each ready queue is kept busy: as long as a plan of the largest cluster lasts."""
 _ROUNDS = 4
 _BLOCK = 20
 """Decisions that are timed together: a clock of CPU time is not made for tens of microseconds."""
@@ -121,29 +122,29 @@ class _Steady:
         self._rng = Random(1)
         self._nodes = names
         self._strategy = ALLOCATION["feedback"](AllocationSettings())
-        self._board = Board(
+        self._ready = ReadyQueue(
             [NodeView(name, frozenset({"meta"}), 0, SLOTS) for name in names], split=self._strategy.split
         )
         self._knowledge = knowledge
         for number in range(waiting):
             place = number % len(sites)
             hosts = (f"engine{place % 8}", sites[place])
-            self._board.put(SubtaskView(number, sites[place], "meta", hosts, self._rng.randint(1, 50), 0))
+            self._ready.put(SubtaskView(number, sites[place], "meta", hosts, self._rng.randint(1, 50), 0))
         self._next = waiting
         self._now_s = 0.0
         self._step_s = ATTEMPT_S / (SLOTS * len(names))
         (self.plan_s,) = self.go_on(1, 1)
 
     def go_on(self, decisions: int, block: int = _BLOCK) -> list[float]:
-        """CPU seconds of each block of decisions, with the changes of the board that belong to them."""
+        """CPU seconds of each block of decisions, with the changes of the ready queue that belong to them."""
         took = []
         for _ in range(decisions // block):
             begin = time.process_time()
             for _ in range(block):
                 self._now_s += self._step_s
-                self._board.set_free(self._rng.choice(self._nodes), 1)
-                (given,) = self._strategy.decide(self._board, self._knowledge, self._now_s, self._rng)
-                self._board.put(replace(given.subtask, id=self._next))
+                self._ready.set_free(self._rng.choice(self._nodes), 1)
+                (given,) = self._strategy.decide(self._ready, self._knowledge, self._now_s, self._rng)
+                self._ready.put(replace(given.subtask, id=self._next))
                 self._next += 1
             took.append(time.process_time() - begin)
         return took

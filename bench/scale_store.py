@@ -28,9 +28,9 @@ from bench.cputime import family_s
 from bench.pages import RESULT_RULES, RULES
 from splitter.catalog.model import Catalog, Engine, Kind, Limits
 from splitter.catalog.model import Site as CatalogSite
-from tasks.crawl.hosts import HostBook
+from tasks.fetching.hosts import HostBook
 from tasks.jobs.context import Context, LoopSettings
-from tasks.jobs.mind import Mind
+from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
 from tasks.store import migrate, nodes, tables
 from tasks.store.database import Store, read_now
@@ -210,7 +210,7 @@ def _context(sites: Sequence[str]) -> Context:
     settings = LoopSettings()
     # Nodes take what their slots hold: what is measured is a turn, not how long a buffer lasts.
     settings = replace(settings, buffer=replace(settings.buffer, slots_over=0, refill_s=0.0))
-    return Context(catalog, settings, HostBook(catalog), Random(1), Mind(settings.strategy))
+    return Context(catalog, settings, HostBook(catalog), Random(1), SchedulerState(settings.strategy))
 
 
 def _begin(conn: Connection, sites: Sequence[str], names: Sequence[str], slots: int) -> None:

@@ -23,8 +23,8 @@ from redis.asyncio import Redis
 
 from app.cluster import processes
 from app.cluster.servers import RedisServer
-from tasks.crawl.redis_seen import RedisSeen
-from tasks.crawl.seen import SeenPages
+from tasks.worker.redis_seen import RedisSeen
+from tasks.worker.seen import SeenPages
 
 _PAGES = 10_000_000
 _ABSENT = 1_000_000

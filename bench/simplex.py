@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from tasks.strategies.proximity import gnp
-from tasks.strategies.proximity.matrix import Matrix
+from tasks.scheduling.proximity import gnp
+from tasks.scheduling.proximity.matrix import Matrix
 
 _SEED = 0
 

@@ -1,4 +1,4 @@
-"""Trains the weights of `splitter.telling` on the development half of the gold titles.
+"""Trains the weights of `splitter.keyword_classifier` on the development half of the gold titles.
 
     python -m bench.train_keywords ../shared/data splitter/data/keyword-weights.txt
 
@@ -18,9 +18,9 @@ from pathlib import Path
 
 from bench.titles import PARTS, Title, conll, dairy, letters_of
 from splitter.finder import finder, without_asides
+from splitter.keyword_classifier import Odds
 from splitter.measures import without_measures
 from splitter.normalize import normalize
-from splitter.telling import Odds
 from splitter.words import words_of
 
 EPOCHS, STEP, PENALTY, SEED = 6, 0.15, 1e-4, 0
@@ -31,11 +31,11 @@ Example = tuple[list[str], int]
 """Traits of a word and its part: 0 brand, 1 product, 2 model, 3 none of them."""
 
 _HEAD = """\
-# Weights of splitter/telling.py: trait, then for a brand, a product word, a model (0 stands for none of them).
-# Made by `python -m bench.train_keywords` from {titles} titles: the development half (even SHA-256) of
-# products/taobao_titles_ner.conll (data of Jie et al., NAACL 2019) and products/jd_titles_ner.conll (sample of
-# GAIIC 2022, task 2), without the dairy titles. No title and no word of one is in here: only lengths, roles,
-# places, and first and last characters of words.
+# Weights of splitter/keyword_classifier.py: trait, then for a brand, a product word, a model (0 stands for none of
+# them). Made by `python -m bench.train_keywords` from {titles} titles: the development half (even SHA-256) of
+# products/taobao_titles_ner.conll (data of Jie et al., NAACL 2019) and products/jd_titles_ner.conll (sample of GAIIC
+# 2022, task 2), without the dairy titles. No title and no word of one is in here: only lengths, roles, places, and
+# first and last characters of words.
 """
 
 

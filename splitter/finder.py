@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from splitter.dictionary import Role, user_words
+from splitter.keyword_classifier import Model, Traits, weights
 from splitter.lexicon import Lexicon, lexicon
 from splitter.measures import without_measures
 from splitter.segment import Segmenter, segmenter
-from splitter.telling import Model, Traits, weights
 from splitter.words import words_of
 
 MAX_KEYWORDS = 5

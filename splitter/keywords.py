@@ -4,7 +4,7 @@ The words of a name are cut, then sorted out: sizes, counts, stages, promotion, 
 brackets go, spellings of one thing become one, a brand the name leaves out is put in front. What remains
 keeps its order. A short name, and one whose words our dictionary knows, is taken at its word. Of a longer one
 (a shop's title) the few words stay that identify the product: brand, line or model, what it is; a search for
-a dozen words at once finds nothing. ``splitter.finder`` does it, ``splitter.telling`` weighs the words.
+a dozen words at once finds nothing. ``splitter.finder`` does it, ``splitter.keyword_classifier`` weighs the words.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,13 +11,23 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = ("app", "tasks", "splitter")  # from the top down
+ROOMS: tuple[
+    tuple[str, ...], ...
+] = (  # of tasks/, from the top down; rooms on one line don't know each other
+    ("jobs",),
+    ("worker",),
+    ("signin",),
+    ("store", "fetching", "reading"),
+    ("scheduling",),
+    ("domain",),
+)
 GROUND_KNOWS_NOT = {
     *("sqlalchemy", "alembic", "sqlite3", "psycopg2", "redis", "aiohttp", "requests", "socket", "urllib3"),
     *("http", "asyncio", "celery", "kombu", "apscheduler", "time"),
 }
-STRATEGIES_KNOW_NOT = {
+DECISIONS_KNOW_NOT = {
     *("sqlalchemy", "sqlite3", "psycopg2", "redis", "aiohttp", "requests", "socket", "celery", "apscheduler"),
-    *("time", "asyncio", "threading", "os", "pathlib", "logging", "tasks.store", "tasks.jobs"),
+    *("time", "asyncio", "threading", "os", "pathlib", "logging"),
 }
 # A connection is handed through, and its errors are known; statements are the store's own.
 HANDED_THROUGH = {"sqlalchemy.Connection", "sqlalchemy.exc", "psycopg2.OperationalError"}
@@ -68,9 +79,40 @@ def _clock(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in ("now", "utcnow", "today")
 
 
-def test_strategies_decide_and_do_nothing() -> None:
-    assert _offenders(_modules("tasks/strategies"), STRATEGIES_KNOW_NOT) == []
-    for path in _modules("tasks/strategies"):
+def _above(room: str) -> set[str]:
+    """The rooms of tasks/ that a room must not import: those on its own line and above."""
+    line = next(place for place, rooms in enumerate(ROOMS) if room in rooms)
+    return {f"tasks.{name}" for rooms in ROOMS[: line + 1] for name in rooms if name != room}
+
+
+@pytest.mark.parametrize("room", [name for rooms in ROOMS for name in rooms])
+def test_rooms_import_only_rooms_below(room: str) -> None:
+    assert _offenders(_modules(f"tasks/{room}"), _above(room)) == []
+
+
+def test_every_room_has_its_place() -> None:
+    there = {path.name for path in (ROOT / "tasks").iterdir() if (path / "__init__.py").exists()}
+    assert there == {name for rooms in ROOMS for name in rooms}
+
+
+@pytest.mark.parametrize("room", [name for rooms in ROOMS[1:] for name in rooms])
+def test_lint_bans_the_rooms_above(room: str) -> None:
+    rules = tomllib.loads((ROOT / "tasks" / room / "ruff.toml").read_text("utf-8"))
+    banned = rules["lint"]["flake8-tidy-imports"]["banned-api"].keys()
+    assert {name for name in banned if name.startswith("tasks.")} == _above(room)
+
+
+def test_packages_hold_no_code_of_their_own() -> None:
+    for path in _modules(*FLOORS):
+        if path.name == "__init__.py":
+            body = ast.parse(path.read_text("utf-8")).body
+            docstring = body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+            assert len(body) <= bool(docstring), f"{path.relative_to(ROOT)} holds code"
+
+
+def test_decisions_are_pure() -> None:
+    assert _offenders(_modules("tasks/scheduling"), DECISIONS_KNOW_NOT) == []
+    for path in _modules("tasks/scheduling"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             assert not _clock(node), f"{path.name}:{node.lineno} reads the clock: take `now` as an argument"
             called = (

@@ -14,12 +14,12 @@ from app.balance_files import Run, read_nodes, read_runs
 from app.cli.options import json_option, settings_of, store_there
 from app.cli.output import print_json, printed, table
 from splitter.errors import InputError
+from tasks.scheduling.balance.curves import Curve, Curves, Split, even, judged
+from tasks.scheduling.balance.exact import exact
+from tasks.scheduling.balance.network import TooFew, Trained, train
+from tasks.scheduling.balance.parameters import PARAMETERS, NodeParameters, Sample
+from tasks.scheduling.balance.swarm import ITERATIONS, swarm
 from tasks.store.recorded import recorded_parameters, recorded_runs
-from tasks.strategies.balance.curves import Curve, Curves, Split, even, judged
-from tasks.strategies.balance.exact import exact
-from tasks.strategies.balance.network import TooFew, Trained, train
-from tasks.strategies.balance.parameters import PARAMETERS, NodeParameters, Sample
-from tasks.strategies.balance.swarm import ITERATIONS, swarm
 
 _MOST_URLS = 10**12
 

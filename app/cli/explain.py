@@ -15,8 +15,8 @@ from app.cli.options import db_option, json_option, settings_of, sites_option, s
 from app.cli.output import clock, percent, print_json, printed, seconds, shown, table
 from app.cli.tables import COLORS
 from app.config import Settings
-from tasks.errors import UnknownSubtask
-from tasks.model import State
+from tasks.domain.errors import UnknownSubtask
+from tasks.domain.model import State
 from tasks.store import page_links, reports
 from tasks.store.database import Store, read_now
 

@@ -11,7 +11,6 @@ from typing import Any
 import click
 from rich.console import Console
 
-from app.asking import Answer, AskFailed, ask
 from app.cli.options import db_option, json_option, lab_option, settings_of, sites_option, store_there
 from app.cli.output import (
     Cell,
@@ -27,11 +26,12 @@ from app.cli.output import (
     table_of,
 )
 from app.cli.tables import print_manual
+from app.http_session import Answer, AskFailed, ask
 from splitter.errors import InputError
-from tasks.crawl.decode import decode
-from tasks.crawl.model import FetchError
-from tasks.errors import TaskError, UnknownSubtask
-from tasks.model import Reason
+from tasks.domain.crawl import FetchError
+from tasks.domain.errors import TaskError, UnknownSubtask
+from tasks.domain.model import Reason
+from tasks.reading.decode import decode
 from tasks.store import manual, reports
 from tasks.store.database import Store, read_now
 

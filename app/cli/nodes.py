@@ -13,7 +13,7 @@ from rich.text import Text
 
 from app.cli.options import db_option, json_option, settings_of, store_there
 from app.cli.output import ago, print_json, printed, seconds, table_of
-from tasks.crawl.breaker import BreakerState
+from tasks.domain.breaker import BreakerState
 from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
 from tasks.store.database import read_now

@@ -14,7 +14,7 @@ from app.config import Settings, from_environment, lab_address
 from splitter.catalog.load import BUILTIN
 from splitter.catalog.model import Catalog, Group
 from splitter.errors import InputError, ReviewloopError
-from tasks.strategies import ALLOCATION
+from tasks.scheduling.strategies import ALLOCATION
 
 if TYPE_CHECKING:
     from tasks.store.database import Store

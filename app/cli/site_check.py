@@ -171,10 +171,10 @@ def _print_saved(out: Console, catalog: Catalog, folder: Path | None, checked: S
 
 
 def _online(settings: Settings, catalog: Catalog, query: str, within_s: float, as_json: bool) -> bool:
-    from app.asking import ask
+    from app.http_session import ask
     from app.site_check import SiteCheck, offline
     from splitter.query import product_query
-    from tasks.crawl.hosts import HostBook
+    from tasks.fetching.hosts import HostBook
 
     ask_for_contact(settings)
     crawl = settings.crawl()

@@ -17,8 +17,8 @@ from app.config import Settings
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
-from tasks.crawl.hosts import HostBook
-from tasks.crawl.model import Hit, Review
+from tasks.domain.crawl import Hit, Review
+from tasks.fetching.hosts import HostBook
 
 _RECORDS_SHOWN = 3
 
@@ -63,7 +63,7 @@ def try_(
       reviewloop sites try 12315.com results.html --as result
       reviewloop sites try 12315.com saved.html --product 光明高钙牛奶
     """
-    from app.trial import is_result_page, try_rules
+    from app.rule_preview import is_result_page, try_rules
 
     settings = settings_of(None, sites, lab=lab)
     catalog = settings.catalog()
@@ -92,8 +92,8 @@ def _source(
     settings: Settings, catalog: Catalog, site: str, source: str, read_as: str | None
 ) -> tuple[bytes, dict[str, str], str, dict[str, Any]]:
     """Body, headers, URL, and what to tell of where they come from."""
-    from app.asking import ask
-    from app.trial import is_result_page
+    from app.http_session import ask
+    from app.rule_preview import is_result_page
 
     if "://" in source:
         headers = catalog.engine_of(site).headers if is_result_page(catalog, site, source) else None

@@ -27,8 +27,8 @@ from app.cli.site_ping import ping_
 from app.cli.site_try import try_
 from app.config import Settings
 from splitter.catalog.model import Catalog
-from tasks.crawl.hosts import HostBook
-from tasks.crawl.robots import RobotsRules
+from tasks.fetching.hosts import HostBook
+from tasks.fetching.robots import RobotsRules
 from tasks.jobs.planning import Permission, addresses, permission
 from tasks.store import reports
 from tasks.store.database import read_now

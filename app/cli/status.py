@@ -14,7 +14,7 @@ from app.cli.nodes import node_document, node_table
 from app.cli.options import db_option, json_option, settings_of, sqlite_file, store_there
 from app.cli.output import ago, clock, print_json, printed, seconds, table
 from app.cli.tables import queue_line
-from tasks.schedule import SWEEPS
+from tasks.jobs.schedule import SWEEPS
 from tasks.store import coverage, nodes, page_links, reports
 from tasks.store.database import read_now
 from tasks.store.reports import Load

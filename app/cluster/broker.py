@@ -19,13 +19,13 @@ from redis.maint_notifications import MaintNotificationsConfig
 from app.config import Settings
 from splitter.errors import InputError
 from tasks.jobs.celery_tasks import CLOCKS_S, CONTROL
-from tasks.schedule import SWEEPS, interval_s
+from tasks.jobs.schedule import SWEEPS, interval_s
 
 _SCHEMES = ("redis", "rediss", "sentinel")
 _SENTINEL_PORT = 26379
 
 # Redis hands a message that nobody acknowledged out again after this time. Nothing depends on it: recall is a sweep
-# over leases, and a doorbell this old is over. It is only kept from happening while an attempt runs.
+# over leases, and a notification this old is over. It is only kept from happening while an attempt runs.
 _VISIBILITY_S = 86_400
 
 # An attempt waits this long for a Redis that is away (a restart, a failover) before it fails.

@@ -12,16 +12,16 @@ from app.cluster.broker import open_redis
 from app.config import Settings
 from app.failed_report import write_report
 from splitter.catalog.model import Catalog
-from tasks.crawl.redis_politeness import RedisSendTimes
-from tasks.crawl.redis_seen import RedisSeen
-from tasks.crawl.robots_book import RobotsBook
-from tasks.crawl.seen import SeenPages
+from tasks.fetching.redis_permits import RedisSendTimes
 from tasks.jobs import planning
 from tasks.jobs.runtime import Control
 from tasks.store import products
 from tasks.store.database import Store
 from tasks.store.page_keys import page_count, page_keys
 from tasks.store.writer import Writer
+from tasks.worker.redis_seen import RedisSeen
+from tasks.worker.robots_book import RobotsBook
+from tasks.worker.seen import SeenPages
 
 
 @contextmanager
@@ -76,7 +76,7 @@ class Planner:
     async def _plan(self) -> int:
         async with (
             open_redis(self._settings) as redis,
-            wiring.kit(
+            wiring.deps(
                 self._settings,
                 self._catalog,
                 RobotsBook(self._writer),

@@ -22,18 +22,18 @@ from app.cluster.broker import open_redis
 from app.config import Settings
 from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError
-from tasks.crawl.node import CrawlNode
-from tasks.crawl.redis_politeness import RedisSendTimes
-from tasks.crawl.redis_seen import RedisSeen
-from tasks.crawl.robots_book import RobotsBook
-from tasks.crawl.seen import SeenPages
-from tasks.errors import TaskError
+from tasks.domain.errors import TaskError
+from tasks.fetching.redis_permits import RedisSendTimes
 from tasks.jobs.celery_tasks import ask_for_turn, be_ready_to_ask
 from tasks.store import nodes
 from tasks.store.database import Store
 from tasks.store.leases import Lease
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
+from tasks.worker.node import CrawlNode
+from tasks.worker.redis_seen import RedisSeen
+from tasks.worker.robots_book import RobotsBook
+from tasks.worker.seen import SeenPages
 
 log = logging.getLogger("reviewloop.worker")
 
@@ -143,11 +143,11 @@ class NodeProcess:
         on_free()
         buffers = self._settings.buffers()
         self._seen = SeenPages(
-            RedisSeen(redis, time.monotonic), remembered=buffers.seen_remembered, grain=buffers.seen_grain
+            RedisSeen(redis, time.monotonic), remembered=buffers.seen_remembered, batch=buffers.seen_batch
         )
         send_times = RedisSendTimes(redis, time.monotonic, self._settings.crawl().longest_wait_s)
         tools = await stack.enter_async_context(
-            wiring.kit(
+            wiring.deps(
                 self._settings,
                 catalog,
                 RobotsBook(writer),

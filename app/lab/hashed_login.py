@@ -8,9 +8,9 @@ from __future__ import annotations
 from app.lab.login import SALT, hashed
 from splitter.catalog.sign_in import SignInRules
 from splitter.errors import InputError
-from tasks.crawl.signin.browser import Form
-from tasks.crawl.signin.errors import SignInBroken
-from tasks.crawl.signin.form import FormSignIn
+from tasks.signin.browser import Form
+from tasks.signin.errors import SignInBroken
+from tasks.signin.form import FormSignIn
 
 
 class HashedPassword(FormSignIn):

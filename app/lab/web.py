@@ -10,7 +10,8 @@ from app.lab.answers import Answer
 from app.lab.chrome import UTF8, Chrome, encoding_of
 from app.lab.corpus import Corpus, Listed
 from app.lab.document import HTML, Document, redirect
-from app.lab.engines import Results, engine_format, entry_of
+from app.lab.engines.formats import engine_format
+from app.lab.engines.model import Results, entry_of
 from app.lab.engines.redirects import address
 from app.lab.query import Query, read_query
 from app.lab.refusals import refusal

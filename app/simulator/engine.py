@@ -23,14 +23,14 @@ from app.simulator.attempts import Run, Subtask, plan, settle
 from app.simulator.hosts import Host
 from app.simulator.outcome import Options, PairTotals, Window
 from app.simulator.world import Node, Task, World, chunks
-from tasks.control import AttemptResult, Outcome
-from tasks.crawl.breaker import RestSettings
-from tasks.model import NodeView, Reason, SubtaskView
-from tasks.strategies.board import Board
-from tasks.strategies.decision import AllocationStrategy, Assignment
-from tasks.strategies.knowledge import Knowledge
-from tasks.strategies.modification import fixed, modify
-from tasks.strategies.recall import Recall, after_failure
+from tasks.domain.breaker import RestSettings
+from tasks.domain.model import NodeView, Reason, SubtaskView
+from tasks.domain.pair_stats import AttemptResult, Outcome
+from tasks.scheduling.decision import AllocationStrategy, Assignment
+from tasks.scheduling.modification import fixed, modify
+from tasks.scheduling.ready_queue import ReadyQueue
+from tasks.scheduling.recall import Recall, after_failure
+from tasks.scheduling.statistics import Knowledge
 
 _SWEEP_S = 5.0
 """Allocation runs so often where nothing else makes it run, as in production."""
@@ -86,7 +86,7 @@ class Engine:
     ) -> None:
         scenario = world.scenario
         self._world, self._strategy, self._options = world, strategy, options
-        self._board = Board(split=strategy.split)
+        self._ready = ReadyQueue(split=strategy.split)
         self._knowledge = Knowledge()
         self._rng = np.random.default_rng([abs(seed), 1])
         self._random = Random(f"chance {seed}").random
@@ -154,7 +154,7 @@ class Engine:
             while heap and heap[0][0] == t:
                 _, _, kind, what = heappop(heap)
                 by_kind[kind](what)
-            if self._board.waiting and self._board.free:
+            if self._ready.waiting and self._ready.free:
                 self._decide()
         if end_s is not None and not self.settled:
             self.now = end_s
@@ -184,7 +184,7 @@ class Engine:
                 self._at(spec.back_at_s, _Event.BACK, number)
         for host in self._hosts:
             if host is not None:
-                self._board.set_host(host.view(0.0))
+                self._ready.set_host(host.view(0.0))
         if self._tasks:
             self._at(self._tasks[0].arrive_s, _Event.ARRIVE, None)
 
@@ -213,7 +213,7 @@ class Engine:
         self._subtasks[subtask.id] = subtask
         name, kind, hosts, _ = self._sites[subtask.site]
         left = sum(subtask.todo)
-        self._board.put(SubtaskView(subtask.id, name, kind, hosts, left, 0, subtask.failed_on))
+        self._ready.put(SubtaskView(subtask.id, name, kind, hosts, left, 0, subtask.failed_on))
 
     def _appear(self, number: int) -> None:
         place = self._places[number]
@@ -225,7 +225,7 @@ class Engine:
     def _show(self, place: _Place) -> None:
         spec = place.node.spec
         free = max(0, place.slots - place.leases)
-        self._board.set_node(NodeView(place.node.name, spec.all_kinds, free, place.slots))
+        self._ready.set_node(NodeView(place.node.name, spec.all_kinds, free, place.slots))
 
     def _die(self, number: int) -> None:
         self._places[number].alive = False
@@ -242,12 +242,12 @@ class Engine:
         place = self._places[number]
         if not place.alive:
             place.shown = False
-            self._board.drop_node(place.node.name)
+            self._ready.drop_node(place.node.name)
 
     def _set_host(self, site: int) -> None:
         host = self._hosts[site]
         if host is not None:
-            self._board.set_host(host.view(self.now))
+            self._ready.set_host(host.view(self.now))
 
     # --- decisions ----------------------------------------------------------------------------------------------
 
@@ -257,7 +257,7 @@ class Engine:
     def _decide(self) -> None:
         clock = self._options.clock
         begun = clock()
-        given = self._strategy.decide(self._board, self._knowledge, self.now, self._deciding)
+        given = self._strategy.decide(self._ready, self._knowledge, self.now, self._deciding)
         took_us = (clock() - begun) * 1e6 + self._unpaid_us
         if given:
             self.decision_us.extend([took_us / len(given)] * len(given))
@@ -266,7 +266,7 @@ class Engine:
             for assignment in given:
                 self._lease(assignment)
         self._unpaid_us = took_us
-        if self._board.waiting and self._board.free and not self._swept:
+        if self._ready.waiting and self._ready.free and not self._swept:
             self._in_vain += not given
             if self._heap or self._in_vain < _SWEEPS_IN_VAIN:
                 self._swept = True
@@ -354,7 +354,7 @@ class Engine:
             self._close(run)
 
     def _close(self, run: Run) -> None:
-        """An attempt ended by itself: follow-up, recall or done (`tasks.crawl.judge`)."""
+        """An attempt ended by itself: follow-up, recall or done (`tasks.worker.ending`)."""
         subtask, node = run.subtask, run.node
         left = sum(subtask.todo)
         host = self._hosts[subtask.site]
@@ -396,7 +396,7 @@ class Engine:
         place = self._places[node]
         place.leases -= 1
         if place.shown:
-            self._board.set_free(place.node.name, max(0, place.slots - place.leases))
+            self._ready.set_free(place.node.name, max(0, place.slots - place.leases))
         # Quota and budget never enter a denominator; what a failure or silence kept it from does.
         ended = run.tried > 0 and outcome is not Outcome.SILENT
         offered = run.tried if ended else run.responsible
@@ -416,7 +416,7 @@ class Engine:
         if host is not None:
             overhead_s = self._sites[site][3] if run.active_s else 0.0
             host.ended(node, run.tried, run.active_s - overhead_s + run.wait_s)
-            self._board.set_host(host.view(self.now))
+            self._ready.set_host(host.view(self.now))
 
     def _failed(self, subtask: Subtask, node: int, reason: Reason) -> None:
         name = self._world.nodes[node].name

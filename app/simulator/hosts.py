@@ -1,6 +1,6 @@
 """Hosts that are asked politely or that refuse: send times, blocks, rests, and what a strategy is told of them.
 
-Only sites with a limit or a block have a host here. Rests are those of production (`tasks.crawl.breaker`): a host
+Only sites with a limit or a block have a host here. Rests are those of production (`tasks.domain.breaker`): a host
 that refused a node rests for it, then is probed by one attempt at a time until a page comes.
 """
 
@@ -13,10 +13,10 @@ from random import Random
 
 from app.simulator.world import Block, Site
 from splitter.catalog.model import Limits
-from tasks.crawl.breaker import RestSettings, rest_s
-from tasks.crawl.model import ErrorClass
-from tasks.model import HostView
-from tasks.strategies.feeding import feeding, pace
+from tasks.domain.breaker import RestSettings, rest_s
+from tasks.domain.crawl import ErrorClass
+from tasks.domain.model import HostView
+from tasks.scheduling.capacity import feeding, pace
 
 _UNLIMITED = Limits(per_address_per_s=1000, total_per_s=10_000)
 _ROOM = 1_000_000

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from tasks.strategies.decision import AllocationSettings
-from tasks.strategies.modification import ModificationSettings
-from tasks.strategies.recall import RecallSettings
+from tasks.scheduling.decision import AllocationSettings
+from tasks.scheduling.modification import ModificationSettings
+from tasks.scheduling.recall import RecallSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Options:
 
 @dataclass(slots=True)
 class PairTotals:
-    """Sums over the attempts of one (site, node) that were closed; see `tasks.model.PairStats`."""
+    """Sums over the attempts of one (site, node) that were closed; see `tasks.domain.model.PairStats`."""
 
     attempts: int = 0
     failed: int = 0

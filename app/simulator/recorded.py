@@ -100,7 +100,7 @@ def overheads(attempts: Sequence[RecordedAttempt]) -> dict[str, float]:
     Active seconds of attempts are overhead + pages tried x seconds per page: where attempts of several sizes were
     made, the least squares line through them, of each node with a slope of its own and weighted by 1 / pages, since the
     variance of a sum of page times grows with their number. Elsewhere, and as its bounds: not below 0, nor more than
-    half of what attempts of the site take on average (`tasks.strategies.estimate`), nor more than the shortest took.
+    half of what attempts of the site take on average (`tasks.scheduling.posterior`), nor more than the shortest took.
     Where sizes don't differ nothing tells the two apart: then it is what attempts without a page took on average,
     within the same bounds, or 0.
     """

@@ -12,8 +12,8 @@ from app.simulator.outcome import Options, Outcome
 from app.simulator.scenario import Scenario
 from app.simulator.world import World, draw_work
 from splitter.errors import InputError
-from tasks.strategies import ALLOCATION
-from tasks.strategies.decision import AllocationStrategy
+from tasks.scheduling.decision import AllocationStrategy
+from tasks.scheduling.strategies import ALLOCATION
 
 
 def simulate(

@@ -31,10 +31,10 @@ from bench.buffer_peers.server import page_server
 from bench.buffer_peers.web import catalog
 from bench.delayproxy import delayed
 from splitter.errors import ReviewloopError
-from tasks.crawl.redis_seen import RedisSeen
 from tasks.jobs.celery_tasks import CONTROL, crawl_queue
 from tasks.store.database import Store
 from tasks.store.page_keys import page_count, page_keys
+from tasks.worker.redis_seen import RedisSeen
 
 NODE = "far"
 SLOTS = 64
@@ -93,7 +93,7 @@ def crawl(
     name: str,
     round_trip_s: float,
     seconds: float,
-    grain: int,
+    batch: int,
     remembered: int,
     *,
     enough: int | None = None,
@@ -102,7 +102,7 @@ def crawl(
 
     Args:
         name: of the run: of its database and its logs.
-        grain, remembered: the settings of that name.
+        batch, remembered: the settings of that name.
         enough: result pages after which it may end earlier.
     """
     with ExitStack() as stack:
@@ -114,7 +114,7 @@ def crawl(
             redis_url=on.redis_url,
             sites=str(on.folder / "sites.yaml"),
             lab=("127.0.0.1", on.page_port),
-            grain=grain,
+            batch=batch,
             remembered=remembered,
             seed=1,
         )

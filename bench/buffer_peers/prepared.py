@@ -16,7 +16,7 @@ from app import wiring
 from app.config import Settings
 from bench.addresses import keyword, site
 from bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, known_url
-from tasks.crawl.canonical import canonical, page_key
+from tasks.domain.page_key import canonical, page_key
 from tasks.jobs import planning, sweeps
 from tasks.store import endings, leases, pages, products
 from tasks.store.database import Store, read_now

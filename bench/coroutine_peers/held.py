@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from app.loops import run
 from bench.coroutine_peers import window
 from bench.coroutine_peers.machine import open_files, peak_mb
-from tasks.crawl.downloader import Downloader, FetchLimits
-from tasks.crawl.settings import CrawlSettings
+from tasks.fetching.downloader import Downloader, FetchLimits
+from tasks.worker.settings import CrawlSettings
 
 # The first answer comes after the last connection, which must not look like a silent server.
 _PATIENCE_S = 60.0

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from app.loops import run
 from bench.coroutine_peers import window
-from tasks.crawl.downloader import Downloader
-from tasks.crawl.settings import CrawlSettings
+from tasks.fetching.downloader import Downloader
+from tasks.worker.settings import CrawlSettings
 
 
 async def crawl(order: window.Order) -> list[window.Moment]:

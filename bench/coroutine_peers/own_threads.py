@@ -12,14 +12,14 @@ from collections.abc import Callable
 import pycurl
 
 from bench.coroutine_peers import window
-from tasks.crawl.address import authority_of, sendable
-from tasks.crawl.downloader import FetchLimits
-from tasks.crawl.guard import check_authority
-from tasks.crawl.heads import parsed
-from tasks.crawl.inflate import ACCEPT_ENCODING, body_for
-from tasks.crawl.model import Response
-from tasks.crawl.settings import CrawlSettings
-from tasks.crawl.transfer import Transfer, Wire
+from tasks.domain.address import authority_of, sendable
+from tasks.domain.crawl import Response
+from tasks.fetching.downloader import FetchLimits
+from tasks.fetching.guard import check_authority
+from tasks.fetching.headers import parsed
+from tasks.fetching.inflate import ACCEPT_ENCODING, body_for
+from tasks.fetching.transfer import Transfer, Wire
+from tasks.worker.settings import CrawlSettings
 
 _LIMITS = FetchLimits()
 _TIMEOUT_S = 30.0

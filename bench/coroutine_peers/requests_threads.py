@@ -10,7 +10,7 @@ from collections.abc import Callable
 import requests
 
 from bench.coroutine_peers import window
-from tasks.crawl.settings import CrawlSettings
+from tasks.worker.settings import CrawlSettings
 
 
 def fetcher() -> Callable[[str], int]:

@@ -16,9 +16,9 @@ from typing import Self
 import aiohttp
 from yarl import URL
 
-from tasks.crawl.downloader import Downloader, FetchLimits
-from tasks.crawl.inflate import ACCEPT_ENCODING, body_for
-from tasks.crawl.model import ErrorClass, FetchError, Response
+from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.fetching.downloader import Downloader, FetchLimits
+from tasks.fetching.inflate import ACCEPT_ENCODING, body_for
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 

@@ -16,7 +16,7 @@ import pycurl
 from bench.pages import RULES
 from bench.peers.by_selectolax import with_selectolax
 from bench.peers.contest import AT_ONCE, Call, Figures, Watch, called, tell
-from tasks.crawl.extract import read_page
+from tasks.reading.extract import read_page
 
 _NOW = datetime(2013, 12, 31, tzinfo=UTC)
 

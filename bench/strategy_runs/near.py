@@ -21,7 +21,7 @@ from app.simulator.outcome import Options
 from bench.proximity import Draw, by_gnp, delays, drawn
 from bench.strategy_runs.contest import Spread, compared, spread
 from bench.strategy_runs.runs import FEEDBACK, Outcomes, Run, Scene
-from tasks.strategies.decision import AllocationSettings
+from tasks.scheduling.decision import AllocationSettings
 
 SCENARIO = "near_30x203"
 WITH_PRIOR, TOP_1, TOP_3 = "feedback_with_distances", "proximity_top1", "proximity_top3"
@@ -51,7 +51,7 @@ class Coordinates:
     delays_ms: NDArray[np.float64]
 
     def ms(self, sites: Sequence[str], nodes: Sequence[str]) -> NDArray[np.float64]:
-        """See `tasks.strategies.decision.Distances`."""
+        """See `tasks.scheduling.decision.Distances`."""
         rows = [int(name.removeprefix("site")) - 1 for name in sites]
         columns = [int(name.removeprefix("node")) - 1 for name in nodes]
         return self.delays_ms[np.ix_(rows, columns)]

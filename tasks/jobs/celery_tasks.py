@@ -1,4 +1,5 @@
-"""The Celery tasks: doorbells. Each hands over to what `tasks.jobs.runtime` holds; losing or doubling one does no harm.
+"""The Celery tasks: notifications. Each hands over to what `tasks.jobs.runtime` holds; losing or doubling one does no
+harm.
 
 Every message has an expiry, so that none piles up where nobody listens. It is compared with the receiving machine's
 clock; `CLOCKS_S` is how far the clocks of the machines may lie apart.
@@ -14,8 +15,8 @@ from celery import shared_task
 from splitter.chunks import chunks
 
 from tasks.jobs import runtime, ticks
-from tasks.jobs.linking import link_reposts
-from tasks.schedule import TURN
+from tasks.jobs.repost_linking import link_reposts
+from tasks.jobs.schedule import TURN
 from tasks.store.database import read_now
 from tasks.store.leases import Lease
 from tasks.store.writer import Operation
@@ -44,7 +45,7 @@ def node_of(queues: Sequence[str]) -> str | None:
 
 @shared_task(name="tick")
 def tick(name: str) -> None:
-    """Run a sweep by its name, or those of a `turn`, and ring the doorbells of the leases it gave."""
+    """Run a sweep by its name, or those of a `turn`, and ring the notifications of the leases it gave."""
     control = runtime.control()
     with control.turning, control.store.begin() as conn:
         given = ticks.tick(conn, read_now(conn), control.context, TURN if name == "turn" else (name,))
@@ -52,9 +53,9 @@ def tick(name: str) -> None:
     # As a rule one message a node, however many leases it gets: a broker hands over one message a round trip.
     for node in sorted({lease.node for lease in given}):
         mine = [lease.as_message() for lease in given if lease.node == node]
-        for grain in chunks(mine, settings.lease_grain):
+        for batch in chunks(mine, settings.lease_batch):
             crawl.apply_async(
-                (grain,), queue=crawl_queue(node), expires=settings.recall.silent_after_s + CLOCKS_S
+                (batch,), queue=crawl_queue(node), expires=settings.recall.silent_after_s + CLOCKS_S
             )
 
 

@@ -8,16 +8,16 @@ from random import Random
 
 from splitter.catalog.model import Catalog
 
-from tasks.crawl.hosts import HostBook
-from tasks.jobs.mind import Mind
+from tasks.fetching.hosts import HostBook
+from tasks.jobs.scheduler_state import SchedulerState
+from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Distances
+from tasks.scheduling.modification import ModificationSettings
+from tasks.scheduling.query_refinement import NarrowSettings
+from tasks.scheduling.rebalancing import LevellingSettings
+from tasks.scheduling.recall import RecallSettings
+from tasks.scheduling.strategies import ALLOCATION
 from tasks.store.views import BufferRule
 from tasks.store.writer import MOST_AT_ONCE
-from tasks.strategies import ALLOCATION
-from tasks.strategies.decision import AllocationSettings, AllocationStrategy, Distances
-from tasks.strategies.levelling import LevellingSettings
-from tasks.strategies.modification import ModificationSettings
-from tasks.strategies.narrowing import NarrowSettings
-from tasks.strategies.recall import RecallSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class LoopSettings:
     """Settings of the loop; what is switched off is for comparing (docs/benchmarks.md).
 
     Attributes:
-        allocation: name in `tasks.strategies.ALLOCATION`.
+        allocation: name in `tasks.scheduling.strategies.ALLOCATION`.
         modification: False: every attempt gets the site's default quota and budget.
-        wait_limit: most subtasks let into WAIT (`tasks.strategies.admission`); the others stay in PRIORITY, where a
+        wait_limit: most subtasks let into WAIT (`tasks.scheduling.admission`); the others stay in PRIORITY, where a
             late urgent one overtakes them.
         lanes: requests of one attempt in flight at once, on the nodes.
-        lease_grain: most leases in one message to a node.
+        lease_batch: most leases in one message to a node.
     """
 
     allocation: str = "feedback"
@@ -43,7 +43,7 @@ class LoopSettings:
     narrowing: NarrowSettings = field(default_factory=NarrowSettings)
     wait_limit: int = 1000
     lanes: int = 4
-    lease_grain: int = MOST_AT_ONCE
+    lease_batch: int = MOST_AT_ONCE
 
     def strategy(self, distances: Distances | None) -> AllocationStrategy:
         """A new allocation strategy, as these settings want it, that knows these distances."""
@@ -58,7 +58,7 @@ class Context:
     settings: LoopSettings
     hosts: HostBook
     rng: Random
-    mind: Mind
+    state: SchedulerState
 
     @property
     def hosts_of(self) -> Callable[[str], tuple[str, str]]:

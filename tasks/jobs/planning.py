@@ -11,7 +11,7 @@ from splitter.catalog.model import Catalog
 from splitter.query import ProductQuery
 from splitter.split import Plan, task_chunks
 
-from tasks.crawl.robots import RobotsRules
+from tasks.fetching.robots import RobotsRules
 from tasks.store import products
 from tasks.store.products import Chunk, Planned, VirtualTask
 from tasks.store.writer import Writer

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
-from tasks.errors import TaskError
+from tasks.domain.errors import TaskError
 from tasks.jobs.context import Context
 from tasks.store.database import Store
 from tasks.store.leases import Lease

@@ -11,11 +11,18 @@ from datetime import datetime, timedelta
 from splitter.catalog.model import Site
 from sqlalchemy import Connection
 
-from tasks.crawl.breaker import BackoffSettings, backoff_s
+from tasks.domain.breaker import BackoffSettings, backoff_s
+from tasks.domain.model import HostView, NodeView, Reason, State, SubtaskView
+from tasks.domain.queues import Transition
 from tasks.jobs.context import Context
-from tasks.jobs.dividing import divide
-from tasks.model import HostView, NodeView, Reason, State, SubtaskView
-from tasks.queues import Transition
+from tasks.jobs.partitioning import divide
+from tasks.scheduling import admission
+from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, waits
+from tasks.scheduling.modification import Modification, fixed, modify
+from tasks.scheduling.ready_queue import ReadyQueue
+from tasks.scheduling.rebalancing import Levelling, uneven
+from tasks.scheduling.rebalancing import level as levelled
+from tasks.scheduling.recall import Recall, ToManual, after_failure
 from tasks.store import (
     chunks,
     endings,
@@ -30,13 +37,6 @@ from tasks.store import (
 from tasks.store.chunks import LeftOver
 from tasks.store.leases import HITS_UNREAD, Grant, Lease
 from tasks.store.transitions import Move
-from tasks.strategies import admission
-from tasks.strategies.board import Board
-from tasks.strategies.decision import AllocationStrategy, Assignment, Waiting, waits
-from tasks.strategies.levelling import Levelling, uneven
-from tasks.strategies.levelling import level as levelled
-from tasks.strategies.modification import Modification, fixed, modify
-from tasks.strategies.recall import Recall, ToManual, after_failure
 
 _BATCH = 1000
 
@@ -57,14 +57,14 @@ def admit(conn: Connection, now: datetime, context: Context) -> int:
 
 
 def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
-    """WAIT to CRAWL: who gets what; returns the leases given, for the doorbells."""
+    """WAIT to CRAWL: who gets what; returns the leases given, for the notifications."""
     open_nodes = views.open_nodes(conn, now, context.settings.buffer)
     if not any(node.free for node in open_nodes):
         return []
-    mind = context.mind
-    mind.measure(conn, now)
-    mind.count_queued(conn)
-    return _give(conn, now, context, _decide(conn, now, context, mind.board, mind.strategy, open_nodes))
+    state = context.state
+    state.measure(conn, now)
+    state.count_queued(conn)
+    return _give(conn, now, context, _decide(conn, now, context, state.ready, state.strategy, open_nodes))
 
 
 def _give(
@@ -76,7 +76,7 @@ def _give(
 
 
 def level(conn: Connection, now: datetime, context: Context) -> list[Lease]:
-    """What nodes hold and would begin sooner elsewhere goes there; returns the leases given, for the doorbells.
+    """What nodes hold and would begin sooner elsewhere goes there; returns the leases given, for the notifications.
 
     Levelling decides what goes back and how many each other node takes; which goes where, and whether something
     that waits comes first, is allocation's, for which the givers have no room and no slots: nothing is left to them
@@ -87,7 +87,7 @@ def level(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     if not uneven(holders, settings.levelling):
         return []
     held = views.unstarted(conn, now, context.hosts_of)
-    context.mind.learn(conn, now)
+    context.state.learn(conn, now)
     hosts = _hosts(conn, now, context, {one.subtask.site for one in held})
     flow = levelled(holders, held, hosts, settings.levelling)
     if not flow.returned:
@@ -97,11 +97,11 @@ def level(conn: Connection, now: datetime, context: Context) -> list[Lease]:
         NodeView(one.name, one.kinds, flow.takes.get(one.name, 0), 0 if one.name in givers else one.slots)
         for one in holders
     ]
-    strategy = context.mind.new_strategy()
-    board = Board(split=strategy.split)
-    board.set_pending(context.mind.board.pending)
+    strategy = context.state.new_strategy()
+    ready = ReadyQueue(split=strategy.split)
+    ready.set_pending(context.state.ready.pending)
     back = [one.lease.subtask for one in flow.returned]
-    assignments = _decide(conn, now, context, board, strategy, takers, back)
+    assignments = _decide(conn, now, context, ready, strategy, takers, back)
     _give_back(conn, now, flow, {one.subtask.id for one in assignments})
     return _give(conn, now, context, assignments)
 
@@ -125,18 +125,18 @@ class Preview:
 def preview(conn: Connection, now: datetime, context: Context) -> Preview:
     """What `allocate` would decide now, for `explain`; changes nothing in the store."""
     open_nodes = views.open_nodes(conn, now, context.settings.buffer)
-    mind = context.mind
-    mind.measure(conn, now)
-    mind.count_queued(conn)
-    assignments = _decide(conn, now, context, mind.board, mind.strategy, open_nodes)
-    return Preview(tuple(assignments), waits(mind.board, mind.strategy))
+    state = context.state
+    state.measure(conn, now)
+    state.count_queued(conn)
+    assignments = _decide(conn, now, context, state.ready, state.strategy, open_nodes)
+    return Preview(tuple(assignments), waits(state.ready, state.strategy))
 
 
 def _decide(
     conn: Connection,
     now: datetime,
     context: Context,
-    board: Board,
+    ready: ReadyQueue,
     strategy: AllocationStrategy,
     open_nodes: Sequence[NodeView],
     back: Sequence[SubtaskView] = (),
@@ -146,42 +146,42 @@ def _decide(
     Args:
         back: subtasks that are still leased and would be waiting again.
     """
-    board.clear()
+    ready.clear()
     most = admission.bound(context.settings.wait_limit, len(context.catalog.sites))
     waiting = views.waiting(conn, now, most, context.hosts_of)
     if back:
         waiting = sorted([*waiting, *back], key=lambda one: (-one.priority, one.id))
     if not waiting:
         return []
-    knowledge = context.mind.learn(conn, now)
+    knowledge = context.state.learn(conn, now)
     hosts = _hosts(conn, now, context, {view.site for view in waiting})
     for host, n in Counter(host for view in back for host in set(view.hosts)).items():
         hosts[host] = replace(hosts[host], room=max(n, hosts[host].room))  # they are counted there now
-    _show(board, open_nodes, hosts)
+    _show(ready, open_nodes, hosts)
     for view in waiting:
-        board.put(view)
-    return strategy.decide(board, knowledge, now.timestamp(), context.rng, tell=True)
+        ready.put(view)
+    return strategy.decide(ready, knowledge, now.timestamp(), context.rng, tell=True)
 
 
-def _show(board: Board, open_nodes: Sequence[NodeView], hosts: Mapping[str, HostView]) -> None:
+def _show(ready: ReadyQueue, open_nodes: Sequence[NodeView], hosts: Mapping[str, HostView]) -> None:
     """Nodes and hosts as they are now."""
-    for name in board.nodes.keys() - {node.name for node in open_nodes}:
-        board.drop_node(name)
+    for name in ready.nodes.keys() - {node.name for node in open_nodes}:
+        ready.drop_node(name)
     for node in open_nodes:
-        board.set_node(node)
-    for name in board.hosts.keys() - hosts.keys():
-        board.drop_host(name)
+        ready.set_node(node)
+    for name in ready.hosts.keys() - hosts.keys():
+        ready.drop_host(name)
     for view in hosts.values():
-        board.set_host(view)
+        ready.set_host(view)
 
 
 def _hosts(conn: Connection, now: datetime, context: Context, sites: Collection[str]) -> dict[str, HostView]:
     limits, lanes = context.hosts.limits, context.settings.lanes
-    return views.host_views(conn, now, context.hosts_of, limits, context.mind.request_s, lanes, sites)
+    return views.host_views(conn, now, context.hosts_of, limits, context.state.request_s, lanes, sites)
 
 
 def modification(context: Context, now_s: float, site: str, node: str, left: int) -> Modification:
-    """Quota and budget of an attempt on (site, node) with so many hits left, by what `Mind.learn` read last."""
+    """Quota and budget of an attempt on (site, node) with so many hits left, by what was read last."""
     rules = context.catalog.sites.get(site) or Site(engine="", rules="")
     if not context.settings.modification:
         return fixed(rules.quota, rules.budget_s)
@@ -189,7 +189,7 @@ def modification(context: Context, now_s: float, site: str, node: str, left: int
         # An unread result page counts for HITS_UNREAD, and the engine may list more than that on one.
         per_page = context.catalog.engines[rules.engine].hits_per_page
         left = math.ceil(left * max(1.0, per_page / HITS_UNREAD))
-    pair = context.mind.knowledge.pair(site, node, now_s)
+    pair = context.state.knowledge.pair(site, node, now_s)
     return modify(pair, max(1, left), rules.quota, rules.budget_s, context.settings.modifying)
 
 
@@ -201,7 +201,7 @@ def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
         "score": assignment.score,
         "forgiven": assignment.forgiven,
         "candidates": [one.as_detail() for one in assignment.candidates],
-        "candidates_left_out": len(context.mind.board.nodes) - len(assignment.candidates),
+        "candidates_left_out": len(context.state.ready.nodes) - len(assignment.candidates),
         "modification": limits.as_detail(),
     }
     return Grant(subtask.id, assignment.node, limits.quota, limits.budget_s, detail)
@@ -264,7 +264,7 @@ def _to_manual(conn: Connection, now: datetime, view: views.FailedView, decision
 def wake(conn: Connection, now: datetime, context: Context) -> int:
     """SLEEP to DONE: what is left over becomes a follow-up subtask, and the next chunk is released if there is more.
 
-    A query that holds more than its engine lists, or nothing, is asked otherwise (`tasks.jobs.dividing`).
+    A query that holds more than its engine lists, or nothing, is asked otherwise (`tasks.jobs.partitioning`).
 
     Modification takes effect here: the event tells quota and budget of what is left, before and after; the
     follow-up gets them anew for the node it goes to.
@@ -272,7 +272,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
     sleeping = views.sleeping(conn, _BATCH)
     if not sleeping:
         return 0
-    context.mind.learn(conn, now)
+    context.state.learn(conn, now)
     left = leases.left_to_do(conn, [view.id for view in sleeping])
     tries = leases.most_tries(conn, [view.id for view in sleeping if left[view.id]])
     follow_ups = chunks.follow_ups(

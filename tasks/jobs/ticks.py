@@ -31,7 +31,7 @@ def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]
     """Run sweeps in this order under the scheduler's lock.
 
     Returns:
-        Leases that were given; ring their nodes' doorbells once the transaction is committed. Nothing happens
+        Leases that were given; ring their nodes' notifications once the transaction is committed. Nothing happens
         where another scheduler holds the lock: it does the same work.
     """
     if not try_lock(conn, "scheduler"):
@@ -44,6 +44,6 @@ def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]
             else:
                 _PLAIN[name](conn, now, context)
     except BaseException:
-        context.mind.forget()  # it read what is now rolled back
+        context.state.forget()  # it read what is now rolled back
         raise
     return given

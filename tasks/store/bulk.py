@@ -3,7 +3,7 @@
 The one place of hand-written inserts: a page brings tens of reviews, and building a statement's parameters through
 SQLAlchemy costs as much as storing them.
 
-To PostgreSQL a grain of transitions goes as one JSON document that the server reads as a table (`as_table`): one text
+To PostgreSQL a batch of transitions goes as one JSON document that the server reads as a table (`as_table`): one text
 to quote and one statement to parse and plan instead of a thousand, which was most of what a transition cost.
 """
 
@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Insert, Table, TableValuedAlias, column, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import Text, TypeEngine
 
-from tasks.store.together import LATER
+from tasks.store.statement_batch import LATER
 
 _ROWS_A_STATEMENT = 1000
 _VALUES_A_STATEMENT = 10_000

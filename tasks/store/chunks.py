@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select, update
 
-from tasks.crawl.canonical import page_key
+from tasks.domain.page_key import page_key
 from tasks.store import transitions
 from tasks.store.database import insert_new
 from tasks.store.leases import HITS_UNREAD

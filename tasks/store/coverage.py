@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, func, select
 
-from tasks.crawl.model import Provenance
+from tasks.domain.crawl import Provenance
+from tasks.domain.hit_count import PartState
 from tasks.store.tables import targets, task_parts, tasks
-from tasks.strategies.denominator import PartState
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Opening the database and beginning transactions, the same for SQLite and PostgreSQL.
 
 SQLite: WAL, a busy timeout, and BEGIN IMMEDIATE for every transaction that writes, so that a writer never finds out
-half-way that somebody else wrote. PostgreSQL: READ COMMITTED, in few round trips (`tasks.store.together`); what must
-not run twice at once takes an advisory lock.
+half-way that somebody else wrote. PostgreSQL: READ COMMITTED, in few round trips (`tasks.store.statement_batch`);
+what must not run twice at once takes an advisory lock.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, OperationalError
 
-from tasks.errors import StoreBusy
-from tasks.store import together
+from tasks.domain.errors import StoreBusy
+from tasks.store import statement_batch as together
 
 BUSY_TIMEOUT_S = 30.0
 
@@ -64,7 +64,7 @@ def _open_postgres(url: URL, pool_size: int) -> Engine:
         pool_pre_ping=True,
         # A round trip a connection, to look for a type that no table has.
         use_native_hstore=False,
-        # Rows of one INSERT: those of a grain travel in one round trip.
+        # Rows of one INSERT: those of a batch travel in one round trip.
         executemany_mode="values_plus_batch",
         insertmanyvalues_page_size=_ROWS_AT_ONCE,
     )

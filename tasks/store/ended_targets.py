@@ -1,6 +1,6 @@
 """Targets that gave no page: refused, given up, to be tried again, or known and unchanged.
 
-A grain of them is written with a fixed number of statements.
+A batch of them is written with a fixed number of statements.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from tasks.store import page_links
 from tasks.store.leases import Lease
 from tasks.store.owners import owned, owners_of
 from tasks.store.pages import known_pages
+from tasks.store.statement_batch import later
 from tasks.store.tables import pages, targets
-from tasks.store.together import later
-from tasks.store.writer import Grain
+from tasks.store.writer import BatchOperation
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -
     return [None] * len(items)
 
 
-ENDS: Grain[EndedTarget, None] = Grain(4, end_targets)
+ENDS: BatchOperation[EndedTarget, None] = BatchOperation(4, end_targets)
 
 
 def _are_unchanged(conn: Connection, now: datetime, asked: Mapping[tuple[bytes, int], EndedTarget]) -> None:

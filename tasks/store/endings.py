@@ -13,17 +13,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, select, update
 
-from tasks.control import AttemptResult, Outcome
-from tasks.model import Reason
-from tasks.queues import Transition
+from tasks.domain.model import Reason
+from tasks.domain.pair_stats import AttemptResult, Outcome
+from tasks.domain.queues import Transition
+from tasks.scheduling.proximity.moving import RoundTrip
 from tasks.store import stats, transitions
 from tasks.store.hosts import Rest, recovered, rest_host
 from tasks.store.leases import Counters, Lease, left_to_do
+from tasks.store.statement_batch import later
 from tasks.store.tables import attempts, pages, subtasks
-from tasks.store.together import later
 from tasks.store.transitions import Move
-from tasks.store.writer import Grain
-from tasks.strategies.proximity.moving import RoundTrip
+from tasks.store.writer import BatchOperation
 
 _FOLDED = {
     "succeeded": Outcome.SUCCEEDED,
@@ -114,7 +114,7 @@ def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[
     return [first.get(_owned(item.lease)) is item for item in items]
 
 
-CLOSES: Grain[Close, bool] = Grain(6, close_many)
+CLOSES: BatchOperation[Close, bool] = BatchOperation(6, close_many)
 
 
 def _owned(lease: Lease) -> tuple[int, str]:

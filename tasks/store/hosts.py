@@ -1,4 +1,4 @@
-"""Hosts: their robots.txt as fetched, and the breakers of the node addresses they refuse (`tasks.crawl.breaker`).
+"""Hosts: their robots.txt as fetched, and the breakers of the node addresses they refuse (`tasks.domain.breaker`).
 
 A breaker without a row is closed. With one it is open until the row's time, then half-open until a page comes.
 """
@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, delete, select, tuple_, update
 
-from tasks.crawl.breaker import BreakerState, state_of
+from tasks.domain.breaker import BreakerState, state_of
 from tasks.store.database import insert_new, insert_or
+from tasks.store.statement_batch import later
 from tasks.store.tables import host_rests, hosts
-from tasks.store.together import later
 
 
 @dataclass(frozen=True, slots=True)

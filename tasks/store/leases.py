@@ -13,14 +13,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
 
-from tasks.model import State
-from tasks.queues import Transition
+from tasks.domain.model import State
+from tasks.domain.queues import Transition
 from tasks.store import transitions
 from tasks.store.bulk import insert_as_table
+from tasks.store.statement_batch import later
 from tasks.store.tables import attempts, pages, subtasks, targets
-from tasks.store.together import later
 from tasks.store.transitions import Move
-from tasks.store.writer import Grain
+from tasks.store.writer import BatchOperation
 
 HITS_UNREAD = 10
 """Hits a result page counts for until it is read."""
@@ -43,7 +43,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What a node needs to start an attempt: the doorbell's message. JSON-able by `as_message`."""
+    """What a node needs to start an attempt: the notification's message. JSON-able by `as_message`."""
 
     subtask_id: int
     attempt_id: int
@@ -216,7 +216,7 @@ class Begin:
 
 
 def start_many(conn: Connection, now: datetime, items: Sequence[Begin]) -> list[Work | None]:
-    """Begin granted attempts; None for a lease that is over, or has begun already (a doubled doorbell)."""
+    """Begin granted attempts; None for a lease that is over, or has begun already (a doubled notification)."""
     begun = _renewed(conn, now, items, start=True)
     mine = {item.lease.subtask_id: item.lease for item in items if item.lease.token in begun}
     if not mine:
@@ -230,7 +230,7 @@ def start_many(conn: Connection, now: datetime, items: Sequence[Begin]) -> list[
     )
     todo = _to_do(conn, mine)
     works = {row.id: Work(*row[1:], tuple(todo.get(row.id, ()))) for row in rows}
-    # Of a doorbell that rang twice within the grain, the first one.
+    # Of a notification that rang twice within the batch, the first one.
     return [works.pop(i.lease.subtask_id, None) if i.lease.token in begun else None for i in items]
 
 
@@ -287,8 +287,8 @@ def _renewed(conn: Connection, now: datetime, items: Sequence[Begin], *, start: 
     return kept
 
 
-START: Grain[Begin, Work | None] = Grain(1, start_many)
-PROGRESS: Grain[Begin, bool] = Grain(5, progress_many)
+START: BatchOperation[Begin, Work | None] = BatchOperation(1, start_many)
+PROGRESS: BatchOperation[Begin, bool] = BatchOperation(5, progress_many)
 
 
 def _held() -> Select[Any]:

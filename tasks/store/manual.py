@@ -11,9 +11,9 @@ from splitter.catalog.model import Kind
 from splitter.errors import InputError
 from sqlalchemy import Connection, select, update
 
-from tasks.errors import IllegalTransition, UnknownSubtask
-from tasks.model import State
-from tasks.queues import Transition
+from tasks.domain.errors import IllegalTransition, UnknownSubtask
+from tasks.domain.model import State
+from tasks.domain.queues import Transition
 from tasks.store import endings, leases, nodes, transitions
 from tasks.store.tables import subtasks, targets
 

@@ -10,12 +10,12 @@ from typing import Any
 from splitter.catalog.model import Kind
 from sqlalchemy import Connection, Row, func, select, update
 
-from tasks.errors import UnknownNode
-from tasks.model import State
+from tasks.domain.errors import UnknownNode
+from tasks.domain.model import State
+from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store.database import insert_or
+from tasks.store.statement_batch import later
 from tasks.store.tables import attempts, nodes, subtasks
-from tasks.store.together import later
-from tasks.strategies.balance.parameters import NodeParameters
 
 # What a heartbeat tells is some seconds old: never all of the attempts are believed away from their hosts.
 _LEAST_AT_HOSTS = 0.1

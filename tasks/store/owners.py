@@ -1,4 +1,4 @@
-"""Which leases of a grain are in force: what is stored for them is asked about that first."""
+"""Which leases of a batch are in force: what is stored for them is asked about that first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of all stored pages, in batches: what the cluster's shared set is made from (`tasks.crawl.redis_seen`)."""
+"""The keys of all stored pages, in batches: what the cluster's shared set is made from (`tasks.worker.redis_seen`)."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
-from tasks.crawl.relevance import Verdict, naming, spoken
+from tasks.domain.product_match import Verdict, naming, spoken
 from tasks.store.bulk import insert_rows, time_writer
+from tasks.store.statement_batch import later
 from tasks.store.tables import (
     page_products,
     page_refusals,
@@ -29,7 +30,6 @@ from tasks.store.tables import (
     tasks,
     virtual_tasks,
 )
-from tasks.store.together import later
 
 KeywordSets = Sequence[Sequence[str]]
 
@@ -77,7 +77,7 @@ def judged(page_id: int, product_id: int, sets: KeywordSets, said: str | None, n
     """What a page is to a product.
 
     Args:
-        said: by the page (`tasks.crawl.relevance.spoken`); None: its site is not judged.
+        said: by the page (`tasks.reading.relevance.spoken`); None: its site is not judged.
         n_reviews: reviews it has.
     """
     if said is None:
@@ -189,7 +189,7 @@ class Refused:
     """Why records of a site's pages are no reviews of a product.
 
     Attributes:
-        reason: "wrong_product", or one of `tasks.crawl.relevance.NoReview`.
+        reason: "wrong_product", or one of `tasks.reading.relevance.NoReview`.
         pages: how many have such records.
         n: records.
     """

@@ -3,7 +3,7 @@
 A page is its canonical URL; "known" means committed. A review is (page, its key); a review whose text equals an
 earlier one is stored and linked to it, never dropped.
 
-A grain of pages is stored with a fixed number of statements.
+A batch of pages is stored with a fixed number of statements.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, case, func, select, update
 
-from tasks.crawl.model import Review
-from tasks.crawl.relevance import Verdict
+from tasks.domain.crawl import Review
+from tasks.domain.product_match import Verdict
 from tasks.store import page_links, review_writes
 from tasks.store.database import insert_new
 from tasks.store.leases import Lease
 from tasks.store.page_links import Link
+from tasks.store.statement_batch import later
 from tasks.store.tables import attempts, pages, subtasks, targets
-from tasks.store.together import later
-from tasks.store.writer import Grain
+from tasks.store.writer import BatchOperation
 
 _Row = Row[*tuple[Any, ...]]
 KnownPage = _Row
@@ -41,7 +41,7 @@ class NewPage:
         size: bytes of these bodies.
         etag, last_modified: as answered, to ask the next time whether it has changed.
         refused: records that are no review, by reason; `reviews` holds none of them.
-        said: what it says, to be judged by (`tasks.crawl.relevance.spoken`); None: not judged.
+        said: what it says, to be judged by (`tasks.reading.relevance.spoken`); None: not judged.
     """
 
     target_id: int
@@ -98,7 +98,7 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
     again: list[tuple[SavedPage, Link]] = []
     new: list[bool] = []
     for item, link in zip(items, links, strict=True):
-        page_id = ids.pop(item.page.key, None)  # the first of two equal pages of a grain is the one
+        page_id = ids.pop(item.page.key, None)  # the first of two equal pages of a batch is the one
         new.append(page_id is not None)
         if page_id is None:
             again.append((item, link))
@@ -147,7 +147,7 @@ def known_pages(conn: Connection, keys: Collection[bytes]) -> Sequence[KnownPage
     ).all()
 
 
-PAGES: Grain[SavedPage, bool] = Grain(3, save_pages)
+PAGES: BatchOperation[SavedPage, bool] = BatchOperation(3, save_pages)
 
 
 _PAGE_COLUMNS = (

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, case, func, insert, select, update
 
-from tasks.crawl.relevance import Verdict
+from tasks.domain.product_match import Verdict
 from tasks.store.chunks import release_chunks
 from tasks.store.database import insert_new
-from tasks.store.parts import NewPart, insert_parts
+from tasks.store.partitions import NewPart, insert_parts
 from tasks.store.tables import (
     page_products,
     pages,

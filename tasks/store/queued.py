@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, Integer, Select, String, func, literal, select, true
 
-from tasks.model import State
+from tasks.domain.model import State
+from tasks.scheduling.admission import Entrant
+from tasks.scheduling.ready_queue import Backlog
 from tasks.store.bulk import as_table
 from tasks.store.tables import subtasks
-from tasks.strategies.admission import Entrant
-from tasks.strategies.board import Backlog
 
 
 def heads(conn: Connection) -> dict[str, int]:

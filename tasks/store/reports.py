@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, case, func, select
 
-from tasks.model import State
+from tasks.domain.model import State
 from tasks.store.tables import (
     attempts,
     events,
@@ -102,7 +102,7 @@ class PairRow:
     """What closed attempts of a (site, node) sum up to; times in seconds.
 
     Attributes:
-        rtt_ms: response time of the site (`tasks.strategies.proximity.moving`); None: not measured, or of one product.
+        rtt_ms: response time of the site (`tasks.scheduling.proximity.moving`); None: not measured, or of one product.
     """
 
     site: str
@@ -173,7 +173,7 @@ def pairs_by_product(conn: Connection, site: str | None, node: str | None) -> li
             *(func.sum(column) for column in (a.offered, a.tried, a.collected, a.active_s, a.wait_s))
         )
         .join(products, products.c.id == a.product_id)
-        # What was given back untouched is no attempt (tasks.control.fold).
+        # What was given back untouched is no attempt (tasks.domain.pair_stats.fold).
         .where(a.outcome.is_not(None), a.outcome.not_in(("released", "cancelled")) | (a.tried > 0))
         .group_by(products.c.id, products.c.name, a.site, a.node)
         .order_by(products.c.id, a.site, a.node)

@@ -3,7 +3,7 @@
 A page that is known adds a link to the product and no fetch, unless its site wants it asked again after a while, or
 its reviews were withheld as nobody's (`page_links`).
 
-A grain of result pages is stored with a fixed number of statements.
+A batch of result pages is stored with a fixed number of statements.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, update
 
-from tasks.crawl.model import ResultPage
-from tasks.store import page_links, parts
+from tasks.domain.crawl import ResultPage
+from tasks.domain.hit_count import Lists
+from tasks.store import page_links
+from tasks.store import partitions as parts
 from tasks.store.database import insert_new
 from tasks.store.leases import Lease, WorkTarget
 from tasks.store.owners import Owners, owned, owners_of
 from tasks.store.pages import KnownPage, known_pages
+from tasks.store.statement_batch import later
 from tasks.store.tables import attempts, targets
-from tasks.store.together import later
-from tasks.store.writer import Grain
-from tasks.strategies.denominator import Lists
+from tasks.store.writer import BatchOperation
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class FoundHit:
     """A hit of a result page: canonical address and its key.
 
     Attributes:
-        new: nobody can have stored it: the database need not be asked (`tasks.crawl.seen`).
+        new: nobody can have stored it: the database need not be asked (`tasks.worker.seen`).
     """
 
     url: str
@@ -99,7 +100,7 @@ def save_result_pages(conn: Connection, now: datetime, items: Sequence[ReadResul
     ]
 
 
-RESULTS: Grain[ReadResults, Hits | None] = Grain(2, save_result_pages)
+RESULTS: BatchOperation[ReadResults, Hits | None] = BatchOperation(2, save_result_pages)
 
 
 def _hits(item: ReadResults, todo: Sequence[WorkTarget], known: Collection[bytes]) -> Hits:
@@ -207,7 +208,7 @@ def _results_are_read(conn: Connection, items: Sequence[ReadResults]) -> None:
 
 
 def _note_found(conn: Connection, items: Sequence[ReadResults], owners: Owners) -> None:
-    """Record how many hits the searches have, as far as these result pages tell (`tasks.strategies.denominator`)."""
+    """Record how many hits the searches have, as far as these result pages tell (`tasks.domain.hit_count`)."""
     shown = [
         parts.Shown(owner.part_id, owner.task_id, item.lease.attempt_id, item.page, item.lists)
         for item in items

@@ -10,7 +10,7 @@ from typing import Any
 from splitter.errors import InputError
 from sqlalchemy import Connection, func, select
 
-from tasks.crawl.relevance import Verdict
+from tasks.domain.product_match import Verdict
 from tasks.store.tables import (
     attempts,
     page_products,
@@ -37,7 +37,7 @@ class ReviewRow:
         near_of: number of an earlier review with nearly the same text, if this one (or the one it equals) is a repost.
         found_by: words of the search that its page was first found by for this product, fewer than all of its keywords
             where that search was relaxed; None: another product's search found it.
-        similarity: how near, 0 to 1 (`tasks.crawl.similar`).
+        similarity: how near, 0 to 1 (`tasks.reading.near_duplicates`).
     """
 
     product: str

@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select, tuple_, update
 
-from tasks.control import AttemptResult, counts, fade, fold, remember
-from tasks.model import PairStats
+from tasks.domain.model import PairStats
+from tasks.domain.pair_stats import AttemptResult, counts, fade, fold, remember
+from tasks.scheduling.proximity.moving import RoundTrip, moved
+from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
 from tasks.store.database import insert_new
+from tasks.store.statement_batch import later
 from tasks.store.tables import pair_stats
-from tasks.store.together import later
-from tasks.strategies.knowledge import HALF_LIFE_S, MEMORY
-from tasks.strategies.proximity.moving import RoundTrip, moved
 
 _FADED = ("attempts", "failed", "silent", "offered", "tried", "collected", "active_s", "lost_s")
 

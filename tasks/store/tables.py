@@ -277,7 +277,7 @@ pair_stats = Table(
     _time("faded_at", nullable=False),
     Column(
         "rtt_ms", Float
-    ),  # response time of the site (tasks.strategies.proximity.moving); null: not measured
+    ),  # response time of the site (tasks.scheduling.proximity.moving); null: not measured
     _count("rtt_n"),  # response times it rests on
     Index(None, "faded_at"),
 )
@@ -314,7 +314,7 @@ nodes = Table(
     _count("backlog"),  # leases not begun, as of the last heartbeat
     _count("idle"),  # attempts begun that hold no slot, as of the last heartbeat
     _count("storing"),  # those of them that wait for the database
-    Column("parameters", _Json),  # tasks.strategies.balance.parameters; null: not reported
+    Column("parameters", _Json),  # tasks.scheduling.balance.parameters; null: not reported
     _time("registered_at", nullable=False),
 )
 
@@ -397,7 +397,8 @@ review_links = Table(
     Index(None, "original_id"),
 )
 
-# Where reviews that are no reposts are found again by their text (tasks.crawl.similar.bands). An index: no facts.
+# Where reviews that are no reposts are found again by their text (tasks.reading.near_duplicates.bands). An index: no
+# facts.
 review_bands = Table(
     "review_bands",
     metadata,

@@ -13,12 +13,12 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Row, bindparam, insert, select, update
 
-from tasks.errors import IllegalTransition, LeaseLost, UnknownSubtask
-from tasks.model import State
-from tasks.queues import Transition, source, target
+from tasks.domain.errors import IllegalTransition, LeaseLost, UnknownSubtask
+from tasks.domain.model import State
+from tasks.domain.queues import Transition, source, target
 from tasks.store.bulk import as_table, insert_as_table
+from tasks.store.statement_batch import later
 from tasks.store.tables import events, subtasks
-from tasks.store.together import later
 
 _NO_LEASE: Mapping[str, Any] = {
     "lease_token": None,
@@ -128,10 +128,10 @@ def try_move(
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One transition of a grain.
+    """One transition of a batch.
 
     Attributes:
-        values: further columns to set; the same ones in every move of a grain.
+        values: further columns to set; the same ones in every move of a batch.
         token: the lease token that must be in force; for transitions out of CRAWL.
     """
 

@@ -16,12 +16,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
-from tasks.model import State
-from tasks.store.promises.attempts import attempt_violations
-from tasks.store.promises.event_log import log_violations
-from tasks.store.promises.losses import loss_violations
-from tasks.store.promises.parts import part_violations
-from tasks.store.promises.violation import Violation
+from tasks.domain.model import State
+from tasks.store.invariants.attempts import attempt_violations
+from tasks.store.invariants.event_log import log_violations
+from tasks.store.invariants.losses import loss_violations
+from tasks.store.invariants.parts import part_violations
+from tasks.store.invariants.violation import Violation
 from tasks.store.tables import (
     attempts,
     events,

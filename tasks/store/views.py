@@ -12,14 +12,14 @@ from typing import Any
 from splitter.catalog.model import Limits
 from sqlalchemy import Connection, func, select
 
-from tasks.model import HostView, NodeView, Reason, State, SubtaskView
+from tasks.domain.model import HostView, NodeView, Reason, State, SubtaskView
+from tasks.scheduling import capacity as feeding
+from tasks.scheduling.rebalancing import HeldLease, Holder, pace
 from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
 from tasks.store.leases import HITS_UNREAD
 from tasks.store.nodes import NodeRow
 from tasks.store.tables import attempts, subtasks
-from tasks.strategies import feeding
-from tasks.strategies.levelling import HeldLease, Holder, pace
 
 _REQUEST_S = 0.2
 """Seconds a request takes, where nothing is known."""
@@ -32,7 +32,7 @@ HostsOf = Callable[[str], tuple[str, str]]
 class BufferRule:
     """How much a node may hold beyond its slots.
 
-    It holds what it is expected to begin within `horizon_s` (`tasks.strategies.levelling.pace`), but no more than
+    It holds what it is expected to begin within `horizon_s` (`tasks.scheduling.rebalancing.pace`), but no more than
     `slots_over` times its slots, so that the newest knowledge decides about the rest; where attempts are short, what it
     begins within `refill_s` all the same. Attempts that only wait hold no slot: for each of them it gets another, at
     most `slots_over` times its slots.

@@ -1,9 +1,9 @@
 """The way of a process to the database: what comes together is committed together.
 
-SQL never runs on the event loop. All that waits shares one transaction, and so one commit; items of one `Grain` share
-their statements too, so that a grain of any size costs the same number of round trips. The size follows the round
-trip by itself: what arrives while one transaction is on its way travels with the next one. What nobody waits for
-lingers a little, so that it comes in grains and not one by one.
+SQL never runs on the event loop. All that waits shares one transaction, and so one commit; items of one
+`BatchOperation` share their statements too, so that a kind of any size costs the same number of round trips. The size
+follows the round trip by itself: what arrives while one transaction is on its way travels with the next one. What
+nobody waits for lingers a little, so that it comes in batches and not one by one.
 
 If something in a transaction fails, it is rolled back and each of its items is done again in a transaction of its
 own: one that fails takes no other with it.
@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from tasks.errors import TaskError
+from tasks.domain.errors import TaskError
 from tasks.store.database import Store, lost_deadlock, read_now
 
 T = TypeVar("T")
@@ -41,11 +41,11 @@ _HURRIED_S = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grain(Generic[I_contra, T]):
+class BatchOperation(Generic[I_contra, T]):
     """A kind of item that is written many at a time.
 
     Attributes:
-        rank: within a transaction grains run in this order, whatever order their items came in.
+        rank: within a transaction batches run in this order, whatever order their items came in.
         run: writes items; returns the result of each, in their order.
     """
 
@@ -57,14 +57,14 @@ def _one_by_one(conn: Connection, now: datetime, operations: Sequence[Operation[
     return [operation(conn, now) for operation in operations]
 
 
-_OPERATIONS: Grain[Operation[Any], Any] = Grain(0, _one_by_one)
+_OPERATIONS: BatchOperation[Operation[Any], Any] = BatchOperation(0, _one_by_one)
 
 
 @dataclass(slots=True, eq=False)
 class _Item:
     """Something to write, and who waits for it: a thread's future, or an event loop's."""
 
-    grain: Grain[Any, Any]
+    kind: BatchOperation[Any, Any]
     what: Any
     future: Future[Any] | asyncio.Future[Any]
 
@@ -103,7 +103,7 @@ class Writer:
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._hurry = threading.Event()
         self._at_once = threading.Event()
-        self._gathering = threading.Lock()  # a grain is not shared out among the connections
+        self._gathering = threading.Lock()  # a kind is not shared out among the connections
         self._closed = False
         self._door = threading.Lock()  # nothing may come to lie behind the end of the queue
         self._threads = [
@@ -129,16 +129,16 @@ class Writer:
         """Run an operation and await it."""
         return await self.soon(_OPERATIONS, operation)
 
-    def soon(self, grain: Grain[I_contra, T], item: I_contra) -> asyncio.Future[T]:
+    def soon(self, kind: BatchOperation[I_contra, T], item: I_contra) -> asyncio.Future[T]:
         """Queue an item somebody is waiting for; on an event loop. Raises TaskError if closed."""
-        future = self.later(grain, item)
+        future = self.later(kind, item)
         self.hurry()
         return future
 
-    def later(self, grain: Grain[I_contra, T], item: I_contra) -> asyncio.Future[T]:
+    def later(self, kind: BatchOperation[I_contra, T], item: I_contra) -> asyncio.Future[T]:
         """Queue an item that may linger until `hurry` or the next that may not. Raises TaskError if closed."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._put(_Item(grain, item, future))
+        self._put(_Item(kind, item, future))
         return future
 
     def hurry(self) -> None:
@@ -212,7 +212,7 @@ class Writer:
             if len(batch) == 1 and not lost_deadlock(error):
                 _deliver([(batch[0], error)])
                 return
-        for item in sorted(batch, key=lambda item: item.grain.rank):
+        for item in sorted(batch, key=lambda item: item.kind.rank):
             _deliver([(item, self._alone(connected, item))])
 
     def _alone(self, connected: _Kept, item: _Item) -> Any:
@@ -228,14 +228,14 @@ class Writer:
     @staticmethod
     def _written(connected: _Kept, batch: list[_Item]) -> list[Any]:
         """The results of a batch, committed; an exception of any of them rolls all back."""
-        groups: dict[Grain[Any, Any], list[int]] = {}
+        groups: dict[BatchOperation[Any, Any], list[int]] = {}
         for place, item in enumerate(batch):
-            groups.setdefault(item.grain, []).append(place)
+            groups.setdefault(item.kind, []).append(place)
         results: list[Any] = [None] * len(batch)
         with connected.begin() as conn:
             now = read_now(conn)
-            for grain, places in sorted(groups.items(), key=lambda group: group[0].rank):
-                done = grain.run(conn, now, [batch[place].what for place in places])
+            for kind, places in sorted(groups.items(), key=lambda group: group[0].rank):
+                done = kind.run(conn, now, [batch[place].what for place in places])
                 for place, result in zip(places, done, strict=True):
                     results[place] = result
         return results

@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 from tiny_world import DEAD, PRODUCTS, REFUSED, ROOT, SITES
 
-from app.cli import cli
+from app.cli.main import cli
 from app.lab.profile import Pair, Profile, Robots
 from app.lab.running import running_lab
 from app.lab.server import Lab

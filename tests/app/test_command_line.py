@@ -11,7 +11,7 @@ import pytest
 from tiny_world import ROOT
 
 import app.demo
-from app.cli import cli
+from app.cli.main import cli
 from app.cli.output import seconds, short, shown
 from app.cli.progress import Look, pace
 from app.config import from_environment

@@ -9,7 +9,7 @@ import click
 import pytest
 from tiny_world import ROOT
 
-from app.cli import cli
+from app.cli.main import cli
 
 README = (ROOT / "README.md").read_text("utf-8")
 

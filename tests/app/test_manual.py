@@ -7,9 +7,9 @@ from sqlalchemy import select, update
 
 from splitter.catalog.model import Kind
 from splitter.errors import InputError
-from tasks.errors import IllegalTransition, UnknownNode, UnknownSubtask
-from tasks.model import Reason
-from tasks.queues import Transition
+from tasks.domain.errors import IllegalTransition, UnknownNode, UnknownSubtask
+from tasks.domain.model import Reason
+from tasks.domain.queues import Transition
 from tasks.store import endings, leases, manual, nodes, products, reports, transitions
 from tasks.store.database import read_now
 from tasks.store.endings import Report

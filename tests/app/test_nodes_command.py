@@ -9,14 +9,14 @@ from datetime import timedelta
 import pytest
 
 from splitter.catalog.model import Kind
-from tasks.queues import Transition
+from tasks.domain.queues import Transition
+from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store import hosts, leases, nodes, products, queued, transitions, views
 from tasks.store.database import Store, read_now
 from tasks.store.hosts import Rest
 from tasks.store.leases import Begin, Grant
 from tasks.store.nodes import Load, Node
 from tasks.store.products import Chunk, NewProduct, Planned
-from tasks.strategies.balance.parameters import NodeParameters
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tiny_world import PRODUCTS
 from app.config import Settings
 from app.pseudonyms import pseudonyms
 from splitter.errors import InputError
-from tasks.crawl.pseudonyms import PREFIX
+from tasks.worker.pseudonyms import PREFIX
 
 KEY = {"REVIEWLOOP_PSEUDONYM_KEY": "a key for this test"}
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
-from app.cli import cli
+from app.cli.main import cli
 from app.simulator.load import load_scenario, write_scenario
 from app.simulator.recorded import RecordedNode, recorded_scenario
 from app.simulator.scenario import ScenarioError

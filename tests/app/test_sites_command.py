@@ -5,10 +5,10 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from app.asking import AskFailed, ask
-from app.trial import try_rules
+from app.http_session import AskFailed, ask
+from app.rule_preview import try_rules
 from splitter.catalog.load import load_catalog
-from tasks.crawl.settings import CrawlSettings
+from tasks.worker.settings import CrawlSettings
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 

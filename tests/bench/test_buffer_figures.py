@@ -10,7 +10,7 @@ from bench.buffer_peers.server import Answers
 from bench.buffer_peers.web import HITS, KNOWN, POOL_OF_A_SITE, SITES, catalog, hits, known_url, result_url
 from splitter.query import ProductQuery
 from splitter.split import Plan, task_chunks
-from tasks.crawl.results import read_results
+from tasks.reading.results import read_results
 
 
 def run_of(*counts: tuple[float, int]) -> Run:

@@ -21,7 +21,7 @@ from bench.peers.contest import Page, stored_in
 from splitter.errors import InputError
 from splitter.query import ProductQuery
 from splitter.urls import search_urls
-from tasks.crawl.results import read_results
+from tasks.reading.results import read_results
 
 
 def _turns(**pages_per_s: Sequence[float]) -> dict[str, list[Turn]]:

@@ -8,7 +8,7 @@ from bench.keyword_reviews import Asking, Collection
 from bench.keywords import ALL, PLAIN, ours, peers
 from bench.titles import Score, Span, Title, conll, scored
 from bench.train_keywords import examples, halves, train, written
-from splitter.telling import parse_weights
+from splitter.keyword_classifier import parse_weights
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 TITLE = Title("光明牛奶,轻薄P30 光明", (Span(0, 2, "brand"), Span(2, 4, "product"), Span(7, 10, "model")))

@@ -20,7 +20,7 @@ from app.cluster.processes import Program
 from app.cluster.servers import RedisServer
 from app.config import Settings
 from splitter.catalog.model import Limits
-from tasks.crawl.redis_politeness import RedisSendTimes
+from tasks.fetching.redis_permits import RedisSendTimes
 
 
 @pytest.fixture

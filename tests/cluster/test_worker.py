@@ -19,9 +19,9 @@ from app.cluster.broker import make_app
 from app.cluster.control_process import opened_control
 from app.config import Settings
 from splitter.catalog.model import Kind
+from tasks.domain.model import State
 from tasks.jobs import sweeps
 from tasks.jobs.celery_tasks import crawl_queue
-from tasks.model import State
 from tasks.store import leases, nodes
 from tasks.store.database import Store, read_now
 from tasks.store.leases import Grant, Lease
@@ -34,7 +34,7 @@ START_WITHIN = timedelta(seconds=60)
 
 @dataclass
 class Scheduler:
-    """Gives leases to one worker and rings its doorbell, or not."""
+    """Gives leases to one worker and rings its notification, or not."""
 
     settings: Settings
     store: Store
@@ -148,7 +148,7 @@ def test_a_drained_node_gives_back_what_it_was_never_told_of(scheduler):
     given = scheduler.grant(2)
     until(lambda: scheduler.states(given) == {State.WAIT}, what="given back")
     assert scheduler.outcomes(given) == ["released", "released"]
-    scheduler.ring(given[0])  # its doorbell comes after all
+    scheduler.ring(given[0])  # its notification comes after all
     scheduler.drain(False)
     again = scheduler.grant(1)
     until(lambda: not scheduler.row().drained, what="resumed")

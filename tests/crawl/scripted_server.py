@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 
-from tasks.crawl.downloader import Downloader, FetchLimits
+from tasks.fetching.downloader import Downloader, FetchLimits
 
 NOW = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 Handler = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]

@@ -11,16 +11,12 @@ from sqlalchemy import select
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
-from tasks.crawl.attempt import Attempt
-from tasks.crawl.fetching import Kit
-from tasks.crawl.hosts import HostBook
-from tasks.crawl.model import ErrorClass, FetchError, Response
-from tasks.crawl.politeness import LocalSendTimes
-from tasks.crawl.robots_book import RobotsBook
-from tasks.crawl.seen import SeenPages
-from tasks.crawl.settings import CrawlSettings
-from tasks.model import Reason, State
-from tasks.queues import Transition
+from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.model import Reason, State
+from tasks.domain.queues import Transition
+from tasks.fetching.hosts import HostBook
+from tasks.fetching.permits import LocalSendTimes
+from tasks.scheduling.recall import RecallSettings
 from tasks.store import endings, leases, migrate, nodes, products, transitions
 from tasks.store.database import Store
 from tasks.store.hosts import Rest, rest_host
@@ -29,7 +25,11 @@ from tasks.store.nodes import Node
 from tasks.store.products import Chunk, NewProduct, Planned
 from tasks.store.tables import attempts, host_rests, pages, pair_stats, reviews, subtasks, targets, tasks
 from tasks.store.writer import Writer
-from tasks.strategies.recall import RecallSettings
+from tasks.worker.attempt import Attempt
+from tasks.worker.fetcher import Dependencies
+from tasks.worker.robots_book import RobotsBook
+from tasks.worker.seen import SeenPages
+from tasks.worker.settings import CrawlSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = "315tousu.org"
@@ -134,7 +134,7 @@ class World:
         wanted = Grant(self.subtask_id, "n1", quota, budget_s, {})
         within = RecallSettings()
         (lease,) = await writer.run(lambda conn, now: leases.grant(conn, now, [wanted], within_s(within)))
-        kit = Kit(
+        deps = Dependencies(
             self.web,
             LocalSendTimes(self.clock),
             RobotsBook(writer),
@@ -145,7 +145,7 @@ class World:
             SeenPages(None),
             sleep=self.clock.sleep,
         )
-        attempt = Attempt(lease, kit, self.catalog, writer, within, clock=self.clock)
+        attempt = Attempt(lease, deps, self.catalog, writer, within, clock=self.clock)
         if during is None:
             return await attempt.run()
         running = asyncio.ensure_future(attempt.run())

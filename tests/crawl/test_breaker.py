@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.crawl.breaker import (
+from tasks.domain.breaker import (
     LONGEST_ASKED_S,
     BackoffSettings,
     BreakerState,
@@ -19,7 +19,7 @@ from tasks.crawl.breaker import (
     rest_s,
     state_of,
 )
-from tasks.crawl.model import ErrorClass
+from tasks.domain.crawl import ErrorClass
 
 EXACT = RestSettings(jitter=0.0)
 BLOCKS = [error for error in ErrorClass if error.blocks]

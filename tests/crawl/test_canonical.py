@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.crawl.address import MAX_URL_CHARS, joined
-from tasks.crawl.canonical import canonical, page_key
-from tasks.crawl.model import FetchError
+from tasks.domain.address import MAX_URL_CHARS, joined
+from tasks.domain.crawl import FetchError
+from tasks.domain.page_key import canonical, page_key
 
 
 @pytest.mark.parametrize(

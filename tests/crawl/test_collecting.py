@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from splitter.catalog.rules import PageRules, ResultRules
-from tasks.crawl.canonical import page_key
-from tasks.crawl.collecting import Collector
-from tasks.crawl.fetching import WaitTooLong
-from tasks.crawl.meter import Meter
-from tasks.crawl.model import ErrorClass, FetchError, Response
-from tasks.crawl.settings import CrawlSettings
+from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.page_key import page_key
+from tasks.fetching.permits import WaitTooLong
 from tasks.store.leases import WorkTarget
 from tasks.store.pages import NewPage
+from tasks.worker.page_collector import Collector
+from tasks.worker.settings import CrawlSettings
+from tasks.worker.timing import Timing
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FIRST = "http://a.cn/p/1"
@@ -30,8 +30,8 @@ RESULTS = ResultRules(hit="li", link="a@href", title="a", blocked=("请登录",)
 class Fetched:
     """Stands for the fetcher: answers by address; a list is used up answer by answer."""
 
-    def __init__(self, meter: Meter, answers: Mapping[str, Any], *, signs_in: bool = False) -> None:
-        self._meter = meter
+    def __init__(self, timing: Timing, answers: Mapping[str, Any], *, signs_in: bool = False) -> None:
+        self._timing = timing
         self._answers = dict(answers)
         self._signs_in = signs_in
         self.asked: list[tuple[str, dict[str, str]]] = []
@@ -40,7 +40,7 @@ class Fetched:
     async def page(
         self, url: str, headers: Mapping[str, str] | None = None, *, blocked: tuple[str, ...] = ()
     ) -> Response:
-        assert self._meter.at_host, "what is fetched counts as active"
+        assert self._timing.at_host, "what is fetched counts as active"
         assert blocked in ((), RESULTS.blocked)
         self.asked.append((url, dict(headers or {})))
         answer = self._answers.get(url, FetchError(ErrorClass.NOT_FOUND, "404"))
@@ -73,9 +73,9 @@ class Desk:
         signs_in: bool = False,
         hint: str = "",
     ) -> None:
-        self.meter = Meter(lambda: 0.0)
-        self.fetched = Fetched(self.meter, answers, signs_in=signs_in)
-        kit: Any = SimpleNamespace(settings=CrawlSettings(list_parts=parts), now=lambda: NOW)
+        self.timing = Timing(lambda: 0.0)
+        self.fetched = Fetched(self.timing, answers, signs_in=signs_in)
+        deps: Any = SimpleNamespace(settings=CrawlSettings(list_parts=parts), now=lambda: NOW)
         catalog: Any = SimpleNamespace(
             engine_of=lambda _: SimpleNamespace(results=RESULTS, headers={}, redirects=()),
             rules_of=lambda _: rules,
@@ -83,7 +83,7 @@ class Desk:
         )
         fetcher: Any = self.fetched
         self.met: list[tuple[str, ErrorClass]] = []
-        self.collector = Collector("a.cn", kit, catalog, fetcher, self.meter, self._met)
+        self.collector = Collector("a.cn", deps, catalog, fetcher, self.timing, self._met)
 
     async def _met(self, url: str, error: FetchError) -> None:
         self.met.append((url, error.error))
@@ -104,7 +104,7 @@ class Desk:
         try:
             return asyncio.run(ask())  # type: ignore[arg-type]
         finally:
-            assert not self.meter.at_host, "however it ended, nothing is active any more"
+            assert not self.timing.at_host, "however it ended, nothing is active any more"
 
 
 def part(*records: tuple[str, str] | str, then: str = "", title: str = "标题") -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.crawl.dates import CHINA, read_date
+from tasks.reading.dates import CHINA, read_date
 
 NOW = datetime(2013, 5, 6, 20, 30, 15, 999, tzinfo=CHINA)
 

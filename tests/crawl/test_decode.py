@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zhconv import convert
 
-from tasks.crawl.charsets import declarations
-from tasks.crawl.decode import decode, explained
-from tasks.crawl.model import ErrorClass, FetchError
+from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.reading.charsets import declarations
+from tasks.reading.decode import decode, explained
 
 TEXT = "光明高钙牛奶的包装在我们这里是坏的，投诉了也不理。"
 TRADITIONAL = "這個牛奶的包裝在我們這裡是壞的，投訴了也不理，說要等他們來。"

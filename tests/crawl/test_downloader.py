@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 from scripted_server import NOW, Server, answer, lab, small
 
-from tasks.crawl.downloader import Downloader, retry_after_s
-from tasks.crawl.model import ErrorClass, FetchError, Response
+from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.fetching.downloader import Downloader, retry_after_s
 
 
 def serve(*answers: bytes):

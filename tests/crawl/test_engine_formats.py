@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from splitter.catalog.load import load_catalog
-from tasks.crawl.model import ErrorClass, FetchError, ResultPage
-from tasks.crawl.results import read_results
+from tasks.domain.crawl import ErrorClass, FetchError, ResultPage
+from tasks.reading.results import read_results
 from tests.crawl import made_engines as made
 
 ENGINES = load_catalog(Path(__file__).parents[2] / "sites.yaml").engines

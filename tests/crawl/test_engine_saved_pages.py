@@ -12,9 +12,9 @@ import pytest
 
 from bench.pagetruth import token_f1
 from splitter.catalog.load import load_catalog
-from tasks.crawl.decode import decode
-from tasks.crawl.model import Hit, ResultPage
-from tasks.crawl.results import read_results
+from tasks.domain.crawl import Hit, ResultPage
+from tasks.reading.decode import decode
+from tasks.reading.results import read_results
 
 ENGINES = load_catalog(Path(__file__).parents[2] / "sites.yaml").engines
 NOW = datetime(2022, 12, 31, tzinfo=UTC)

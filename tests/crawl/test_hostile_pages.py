@@ -22,12 +22,12 @@ import zstandard
 from scripted_server import NOW, answer, lab, small
 
 from splitter.catalog.rules import PageRules, ResultRules
-from tasks.crawl.decode import decode
-from tasks.crawl.downloader import FetchLimits
-from tasks.crawl.extract import read_page
-from tasks.crawl.guard import check_url
-from tasks.crawl.model import ErrorClass, FetchError, PageRead, Response
-from tasks.crawl.results import read_results
+from tasks.domain.crawl import ErrorClass, FetchError, PageRead, Response
+from tasks.fetching.downloader import FetchLimits
+from tasks.fetching.guard import check_url
+from tasks.reading.decode import decode
+from tasks.reading.extract import read_page
+from tasks.reading.results import read_results
 
 URL = "http://example.cn/a"
 PAGE = PageRules(review="div.r", body=".b", title=".t", page_title="title")
@@ -331,10 +331,10 @@ CHILD = """
 import asyncio, sys
 from datetime import UTC, datetime
 from splitter.catalog.rules import PageRules
-from tasks.crawl.decode import decode
-from tasks.crawl.downloader import Downloader
-from tasks.crawl.extract import read_page
-from tasks.crawl.model import FetchError
+from tasks.reading.decode import decode
+from tasks.fetching.downloader import Downloader
+from tasks.reading.extract import read_page
+from tasks.domain.crawl import FetchError
 
 NOW = datetime.now(UTC)
 PAGE = PageRules(review="div.r", body=".b", title=".t", page_title="title")

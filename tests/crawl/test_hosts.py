@@ -4,8 +4,8 @@ import pytest
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog, Limits
-from tasks.crawl.hosts import HostBook, slower
-from tasks.crawl.robots import RobotsRules
+from tasks.fetching.hosts import HostBook, slower
+from tasks.fetching.robots import RobotsRules
 from tasks.jobs.planning import addresses, permission
 
 BOOK = HostBook(builtin("paper-2014"))

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 from scripted_server import answer, lab
 
-from tasks.crawl.downloader import Downloader
-from tasks.crawl.fetching import WaitTooLong
-from tasks.crawl.httpping import Ask, Ping, PingSettings, httpping
-from tasks.crawl.model import ErrorClass, FetchError, Response
+from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.fetching.downloader import Downloader
+from tasks.fetching.httpping import Ask, Ping, PingSettings, httpping
+from tasks.fetching.permits import WaitTooLong
 
 URL = "http://example.cn/"
 

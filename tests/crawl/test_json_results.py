@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.catalog.rules import PostRules, ResultRules
-from tasks.crawl.json_results import json_rule_values
-from tasks.crawl.model import ErrorClass, FetchError
-from tasks.crawl.results import read_results
+from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.reading.json_results import json_rule_values
+from tasks.reading.results import read_results
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 URL = "https://s.example.com/api?q=x"

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.crawl.judge import Ending, failure
-from tasks.crawl.model import ErrorClass
-from tasks.model import Reason
+from tasks.domain.crawl import ErrorClass
+from tasks.domain.model import Reason
+from tasks.worker.ending import Ending, failure
 
 errors = st.sampled_from(list(ErrorClass))
 

@@ -16,13 +16,13 @@ import splitter
 from splitter.catalog.load import parse_catalog
 from splitter.catalog.rules import PageRules
 from splitter.errors import CatalogError
-from tasks.crawl.dates import CHINA
-from tasks.crawl.density import dense_text
-from tasks.crawl.extract import read_page
-from tasks.crawl.feeds import is_feed
-from tasks.crawl.maintext import covered, main_text
-from tasks.crawl.metadata import read_metadata
-from tasks.crawl.model import ErrorClass, FetchError
+from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.reading.dates import CHINA
+from tasks.reading.density import dense_text
+from tasks.reading.extract import read_page
+from tasks.reading.feeds import is_feed
+from tasks.reading.maintext import covered, main_text
+from tasks.reading.metadata import read_metadata
 
 NOW = datetime(2013, 5, 6, 20, 30, tzinfo=CHINA)
 RULES = PageRules(main_text=True, blocked=("请输入验证码", "请先登录"))
@@ -262,7 +262,7 @@ def test_the_library_is_loaded_only_in_doubt():
 import sys
 from datetime import UTC, datetime
 from splitter.catalog.rules import PageRules
-from tasks.crawl.extract import read_page
+from tasks.reading.extract import read_page
 html = {page()!r}
 assert read_page(html, "", PageRules(main_text=True), now=datetime.now(UTC)).reviews
 assert "trafilatura" not in sys.modules

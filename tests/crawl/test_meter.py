@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.crawl.meter import MOST_TIMED, Meter
+from tasks.worker.timing import MOST_TIMED, Timing
 
 
 class Clock:
@@ -17,50 +17,50 @@ class Clock:
 
 def test_one_lane_in_flight_is_active_all_lanes_waiting_is_waiting():
     clock = Clock()
-    meter = Meter(clock)
+    timing = Timing(clock)
     clock.now += 1  # nothing happens: neither
-    with meter.active:
+    with timing.active:
         clock.now += 2
-        with meter.active:
+        with timing.active:
             clock.now += 3  # two at once count once
-            with meter.waiting:
+            with timing.waiting:
                 clock.now += 4  # the other is still in flight
-        with meter.waiting:
+        with timing.waiting:
             clock.now += 5
     clock.now += 6
-    assert (meter.active_s, meter.wait_s) == (9, 5)
+    assert (timing.active_s, timing.wait_s) == (9, 5)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["ask", "wait", "pass", "end"]), st.floats(0, 10)), max_size=40))
 def test_active_and_waiting_never_add_up_to_more_than_the_time_that_passed(steps):
     clock = Clock()
-    meter = Meter(clock)
+    timing = Timing(clock)
     with ExitStack() as open_now:
         for what, seconds in steps:
             if what == "ask":
-                open_now.enter_context(meter.active)
+                open_now.enter_context(timing.active)
             elif what == "wait":
-                open_now.enter_context(meter.active)
-                open_now.enter_context(meter.waiting)
+                open_now.enter_context(timing.active)
+                open_now.enter_context(timing.waiting)
             elif what == "end":
                 open_now.close()
             clock.now += seconds
-            assert meter.active_s >= 0
-            assert meter.wait_s >= 0
-            assert meter.active_s + meter.wait_s <= clock.now + 1e-6
+            assert timing.active_s >= 0
+            assert timing.wait_s >= 0
+            assert timing.active_s + timing.wait_s <= clock.now + 1e-6
 
 
 def test_three_answers_tell_how_far_the_site_is_and_no_more_than_fifty_are_kept():
-    meter = Meter(Clock())
+    timing = Timing(Clock())
     for seconds in (0.100, 0.0, 0.102):
-        meter.answered(seconds)
-    assert meter.round_trip() is None
+        timing.answered(seconds)
+    assert timing.round_trip() is None
     for seconds in (0.101, 9.0):
-        meter.answered(seconds)
-    near = meter.round_trip()
+        timing.answered(seconds)
+    near = timing.round_trip()
     assert near is not None
     assert 100.0 <= near.ms <= 102.0
     assert near.n == 4
     for _ in range(100):
-        meter.answered(0.1)
-    assert len(meter.first_bytes_s) == MOST_TIMED
+        timing.answered(0.1)
+    assert len(timing.first_bytes_s) == MOST_TIMED

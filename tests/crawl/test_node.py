@@ -1,4 +1,4 @@
-"""A crawl node: slots are work, a doorbell may be lost or doubled, and stopping loses nothing."""
+"""A crawl node: slots are work, a notification may be lost or doubled, and stopping loses nothing."""
 
 from __future__ import annotations
 
@@ -14,16 +14,12 @@ from sqlalchemy import select
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Kind
-from tasks.crawl.attempt import Attempt
-from tasks.crawl.fetching import Kit
-from tasks.crawl.hosts import HostBook
-from tasks.crawl.model import Response
-from tasks.crawl.node import CrawlNode
-from tasks.crawl.robots import RobotsRules
-from tasks.crawl.seen import SeenPages
-from tasks.crawl.settings import CrawlSettings
-from tasks.model import State
-from tasks.queues import Transition
+from tasks.domain.crawl import Response
+from tasks.domain.model import State
+from tasks.domain.queues import Transition
+from tasks.fetching.hosts import HostBook
+from tasks.fetching.robots import RobotsRules
+from tasks.scheduling.recall import RecallSettings
 from tasks.store import endings, leases, nodes, products, transitions
 from tasks.store.database import Store
 from tasks.store.leases import Grant, Lease
@@ -33,7 +29,11 @@ from tasks.store.tables import attempts, events, pages, subtasks
 from tasks.store.tables import nodes as node_table
 from tasks.store.verify import verify
 from tasks.store.writer import Writer
-from tasks.strategies.recall import RecallSettings
+from tasks.worker.attempt import Attempt
+from tasks.worker.fetcher import Dependencies
+from tasks.worker.node import CrawlNode
+from tasks.worker.seen import SeenPages
+from tasks.worker.settings import CrawlSettings
 
 SITE = "315tousu.org"
 CATALOG = builtin("paper-2014")
@@ -139,7 +139,7 @@ class Scene:
         self.sleeping = asyncio.Event()
         self.wake = asyncio.Event()
         self.gone = 0
-        kit: Any = Kit(
+        deps: Any = Dependencies(
             self.web,  # type: ignore[arg-type]
             self.turns,
             Allowed(),  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ class Scene:
         )
         self.node = CrawlNode(
             Node("n1", frozenset({Kind.META}), slots),
-            kit,
+            deps,
             CATALOG,
             self.writer,
             RecallSettings(),
@@ -303,7 +303,7 @@ def test_waiting_begins_what_was_offered_before(run: Callable[..., None]) -> Non
     run(story)
 
 
-# --- doorbells ----------------------------------------------------------------------------------------------
+# --- notifications ----------------------------------------------------------------------------------------------
 
 
 def test_a_doorbell_that_rings_again_and_again_is_one_attempt(run: Callable[..., None]) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.crawl.model import ErrorClass, FetchError
-from tasks.crawl.pace import (
+from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.fetching.pace import (
     DEFAULT,
     FULL,
     UNKNOWN,

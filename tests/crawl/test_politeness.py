@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from splitter.catalog.model import Limits
-from tasks.crawl.breaker import LONGEST_ASKED_S
-from tasks.crawl.model import ErrorClass
-from tasks.crawl.pace import FULL, Answer, of_host
-from tasks.crawl.politeness import MAX_AHEAD_S, MOST_DEBT_S, LocalSendTimes, SendTimes, first_gap, spacings_s
-from tasks.crawl.redis_politeness import RedisSendTimes
+from tasks.domain.breaker import LONGEST_ASKED_S
+from tasks.domain.crawl import ErrorClass
+from tasks.fetching.pace import FULL, Answer, of_host
+from tasks.fetching.permits import MAX_AHEAD_S, MOST_DEBT_S, LocalSendTimes, SendTimes, first_gap, spacings_s
+from tasks.fetching.redis_permits import RedisSendTimes
 
 START = 1_700_000_000.0
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.crawl.pseudonyms import PREFIX, Pseudonyms
+from tasks.worker.pseudonyms import PREFIX, Pseudonyms
 
 KEY = "k" * 16
 names = st.text(min_size=1).filter(lambda text: text.strip())

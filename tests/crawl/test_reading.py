@@ -10,12 +10,12 @@ import yaml
 
 import splitter
 from splitter.catalog.rules import PageRules, ResultRules
-from tasks.crawl.classify import check_blocked
-from tasks.crawl.dates import CHINA
-from tasks.crawl.extract import read_page
-from tasks.crawl.markup import collapsed
-from tasks.crawl.model import ErrorClass, FetchError, Hit
-from tasks.crawl.results import read_results
+from tasks.domain.crawl import ErrorClass, FetchError, Hit
+from tasks.reading.dates import CHINA
+from tasks.reading.extract import read_page
+from tasks.reading.markup import collapsed
+from tasks.reading.refusals import check_blocked
+from tasks.reading.results import read_results
 
 NOW = datetime(2013, 5, 6, 20, 30, tzinfo=CHINA)
 URL = "http://www.baidu.com/s?wd=x"

@@ -13,10 +13,10 @@ from made_pages import BLOCKS, PAGES, SELECTORS
 
 from bench.pages import RESULT_RULES, RULES, result_page, review_page
 from splitter.catalog.rules import PageRules
-from tasks.crawl.dates import CHINA, read_date
-from tasks.crawl.extract import read_page
-from tasks.crawl.model import FetchError, Hit, PageRead, Review
-from tasks.crawl.results import read_results
+from tasks.domain.crawl import FetchError, Hit, PageRead, Review
+from tasks.reading.dates import CHINA, read_date
+from tasks.reading.extract import read_page
+from tasks.reading.results import read_results
 
 NOW = datetime(2013, 5, 6, 20, 30, tzinfo=CHINA)
 NOT_SHOWN = '[hidden], [style*="display:none" i], [style*="display: none" i]'

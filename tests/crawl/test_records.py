@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from made_pages import BLOCKS, PAGES, SELECTORS
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from tasks.crawl.decode import decode
-from tasks.crawl.markup import field_of, page_text, parse, text_of
-from tasks.crawl.model import ErrorClass, FetchError
-from tasks.crawl.records import Records
+from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.reading.decode import decode
+from tasks.reading.markup import field_of, page_text, parse, text_of
+from tasks.reading.records import Records
 
 PAGE_FILES = sorted((Path(__file__).parents[2].parent / "shared" / "data" / "pages").glob("*.html"))
 RECORDS_A_PAGE = 60

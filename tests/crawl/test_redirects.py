@@ -13,14 +13,15 @@ import pytest
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Engine, Kind
 from splitter.catalog.rules import ResultRules
-from tasks.crawl.canonical import page_key
-from tasks.crawl.fetching import Fetcher, NotAsked, WaitTooLong
-from tasks.crawl.hosts import HostBook
-from tasks.crawl.meter import Meter
-from tasks.crawl.model import ErrorClass, FetchError, Response
-from tasks.crawl.redirects import led_to
-from tasks.crawl.searching import Searcher
-from tasks.crawl.settings import CrawlSettings
+from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.page_key import page_key
+from tasks.fetching.hosts import HostBook
+from tasks.fetching.permits import WaitTooLong
+from tasks.reading.redirects import led_to
+from tasks.worker.fetcher import Fetcher, NotAsked
+from tasks.worker.searcher import Searcher
+from tasks.worker.settings import CrawlSettings
+from tasks.worker.timing import Timing
 from tests.crawl.scripted_server import answer, lab
 
 LINK = "https://www.baidu.com/link?url=abc"
@@ -97,10 +98,10 @@ def search(leads: Mapping[str, Any], *links: str, times: int = 1, lanes: int = 2
     async def tell(url: str, error: FetchError) -> None:
         met.append((url, error.error))
 
-    kit: Any = SimpleNamespace(
+    deps: Any = SimpleNamespace(
         settings=CrawlSettings(lanes=lanes), now=lambda: datetime(2026, 1, 1, tzinfo=UTC)
     )
-    searcher = Searcher(ENGINE, kit, fetched, tell)
+    searcher = Searcher(ENGINE, deps, fetched, tell)
 
     async def run():
         for _ in range(times):
@@ -186,7 +187,7 @@ def fetch(downloader: Any, url: str, blocked: tuple[str, ...]) -> Response:
             state = SimpleNamespace(answered=True)
             return SimpleNamespace(state=state, allows=lambda *_: True, crawl_delay_s=lambda *_: None)
 
-    kit: Any = SimpleNamespace(
+    deps: Any = SimpleNamespace(
         downloader=downloader,
         send_times=Times(),
         robots=Robots(),
@@ -195,7 +196,7 @@ def fetch(downloader: Any, url: str, blocked: tuple[str, ...]) -> Response:
         settings=CrawlSettings(),
         sign_ins=None,
     )
-    fetcher = Fetcher(kit, Meter(lambda: 0.0), lambda _: None)
+    fetcher = Fetcher(deps, Timing(lambda: 0.0), lambda _: None)
     return asyncio.run(fetcher.page(url, blocked=blocked))
 
 

@@ -9,18 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.keywords import keywords_of
-from tasks.crawl.model import PageRead, Review
-from tasks.crawl.relevance import (
-    LEAST_SHARE,
-    TEXT_CHARS,
-    NoReview,
-    holds,
-    judged,
-    naming,
-    no_review,
-    share,
-    spoken,
-)
+from tasks.domain.crawl import PageRead, Review
+from tasks.domain.product_match import LEAST_SHARE, TEXT_CHARS, holds, naming, share, spoken
+from tasks.reading.relevance import NoReview, judged, no_review
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 

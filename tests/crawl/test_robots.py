@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from tasks.crawl.robots import RobotsRules, RobotsState
+from tasks.fetching.robots import RobotsRules, RobotsState
 
 AGENT = "reviewloop"
 

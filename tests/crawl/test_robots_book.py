@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.crawl.model import ErrorClass, FetchError, Response
-from tasks.crawl.robots_book import RobotsBook
+from tasks.domain.crawl import ErrorClass, FetchError, Response
 from tasks.store import migrate
 from tasks.store.database import Store
 from tasks.store.tables import hosts
 from tasks.store.writer import Writer
+from tasks.worker.robots_book import RobotsBook
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "http://a.cn/x"

@@ -1,4 +1,4 @@
-"""The local cache, the grains and the write-behind, over a shared set that is told when to answer."""
+"""The local cache, the batches and the write-behind, over a shared set that is told when to answer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.crawl import seen as seen_module
-from tasks.crawl.seen import Asked, SeenPages
+from tasks.worker import seen as seen_module
+from tasks.worker.seen import Asked, SeenPages
 
 
 def key(number: int) -> bytes:
@@ -89,7 +89,7 @@ def test_questions_of_several_attempts_share_a_round_trip():
 def test_what_is_asked_while_trips_are_under_way_leaves_together():
     async def story():
         shared = Shared()
-        seen = SeenPages(shared, grain=5)
+        seen = SeenPages(shared, batch=5)
         shared.door.clear()
         questions = []
         for number in range(20):
@@ -107,7 +107,7 @@ def test_what_is_asked_while_trips_are_under_way_leaves_together():
 def test_grain_1_and_no_cache_is_a_trip_for_every_key():
     async def story():
         shared = Shared(1)
-        seen = SeenPages(shared, remembered=0, grain=1)
+        seen = SeenPages(shared, remembered=0, batch=1)
         seen.stored(keys(1, 2))
         await seen.close()
         assert shared.told == [keys(1), keys(2)]
@@ -142,7 +142,7 @@ def test_a_set_that_cannot_tell_makes_all_a_maybe():
 def test_stored_pages_are_sure_at_once_and_told_in_grains():
     async def story():
         shared = Shared()
-        seen = SeenPages(shared, grain=3)
+        seen = SeenPages(shared, batch=3)
         seen.stored(keys(1, 2))
         await settle()
         assert (await seen.ask(keys(1, 2))).sure == frozenset(keys(1, 2))
@@ -160,7 +160,7 @@ def test_stored_pages_are_sure_at_once_and_told_in_grains():
 def test_what_could_not_be_told_is_told_later():
     async def story():
         shared = Shared()
-        seen = SeenPages(shared, grain=2)
+        seen = SeenPages(shared, batch=2)
         shared.away = True
         seen.stored(keys(1, 2))
         await settle()
@@ -195,15 +195,15 @@ def test_an_error_reaches_whoever_asked():
 
     async def story():
         with pytest.raises(RuntimeError, match="of ours"):
-            await SeenPages(Broken(), grain=1).ask(keys(1, 2, 3))
+            await SeenPages(Broken(), batch=1).ask(keys(1, 2, 3))
 
     asyncio.run(story())
 
 
-@pytest.mark.parametrize(("remembered", "grain"), [(-1, 1), (0, 0)])
-def test_impossible_bounds_are_refused(remembered, grain):
+@pytest.mark.parametrize(("remembered", "batch"), [(-1, 1), (0, 0)])
+def test_impossible_bounds_are_refused(remembered, batch):
     with pytest.raises(ValueError, match="at least"):
-        SeenPages(None, remembered=remembered, grain=grain)
+        SeenPages(None, remembered=remembered, batch=batch)
 
 
 @given(
@@ -214,10 +214,10 @@ def test_impossible_bounds_are_refused(remembered, grain):
     st.integers(0, 6),
     st.integers(1, 5),
 )
-def test_no_page_is_called_sure_that_was_not_committed_and_no_told_one_new(steps, remembered, grain):
+def test_no_page_is_called_sure_that_was_not_committed_and_no_told_one_new(steps, remembered, batch):
     async def story():
         shared = Shared()
-        seen = SeenPages(shared, remembered=remembered, grain=grain)
+        seen = SeenPages(shared, remembered=remembered, batch=batch)
         committed: set[bytes] = set()
         for what, numbers in steps:
             some = keys(*numbers)
@@ -232,6 +232,6 @@ def test_no_page_is_called_sure_that_was_not_committed_and_no_told_one_new(steps
         await seen.close()
         assert shared.stored <= committed
         assert len(seen._cache) <= remembered
-        assert all(len(one) <= grain for one in shared.asked + shared.told)
+        assert all(len(one) <= batch for one in shared.asked + shared.told)
 
     asyncio.run(story())

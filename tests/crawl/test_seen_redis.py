@@ -12,10 +12,10 @@ from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from tasks.crawl import redis_seen
-from tasks.crawl.bloom import BLOCK_BITS, HASHES
-from tasks.crawl.redis_seen import ERROR, RedisSeen
-from tasks.crawl.seen import SeenPages
+from tasks.worker import redis_seen
+from tasks.worker.bloom import BLOCK_BITS, HASHES
+from tasks.worker.redis_seen import ERROR, RedisSeen
+from tasks.worker.seen import SeenPages
 
 HEAD = "reviewloop:{seen:1}"
 
@@ -223,7 +223,7 @@ def test_while_redis_is_away_all_is_maybe_and_it_is_said_once(caplog):
     async def story():
         now = 0.0
         away = Away()
-        seen = SeenPages(RedisSeen(away, lambda: now), grain=2)
+        seen = SeenPages(RedisSeen(away, lambda: now), batch=2)
         seen.stored(keys(0, 2))
         for _ in range(3):
             assert (await seen.ask(keys(5, 7))).maybe == frozenset(keys(5, 7))

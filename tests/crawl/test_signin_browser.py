@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from tasks.crawl.signin.browser import Page, Session
-from tasks.crawl.signin.errors import SignInBroken
-from tasks.crawl.signin.transport import WayOut
+from tasks.signin.browser import Page, Session
+from tasks.signin.errors import SignInBroken
+from tasks.signin.transport import WayOut
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -169,7 +169,7 @@ def test_private_addresses_are_refused_outside_the_lab(url):
 
 
 def test_nothing_is_sent_where_a_name_changes_its_mind(monkeypatch):
-    monkeypatch.setattr("tasks.crawl.signin.transport.GuardedAdapter.looked_up", lambda *_: None)
+    monkeypatch.setattr("tasks.signin.transport.GuardedAdapter.looked_up", lambda *_: None)
     with serving(http("x")) as (at, asked), Session(WayOut("tester"), (), NOW) as browser:
         with pytest.raises(SignInBroken, match=r"127\.0\.0\.1, which is no public address"):
             browser.get(f"http://localhost:{at[1]}/")

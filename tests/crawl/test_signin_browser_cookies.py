@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from splitter.catalog.sign_in import BrowserCookies
-from tasks.crawl.signin.cookies import CookieSignIn
-from tasks.crawl.signin.credentials import Credentials
-from tasks.crawl.signin.errors import SignInError
+from tasks.signin.cookies import CookieSignIn
+from tasks.signin.credentials import Credentials
+from tasks.signin.errors import SignInError
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 SESSION = SimpleNamespace(now=NOW)

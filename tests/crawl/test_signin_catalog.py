@@ -6,7 +6,7 @@ import yaml
 from splitter.catalog.load import builtin, parse_catalog
 from splitter.catalog.sign_in import Grant
 from splitter.errors import CatalogError
-from tasks.crawl.signin.signins import signing
+from tasks.signin.signins import signing
 
 FORM = {
     "page": "https://a.com/login",

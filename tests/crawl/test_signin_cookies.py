@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.crawl.signin.granted import Cookie, Granted, cookies_of
+from tasks.signin.granted import Cookie, Granted, cookies_of
 
 HOSTS = ["a.com", "www.a.com", "x.www.a.com", "ba.com", "a.com.cn", "www.b.com"]
 PATHS = ["/", "/in", "/in/", "/in/side", "/inside", "/IN"]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.crawl.signin.credentials import Credentials, Part, variable_of
-from tasks.crawl.signin.errors import MissingCredential
+from tasks.signin.credentials import Credentials, Part, variable_of
+from tasks.signin.errors import MissingCredential
 
 names = st.from_regex(
     r"[a-z0-9]([a-z0-9-]{0,6}[a-z0-9])?(\.[a-z]([a-z0-9-]{0,6}[a-z0-9])?){0,2}", fullmatch=True

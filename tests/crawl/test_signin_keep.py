@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tasks.crawl.signin.errors import KeepUnreadable
-from tasks.crawl.signin.granted import Granted
-from tasks.crawl.signin.keep import Keep
+from tasks.signin.errors import KeepUnreadable
+from tasks.signin.granted import Granted
+from tasks.signin.keep import Keep
 
 SECRET = "a secret of some length"
 UNTIL = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -93,7 +93,7 @@ def test_threads_that_write_at_once_lose_nothing(path):
 def test_processes_that_write_at_once_lose_nothing(path):
     code = (
         "import sys; from pathlib import Path; from datetime import UTC, datetime\n"
-        "from tasks.crawl.signin.keep import Keep; from tasks.crawl.signin.granted import Granted\n"
+        "from tasks.signin.keep import Keep; from tasks.signin.granted import Granted\n"
         "keep, until = Keep(Path(sys.argv[1]), sys.argv[2]), datetime(2026, 5, 1, tzinfo=UTC)\n"
         "for n in range(10): keep.save(f'{sys.argv[3]}{n}.com', Granted(until, (), str(n)))\n"
     )

@@ -17,15 +17,15 @@ from app.sign_ins import OWN
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
-from tasks.crawl.decode import decode
-from tasks.crawl.downloader import Downloader
-from tasks.crawl.extract import read_page
-from tasks.crawl.model import FetchError
-from tasks.crawl.signin.credentials import Credentials
-from tasks.crawl.signin.errors import MissingCredential, SignInBroken, SignInError, SignInRefused
-from tasks.crawl.signin.keep import Keep
-from tasks.crawl.signin.signins import SignIns
-from tasks.crawl.signin.transport import WayOut
+from tasks.domain.crawl import FetchError
+from tasks.fetching.downloader import Downloader
+from tasks.reading.decode import decode
+from tasks.reading.extract import read_page
+from tasks.signin.credentials import Credentials
+from tasks.signin.errors import MissingCredential, SignInBroken, SignInError, SignInRefused
+from tasks.signin.keep import Keep
+from tasks.signin.signins import SignIns
+from tasks.signin.transport import WayOut
 
 BBS, CLUB, WEIBO = "bbs.example.com", "club.example.com", "t.example.com"
 REFUSING = {"form": "form#consent", "button": "consent", "value": "no"}

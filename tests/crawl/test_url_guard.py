@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from tasks.crawl.address import joined, sendable
-from tasks.crawl.guard import address_allowed, check_url
-from tasks.crawl.model import ErrorClass, FetchError
+from tasks.domain.address import joined, sendable
+from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.fetching.guard import address_allowed, check_url
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from app.lab.engines import engine_format, paper2014
+from app.lab.engines import paper2014
+from app.lab.engines.formats import engine_format
 from app.lab.engines.made import spoken
 from app.lab.engines.redirects import address, token
 from app.lab.markup import alone, records
@@ -16,8 +17,8 @@ from app.lab.sites import site_format
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Kind
 from splitter.catalog.rules import PageRules
-from tasks.crawl.markup import field_of
-from tasks.crawl.records import Records
+from tasks.reading.markup import field_of
+from tasks.reading.records import Records
 
 NAMES = st.sampled_from(["post", "a", "b-c", "x_1"])
 COMPOUNDS = st.builds(

@@ -16,10 +16,10 @@ from app.lab.web import LocalWeb
 from splitter.catalog.load import load_catalog
 from splitter.catalog.model import Catalog
 from splitter.urls import search_url
-from tasks.crawl.decode import decode, explained
-from tasks.crawl.extract import read_page
-from tasks.crawl.model import ErrorClass, FetchError
-from tasks.crawl.results import read_results
+from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.reading.decode import decode, explained
+from tasks.reading.extract import read_page
+from tasks.reading.results import read_results
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 ROOT = Path(__file__).resolve().parents[2]

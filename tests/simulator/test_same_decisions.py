@@ -14,14 +14,14 @@ from sqlalchemy import insert, update
 from app.simulator.load import parse_scenario
 from app.simulator.outcome import Options
 from app.simulator.simulate import simulate
+from tasks.domain.model import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
-from tasks.model import State
+from tasks.scheduling.decision import AllocationSettings
+from tasks.scheduling.statistics import FIELDS
+from tasks.scheduling.strategies import ALLOCATION
 from tasks.store.tables import pair_stats, subtasks
 from tasks.store.views import BufferRule
-from tasks.strategies import ALLOCATION
-from tasks.strategies.decision import AllocationSettings
-from tasks.strategies.knowledge import FIELDS
 from tests.store.world import World
 
 SCENARIO = """
@@ -47,21 +47,21 @@ class Watched:
 
     split = None
 
-    def decide(self, board, knowledge, now_s, rng, *, tell=False):
+    def decide(self, ready, knowledge, now_s, rng, *, tell=False):
         self.calls += 1
         if self.calls in self._moments:
-            self.seen.append((deepcopy(board), deepcopy(knowledge), now_s))
-        return self._strategy.decide(board, knowledge, now_s, rng, tell=tell)
+            self.seen.append((deepcopy(ready), deepcopy(knowledge), now_s))
+        return self._strategy.decide(ready, knowledge, now_s, rng, tell=tell)
 
-    def holds_back(self, board, group):
-        return self._strategy.holds_back(board, group)
+    def holds_back(self, ready, group):
+        return self._strategy.holds_back(ready, group)
 
 
-def waiting_on(board):
+def waiting_on(ready):
     return sorted(
         (
             one
-            for level in board.levels()
+            for level in ready.levels()
             for groups in level.sites.values()
             for g in groups
             for one in g.queue
@@ -74,21 +74,21 @@ def waiting_on(board):
 def test_the_same_moment_gets_the_same_decision(store, monkeypatch, name):
     watched = Watched(name, moments={60})
     simulate(parse_scenario(SCENARIO, "made.yaml", Path()), watched, 1, Options(oracle=False))
-    ((board, knowledge, now_s),) = watched.seen
-    waits = waiting_on(board)
+    ((ready, knowledge, now_s),) = watched.seen
+    waits = waiting_on(ready)
     assert len(waits) > 30
-    for node in list(board.nodes.values()):
-        board.set_node(replace(node, free=node.slots))  # every slot is free, here as there
+    for node in list(ready.nodes.values()):
+        ready.set_node(replace(node, free=node.slots))  # every slot is free, here as there
 
     loop = LoopSettings(allocation=name, buffer=BufferRule(slots_over=0, refill_s=0.0))
     world = World(store, loop)
-    numbers = put_into(world, waits, board.nodes.values(), knowledge, now_s)
+    numbers = put_into(world, waits, ready.nodes.values(), knowledge, now_s)
     monkeypatch.setattr(sweeps, "_hosts", lambda *_: {})  # neither has a host with a limit
     world.context.rng.seed(7)
     produced = {(one.subtask.id, one.node) for one in world.sweep(sweeps.preview).assignments}
 
     fresh = ALLOCATION[name](AllocationSettings())
-    simulated = fresh.decide(board, knowledge, now_s, Random(7))
+    simulated = fresh.decide(ready, knowledge, now_s, Random(7))
     assert len(simulated) > 1
     assert produced == {(numbers[one.subtask.id], one.node) for one in simulated}
 

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from bench.splitter import conll_titles
 from splitter.errors import InputError
 from splitter.finder import finder
+from splitter.keyword_classifier import parse_weights, weights
 from splitter.measures import without_measures
 from splitter.normalize import normalize
-from splitter.telling import parse_weights, weights
 from splitter.words import words_of
 
 

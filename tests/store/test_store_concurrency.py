@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import Connection
 from world import SILENT, World, hit
 
+from tasks.domain.model import Reason, State
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
-from tasks.model import Reason, State
 from tasks.store import endings, leases
 from tasks.store.database import try_lock
 from tasks.store.leases import Counters, Grant, Lease

@@ -1,4 +1,4 @@
-"""A grain gives exactly what its items give one by one: the same results and the same database."""
+"""A kind gives exactly what its items give one by one: the same results and the same database."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 from world import SILENT, World, hit, page_of, review
 
-from tasks.crawl.canonical import page_key
-from tasks.crawl.model import Hit, ResultPage, Review
-from tasks.model import Reason
-from tasks.queues import Transition
+from tasks.domain.crawl import Hit, ResultPage, Review
+from tasks.domain.model import Reason
+from tasks.domain.page_key import page_key
+from tasks.domain.queues import Transition
 from tasks.store import endings, transitions
 from tasks.store.database import Store
 from tasks.store.ended_targets import ENDS, EndedTarget, TargetEnd
@@ -28,10 +28,10 @@ from tasks.store.leases import PROGRESS, START, Begin, Counters, Lease, Work, Wo
 from tasks.store.pages import PAGES, NewPage, SavedPage
 from tasks.store.result_pages import RESULTS, FoundHit, Hits, ReadResults
 from tasks.store.tables import metadata, reviews
-from tasks.store.writer import Grain
+from tasks.store.writer import BatchOperation
 
 OLD = hit("old")
-Item = tuple[Grain[Any, Any], Any]
+Item = tuple[BatchOperation[Any, Any], Any]
 Step = tuple[Any, ...]
 
 
@@ -154,9 +154,9 @@ def _in_one_grain(world: World, items: Sequence[Item]) -> list[Any]:
     results: list[Any] = [None] * len(items)
 
     def write(conn: Connection, now: datetime) -> None:
-        for grain in sorted({grain for grain, _ in items}, key=lambda grain: grain.rank):
-            places = [place for place, (kind, _) in enumerate(items) if kind is grain]
-            done = grain.run(conn, now, [items[place][1] for place in places])
+        for kind in sorted({kind for kind, _ in items}, key=lambda kind: kind.rank):
+            places = [place for place, (kind, _) in enumerate(items) if kind is kind]
+            done = kind.run(conn, now, [items[place][1] for place in places])
             for place, result in zip(places, done, strict=True):
                 results[place] = result
 
@@ -168,8 +168,8 @@ def _one_by_one(world: World, items: Sequence[Item]) -> list[Any]:
     """Each in a transaction of its own, in the order of their ranks."""
     results: list[Any] = [None] * len(items)
     for place in sorted(range(len(items)), key=lambda place: items[place][0].rank):
-        grain, item = items[place]
-        (results[place],) = world.do(grain.run, [item])
+        kind, item = items[place]
+        (results[place],) = world.do(kind.run, [item])
     return results
 
 
@@ -281,12 +281,12 @@ def _tokens() -> Any:
 
 
 def _written(
-    store: Store, grains: Sequence[Sequence[Step]], write: Any
+    store: Store, batches: Sequence[Sequence[Step]], write: Any
 ) -> tuple[list[Any], dict[str, list[str]]]:
     with patch("tasks.store.leases.uuid.uuid4", _tokens()):
         scene = Scene(store)
     results: list[Any] = []
-    for steps in grains:
+    for steps in batches:
         results += map(_plain, write(scene.world, [scene.item(step) for step in steps]))
         scene.world.pass_s(1)
     _linked(store)
@@ -295,17 +295,17 @@ def _written(
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(grains=_GRAINS)
-def test_a_grain_gives_what_its_items_give_one_by_one(store: Store, grains: list[list[Step]]) -> None:
-    together = _written(store, grains, _in_one_grain)
-    alone = _written(store, grains, _one_by_one)
+@given(batches=_GRAINS)
+def test_a_grain_gives_what_its_items_give_one_by_one(store: Store, batches: list[list[Step]]) -> None:
+    together = _written(store, batches, _in_one_grain)
+    alone = _written(store, batches, _one_by_one)
     assert together == alone
 
 
 @pytest.mark.parametrize(
     "steps",
     [
-        pytest.param([("start", "granted"), ("start", "granted")], id="a doorbell that rings twice"),
+        pytest.param([("start", "granted"), ("start", "granted")], id="a notification that rings twice"),
         pytest.param(
             [("close", "reading", 1, None, None), ("close", "reading", 2, Reason.BLOCKED, None)],
             id="an attempt that closes twice",

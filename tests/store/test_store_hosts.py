@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from world import SITE, START, World
 
 from splitter.catalog.model import Limits
-from tasks.crawl.breaker import BreakerState
-from tasks.model import HostView
+from tasks.domain.breaker import BreakerState
+from tasks.domain.model import HostView
 from tasks.store import hosts, views
 from tasks.store.database import Store
 from tasks.store.hosts import Breaker, Rest

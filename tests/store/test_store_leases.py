@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from world import SILENT, START, World, hit
 
-from tasks.errors import IllegalTransition, UnknownSubtask
-from tasks.model import Reason, State
+from tasks.domain.errors import IllegalTransition, UnknownSubtask
+from tasks.domain.model import Reason, State
 from tasks.store import endings, leases, pages
 from tasks.store.ended_targets import TargetEnd
 from tasks.store.hosts import Rest

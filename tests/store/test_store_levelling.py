@@ -15,18 +15,13 @@ from sqlalchemy import event
 from world import CATALOG, SILENT, START, World
 
 from splitter.catalog.model import Kind
-from tasks.crawl import node as crawl_node
-from tasks.crawl.fetching import Kit
-from tasks.crawl.hosts import HostBook
-from tasks.crawl.model import Response
-from tasks.crawl.node import CrawlNode
-from tasks.crawl.politeness import LocalSendTimes
-from tasks.crawl.robots_book import RobotsBook
-from tasks.crawl.seen import SeenPages
-from tasks.crawl.settings import CrawlSettings
+from tasks.domain.crawl import Response
+from tasks.domain.model import NodeView, State
+from tasks.fetching.hosts import HostBook
+from tasks.fetching.permits import LocalSendTimes
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
-from tasks.model import NodeView, State
+from tasks.scheduling.recall import RecallSettings
 from tasks.store import endings, leases, nodes, views
 from tasks.store.database import Store
 from tasks.store.hosts import Rest, rest_host
@@ -35,7 +30,12 @@ from tasks.store.nodes import Load, Node
 from tasks.store.tables import attempts, events
 from tasks.store.views import BufferRule
 from tasks.store.writer import Writer
-from tasks.strategies.recall import RecallSettings
+from tasks.worker import node as crawl_node
+from tasks.worker.fetcher import Dependencies
+from tasks.worker.node import CrawlNode
+from tasks.worker.robots_book import RobotsBook
+from tasks.worker.seen import SeenPages
+from tasks.worker.settings import CrawlSettings
 
 META_SITES = [site for site in CATALOG.sites if CATALOG.kind_of(site) is Kind.META][:20]
 BUFFER = BufferRule()
@@ -304,7 +304,7 @@ class Held:
         ]
 
     def node(self) -> CrawlNode:
-        kit = Kit(
+        deps = Dependencies(
             SilentWeb(),
             LocalSendTimes(lambda: 0.0),
             RobotsBook(self.writer),
@@ -316,7 +316,7 @@ class Held:
             rng=Random(0),
         )
         row = Node("n1", frozenset({Kind.META}), 1)
-        return CrawlNode(row, kit, CATALOG, self.writer, RecallSettings(), self.free.set, clock=lambda: 0.0)
+        return CrawlNode(row, deps, CATALOG, self.writer, RecallSettings(), self.free.set, clock=lambda: 0.0)
 
     def take_back(self, lease: Lease) -> None:
         assert self.world.do(endings.release, lease, "levelled")

@@ -17,9 +17,9 @@ from hypothesis.stateful import (
 )
 from world import World, hit
 
+from tasks.domain.model import Reason, State
+from tasks.domain.queues import MAX_RECALLS
 from tasks.jobs import sweeps
-from tasks.model import Reason, State
-from tasks.queues import MAX_RECALLS
 from tasks.store import endings, manual, nodes
 from tasks.store.database import Store
 from tasks.store.ended_targets import TargetEnd

@@ -9,13 +9,13 @@ from sqlalchemy import delete, insert, update
 from world import SITE, World, hit
 
 from tasks.jobs import sweeps
-from tasks.jobs.mind import Mind
+from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
+from tasks.scheduling.decision import AllocationSettings, Distances
+from tasks.scheduling.feedback import Feedback
 from tasks.store import stats
 from tasks.store.leases import Counters
 from tasks.store.tables import pair_stats
-from tasks.strategies.allocation.feedback import Feedback
-from tasks.strategies.decision import AllocationSettings, Distances
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)
 
@@ -27,26 +27,26 @@ def attempt(world: World, name: str, node: str = "n1") -> None:
     world.close(lease, SEEN)
 
 
-def new_mind(world: World) -> Mind:
-    return Mind(world.context.settings.strategy)
+def new_mind(world: World) -> SchedulerState:
+    return SchedulerState(world.context.settings.strategy)
 
 
 def test_what_is_read_bit_by_bit_is_what_is_read_at_once(world: World) -> None:
-    mind = world.context.mind
+    state = world.context.state
     for number, name in enumerate("甲乙丙丁"):
         attempt(world, name, f"n{number % 2}")
         world.pass_s(17)
-        world.look(mind.learn, world.now)
+        world.look(state.learn, world.now)
     now_s = world.now.timestamp()
     fresh = new_mind(world)
     whole = world.look(fresh.learn, world.now).known(now_s)
-    told = mind.knowledge.known(now_s)
+    told = state.knowledge.known(now_s)
     assert whole.keys() == told.keys() == {(SITE, "n0"), (SITE, "n1")}
     for pair, one in whole.items():
         assert told[pair].attempts == pytest.approx(one.attempts)
         assert told[pair].active_s == pytest.approx(one.active_s)
-    assert mind.request_s == pytest.approx(fresh.request_s)
-    assert mind.request_s[SITE] == pytest.approx(8.0 / 4 + 2.0 / 4)
+    assert state.request_s == pytest.approx(fresh.request_s)
+    assert state.request_s[SITE] == pytest.approx(8.0 / 4 + 2.0 / 4)
 
 
 def test_only_what_changed_is_read_again(world: World) -> None:
@@ -59,37 +59,37 @@ def test_only_what_changed_is_read_again(world: World) -> None:
 
 
 def test_what_was_committed_late_is_found_by_a_later_look(world: World) -> None:
-    mind = world.context.mind
+    state = world.context.state
     attempt(world, "甲")
-    world.look(mind.learn, world.now)
+    world.look(state.learn, world.now)
     world.pass_s(20)
-    world.look(mind.learn, world.now)
+    world.look(state.learn, world.now)
     late = world.now - timedelta(seconds=15)
 
     def commit_late(conn, _now) -> None:
         conn.execute(update(pair_stats).values(f_attempts=7.0, faded_at=late))
 
     world.do(commit_late)
-    world.look(mind.learn, world.now)
-    assert mind.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts < 2
+    world.look(state.learn, world.now)
+    assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts < 2
     world.pass_s(10)
-    world.look(mind.learn, world.now)
-    assert mind.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts > 6
+    world.look(state.learn, world.now)
+    assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts > 6
 
 
 def test_a_clock_set_back_hides_nothing(world: World) -> None:
-    mind = world.context.mind
-    world.look(mind.learn, world.now)
+    state = world.context.state
+    world.look(state.learn, world.now)
     world.pass_s(-3600)
     attempt(world, "甲")
-    world.look(mind.learn, world.now)
-    assert mind.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts == pytest.approx(1.0)
+    world.look(state.learn, world.now)
+    assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts == pytest.approx(1.0)
 
 
 def test_what_a_tick_read_that_failed_is_read_anew(world: World, monkeypatch) -> None:
-    mind = world.context.mind
+    state = world.context.state
     attempt(world, "甲")
-    world.look(mind.learn, world.now)
+    world.look(state.learn, world.now)
 
     def fail(*_args: object) -> None:
         raise RuntimeError("out of order")
@@ -97,27 +97,27 @@ def test_what_a_tick_read_that_failed_is_read_anew(world: World, monkeypatch) ->
     monkeypatch.setattr(sweeps.views, "sleeping", fail)
     with pytest.raises(RuntimeError):
         world.do(tick, world.context, ("wake",))
-    assert mind.knowledge.known(world.now.timestamp()) == {}
-    world.look(mind.learn, world.now)
-    assert mind.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts == pytest.approx(1.0)
+    assert state.knowledge.known(world.now.timestamp()) == {}
+    world.look(state.learn, world.now)
+    assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts == pytest.approx(1.0)
 
 
 def test_the_queue_is_counted_seldom_and_less_often_where_it_takes_long(world: World) -> None:
     world.add("甲")
     times = iter([0.0, 0.1, 29.9, 30.2, 32.2, 130.0, 132.3, 132.4])
-    mind = Mind(world.context.settings.strategy, lambda: next(times))
-    world.look(mind.count_queued)
-    assert mind.board.pending[SITE].subtasks == 1
+    state = SchedulerState(world.context.settings.strategy, lambda: next(times))
+    world.look(state.count_queued)
+    assert state.ready.pending[SITE].subtasks == 1
     world.add("乙")
-    world.look(mind.count_queued)
-    assert mind.board.pending[SITE].subtasks == 1, "30 s are not over"
-    world.look(mind.count_queued)
-    assert mind.board.pending[SITE].subtasks == 2
+    world.look(state.count_queued)
+    assert state.ready.pending[SITE].subtasks == 1, "30 s are not over"
+    world.look(state.count_queued)
+    assert state.ready.pending[SITE].subtasks == 2
     world.add("丙")
-    world.look(mind.count_queued)
-    assert mind.board.pending[SITE].subtasks == 2, "it took 2 s, so it may again 100 s later"
-    world.look(mind.count_queued)
-    assert mind.board.pending[SITE].subtasks == 3
+    world.look(state.count_queued)
+    assert state.ready.pending[SITE].subtasks == 2, "it took 2 s, so it may again 100 s later"
+    world.look(state.count_queued)
+    assert state.ready.pending[SITE].subtasks == 3
 
 
 def _measured(world: World, ms: float) -> None:
@@ -141,31 +141,31 @@ def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minut
     def known() -> float | None:
         return None if given[-1] is None else float(given[-1].ms(["s0"], ["n2"])[0, 0])
 
-    mind = Mind(make)
-    world.do(mind.measure)
+    state = SchedulerState(make)
+    world.do(state.measure)
     assert given == [None]
     _measured(world, 40.0)
-    world.do(mind.measure)
+    world.do(state.measure)
     assert given == [None], "it was just looked for"
     world.pass_s(60)
-    board, strategy = mind.board, mind.strategy
-    world.do(mind.measure)
+    ready, strategy = state.ready, state.strategy
+    world.do(state.measure)
     assert known() == 60.0
-    assert mind.board is not board
-    assert mind.strategy is not strategy
+    assert state.ready is not ready
+    assert state.strategy is not strategy
     _measured(world, 50.0)
     world.pass_s(599)
-    world.do(mind.measure)
+    world.do(state.measure)
     assert known() == 60.0
     world.pass_s(1)
-    board = mind.board
-    world.do(mind.measure)
+    ready = state.ready
+    world.do(state.measure)
     assert known() == 70.0
-    assert mind.board is not board
+    assert state.ready is not ready
     world.pass_s(600)
-    strategy = mind.strategy
-    world.do(mind.measure)
-    assert mind.strategy is strategy, "nothing has changed"
+    strategy = state.strategy
+    world.do(state.measure)
+    assert state.strategy is strategy, "nothing has changed"
     with world.store.begin() as conn:
         conn.execute(delete(pair_stats))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from world import World, hit
 
-from tasks.crawl.canonical import page_key
+from tasks.domain.page_key import page_key
 from tasks.store.page_keys import page_count, page_keys
 
 

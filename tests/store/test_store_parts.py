@@ -10,9 +10,11 @@ import pytest
 from world import CATALOG, SITE, World, hit
 
 from splitter.catalog.model import TimeFilter
-from tasks.crawl.canonical import canonical, page_key
-from tasks.crawl.model import Hit, Provenance, ResultPage
+from tasks.domain.crawl import Hit, Provenance, ResultPage
+from tasks.domain.hit_count import Lists
+from tasks.domain.page_key import canonical, page_key
 from tasks.jobs import sweeps
+from tasks.scheduling.query_refinement import NarrowSettings
 from tasks.store import coverage, products, result_pages
 from tasks.store.coverage import Relaxed
 from tasks.store.leases import Counters, Lease, WorkTarget
@@ -21,8 +23,6 @@ from tasks.store.result_pages import FoundHit, ReadResults
 from tasks.store.tables import events, subtasks, task_parts, tasks
 from tasks.store.tables import pages as page_table
 from tasks.store.verify import verify
-from tasks.strategies.denominator import Lists
-from tasks.strategies.narrowing import NarrowSettings
 
 LISTS = Lists(most=20, per_page=10)
 WORDS = ("光明", "高钙", "牛奶")

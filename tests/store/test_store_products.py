@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 from world import SITE, World, hit
 
+from tasks.domain.model import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
-from tasks.model import State
 from tasks.store import endings, products
 from tasks.store.leases import Counters
 from tasks.store.products import Chunk, NewProduct, Planned

@@ -7,13 +7,13 @@ from dataclasses import replace
 from sqlalchemy import event
 from world import CATALOG, SITE, World
 
+from tasks.domain.model import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
-from tasks.model import State
+from tasks.scheduling.admission import Entrant
+from tasks.scheduling.ready_queue import Backlog
 from tasks.store import queued
 from tasks.store.tables import subtasks
-from tasks.strategies.admission import Entrant
-from tasks.strategies.board import Backlog
 
 OTHER = next(site for site in CATALOG.sites if site != SITE)
 LEFT = 10  # of a subtask with one result page

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 from world import World, hit, review
 
-from tasks.crawl.canonical import page_key
-from tasks.crawl.model import Hit, ResultPage, Review
-from tasks.crawl.relevance import spoken
+from tasks.domain.crawl import Hit, ResultPage, Review
+from tasks.domain.page_key import page_key
+from tasks.domain.product_match import spoken
 from tasks.store import ended_targets, page_links, pages, result_pages
 from tasks.store.ended_targets import EndedTarget, TargetEnd
 from tasks.store.leases import Lease, WorkTarget

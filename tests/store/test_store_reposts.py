@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, func, select
 from world import World, hit, review
 
-from tasks.crawl.similar import SHORTEST, plain
-from tasks.jobs import linking
+from tasks.jobs import repost_linking
+from tasks.reading.near_duplicates import SHORTEST, plain
 from tasks.store import reposts
 from tasks.store.review_rows import review_rows
 from tasks.store.tables import review_bands, review_links, reviews, sweep_marks
@@ -40,7 +40,7 @@ def crawled(world: World, *bodies: str) -> None:
 
 def step(world: World, most: int) -> int:
     """One step of the sweep; how many reviews it looked at."""
-    found = world.look(reposts.find, world.now, most)
+    found = world.look(repost_linking.find, world.now, most)
     return found.looked if found is not None and world.do(save, found) else 0
 
 
@@ -130,7 +130,7 @@ def test_a_crowded_band_takes_no_more(world: World, monkeypatch: pytest.MonkeyPa
 
 def test_of_two_that_took_the_same_step_one_is_saved(world: World) -> None:
     crawled(world, FIRST, EDITED, OTHER)
-    one, other = (world.look(reposts.find, world.now, 2) for _ in range(2))
+    one, other = (world.look(repost_linking.find, world.now, 2) for _ in range(2))
     assert one == other
     assert world.do(save, one)
     before = world.rows(review_links), world.rows(review_bands), world.rows(sweep_marks)
@@ -143,17 +143,17 @@ def test_of_two_that_took_the_same_step_one_is_saved(world: World) -> None:
 def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(
     world: World, monkeypatch: pytest.MonkeyPatch, clock: Iterator[float], looked: int
 ) -> None:
-    monkeypatch.setattr(linking, "COMPARED_AT_ONCE", 2)
-    monkeypatch.setattr(linking, "SHARE_S", 3.0)
-    monkeypatch.setattr(linking, "read_now", lambda _conn: world.now)
+    monkeypatch.setattr(repost_linking, "COMPARED_AT_ONCE", 2)
+    monkeypatch.setattr(repost_linking, "SHARE_S", 3.0)
+    monkeypatch.setattr(repost_linking, "read_now", lambda _conn: world.now)
     crawled(world, FIRST, OTHER, FORWARD, EDITED, OTHER + "~")
-    assert linking.link_reposts(world.store, world.do, lambda: next(clock)) == looked
+    assert repost_linking.link_reposts(world.store, world.do, lambda: next(clock)) == looked
     assert len(linked(world)) == looked - 2
 
 
 def test_the_sweep_ends_where_another_scheduler_took_its_step(world: World) -> None:
     crawled(world, FIRST, EDITED)
-    assert linking.link_reposts(world.store, lambda _operation: False, lambda: 0.0) == 0
+    assert repost_linking.link_reposts(world.store, lambda _operation: False, lambda: 0.0) == 0
     assert world.rows(review_links) == []
 
 
@@ -171,7 +171,7 @@ def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_
         _insert(conn, bodies)
         most = data.draw(st.integers(1, 5))
         now = World(sqlite_store).now
-        while (found := reposts.find(conn, now, most)) is not None:
+        while (found := repost_linking.find(conn, now, most)) is not None:
             assert reposts.save(conn, found)
         links = dict(conn.execute(select(review_links.c.review_id, review_links.c.original_id)).all())
         assert all(links[one] < one and links[one] not in links for one in links)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from world import SITE, World, hit
 
-from tasks.model import Reason
+from tasks.domain.model import Reason
+from tasks.scheduling.proximity.moving import RoundTrip
+from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
 from tasks.store import endings, leases, reports, stats
 from tasks.store.endings import Close, Report
 from tasks.store.leases import Counters
-from tasks.strategies.knowledge import HALF_LIFE_S, MEMORY
-from tasks.strategies.proximity.moving import RoundTrip
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)
 
@@ -88,12 +88,12 @@ def test_sums_of_many_attempts_fade_for_decisions_and_stay_for_people(world: Wor
     world.close(_work(world, "乙"), SEEN)
     assert _sums(world) == (2, 0, 0, 10, 8, 2, 16.0)
     first = 0.5 * (1 - 1 / MEMORY)  # it fades with time, and with the attempt after it
-    known = world.look(world.context.mind.learn, world.now).pair(SITE, "n1", world.now.timestamp())
+    known = world.look(world.context.state.learn, world.now).pair(SITE, "n1", world.now.timestamp())
     assert (known.attempts, known.offered, known.active_s) == pytest.approx(
         (1 + first, 5 * (1 + first), 8.0 * (1 + first))
     )
     world.pass_s(HALF_LIFE_S)
-    known = world.look(world.context.mind.learn, world.now).pair(SITE, "n1", world.now.timestamp())
+    known = world.look(world.context.state.learn, world.now).pair(SITE, "n1", world.now.timestamp())
     assert known.attempts == pytest.approx((1 + first) / 2)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from world import START, World, hit
 
+from tasks.domain.model import Reason, State
+from tasks.domain.queues import MAX_RECALLS, Transition
 from tasks.jobs import sweeps
 from tasks.jobs.sweeps import Recalled
-from tasks.model import Reason, State
-from tasks.queues import MAX_RECALLS, Transition
 from tasks.store import endings, manual
 from tasks.store.leases import Counters
 from tasks.store.tables import events, subtasks

@@ -1,4 +1,4 @@
-"""Round trips to PostgreSQL: how many a grain takes, and that what is kept back is neither lost, late nor muddled."""
+"""Round trips to PostgreSQL: how many a kind takes, and that what is kept back is neither lost, late nor muddled."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sqlalchemy import Connection, event, insert, select, text, update
 from sqlalchemy.exc import IntegrityError, OperationalError, StatementError
 from world import SILENT, World, hit, page_of, review
 
-from tasks.crawl.canonical import page_key
-from tasks.crawl.model import Hit, ResultPage
-from tasks.queues import Transition
+from tasks.domain.crawl import Hit, ResultPage
+from tasks.domain.page_key import page_key
+from tasks.domain.queues import Transition
 from tasks.store import transitions
 from tasks.store.bulk import insert_rows, rows_with
 from tasks.store.database import Store, lost_deadlock, read_now
@@ -23,9 +23,9 @@ from tasks.store.endings import CLOSES, Close, Report, release_many
 from tasks.store.leases import PROGRESS, START, Begin, Counters, Lease, WorkTarget
 from tasks.store.pages import PAGES, SavedPage
 from tasks.store.result_pages import RESULTS, FoundHit, ReadResults
+from tasks.store.statement_batch import later
 from tasks.store.tables import hosts
-from tasks.store.together import later
-from tasks.store.writer import Grain
+from tasks.store.writer import BatchOperation
 
 Sent = list[str]
 
@@ -104,7 +104,7 @@ class Scene:
 
 @pytest.mark.parametrize("n", [1, 50])
 @pytest.mark.parametrize(
-    ("grain", "items", "round_trips"),
+    ("kind", "items", "round_trips"),
     [
         pytest.param(START, Scene.starts, 3, id="start"),
         pytest.param(RESULTS, Scene.results, 5, id="results"),
@@ -116,7 +116,7 @@ class Scene:
 )
 def test_a_grain_of_any_size_takes_the_same_round_trips(
     far: tuple[Store, Sent],
-    grain: Grain[Any, Any],
+    kind: BatchOperation[Any, Any],
     items: Callable[[Scene], Sequence[Any]],
     round_trips: int,
     n: int,
@@ -127,7 +127,7 @@ def test_a_grain_of_any_size_takes_the_same_round_trips(
     with store.begin() as conn:
         sent.clear()
         read_now(conn)  # with BEGIN
-        grain.run(conn, scene.world.now, given)
+        kind.run(conn, scene.world.now, given)
     # The clock before, COMMIT behind.
     assert len(sent) == 1 + round_trips + 1, sent
     assert scene.world.verification().violations == ()

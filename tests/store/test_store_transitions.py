@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import Connection, select
 from world import World
 
-from tasks.errors import IllegalTransition, LeaseLost, UnknownSubtask
+from tasks.domain.errors import IllegalTransition, LeaseLost, UnknownSubtask
+from tasks.domain.model import Reason, State
+from tasks.domain.queues import LEGAL, Transition, source, target
 from tasks.jobs import sweeps
-from tasks.model import Reason, State
-from tasks.queues import LEGAL, Transition, source, target
 from tasks.store import endings, transitions
 from tasks.store.tables import attempts, events, subtasks
 from tasks.store.transitions import Note

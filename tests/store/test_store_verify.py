@@ -6,13 +6,13 @@ import pytest
 from sqlalchemy import Connection, event, insert
 from world import SITE, START, World, hit
 
+from tasks.domain.model import Reason, State
+from tasks.domain.queues import MAX_RECALLS, Transition
 from tasks.jobs import sweeps
-from tasks.model import Reason, State
-from tasks.queues import MAX_RECALLS, Transition
 from tasks.store import endings
 from tasks.store.database import Store
+from tasks.store.invariants.violation import Violation
 from tasks.store.leases import Counters
-from tasks.store.promises.violation import Violation
 from tasks.store.tables import attempts, events, pages, pair_stats, reviews, subtasks
 from tasks.store.verify import verify
 

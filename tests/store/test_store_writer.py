@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from tasks.errors import TaskError
+from tasks.domain.errors import TaskError
 from tasks.store.database import Store
 from tasks.store.tables import hosts
-from tasks.store.writer import _TRIES, Grain, Writer
+from tasks.store.writer import _TRIES, BatchOperation, Writer
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store
         assert {"".join(sorted(text)) for text in conn.scalars(select(hosts.c.robots))} == {"12"}
 
 
-# --- grains -------------------------------------------------------------------------------------------------
+# --- batches -------------------------------------------------------------------------------------------------
 
 
 class Recorded:
@@ -211,7 +211,7 @@ class Recorded:
 
     def __init__(self, rank: int = 1, calls: list[list[str]] | None = None) -> None:
         self.calls: list[list[str]] = [] if calls is None else calls
-        self.grain: Grain[str, str] = Grain(rank, self._run)
+        self.kind: BatchOperation[str, str] = BatchOperation(rank, self._run)
 
     def _run(self, conn: Connection, now: datetime, names: Sequence[str]) -> list[str]:
         self.calls.append(list(names))
@@ -241,7 +241,7 @@ def test_what_comes_together_is_written_in_one_call(writer: Writer, store: Store
 
     async def story() -> list[str]:
         plug = _Plug(writer)
-        waiting = [writer.soon(kind.grain, name) for name in "bac"]
+        waiting = [writer.soon(kind.kind, name) for name in "bac"]
         plug.pull()
         return list(await asyncio.gather(*waiting))
 
@@ -257,11 +257,11 @@ def test_grains_run_by_rank_and_their_items_as_they_came(writer: Writer) -> None
     async def story() -> None:
         plug = _Plug(writer)
         waiting = [
-            writer.soon(third.grain, "x"),
-            writer.soon(first.grain, "a"),
-            writer.soon(third.grain, "y"),
+            writer.soon(third.kind, "x"),
+            writer.soon(first.kind, "a"),
+            writer.soon(third.kind, "y"),
             writer.run(lambda _conn, _now: calls.append(["an operation"])),
-            writer.soon(first.grain, "b"),
+            writer.soon(first.kind, "b"),
         ]
         operation = asyncio.ensure_future(waiting[3])
         await asyncio.sleep(0)
@@ -278,13 +278,13 @@ def test_what_may_linger_waits_for_whoever_may_not(store: Store, who: str) -> No
     writer._hurry = Patient()
 
     async def story() -> list[str]:
-        waiting = [writer.later(kind.grain, name) for name in "ab"]
+        waiting = [writer.later(kind.kind, name) for name in "ab"]
         assert kind.calls == []
         match who:
             case "hurry":
                 writer.hurry()
             case "soon":
-                waiting.append(writer.soon(kind.grain, "c"))
+                waiting.append(writer.soon(kind.kind, "c"))
             case "submit":
                 writer.submit(lambda _conn, _now: None)
             case "close":
@@ -299,7 +299,7 @@ def test_what_may_linger_waits_for_whoever_may_not(store: Store, who: str) -> No
 
 def test_what_lingers_is_written_though_nobody_hurries(writer: Writer) -> None:
     async def story() -> str:
-        return await writer.later(Recorded().grain, "a")
+        return await writer.later(Recorded().kind, "a")
 
     assert asyncio.run(story()) == "A"
 
@@ -319,7 +319,7 @@ def test_a_transaction_takes_no_more_than_it_may(store: Store) -> None:
 
     async def story() -> None:
         plug = _Plug(writer)
-        waiting = [writer.later(kind.grain, name) for name in "abcde"]
+        waiting = [writer.later(kind.kind, name) for name in "abcde"]
         plug.pull()
         await asyncio.gather(*waiting)
 
@@ -335,10 +335,10 @@ def test_one_item_that_fails_leaves_the_rest_of_its_grain_stored(writer: Writer,
     async def story() -> list[Any]:
         plug = _Plug(writer)
         waiting = [
-            writer.soon(second.grain, "x"),
-            writer.soon(first.grain, "a"),
-            writer.soon(first.grain, "broken"),
-            writer.soon(first.grain, "b"),
+            writer.soon(second.kind, "x"),
+            writer.soon(first.kind, "a"),
+            writer.soon(first.kind, "broken"),
+            writer.soon(first.kind, "b"),
         ]
         plug.pull()
         return list(await asyncio.gather(*waiting, return_exceptions=True))
@@ -355,7 +355,7 @@ def test_a_grain_that_forgets_a_result_fails_that_item_alone(writer: Writer, sto
 
     async def story() -> list[Any]:
         plug = _Plug(writer)
-        waiting = [writer.soon(kind.grain, name) for name in ("a", "dropped")]
+        waiting = [writer.soon(kind.kind, name) for name in ("a", "dropped")]
         plug.pull()
         return list(await asyncio.gather(*waiting, return_exceptions=True))
 
@@ -387,7 +387,7 @@ def test_an_item_that_loses_deadlocks_is_tried_again_but_not_for_ever(
         plug = _Plug(writer)
         running = asyncio.ensure_future(writer.run(losing))
         await asyncio.sleep(0)
-        others = [writer.soon(kind.grain, name) for name in beside]
+        others = [writer.soon(kind.kind, name) for name in beside]
         plug.pull()
         return list(await asyncio.gather(running, *others, return_exceptions=True))
 
@@ -410,7 +410,7 @@ def test_whoever_stops_waiting_in_time_is_not_written_and_disturbs_nobody(
     async def story() -> str:
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: disturbed.append(context))
         plug = _Plug(writer)
-        dropped, kept = writer.soon(kind.grain, "a"), writer.soon(kind.grain, "b")
+        dropped, kept = writer.soon(kind.kind, "a"), writer.soon(kind.kind, "b")
         dropped.cancel()
         plug.pull()
         return await kept
@@ -430,9 +430,9 @@ def test_whoever_stops_waiting_too_late_is_written_and_disturbs_nobody(writer: W
 
     async def story() -> str:
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: disturbed.append(context))
-        grain: Grain[str, str] = Grain(1, slow)
+        kind: BatchOperation[str, str] = BatchOperation(1, slow)
         plug = _Plug(writer)
-        dropped, kept = writer.soon(grain, "a"), writer.soon(grain, "b")
+        dropped, kept = writer.soon(kind, "a"), writer.soon(kind, "b")
         plug.pull()
         await asyncio.to_thread(running.wait, 10)
         dropped.cancel()
@@ -449,7 +449,7 @@ def test_a_loop_that_is_gone_takes_nobody_along(writer: Writer, store: Store) ->
     plug = _Plug(writer)
 
     async def leave_behind() -> asyncio.Future[str]:
-        return writer.later(kind.grain, "a")
+        return writer.later(kind.kind, "a")
 
     left = asyncio.run(leave_behind())
     beside = writer.submit(_add("b"))
@@ -466,7 +466,7 @@ def test_a_closed_writer_takes_nothing_more(store: Store) -> None:
     async def story() -> None:
         for put in (writer.soon, writer.later):
             with pytest.raises(TaskError, match="closed"):
-                put(kind.grain, "a")
+                put(kind.kind, "a")
         with pytest.raises(TaskError, match="closed"):
             await writer.run(_add("a"))
 

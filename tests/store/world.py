@@ -11,13 +11,13 @@ from sqlalchemy import Connection, Table, select
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Kind
-from tasks.crawl.canonical import canonical, page_key
-from tasks.crawl.hosts import HostBook
-from tasks.crawl.model import Hit, ResultPage, Review
+from tasks.domain.crawl import Hit, ResultPage, Review
+from tasks.domain.model import State
+from tasks.domain.page_key import canonical, page_key
+from tasks.fetching.hosts import HostBook
 from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings
-from tasks.jobs.mind import Mind
-from tasks.model import State
+from tasks.jobs.scheduler_state import SchedulerState
 from tasks.store import ended_targets, endings, leases, nodes, pages, products, result_pages
 from tasks.store.database import Store
 from tasks.store.ended_targets import EndedTarget, TargetEnd
@@ -48,7 +48,7 @@ class World:
         self.store = store
         self.now = START
         loop = settings or LoopSettings()
-        self.context = Context(CATALOG, loop, HostBook(CATALOG), Random(0), Mind(loop.strategy))
+        self.context = Context(CATALOG, loop, HostBook(CATALOG), Random(0), SchedulerState(loop.strategy))
 
     def do(self, operation: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Run `operation(conn, now, ...)` in a transaction of its own."""

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.model import HostView, NodeView, PairStats, SubtaskView
-from tasks.strategies import ALLOCATION
-from tasks.strategies.board import Board
-from tasks.strategies.decision import AllocationSettings, Assignment, waits
-from tasks.strategies.knowledge import Knowledge
+from tasks.domain.model import HostView, NodeView, PairStats, SubtaskView
+from tasks.scheduling.decision import AllocationSettings, Assignment, waits
+from tasks.scheduling.ready_queue import ReadyQueue
+from tasks.scheduling.statistics import Knowledge
+from tasks.scheduling.strategies import ALLOCATION
 
 BOTH = frozenset({"meta", "microblog"})
 every_strategy = pytest.mark.parametrize("strategy", ["feedback", "random"])
@@ -48,19 +48,19 @@ class Decided:
 
 
 class Round:
-    """A board, what is known, and a strategy with what it remembers."""
+    """A ready queue, what is known, and a strategy with what it remembers."""
 
-    def __init__(self, strategy, subtasks, nodes, hosts=(), stats=(), seed=0, board=Board):
+    def __init__(self, strategy, subtasks, nodes, hosts=(), stats=(), seed=0, ready=ReadyQueue):
         self.strategy = ALLOCATION[strategy](AllocationSettings())
-        self.board = board(nodes, {host.host: host for host in hosts}, split=self.strategy.split)
+        self.ready = ready(nodes, {host.host: host for host in hosts}, split=self.strategy.split)
         for one in subtasks:
-            self.board.put(one)
+            self.ready.put(one)
         self.knowledge = knowledge_of(stats)
         self.rng = Random(seed)
 
     def decide(self, now_s=0.0, *, tell=True):
-        given = self.strategy.decide(self.board, self.knowledge, now_s, self.rng, tell=tell)
-        waiting = {number: one.why for one in waits(self.board, self.strategy) for number in one.subtask_ids}
+        given = self.strategy.decide(self.ready, self.knowledge, now_s, self.rng, tell=tell)
+        waiting = {number: one.why for one in waits(self.ready, self.strategy) for number in one.subtask_ids}
         return Decided(given, waiting)
 
 
@@ -406,7 +406,7 @@ def test_within_a_group_first_in_is_first_out(strategy):
     given = []
     for second in range(12):
         given += [one.subtask for one in going.decide(float(second)).assignments]
-        going.board.set_free("n1", 1)
+        going.ready.set_free("n1", 1)
     for site in "ab":
         ids = [one.id for one in given if one.site == site]
         assert ids == sorted(ids)
@@ -487,13 +487,13 @@ def test_what_is_put_while_a_plan_is_in_force_is_given_too(strategy):
     stats = [known("a", "n1"), known("a", "n2")]
     going = Round(strategy, [subtask(1, "a")], [node("n1"), node("n2", 0)], stats=stats)
     going.decide()
-    going.board.put(subtask(2, "new", left=0))
-    going.board.put(subtask(3, "newer", left=0, priority=1))
-    going.board.set_free("n2", 1)
+    going.ready.put(subtask(2, "new", left=0))
+    going.ready.put(subtask(3, "newer", left=0, priority=1))
+    going.ready.set_free("n2", 1)
     assert given_to(going.decide(0.1)) == {3: "n2"}
-    going.board.set_free("n2", 1)
+    going.ready.set_free("n2", 1)
     assert given_to(going.decide(0.2)) == {2: "n2"}
-    assert going.board.waiting == 0
+    assert going.ready.waiting == 0
 
 
 @every_strategy
@@ -501,12 +501,12 @@ def test_nodes_that_come_and_go_while_a_plan_is_in_force(strategy):
     # So much waits that no node, however badly it is drawn, is done sooner by waiting for others.
     going = Round(strategy, [subtask(number) for number in range(60)], [node("n1"), node("n2")])
     going.decide()
-    going.board.drop_node("n1")
-    going.board.set_free("n1", 1)  # an attempt of a node that is gone is closed
+    going.ready.drop_node("n1")
+    going.ready.set_free("n1", 1)  # an attempt of a node that is gone is closed
     assert not going.decide(0.1).assignments
-    going.board.set_node(node("n3"))
+    going.ready.set_node(node("n3"))
     assert list(given_to(going.decide(0.2)).values()) == ["n3"]
-    going.board.set_node(node("n1"))
+    going.ready.set_node(node("n1"))
     assert list(given_to(going.decide(0.3)).values()) == ["n1"]
 
 
@@ -514,7 +514,7 @@ def test_nodes_that_come_and_go_while_a_plan_is_in_force(strategy):
 def test_a_node_that_loses_a_kind_is_given_no_more_of_it(strategy):
     going = Round(strategy, [subtask(number) for number in range(9)], [node("n1")])
     going.decide()
-    going.board.set_node(node("n1", kinds={"microblog"}))
+    going.ready.set_node(node("n1", kinds={"microblog"}))
     decided = going.decide(0.1)
     assert set(why_waiting(decided).values()) == {"no live node crawls meta sites"}
 
@@ -523,10 +523,10 @@ def test_a_node_that_loses_a_kind_is_given_no_more_of_it(strategy):
 def test_a_host_that_rests_while_a_plan_is_in_force_and_answers_again(strategy):
     going = Round(strategy, [subtask(number) for number in range(9)], [node("n1")], [HostView("a", 9)])
     going.decide()
-    going.board.set_free("n1", 1)
-    going.board.set_host(HostView("a", 8, frozenset({"n1"})))
+    going.ready.set_free("n1", 1)
+    going.ready.set_host(HostView("a", 8, frozenset({"n1"})))
     assert not going.decide(0.1).assignments
-    going.board.set_host(HostView("a", 8))
+    going.ready.set_host(HostView("a", 8))
     assert len(going.decide(0.2).assignments) == 1
 
 
@@ -552,7 +552,7 @@ def test_a_host_that_feeds_nobody_does_not_spoil_the_plan_of_the_others():
     assert {(one.node, one.subtask.site) for one in decided.assignments} == {("n1", "b"), ("n2", "a")}
 
 
-class CountingBoard(Board):
+class CountingBoard(ReadyQueue):
     """Counts what a strategy asks of it."""
 
     asked = 0
@@ -585,16 +585,16 @@ def most_asked_a_decision(strategy, waiting):
     def one(number):
         return subtask(number, rng.choice("abcd"), left=rng.choice((5, 20, 100)), priority=number % 2)
 
-    going = Round(strategy, map(one, range(waiting)), map(node, names), (), stats, board=CountingBoard)
+    going = Round(strategy, map(one, range(waiting)), map(node, names), (), stats, ready=CountingBoard)
     going.decide(tell=False)
     most = 0
     for number in range(100):
-        before = going.board.asked
-        going.board.put(one(waiting + number))
-        going.board.set_free(rng.choice(names), 1)
-        given = going.strategy.decide(going.board, going.knowledge, number / 10, going.rng)
+        before = going.ready.asked
+        going.ready.put(one(waiting + number))
+        going.ready.set_free(rng.choice(names), 1)
+        given = going.strategy.decide(going.ready, going.knowledge, number / 10, going.rng)
         assert len(given) == 1
-        most = max(most, going.board.asked - before)
+        most = max(most, going.ready.asked - before)
     return most
 
 

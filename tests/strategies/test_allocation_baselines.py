@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.model import HostView, NodeView, PairStats, SubtaskView
-from tasks.strategies import ALLOCATION
-from tasks.strategies.allocation.guess import by_distance
-from tasks.strategies.allocation.hashing import Hashing
-from tasks.strategies.balance.curves import linear
-from tasks.strategies.board import Board
-from tasks.strategies.decision import AllocationSettings, waits
-from tasks.strategies.estimate import EstimateSettings
-from tasks.strategies.knowledge import Knowledge
+from tasks.domain.model import HostView, NodeView, PairStats, SubtaskView
+from tasks.scheduling.balance.curves import linear
+from tasks.scheduling.baselines.consistent_hash import Hashing
+from tasks.scheduling.decision import AllocationSettings, waits
+from tasks.scheduling.guess import by_distance
+from tasks.scheduling.posterior import EstimateSettings
+from tasks.scheduling.ready_queue import ReadyQueue
+from tasks.scheduling.statistics import Knowledge
+from tasks.scheduling.strategies import ALLOCATION
 
 BOTH = frozenset({"meta", "microblog"})
 NAMES = ("n1", "n2", "n3", "n4")
@@ -61,27 +61,27 @@ def known_as(stats):
 
 
 class Play:
-    """A strategy on its board."""
+    """A strategy on its ready."""
 
     def __init__(self, strategy, nodes=(), stats=(), hosts=(), given=None, **parameters):
         self.strategy = ALLOCATION[strategy](given or AllocationSettings(**parameters))
-        self.board = Board(nodes, {one.host: one for one in hosts}, split=self.strategy.split)
+        self.ready = ReadyQueue(nodes, {one.host: one for one in hosts}, split=self.strategy.split)
         self.knowledge = known_as(stats)
         self.rng = Random(1)
 
     def put(self, *subtasks):
         for one in subtasks:
-            self.board.put(one)
+            self.ready.put(one)
         return self
 
     def decide(self, now_s=0.0, tell=False):
-        return self.strategy.decide(self.board, self.knowledge, now_s, self.rng, tell=tell)
+        return self.strategy.decide(self.ready, self.knowledge, now_s, self.rng, tell=tell)
 
     def given(self, now_s=0.0):
         return {one.subtask.id: one.node for one in self.decide(now_s)}
 
     def why(self):
-        return {number: one.why for one in waits(self.board, self.strategy) for number in one.subtask_ids}
+        return {number: one.why for one in waits(self.ready, self.strategy) for number in one.subtask_ids}
 
 
 # --- what all keep ------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def may_run(wanted, one, hosts):
 
 
 def check(decided, nodes, hosts):
-    """Rules 1 to 5 of the board, of one decision."""
+    """Rules 1 to 5 of the ready queue, of one decision."""
     by_name, by_host = {one.name: one for one in nodes}, {one.host: one for one in hosts}
     for one in decided:
         wanted, chosen = one.subtask, by_name[one.node]
@@ -182,7 +182,7 @@ def test_every_decision_keeps_the_rules(case, work, nodes, hosts, stats, tell):
     waiting = play.why()
     assert sorted([*(one.subtask.id for one in decided), *waiting]) == list(range(len(work)))
     assert all(waiting.values())
-    assert play.board.waiting == len(waiting)
+    assert play.ready.waiting == len(waiting)
     for one in decided:
         assert bool(one.candidates) == tell
         assert not tell or one.candidates[0].node == one.node
@@ -217,25 +217,25 @@ def test_the_rules_hold_while_everything_changes_and_nothing_is_given_twice(case
             shown[change.name] = change
         elif what == "drop":
             shown.pop(change, None)
-            play.board.drop_node(change)
+            play.ready.drop_node(change)
         elif what == "host":
             hosts[change.host] = change
         elif what == "later":
             now_s += change
         else:
-            play.board.clear()
+            play.ready.clear()
             play.put(*waiting.values())
         for one in shown.values():
-            play.board.set_node(one)
+            play.ready.set_node(one)
         for one in hosts.values():
-            play.board.set_host(one)
+            play.ready.set_host(one)
         decided = play.decide(now_s)
         check(decided, list(shown.values()), list(hosts.values()))
         for one in decided:
             assert one.subtask.id not in out
             out.add(one.subtask.id)
             del waiting[one.subtask.id]
-        assert play.board.waiting == len(waiting)
+        assert play.ready.waiting == len(waiting)
         assert set(play.why()) == set(waiting)
 
 
@@ -245,9 +245,9 @@ def test_the_rules_hold_while_everything_changes_and_nothing_is_given_twice(case
 def test_those_that_look_at_no_yield_leave_no_slot_idle(strategy, work, nodes, hosts):
     play = Play(strategy, nodes, (), hosts).put(*numbered(work))
     play.decide()
-    for level in play.board.levels():
+    for level in play.ready.levels():
         for groups in level.sites.values():
-            assert not any(play.board.takes(group, name) for group in groups for name in play.board.free)
+            assert not any(play.ready.takes(group, name) for group in groups for name in play.ready.free)
 
 
 @every_strategy
@@ -276,16 +276,16 @@ def test_nodes_take_turns_and_the_turn_is_remembered():
     for number in range(5):
         turns += play.put(subtask(number)).given().values()
         for name in "abc":
-            play.board.set_free(name, 1)
+            play.ready.set_free(name, 1)
     assert turns == ["a", "b", "c", "a", "b"]
 
 
 def test_a_node_without_a_slot_misses_its_turn_and_one_that_left_is_forgotten():
     play = Play("round_robin", [node("a"), node("b", 0), node("c"), node("d")]).put(subtask(1), subtask(2))
     assert list(play.given().values()) == ["a", "c"]
-    play.board.drop_node("d")
-    play.board.set_free("a", 1)
-    play.board.set_free("c", 1)
+    play.ready.drop_node("d")
+    play.ready.set_free("a", 1)
+    play.ready.set_free("c", 1)
     assert list(play.put(subtask(3)).given().values()) == ["a"]
 
 
@@ -304,7 +304,7 @@ def test_chance_decides_between_equals():
     for number in range(200):
         chosen = play.put(subtask(number)).given()[number]
         drawn[chosen] += 1
-        play.board.set_free(chosen, 1)
+        play.ready.set_free(chosen, 1)
     assert all(30 < drawn[name] < 70 for name in NAMES)
 
 
@@ -462,7 +462,7 @@ def test_a_subtask_waits_for_its_owner_while_others_are_idle():
     given = play.given()
     assert given == {number: name for number, name in before.items() if name != "n1"}
     assert set(play.why().values()) == {"waits for n1, to which its URLs hash"}
-    play.board.set_free("n1", 10_000)
+    play.ready.set_free("n1", 10_000)
     assert set(play.given().values()) == {"n1"}
 
 
@@ -479,17 +479,17 @@ def test_a_rest_that_begins_or_ends_moves_what_waits():
     wanted = owners(NAMES, range(0, 180, 3))
     assert wanted  # the same sites and numbers as below
     play.decide()
-    play.board.set_host(HostView("a", 9999, frozenset({"n1", "n2", "n3"})))
-    play.board.set_free("n4", 20)
+    play.ready.set_host(HostView("a", 9999, frozenset({"n1", "n2", "n3"})))
+    play.ready.set_free("n4", 20)
     assert set(play.given().values()) == {"n4"}
-    play.board.set_host(HostView("a", 9999))
+    play.ready.set_host(HostView("a", 9999))
     for name in NAMES:
-        play.board.set_free(name, 99)
+        play.ready.set_free(name, 99)
     fresh = Hashing(AllocationSettings())
-    board = Board([node(name, 99) for name in NAMES], split=fresh.split)
+    ready = ReadyQueue([node(name, 99) for name in NAMES], split=fresh.split)
     for number in range(20, 60):
-        board.put(subtask(number, "a"))
-    expected = fresh.decide(board, Knowledge(), 0.0, Random(0))
+        ready.put(subtask(number, "a"))
+    expected = fresh.decide(ready, Knowledge(), 0.0, Random(0))
     assert play.given() == {one.subtask.id: one.node for one in expected}
 
 
@@ -505,20 +505,20 @@ def test_owners_that_were_followed_are_those_of_a_board_made_anew(work, nodes, f
     followed = Play("hash", [node(one.name, 0, one.kinds) for one in nodes], (), first).put(
         *numbered(work[::2])
     )
-    followed.board.set_node(node("other", 1, {"none"}))
+    followed.ready.set_node(node("other", 1, {"none"}))
     followed.decide()  # nobody is free who could take anything, but all is in line
     for name in gone:
-        followed.board.drop_node(name)
+        followed.ready.drop_node(name)
     left = [one for one in nodes if one.name not in gone]
     hosts = {one.host: one for one in (*first, *then)}
     for one in then:
-        followed.board.set_host(one)
+        followed.ready.set_host(one)
     for one in left:
-        followed.board.set_node(one)
+        followed.ready.set_node(one)
     followed.put(*numbered(work[1::2], 100))
     anew = Play("hash", [node("other", 1, {"none"}), *left], (), hosts.values())
     anew.put(*numbered(work[::2]), *numbered(work[1::2], 100))
-    anew.board.changes += 1
+    anew.ready.changes += 1
     assert followed.given() == anew.given()
 
 
@@ -546,7 +546,7 @@ def test_the_next_nearest_takes_the_place_of_one_that_may_not():
 
 def test_it_waits_for_the_node_drawn():
     play = Play("proximity", [node("n1"), node("n2", 0), node("n3")], distances=FAR, nearest=1)
-    play.board.set_host(HostView("a", 9, frozenset({"n1"})))
+    play.ready.set_host(HostView("a", 9, frozenset({"n1"})))
     assert play.put(subtask(1)).given() == {}
     assert play.why() == {1: "waits for n2, drawn from the nodes nearest to a (20 ms)"}
 
@@ -556,7 +556,7 @@ def test_nodes_of_unknown_delay_come_last_and_differ_by_site():
     delays = Table({(f"s{n}", "node5"): 500.0 for n in range(20)})
     play = Play("proximity", [node(name, 999) for name in names], distances=delays, nearest=1)
     assert set(play.put(*(subtask(n, f"s{n}") for n in range(20))).given().values()) == {"node5"}
-    play.board.drop_node("node5")
+    play.ready.drop_node("node5")
     assert len(set(play.put(*(subtask(n, f"s{n % 20}") for n in range(20, 99))).given().values())) > 2
 
 
@@ -609,7 +609,7 @@ def test_feedback_sends_a_new_site_to_a_near_node():
     for number in range(30):
         play.rng = Random(number)
         for name in NODES:
-            play.board.set_free(name, 1)
+            play.ready.set_free(name, 1)
         for one in play.put(subtask(number, "new")).decide(100.0 * number):
             chosen[one.node] += 1
     assert chosen["m0"] + chosen["m1"] > 20

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tasks.model import HostView, NodeView, SubtaskView
-from tasks.strategies.board import Board, size_class
+from tasks.domain.model import HostView, NodeView, SubtaskView
+from tasks.scheduling.ready_queue import ReadyQueue, size_class
 
 META = frozenset({"meta"})
 NAMES = ("n1", "n2", "n3")
@@ -22,50 +22,50 @@ def subtask(number, site="a", *, left=20, priority=0, hosts=None, **more):
     return SubtaskView(number, site, "meta", (site,) if hosts is None else hosts, left, priority, **more)
 
 
-def groups_of(board):
-    return [group for level in board.levels() for groups in level.sites.values() for group in groups]
+def groups_of(ready):
+    return [group for level in ready.levels() for groups in level.sites.values() for group in groups]
 
 
-def in_order(board):
-    return [group for level in board.levels() for group in board.in_order(level)]
+def in_order(ready):
+    return [group for level in ready.levels() for group in ready.in_order(level)]
 
 
-def all_taken(board, name="n1"):
+def all_taken(ready, name="n1"):
     """Numbers in the order in which they are given, if everything goes to one node."""
     taken = []
-    for level in board.levels():
-        for group in board.in_order(level):
-            board.set_free(name, 1)
-            taken.append(board.take(group, name).id)
+    for level in ready.levels():
+        for group in ready.in_order(level):
+            ready.set_free(name, 1)
+            taken.append(ready.take(group, name).id)
     return taken
 
 
 def test_levels_come_highest_first_and_only_while_something_waits():
-    board = Board([node("n1")])
+    ready = ReadyQueue([node("n1")])
     for number, priority in enumerate([0, 5, -1, 5]):
-        board.put(subtask(number, priority=priority))
-    assert [group.first.priority for group in groups_of(board)] == [5, 0, -1]
-    assert all_taken(board) == [1, 3, 0, 2]
-    assert list(board.levels()) == []
-    board.put(subtask(9, priority=5))
-    assert all_taken(board) == [9]
+        ready.put(subtask(number, priority=priority))
+    assert [group.first.priority for group in groups_of(ready)] == [5, 0, -1]
+    assert all_taken(ready) == [1, 3, 0, 2]
+    assert list(ready.levels()) == []
+    ready.put(subtask(9, priority=5))
+    assert all_taken(ready) == [9]
 
 
 def test_what_rules_tell_apart_is_in_groups_of_its_own():
-    board = Board()
+    ready = ReadyQueue()
     for number, more in enumerate(
         [{}, {}, {"left": 21}, {"left": 90}, {"failed_on": ("n1",)}, {"assigned": "n1"}, {"site": "b"}]
     ):
-        board.put(subtask(number, **more))
-    assert [[one.id for one in group.queue] for group in in_order(board)] == [[0, 1, 2], [3], [4], [5], [6]]
-    assert [group.left for group in in_order(board)] == [61, 90, 20, 20, 20]
+        ready.put(subtask(number, **more))
+    assert [[one.id for one in group.queue] for group in in_order(ready)] == [[0, 1, 2], [3], [4], [5], [6]]
+    assert [group.left for group in in_order(ready)] == [61, 90, 20, 20, 20]
 
 
 def test_a_split_tells_more_apart():
-    board = Board(split=lambda one: one.id % 2)
+    ready = ReadyQueue(split=lambda one: one.id % 2)
     for number in range(4):
-        board.put(subtask(number))
-    assert {group.part: [one.id for one in group.queue] for group in groups_of(board)} == {
+        ready.put(subtask(number))
+    assert {group.part: [one.id for one in group.queue] for group in groups_of(ready)} == {
         0: [0, 2],
         1: [1, 3],
     }
@@ -79,117 +79,117 @@ def test_sizes_are_alike_to_a_factor_of_two(left, expected):
 
 
 def test_a_subtask_with_nothing_left_counts_as_one_target():
-    board = Board([node("n1")])
-    board.put(subtask(1, left=0))
-    assert (board.backlog["a"].left, groups_of(board)[0].pages) == (1, 1)
-    board.take(groups_of(board)[0], "n1")
-    assert not board.backlog
+    ready = ReadyQueue([node("n1")])
+    ready.put(subtask(1, left=0))
+    assert (ready.backlog["a"].left, groups_of(ready)[0].pages) == (1, 1)
+    ready.take(groups_of(ready)[0], "n1")
+    assert not ready.backlog
 
 
 def test_groups_passed_over_keep_their_place_and_those_taken_from_come_again():
-    board = Board([node("n1", 9)])
+    ready = ReadyQueue([node("n1", 9)])
     for number, site in enumerate("abab"):
-        board.put(subtask(number, site))
+        ready.put(subtask(number, site))
     seen = []
-    for group in board.in_order(next(board.levels())):
+    for group in ready.in_order(next(ready.levels())):
         seen.append(group.first.id)
         if group.first.site == "a":
-            board.take(group, "n1")
+            ready.take(group, "n1")
     assert seen == [0, 1, 2]
-    assert [group.first.id for group in in_order(board)] == [1]
+    assert [group.first.id for group in in_order(ready)] == [1]
 
 
 def test_a_reader_that_stops_in_the_middle_loses_nothing():
-    board = Board([node("n1", 9)])
+    ready = ReadyQueue([node("n1", 9)])
     for number, site in enumerate("abcab"):
-        board.put(subtask(number, site))
-    reading = board.in_order(next(board.levels()))
+        ready.put(subtask(number, site))
+    reading = ready.in_order(next(ready.levels()))
     next(reading)
-    board.take(next(reading), "n1")
+    ready.take(next(reading), "n1")
     reading.close()
-    assert [group.first.id for group in in_order(board)] == [0, 2, 4]
+    assert [group.first.id for group in in_order(ready)] == [0, 2, 4]
 
 
 def test_the_order_is_kept_in_little_room_however_much_is_taken_past_it():
     """A strategy that goes by site never reads the order; what it took may not pile up there."""
-    board = Board([node("n1")])
-    board.put(subtask(0))
+    ready = ReadyQueue([node("n1")])
+    ready.put(subtask(0))
     for number in range(1, 3000):
-        board.put(subtask(number))
-        board.set_free("n1", 1)
-        board.take(groups_of(board)[0], "n1")
-    assert len(next(board.levels()).order) < 200
-    assert [group.first.id for group in in_order(board)] == [2999]
+        ready.put(subtask(number))
+        ready.set_free("n1", 1)
+        ready.take(groups_of(ready)[0], "n1")
+    assert len(next(ready.levels()).order) < 200
+    assert [group.first.id for group in in_order(ready)] == [2999]
 
 
 def test_the_order_survives_being_kept_in_little_room_while_it_is_read():
-    board = Board([node("n1")])
+    ready = ReadyQueue([node("n1")])
     for number in range(2000):
-        board.put(subtask(number, "ab"[number % 2]))
-    board.put(subtask(5000, "c"))
+        ready.put(subtask(number, "ab"[number % 2]))
+    ready.put(subtask(5000, "c"))
     passed = 0
-    for group in board.in_order(next(board.levels())):
+    for group in ready.in_order(next(ready.levels())):
         if group.first.site == "a":
-            board.take(group, "n1")
+            ready.take(group, "n1")
         passed += group.first.site == "b"
     assert passed == 1
-    assert [group.first.id for group in in_order(board)] == [1, 5000]
+    assert [group.first.id for group in in_order(ready)] == [1, 5000]
 
 
 def test_a_host_set_anew_forgets_what_was_taken_before():
-    board = Board([node("n1", 9)], {"a": HostView("a", 9, address_limit=2)})
+    ready = ReadyQueue([node("n1", 9)], {"a": HostView("a", 9, address_limit=2)})
     for number in range(5):
-        board.put(subtask(number))
-    group = groups_of(board)[0]
+        ready.put(subtask(number))
+    group = groups_of(ready)[0]
     for _ in range(2):
-        board.take(group, "n1")
-    assert not board.takes(group, "n1")
-    assert (board.room(group), board.held("a", "n1")) == (7, 2)
-    board.set_host(HostView("a", 8, address_limit=2))  # both have ended meanwhile
-    assert board.takes(group, "n1")
-    assert (board.room(group), board.held("a", "n1")) == (8, 0)
+        ready.take(group, "n1")
+    assert not ready.takes(group, "n1")
+    assert (ready.room(group), ready.held("a", "n1")) == (7, 2)
+    ready.set_host(HostView("a", 8, address_limit=2))  # both have ended meanwhile
+    assert ready.takes(group, "n1")
+    assert (ready.room(group), ready.held("a", "n1")) == (8, 0)
 
 
 def test_a_host_counts_an_attempt_once_that_it_is_engine_and_site_of():
-    board = Board([node("n1", 9)], {"a": HostView("a", 2)})
-    board.put(subtask(1, hosts=("a", "a")))
-    board.take(groups_of(board)[0], "n1")
-    assert (board.host_room("a"), board.held("a", "n1")) == (1, 1)
+    ready = ReadyQueue([node("n1", 9)], {"a": HostView("a", 2)})
+    ready.put(subtask(1, hosts=("a", "a")))
+    ready.take(groups_of(ready)[0], "n1")
+    assert (ready.host_room("a"), ready.held("a", "n1")) == (1, 1)
 
 
 def test_a_host_nobody_told_of_has_no_limit():
-    board = Board([node("n1")])
-    board.put(subtask(1))
-    assert board.room(groups_of(board)[0]) == inf
-    assert board.address_room(groups_of(board)[0], "n1") == inf
+    ready = ReadyQueue([node("n1")])
+    ready.put(subtask(1))
+    assert ready.room(groups_of(ready)[0]) == inf
+    assert ready.address_room(groups_of(ready)[0], "n1") == inf
 
 
 def test_a_node_that_is_gone_is_not_free_whatever_ends_on_it():
-    board = Board([node("n1", 2)])
-    board.drop_node("n1")
-    board.set_free("n1", 1)
-    board.drop_node("n1")
-    assert (board.nodes, board.free) == ({}, {})
+    ready = ReadyQueue([node("n1", 2)])
+    ready.drop_node("n1")
+    ready.set_free("n1", 1)
+    ready.drop_node("n1")
+    assert (ready.nodes, ready.free) == ({}, {})
 
 
 def test_the_roster_grows_with_sites_nodes_kinds_and_rests_only():
-    board = Board([node("n1")], {"a": HostView("a", 9)})
-    board.put(subtask(1))
+    ready = ReadyQueue([node("n1")], {"a": HostView("a", 9)})
+    ready.put(subtask(1))
 
     def grown(act):
-        before = board.roster
+        before = ready.version
         act()
-        return board.roster > before
+        return ready.version > before
 
-    assert not grown(lambda: board.put(subtask(2)))
-    assert not grown(lambda: board.set_node(node("n1", 3)))
-    assert not grown(lambda: board.set_host(HostView("a", 3)))
-    assert not grown(lambda: board.drop_node("nobody"))
-    assert grown(lambda: board.put(subtask(3, "b")))
-    assert grown(lambda: board.set_node(node("n2")))
-    assert grown(lambda: board.set_node(node("n1", 3, frozenset({"microblog"}))))
-    assert grown(lambda: board.set_host(HostView("a", 3, frozenset({"n1"}))))
-    assert grown(lambda: board.drop_node("n2"))
+    assert not grown(lambda: ready.put(subtask(2)))
+    assert not grown(lambda: ready.set_node(node("n1", 3)))
+    assert not grown(lambda: ready.set_host(HostView("a", 3)))
+    assert not grown(lambda: ready.drop_node("nobody"))
+    assert grown(lambda: ready.put(subtask(3, "b")))
+    assert grown(lambda: ready.set_node(node("n2")))
+    assert grown(lambda: ready.set_node(node("n1", 3, frozenset({"microblog"}))))
+    assert grown(lambda: ready.set_host(HostView("a", 3, frozenset({"n1"}))))
+    assert grown(lambda: ready.drop_node("n2"))
 
 
 @settings(max_examples=60)
@@ -200,9 +200,9 @@ def test_the_roster_grows_with_sites_nodes_kinds_and_rests_only():
     assigned=st.none() | st.sampled_from(NAMES),
 )
 def test_who_may_run_it_is_what_the_rules_say(failed_on, resting, shown, assigned):
-    board = Board(map(node, shown), {"a": HostView("a", 9, resting)})
-    board.put(subtask(1, failed_on=failed_on, assigned=assigned))
-    group = groups_of(board)[0]
+    ready = ReadyQueue(map(node, shown), {"a": HostView("a", 9, resting)})
+    ready.put(subtask(1, failed_on=failed_on, assigned=assigned))
+    group = groups_of(ready)[0]
     permitted = [name for name in shown if name not in resting and assigned in (None, name)]
     fresh = [name for name in permitted if name not in failed_on]
     expected = fresh
@@ -210,11 +210,11 @@ def test_who_may_run_it_is_what_the_rules_say(failed_on, resting, shown, assigne
         expected = permitted
     elif not fresh:
         expected = [name for name in failed_on if name in permitted][:1]
-    assert board.eligible(group) == expected
-    assert [name for name in NAMES if board.takes(group, name)] == sorted(expected)
-    assert [name for name in NAMES if board.refused(group, name) is None] == sorted(expected)
+    assert ready.eligible(group) == expected
+    assert [name for name in NAMES if ready.takes(group, name)] == sorted(expected)
+    assert [name for name in NAMES if ready.refused(group, name) is None] == sorted(expected)
     if expected and expected[0] in failed_on:
-        assert board.forgiven(group) == expected[0]
+        assert ready.forgiven(group) == expected[0]
 
 
 class Bookkeeping(RuleBasedStateMachine):
@@ -222,7 +222,7 @@ class Bookkeeping(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.board = Board([node("n1", 2), node("n2", 1)], {"a": HostView("a", 3)})
+        self.ready = ReadyQueue([node("n1", 2), node("n2", 1)], {"a": HostView("a", 3)})
         self.waiting = {}
         self.given = []
         self.held = Counter()
@@ -240,19 +240,19 @@ class Bookkeeping(RuleBasedStateMachine):
         hosts = ("engine", site) if engine else (site,)
         one = subtask(self.ids, site, left=left, priority=priority, failed_on=failed_on, hosts=hosts)
         self.waiting[one.id] = one
-        self.board.put(one)
+        self.ready.put(one)
 
     @rule(name=st.sampled_from(NAMES), free=st.integers(0, 3))
     def set_node(self, name, free):
-        self.board.set_node(node(name, free))
+        self.ready.set_node(node(name, free))
 
     @rule(name=st.sampled_from(NAMES))
     def drop_node(self, name):
-        self.board.drop_node(name)
+        self.ready.drop_node(name)
 
     @rule(name=st.sampled_from(NAMES), free=st.integers(-1, 3))
     def set_free(self, name, free):
-        self.board.set_free(name, free)
+        self.ready.set_free(name, free)
 
     @rule(
         host=st.sampled_from(HOSTS),
@@ -262,22 +262,22 @@ class Bookkeeping(RuleBasedStateMachine):
         held=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 2)),
     )
     def set_host(self, host, room, resting, limit, held):
-        self.board.set_host(HostView(host, room, resting, limit, held))
+        self.ready.set_host(HostView(host, room, resting, limit, held))
         self.held = Counter({pair: count for pair, count in self.held.items() if pair[0] != host})
         self.held.update({(host, name): count for name, count in held.items()})
 
-    @precondition(lambda self: self.board.waiting)
+    @precondition(lambda self: self.ready.waiting)
     @rule(data=st.data())
     def take_by_site(self, data):
-        group = data.draw(st.sampled_from(groups_of(self.board)))
+        group = data.draw(st.sampled_from(groups_of(self.ready)))
         self._take(group, data.draw(st.sampled_from(NAMES)))
 
-    @precondition(lambda self: self.board.waiting)
+    @precondition(lambda self: self.ready.waiting)
     @rule(passing=st.integers(0, 3), most=st.integers(1, 3), name=st.sampled_from(NAMES))
     def take_in_order(self, passing, most, name):
-        for level in self.board.levels():
+        for level in self.ready.levels():
             numbers = []
-            for place, group in enumerate(self.board.in_order(level)):
+            for place, group in enumerate(self.ready.in_order(level)):
                 numbers.append(group.first.id)
                 if place >= passing:
                     self._take(group, name)
@@ -286,25 +286,25 @@ class Bookkeeping(RuleBasedStateMachine):
             assert numbers == sorted(numbers)
 
     def _take(self, group, name):
-        if not self.board.takes(group, name):
+        if not self.ready.takes(group, name):
             return
-        free, room = self.board.free[name], self.board.room(group)
+        free, room = self.ready.free[name], self.ready.room(group)
         oldest = group.first
         alike = [one.id for one in group.queue]
         assert alike == sorted(alike)
-        taken = self.board.take(group, name)
+        taken = self.ready.take(group, name)
         assert taken == oldest == self.waiting.pop(taken.id)
         self.given.append(taken.id)
         for host in set(taken.hosts):
             self.held[host, name] += 1
-        assert self.board.free.get(name, 0) == free - 1
-        assert min([self.board.host_room(host) for host in taken.hosts]) == room - 1 or room == inf
+        assert self.ready.free.get(name, 0) == free - 1
+        assert min([self.ready.host_room(host) for host in taken.hosts]) == room - 1 or room == inf
 
     @invariant()
     def nothing_is_given_twice_or_lost(self):
         assert len(set(self.given)) == len(self.given)
         assert sorted([*self.given, *self.waiting]) == list(range(1, self.ids + 1))
-        listed = [one.id for group in groups_of(self.board) for one in group.queue]
+        listed = [one.id for group in groups_of(self.ready) for one in group.queue]
         assert sorted(listed) == sorted(self.waiting)
 
     @invariant()
@@ -313,10 +313,10 @@ class Bookkeeping(RuleBasedStateMachine):
         for one in self.waiting.values():
             left[one.site] += max(1, one.left)
             count[one.site] += 1
-        assert self.board.waiting == len(self.waiting)
-        assert {site: one.left for site, one in self.board.backlog.items()} == left
-        assert {site: one.subtasks for site, one in self.board.backlog.items()} == count
-        for group in groups_of(self.board):
+        assert self.ready.waiting == len(self.waiting)
+        assert {site: one.left for site, one in self.ready.backlog.items()} == left
+        assert {site: one.subtasks for site, one in self.ready.backlog.items()} == count
+        for group in groups_of(self.ready):
             assert group.left == sum(max(1, one.left) for one in group.queue)
             assert group.first is group.queue[0]
 
@@ -324,13 +324,13 @@ class Bookkeeping(RuleBasedStateMachine):
     def what_is_held_and_free_is_what_was_told_and_taken(self):
         for host in HOSTS:
             for name in NAMES:
-                assert self.board.held(host, name) == self.held[host, name]
-        assert all(free > 0 and name in self.board.nodes for name, free in self.board.free.items())
+                assert self.ready.held(host, name) == self.held[host, name]
+        assert all(free > 0 and name in self.ready.nodes for name, free in self.ready.free.items())
 
     @invariant()
     def the_order_has_every_group_once(self):
-        listed = in_order(self.board)
-        assert len({id(group) for group in listed}) == len(listed) == len(groups_of(self.board))
+        listed = in_order(self.ready)
+        assert len({id(group) for group in listed}) == len(listed) == len(groups_of(self.ready))
 
 
 Bookkeeping.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -8,14 +8,14 @@ from statistics import median
 
 import pytest
 
-from tasks.control import AttemptResult, Outcome
-from tasks.model import NodeView, Reason, SubtaskView
-from tasks.strategies import ALLOCATION
-from tasks.strategies.board import Board
-from tasks.strategies.decision import AllocationSettings, Assignment
-from tasks.strategies.estimate import posterior
-from tasks.strategies.knowledge import Knowledge
-from tasks.strategies.recall import Recall, RecallSettings, after_failure
+from tasks.domain.model import NodeView, Reason, SubtaskView
+from tasks.domain.pair_stats import AttemptResult, Outcome
+from tasks.scheduling.decision import AllocationSettings, Assignment
+from tasks.scheduling.posterior import posterior
+from tasks.scheduling.ready_queue import ReadyQueue
+from tasks.scheduling.recall import Recall, RecallSettings, after_failure
+from tasks.scheduling.statistics import Knowledge
+from tasks.scheduling.strategies import ALLOCATION
 
 SITES = ("12315.com", "315tousu.org", "t.163.com", "cca.org.cn", "weibo.com")
 PAGES = 20
@@ -51,24 +51,24 @@ class Greedy:
     def __init__(self, settings):
         self.settings = settings
 
-    def decide(self, board, knowledge, now_s, rng, *, tell=False):
+    def decide(self, ready, knowledge, now_s, rng, *, tell=False):
         given = []
-        sites, nodes = list(board.sites), list(board.nodes)
+        sites, nodes = list(ready.sites), list(ready.nodes)
         belief = posterior(knowledge, now_s, sites, nodes, self.settings.estimate).mean()
-        for level in board.levels():
-            for node in list(board.free):
-                while node in board.free and level.sites:
+        for level in ready.levels():
+            for node in list(ready.free):
+                while node in ready.free and level.sites:
                     column = nodes.index(node)
                     able = [
                         (belief.rate(sites.index(site), column, PAGES), -group.first.id, group)
                         for site, groups in level.sites.items()
                         for group in groups
-                        if board.takes(group, node)
+                        if ready.takes(group, node)
                     ]
                     if not able:
                         break
                     group = max(able)[2]
-                    given.append(Assignment(board.take(group, node), node, None, None))
+                    given.append(Assignment(ready.take(group, node), node, None, None))
         return given
 
 
@@ -80,11 +80,11 @@ class Loop:
         self.strategy, self.rates = make(AllocationSettings()), rates
         self.chance, self.rng = Random(seed), Random(seed + 1)
         self.knowledge = Knowledge(half_life_s)
-        self.board = Board(
+        self.ready = ReadyQueue(
             [NodeView(f"node{number}", frozenset({"meta"}), 2, 2) for number in range(1, 5)],
             split=self.strategy.split,
         )
-        self.free = dict.fromkeys(self.board.nodes, 2)
+        self.free = dict.fromkeys(self.ready.nodes, 2)
         for number, site in enumerate(work):
             self.wait(number, site)
         self.running, self.now = [], 0.0
@@ -100,10 +100,10 @@ class Loop:
             self.close(subtask, result)
 
     def wait(self, number, site, failed_on=()):
-        self.board.put(SubtaskView(number, site, "meta", (site,), PAGES, 0, failed_on))
+        self.ready.put(SubtaskView(number, site, "meta", (site,), PAGES, 0, failed_on))
 
     def give(self):
-        for one in self.strategy.decide(self.board, self.knowledge, self.now, self.rng):
+        for one in self.strategy.decide(self.ready, self.knowledge, self.now, self.rng):
             self.free[one.node] -= 1
             self.start(one.subtask, one.node)
 
@@ -124,7 +124,7 @@ class Loop:
 
     def close(self, subtask, result):
         self.free[result.node] += 1
-        self.board.set_free(result.node, self.free[result.node])
+        self.ready.set_free(result.node, self.free[result.node])
         self.pages += result.collected
         self.knowledge.fold(result, self.now)
         if result.outcome is Outcome.SUCCEEDED:
@@ -191,6 +191,6 @@ def test_the_plan_collects_more_in_time_than_an_index_where_sites_run_dry():
         feedback, greedy = (Loop(name, GOOD, seed, work=SITES * 60) for name in ("feedback", "greedy"))
         early.append(feedback.run(350).pages / greedy.run(350).pages)
         ends.append(feedback.run(inf).now / greedy.run(inf).now)
-        assert feedback.board.waiting == greedy.board.waiting == 0
+        assert feedback.ready.waiting == greedy.ready.waiting == 0
     assert median(early) > 1.05
     assert median(ends) < 0.95

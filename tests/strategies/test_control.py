@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.control import ANY, AttemptResult, Outcome, completion, efficiency_s, fade, fold, pool
-from tasks.model import PairStats
+from tasks.domain.model import PairStats
+from tasks.domain.pair_stats import ANY, AttemptResult, Outcome, completion, efficiency_s, fade, fold, pool
 
 counts = st.floats(0, 1e6)
 

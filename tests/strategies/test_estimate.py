@@ -7,10 +7,10 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.control import pool
-from tasks.model import PairStats
-from tasks.strategies.estimate import Belief, EstimateSettings, posterior
-from tasks.strategies.knowledge import Knowledge
+from tasks.domain.model import PairStats
+from tasks.domain.pair_stats import pool
+from tasks.scheduling.posterior import Belief, EstimateSettings, posterior
+from tasks.scheduling.statistics import Knowledge
 
 SETTINGS = EstimateSettings()
 

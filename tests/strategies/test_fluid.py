@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tasks.strategies import fluid
-from tasks.strategies.fluid import Demand, FluidSettings, plan
+from tasks.scheduling import fluid
+from tasks.scheduling.fluid import Demand, FluidSettings, plan
 
 SETTINGS = FluidSettings()
 

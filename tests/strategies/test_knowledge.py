@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.control import AttemptResult, Outcome, fade, fold, pool, remember
-from tasks.model import PairStats
-from tasks.strategies.knowledge import FIELDS, Knowledge
+from tasks.domain.model import PairStats
+from tasks.domain.pair_stats import AttemptResult, Outcome, fade, fold, pool, remember
+from tasks.scheduling.statistics import FIELDS, Knowledge
 
 HALF_LIFE_S, MEMORY = 900.0, 30.0
 NAMES = [f"x{number}" for number in range(12)]

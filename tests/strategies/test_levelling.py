@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.model import HostView, SubtaskView
-from tasks.strategies.levelling import (
+from tasks.domain.model import HostView, SubtaskView
+from tasks.scheduling.rebalancing import (
     HeldLease,
     Holder,
     Levelling,

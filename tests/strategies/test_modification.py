@@ -5,8 +5,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from splitter.catalog.model import Bounds
-from tasks.model import PairStats
-from tasks.strategies.modification import (
+from tasks.domain.model import PairStats
+from tasks.scheduling.modification import (
     ModificationSettings,
     Spell,
     default_budget_s,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.strategies.modification import Spell
+from tasks.scheduling.modification import Spell
 
 positive = st.floats(1e-3, 1e4)
 

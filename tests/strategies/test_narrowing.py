@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.spans import CHINA, Span, ceiling
-from tasks.strategies.denominator import Listing, Lists
-from tasks.strategies.narrowing import Asked, Full, NarrowSettings, Relax, Split, narrow, next_step
+from tasks.domain.hit_count import Listing, Lists
+from tasks.scheduling.query_refinement import Asked, Full, NarrowSettings, Relax, Split, narrow, next_step
 
 START = datetime(2011, 1, 1, tzinfo=CHINA)
 NOW = datetime(2014, 1, 1, 3, 30, tzinfo=UTC)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.model import Reason
-from tasks.strategies.recall import (
+from tasks.domain.model import Reason
+from tasks.scheduling.recall import (
     SUGGESTIONS,
     Recall,
     RecallSettings,

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.model import HostView, NodeView, SubtaskView
-from tasks.strategies import ALLOCATION
-from tasks.strategies.board import Board
-from tasks.strategies.decision import AllocationSettings, waits
-from tasks.strategies.knowledge import HALF_LIFE_S, Knowledge
-from tasks.strategies.restraint import Restraint
+from tasks.domain.model import HostView, NodeView, SubtaskView
+from tasks.scheduling.decision import AllocationSettings, waits
+from tasks.scheduling.pair_backoff import PairBackoff
+from tasks.scheduling.ready_queue import ReadyQueue
+from tasks.scheduling.statistics import HALF_LIFE_S, Knowledge
+from tasks.scheduling.strategies import ALLOCATION
 
 META = frozenset({"meta"})
 RECOVERY_S = 1000.0
@@ -27,39 +27,39 @@ def subtask(number, site="a", hosts=("a",)):
 
 
 class Watched:
-    """A board whose hosts refuse nodes, and a restraint that looks at it."""
+    """A ready queue whose hosts refuse nodes, and a backoff that looks at it."""
 
     def __init__(self, *nodes):
-        self.board = Board(nodes or [node("n"), node("m")])
-        self.restraint = Restraint(RECOVERY_S)
+        self.ready = ReadyQueue(nodes or [node("n"), node("m")])
+        self.backoff = PairBackoff(RECOVERY_S)
 
     def refuse(self, now_s, host="a", name="n"):
         """The host refuses the node, and lets it in again before long."""
         self.rest(now_s, host, name)
-        self.board.set_host(HostView(host, 99))
-        self.restraint.look(self.board, now_s)
+        self.ready.set_host(HostView(host, 99))
+        self.backoff.look(self.ready, now_s)
 
     def rest(self, now_s, host="a", name="n"):
-        self.board.set_host(HostView(host, 99, frozenset({name})))
-        self.restraint.look(self.board, now_s)
+        self.ready.set_host(HostView(host, 99, frozenset({name})))
+        self.backoff.look(self.ready, now_s)
 
     def hold(self, count, host="a", name="n"):
-        self.board.set_host(HostView(host, 99, held={name: count}))
+        self.ready.set_host(HostView(host, 99, held={name: count}))
 
     def share(self, now_s, *hosts, name="n"):
-        return self.restraint.share(hosts or ("a",), name, now_s)
+        return self.backoff.share(hosts or ("a",), name, now_s)
 
     def allows(self, now_s, *hosts, name="n"):
-        return self.restraint.allows(hosts or ("a",), name, now_s, self.board)
+        return self.backoff.allows(hosts or ("a",), name, now_s, self.ready)
 
 
 def test_who_was_never_refused_may_do_anything():
     watched = Watched()
-    watched.restraint.look(watched.board, 0.0)
+    watched.backoff.look(watched.ready, 0.0)
     watched.hold(50)
     assert watched.share(0.0) == inf
     assert watched.allows(0.0)
-    assert not watched.restraint.any(["a"])
+    assert not watched.backoff.any(["a"])
 
 
 def test_a_refusal_halves_what_the_node_may_do_there_and_nothing_else():
@@ -68,8 +68,8 @@ def test_a_refusal_halves_what_the_node_may_do_there_and_nothing_else():
     assert watched.share(10.0) == 4.0
     assert watched.share(10.0, name="m") == inf
     assert watched.share(10.0, "b") == inf
-    assert watched.restraint.any(["b", "a"])
-    assert not watched.restraint.any(["b"])
+    assert watched.backoff.any(["b", "a"])
+    assert not watched.backoff.any(["b"])
 
 
 def test_each_further_refusal_halves_again_down_to_a_least_share():
@@ -85,7 +85,7 @@ def test_each_further_refusal_halves_again_down_to_a_least_share():
 def test_one_refusal_counts_once_however_often_it_is_looked_at():
     watched = Watched()
     for now_s in (0.0, 1.0, 2.0):
-        watched.board.put(subtask(int(now_s), f"site{now_s}"))  # the roster changes
+        watched.ready.put(subtask(int(now_s), f"site{now_s}"))  # the version changes
         watched.rest(now_s)
     assert watched.share(0.0) == 4.0
 
@@ -93,9 +93,9 @@ def test_one_refusal_counts_once_however_often_it_is_looked_at():
 def test_a_refusal_of_another_node_or_host_meanwhile_does_not_count_for_who_rests_already():
     watched = Watched()
     watched.rest(0.0)
-    watched.board.set_host(HostView("a", 99, frozenset({"n", "m"})))
-    watched.board.set_host(HostView("b", 99, frozenset({"m"})))
-    watched.restraint.look(watched.board, 0.0)
+    watched.ready.set_host(HostView("a", 99, frozenset({"n", "m"})))
+    watched.ready.set_host(HostView("b", 99, frozenset({"m"})))
+    watched.backoff.look(watched.ready, 0.0)
     assert [watched.share(0.0, host, name=name) for host in "ab" for name in "nm"] == [4.0, 4.0, inf, 4.0]
 
 
@@ -165,7 +165,7 @@ def test_below_one_attempt_at_once_it_waits_between_attempts():
     watched.refuse(0.0)
     assert watched.share(0.0) == 0.25
     assert watched.allows(0.0)
-    watched.restraint.begun(("a",), "n", 0.0, expected_s=10.0)
+    watched.backoff.begun(("a",), "n", 0.0, expected_s=10.0)
     assert [watched.allows(now_s) for now_s in (0.0, 10.0, 39.9, 40.0)] == [False, False, False, True]
     watched.hold(1)
     assert not watched.allows(40.0)  # and never two at once
@@ -175,14 +175,14 @@ def test_with_a_share_of_one_or_more_nobody_waits_between_attempts():
     watched = Watched(node("n", 2))
     watched.refuse(0.0)
     assert watched.share(0.0) == 1.0
-    watched.restraint.begun(("a",), "n", 0.0, expected_s=10.0)
+    watched.backoff.begun(("a",), "n", 0.0, expected_s=10.0)
     assert watched.allows(0.0)
 
 
 def test_a_wait_ends_early_where_the_share_has_grown_to_one():
     watched = Watched(node("n", 1))
     watched.refuse(0.0)
-    watched.restraint.begun(("a",), "n", 0.0, expected_s=10 * RECOVERY_S)
+    watched.backoff.begun(("a",), "n", 0.0, expected_s=10 * RECOVERY_S)
     assert not watched.allows(0.99 * RECOVERY_S)
     assert watched.allows(1.01 * RECOVERY_S)
 
@@ -192,8 +192,8 @@ def test_an_attempt_of_someone_else_or_elsewhere_makes_nobody_wait():
     watched.refuse(0.0)
     watched.refuse(0.0, name="m")
     watched.refuse(0.0, host="b")
-    watched.restraint.begun(("b", "unknown"), "n", 0.0, expected_s=10.0)
-    watched.restraint.begun(("a",), "m", 0.0, expected_s=10.0)
+    watched.backoff.begun(("b", "unknown"), "n", 0.0, expected_s=10.0)
+    watched.backoff.begun(("a",), "m", 0.0, expected_s=10.0)
     assert watched.allows(1.0, "a")
     assert not watched.allows(1.0, "b")
     assert not watched.allows(1.0, "a", name="m")
@@ -209,7 +209,7 @@ def test_of_several_hosts_the_strictest_decides():
     watched.hold(2, "b")
     assert not watched.allows(0.0, "a", "b")
     assert watched.allows(0.0, "a", "c")
-    assert Restraint(RECOVERY_S).share((), "n", 0.0) == inf
+    assert PairBackoff(RECOVERY_S).share((), "n", 0.0) == inf
 
 
 class Going:
@@ -217,20 +217,20 @@ class Going:
 
     def __init__(self, *nodes, seed=0):
         self.strategy = ALLOCATION["feedback"](AllocationSettings())
-        self.board = Board(nodes, split=self.strategy.split)
+        self.ready = ReadyQueue(nodes, split=self.strategy.split)
         self.knowledge, self.rng = Knowledge(), Random(seed)
         for number in range(400):
-            self.board.put(subtask(number))
+            self.ready.put(subtask(number))
 
     def decide(self, now_s, *, resting=(), held=()):
         """What each node is given at the site."""
-        self.board.set_host(HostView("a", 99, frozenset(resting), held=dict(held)))
-        given = self.strategy.decide(self.board, self.knowledge, now_s, self.rng, tell=True)
+        self.ready.set_host(HostView("a", 99, frozenset(resting), held=dict(held)))
+        given = self.strategy.decide(self.ready, self.knowledge, now_s, self.rng, tell=True)
         return Counter(one.node for one in given)
 
     def all_free(self):
-        for one in self.board.nodes.values():
-            self.board.set_free(one.name, one.slots)
+        for one in self.ready.nodes.values():
+            self.ready.set_free(one.name, one.slots)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -251,7 +251,7 @@ def test_feedback_counts_what_a_refused_node_holds_already_and_says_why_the_rest
     going = Going(node("n"))
     going.decide(0.0, resting={"n"})
     assert going.decide(1.0, held={"n": 3}) == {"n": 2}
-    assert {one.why for one in waits(going.board, going.strategy)} == {"held back: a refused n not long ago"}
+    assert {one.why for one in waits(going.ready, going.strategy)} == {"held back: a refused n not long ago"}
 
 
 def test_feedback_lets_a_node_of_one_slot_wait_between_attempts_after_a_refusal():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.strategies.scores import Scores
+from tasks.scheduling.scores import Scores
 
 SITES = [f"s{number}" for number in range(60)]
 NODES = [f"n{number}" for number in range(50)]

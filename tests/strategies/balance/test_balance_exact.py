@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.errors import InputError
-from tasks.strategies.balance.curves import CurveError, Curves, even, judged, linear, piecewise
-from tasks.strategies.balance.exact import exact
+from tasks.scheduling.balance.curves import CurveError, Curves, even, judged, linear, piecewise
+from tasks.scheduling.balance.exact import exact
 
 # Few values, so that ties and plateaus are common.
 few_seconds = st.sampled_from([0.0, 0.1, 0.5, 1.0, 2.0, 3.3])

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.strategies.balance.curves import Curves
-from tasks.strategies.balance.descent import descend
-from tasks.strategies.balance.layer import (
+from tasks.scheduling.balance.curves import Curves
+from tasks.scheduling.balance.descent import descend
+from tasks.scheduling.balance.layer import (
     HIDDEN,
     INPUTS,
     WEIGHTS,
@@ -16,9 +16,9 @@ from tasks.strategies.balance.layer import (
     TrainingError,
     drawn,
 )
-from tasks.strategies.balance.marquardt import fitted
-from tasks.strategies.balance.network import LEAST_RUNS, TooFew, Trained, train
-from tasks.strategies.balance.parameters import NodeParameters, Sample
+from tasks.scheduling.balance.marquardt import fitted
+from tasks.scheduling.balance.network import LEAST_RUNS, TooFew, Trained, train
+from tasks.scheduling.balance.parameters import NodeParameters, Sample
 
 
 def squared_error(weights, inputs, outputs):

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.errors import InputError
-from tasks.strategies.balance.curves import Curves, even, judged, linear
-from tasks.strategies.balance.exact import exact
-from tasks.strategies.balance.swarm import fitness, repaired, swarm
+from tasks.scheduling.balance.curves import Curves, even, judged, linear
+from tasks.scheduling.balance.exact import exact
+from tasks.scheduling.balance.swarm import fitness, repaired, swarm
 
 SCENARIO = Path(__file__).parents[3].parent / "shared" / "scenarios" / "paper2019-nodes.json"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.strategies.proximity.delays import FEWEST_PAIRS, Delays
+from tasks.scheduling.proximity.delays import FEWEST_PAIRS, Delays
 
 MEASURED = {(f"s{i}", f"n{j}"): 10.0 + abs(10.0 * i - 7.0 * j) for i in range(6) for j in range(5)}
 

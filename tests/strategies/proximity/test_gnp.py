@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from splitter.errors import InputError
-from tasks.strategies.proximity.gnp import distances_ms, embed_landmarks, place, place_many
-from tasks.strategies.proximity.minimum import least_squares
+from tasks.scheduling.proximity.gnp import distances_ms, embed_landmarks, place, place_many
+from tasks.scheduling.proximity.minimum import least_squares
 
 
 def points(seed: int, count: int, dimensions: int) -> np.ndarray:

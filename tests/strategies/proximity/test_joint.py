@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from splitter.errors import InputError
-from tasks.strategies.proximity.joint import embed
+from tasks.scheduling.proximity.joint import embed
 
 
 def world(seed: int, sites: int = 60, nodes: int = 20, share: float = 0.4):

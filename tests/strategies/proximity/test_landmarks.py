@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.errors import InputError
-from tasks.strategies.proximity.gnp import distances_ms
-from tasks.strategies.proximity.landmarks import k_centre
+from tasks.scheduling.proximity.gnp import distances_ms
+from tasks.scheduling.proximity.landmarks import k_centre
 
 
 def matrix(seed: int, count: int) -> np.ndarray:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.strategies.proximity.moving import MEMORY, RoundTrip, moved
+from tasks.scheduling.proximity.moving import MEMORY, RoundTrip, moved
 
 TRIPS = st.builds(RoundTrip, st.floats(0.1, 1e5), st.integers(1, 50))
 

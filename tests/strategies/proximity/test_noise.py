@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.errors import InputError
-from tasks.strategies.proximity.noise import without_noise
+from tasks.scheduling.proximity.noise import without_noise
 
 DELAYS = st.lists(st.floats(0.01, 1e5), min_size=1, max_size=30)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.strategies.proximity import vivaldi
+from tasks.scheduling.proximity import vivaldi
 
 
 def test_delays_with_heights_are_found_again():

@@ -1,0 +1,112 @@
+"""Addresses as they come out of pages and catalogs, made sendable: ASCII, http or https, no fragment.
+
+Everything that asks for, compares or stores an address starts from the form made here, so that the part that
+checks an address and the part that connects to it can't read it differently.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+from urllib.parse import quote, urljoin
+
+from yarl import URL
+
+from tasks.domain.crawl import ErrorClass, FetchError
+
+MAX_URL_CHARS = 8000
+
+# Scheme, host with at most a port, then printable ASCII: nothing to repair.
+_PLAIN = re.compile(r"https?://[a-z0-9][a-z0-9.-]*(?::[1-9][0-9]{0,3})?(?:[/?][!-\[\]-~]*)?")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_AUTHORITY = re.compile(r"[/\\]{2}([^/\\?#]*)")
+_SENDABLE_AUTHORITY = re.compile(r"https?://([^/?]*)")
+_HOST = re.compile(r"[a-z0-9_.-]{1,253}|\[[0-9a-f:.]+\]")
+_UNSENDABLE = re.compile(r"[^!-~]+")
+_EDGES = "".join(map(chr, range(33)))
+_LINE_BREAKS = str.maketrans("", "", "\t\r\n")
+
+
+def sendable(url: str) -> str:
+    """The address in the form it is sent in; what is sendable already keeps its bytes, less its fragment.
+
+    Repairs what browsers repair: blanks around it, line breaks within, backslashes for slashes, letters
+    outside ASCII (punycode in the host, percent-encoded UTF-8 elsewhere).
+
+    Raises:
+        FetchError: SCHEME_REFUSED for what is neither http nor https; ADDRESS_REFUSED for what has no usable
+            host, carries a user name or password, or is longer than ``MAX_URL_CHARS``.
+    """
+    url = url.strip(_EDGES).partition("#")[0]
+    if len(url) > MAX_URL_CHARS:
+        _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has {len(url)} characters, {MAX_URL_CHARS} are allowed")
+    return url if _PLAIN.fullmatch(url) else _repaired(url)
+
+
+def joined(base: str, reference: str) -> str:
+    """The sendable address a reference found in the page ``base`` means. Raises FetchError as `sendable`."""
+    if _PLAIN.fullmatch(reference) and "#" not in reference and len(reference) <= MAX_URL_CHARS:
+        return reference
+    reference = reference.strip(_EDGES).translate(_LINE_BREAKS)
+    if reference.startswith(("http://", "https://")):
+        return sendable(reference)
+    path, mark, query = reference.partition("?")
+    try:
+        return sendable(urljoin(base, path.replace("\\", "/") + mark + query))
+    except ValueError as error:
+        _refuse(ErrorClass.ADDRESS_REFUSED, reference, f"is no address: {error}")
+
+
+def authority_of(url: str) -> str:
+    """Host and port of a sendable address, as the Host header carries them."""
+    match = _SENDABLE_AUTHORITY.match(url)
+    return match[1] if match else ""
+
+
+def _repaired(url: str) -> str:
+    url = url.translate(_LINE_BREAKS)
+    scheme = _SCHEME.match(url)
+    if scheme is None or scheme[1].lower() not in ("http", "https"):
+        _refuse(ErrorClass.SCHEME_REFUSED, url, "is neither http nor https")
+    authority = _AUTHORITY.match(url, scheme.end())
+    if authority is None:
+        _refuse(ErrorClass.ADDRESS_REFUSED, url, "has no host")
+    path, mark, query = url[authority.end() :].partition("?")
+    rest = _UNSENDABLE.sub(_quoted, path.replace("\\", "/") + mark + query)
+    return f"{scheme[1].lower()}://{_authority(url, authority[1])}{rest}"
+
+
+def _authority(url: str, authority: str) -> str:
+    if "@" in authority:
+        _refuse(ErrorClass.ADDRESS_REFUSED, url, "carries a user name or password")
+    host, port = authority, ""
+    if (cut := authority.rfind(":")) > authority.rfind("]"):
+        host, port = authority[:cut], authority[cut + 1 :]
+    host = host.lower()
+    if not host.isascii():
+        host = _punycode(url, host)
+    if not _HOST.fullmatch(host) or not host.strip("."):
+        _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has no usable host name: {host[:80]!r}")
+    if port and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):
+        _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has no usable port: {port[:10]!r}")
+    return f"{host}:{port}" if port else host
+
+
+def _punycode(url: str, host: str) -> str:
+    try:
+        encoded = URL.build(scheme="http", host=host).raw_host
+    except ValueError as error:
+        _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has no usable host name: {error}")
+    return encoded or ""
+
+
+def _quoted(match: re.Match[str]) -> str:
+    try:
+        # Bytes outside UTF-8 (a Location header in GBK) arrive as surrogates and go out as they came.
+        return quote(match.group().encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        return quote(match.group().encode("utf-8", "replace"))
+
+
+def _refuse(error: ErrorClass, url: str, why: str) -> NoReturn:
+    raise FetchError(error, f"{url[:200]!r} {why}")

@@ -1,0 +1,70 @@
+"""The state machine of a subtask: which transition leads from which queue to which (DESIGN.md, 3).
+
+This table is the only place that says what is legal; `tasks.store.transitions` performs it and `verify` proves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+from tasks.domain.errors import IllegalTransition
+from tasks.domain.model import State
+
+MAX_RECALLS = 5
+"""Recalls in one round before a subtask waits for a person (2014 product paper, 'recall')."""
+
+
+class Transition(StrEnum):
+    """Why a subtask changes its queue."""
+
+    CREATE = "create"
+    ADMIT = "admit"
+    ALLOCATE = "allocate"
+    RELEASE = "release"
+    SUCCEED = "succeed"
+    FAIL = "fail"
+    SILENT = "silent"
+    RECALL = "recall"
+    GIVE_UP = "give_up"
+    WAKE = "wake"
+    RETRY = "retry"
+    CANCEL = "cancel"
+
+
+_CANCELLABLE = (State.PRIORITY, State.WAIT, State.CRAWL, State.SLEEP, State.FAILED, State.MANUAL)
+
+LEGAL: Mapping[Transition, Mapping[State | None, State]] = MappingProxyType(
+    {
+        Transition.CREATE: {None: State.PRIORITY},
+        Transition.ADMIT: {State.PRIORITY: State.WAIT},
+        Transition.ALLOCATE: {State.WAIT: State.CRAWL},
+        Transition.RELEASE: {State.CRAWL: State.WAIT},
+        Transition.SUCCEED: {State.CRAWL: State.SLEEP},
+        Transition.FAIL: {State.CRAWL: State.FAILED},
+        Transition.SILENT: {State.CRAWL: State.FAILED},
+        Transition.RECALL: {State.FAILED: State.WAIT},
+        Transition.GIVE_UP: {State.FAILED: State.MANUAL},
+        Transition.WAKE: {State.SLEEP: State.DONE},
+        Transition.RETRY: {State.MANUAL: State.WAIT},
+        Transition.CANCEL: dict.fromkeys(_CANCELLABLE, State.CANCELLED),
+    }
+)
+
+
+def source(transition: Transition) -> State | None:
+    """The one queue a transition starts from. Raises KeyError for CANCEL, which has several."""
+    froms = LEGAL[transition]
+    if len(froms) != 1:
+        raise KeyError(transition)
+    return next(iter(froms))
+
+
+def target(transition: Transition, state: State | None) -> State:
+    """The queue a transition leads to. Raises IllegalTransition where it does not start from `state`."""
+    try:
+        return LEGAL[transition][state]
+    except KeyError:
+        legal = ", ".join(str(s) for s in LEGAL[transition])
+        raise IllegalTransition(f"{transition} does not start from {state}: it starts from {legal}") from None

@@ -1,0 +1,323 @@
+"""One node's way to the web: requests in, whole answers or one typed error out.
+
+The way of a request: address made sendable -> guard -> caller's hook (robots, send time) -> connection from
+the node's own source address -> headers -> body within limits -> status. A redirect starts again.
+
+libcurl carries the requests (`tasks.fetching.multi`). Names are looked up in its threads, off the event loop, and kept
+for 300 s; the guard judges the address of each connection as it is made, so what a name said before is of no
+matter. A request is sent once; only where a kept connection turns out dead before a byte of the answer came is it
+sent once more, as HTTP allows for a GET (RFC 9112, 9.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Self
+
+import pycurl
+
+from tasks.domain.address import authority_of, joined, sendable
+from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.fetching.fetch_errors import typed
+from tasks.fetching.guard import check_authority
+from tasks.fetching.headers import parsed, whole
+from tasks.fetching.inflate import ACCEPT_ENCODING, body_for
+from tasks.fetching.multi import Multi
+from tasks.fetching.transfer import MAX_SENT, Transfer, Wire
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_CONDITIONS = frozenset({"if-none-match", "if-modified-since"})
+# Their names are resolved by the proxy: with the other SOCKS schemes libcurl would do it, past the guard.
+_PROXY_SCHEMES = ("http://", "https://", "socks5h://")
+_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+_LINE_BREAKS = frozenset("\r\n\0")
+
+BeforeRequest = Callable[[str], Awaitable[Mapping[str, str] | None]]
+"""Told an address about to be asked; returns headers for it alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """The most an answer may be.
+
+    Attributes:
+        body_bytes: of a body as sent.
+        inflated_bytes: of a body once decompressed.
+        ratio: of the two (beyond 256 KiB).
+        header_bytes: of one header line; there may be 128 of them in all.
+        redirects: followed for one address.
+        idle_s: without a byte, from the first step (name, connection) on; noticed up to an eighth later.
+    """
+
+    body_bytes: int = 5_000_000
+    inflated_bytes: int = 20_000_000
+    ratio: float = 100.0
+    header_bytes: int = 16_384
+    redirects: int = 5
+    idle_s: float = 15.0
+
+
+class Downloader:
+    """Fetches pages for one node; use it as an async context manager, in one event loop.
+
+    Args:
+        user_agent: sent with every request.
+        clock: aware time, to read a Retry-After that is a date.
+        local_address: source address the node connects from; None: the system's choice.
+        lab: address and port of the lab. Every host is then asked there, over plain HTTP with its own Host
+            header, and loopback addresses are allowed; None: the real web.
+        limits: the most an answer may be.
+        proxy: the node's proxy, ``http://``, ``https://`` or ``socks5h://`` (with user and password where it wants
+            them); it may be on a private address, for the operator chose it. It resolves the names of the hosts,
+            so only literal addresses are guarded here: what a name leads to is the proxy's to judge. None:
+            no proxy, whatever the environment says.
+        trusts: tells of an address whether its host may be a private one: the catalog says so of that very site.
+
+    Raises:
+        ValueError: a proxy of another scheme.
+    """
+
+    def __init__(
+        self,
+        *,
+        user_agent: str,
+        clock: Callable[[], datetime],
+        local_address: str | None = None,
+        lab: tuple[str, int] | None = None,
+        limits: FetchLimits | None = None,
+        proxy: str | None = None,
+        trusts: Callable[[str], bool] = lambda _url: False,
+    ) -> None:
+        if proxy is not None and not proxy.startswith(_PROXY_SCHEMES):
+            raise ValueError(f"a proxy's address starts with one of {', '.join(_PROXY_SCHEMES)}")
+        self._clock = clock
+        self._trusts = trusts
+        self._in_lab = lab is not None
+        self._lab_origin = f"http://{lab[0]}:{lab[1]}" if lab else ""
+        self._limits = limits or FetchLimits()
+        # Over such a proxy a plain request names the whole address (RFC 9112, 3.2.2); over the others it is tunnelled.
+        self._asks_proxy = proxy is not None and proxy.startswith("http")
+        self._wire = Wire(
+            self._limits.body_bytes,
+            self._limits.header_bytes,
+            local_address,
+            proxy,
+            guarded=lab is None and proxy is None,
+        )
+        self._own_headers = {
+            "user-agent": f"User-Agent: {user_agent}".encode(),
+            "accept": f"Accept: {_ACCEPT}".encode(),
+            "accept-language": b"Accept-Language: zh-CN,zh;q=0.9,en;q=0.5",
+            "accept-encoding": f"Accept-Encoding: {ACCEPT_ENCODING}".encode(),
+        }
+        self._own_lines = list(self._own_headers.values())
+        self._multi: Multi | None = None
+        # Every handle ever made: connections remember theirs, so handles live until all connections are closed.
+        self._handles: list[pycurl.Curl] = []
+        self._free: list[Transfer] = []
+
+    async def __aenter__(self) -> Self:
+        self._multi = Multi(self._limits.idle_s)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        multi, self._multi = self._multi, None
+        if multi is None:
+            return
+        await multi.close()
+        self._free.clear()
+        for handle in self._handles:
+            handle.close()
+        self._handles.clear()
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        timeout_s: float = 30.0,
+        headers: Mapping[str, str] | None = None,
+        before_request: BeforeRequest | None = None,
+        follow: bool = True,
+    ) -> Response:
+        """Fetch one page, through its redirects.
+
+        Args:
+            url: address; made sendable first (see `tasks.domain.address`).
+            timeout_s: for all requests of this page together; time spent in ``before_request`` doesn't count.
+            headers: in addition to the node's own, or in place of them; redirects to another host go without.
+            before_request: called with each address about to be asked, the redirected ones too; what it returns
+                are headers for this address alone (cookies, tokens). A FetchError it raises ends the fetch.
+            follow: False: a redirect is an answer like any other.
+
+        Returns:
+            The answer with its 2xx status; its URL is the last one asked. A conditional request (If-None-Match or
+            If-Modified-Since among the headers) may also be answered with 304 and no body.
+
+        Raises:
+            FetchError: anything else, with its class; with the answer where its status is the trouble (its
+                body is empty if that broke off).
+            ValueError: a header with a line break in it.
+        """
+        url = sendable(url)
+        asked: set[str] = set()
+        first = authority_of(url)
+        spent_s = 0.0
+        while True:
+            if url in asked or len(asked) > self._limits.redirects:
+                raise FetchError(ErrorClass.REDIRECTS, f"{len(asked)} redirects, the last one to {url}")
+            asked.add(url)
+            authority = authority_of(url)
+            trusted = self._trusts(url)
+            if not trusted:
+                check_authority(authority, self._in_lab)
+            given = headers if authority == first else None
+            if before_request is not None and (more := await before_request(url)):
+                given = {**(given or {}), **more}
+            answer = await self._ask(url, authority, timeout_s, spent_s, given, trusted=trusted)
+            spent_s = answer.elapsed_s
+            if 200 <= answer.status < 300:
+                return answer
+            if answer.status in _REDIRECTS and "location" in answer.headers:
+                if not follow:
+                    return answer
+                url = joined(url, answer.headers["location"])
+                continue
+            if answer.status == 304 and given and not _CONDITIONS.isdisjoint(map(str.lower, given)):
+                return answer
+            raise self._status_error(answer)
+
+    async def _ask(
+        self,
+        url: str,
+        authority: str,
+        timeout_s: float,
+        spent_s: float,
+        headers: Mapping[str, str] | None,
+        *,
+        trusted: bool,
+    ) -> Response:
+        """One request and its answer, whatever its status; `elapsed_s` goes on from ``spent_s``."""
+        multi = self._multi
+        if multi is None:
+            raise RuntimeError("the downloader is not open: use `async with`")
+        if spent_s >= timeout_s:
+            raise FetchError(ErrorClass.TIMEOUT, f"the redirects took all of the {timeout_s:g} s")
+        origin, target, lines = self._addressed(url, authority)
+        if headers:
+            lines = self._lines(authority, headers)
+        transfer = self._free.pop() if self._free else self._made()
+        started = multi.time()
+        try:
+            transfer.prepare(origin, target, lines, timeout_s - spent_s, trusted=trusted)
+            code, message = await multi.perform(transfer)
+            elapsed_s = spent_s + multi.time() - started
+            if code:
+                return self._broken(transfer, url, code, message, timeout_s, elapsed_s)
+            return self._answer(transfer, url, elapsed_s)
+        finally:
+            transfer.clear()
+            self._free.append(transfer)
+
+    def _addressed(self, url: str, authority: str) -> tuple[str, str, list[bytes]]:
+        """Where to connect to, what to ask for there, and the header lines to do it with."""
+        cut = url.index("://") + 3 + len(authority)
+        target = url[cut:] if url.startswith("/", cut) else f"/{url[cut:]}"
+        if self._in_lab:
+            return self._lab_origin, target, [f"Host: {authority}".encode(), *self._own_lines]
+        if self._asks_proxy and url.startswith("http://"):
+            target = url[:cut] + target
+        return url[:cut], target, self._own_lines
+
+    def _answer(self, transfer: Transfer, url: str, elapsed_s: float) -> Response:
+        limits = self._limits
+        status = transfer.status()
+        if not whole(transfer.head_lines):
+            raise FetchError(ErrorClass.CUT_OFF, f"{authority_of(url)} hung up within its headers")
+        headers = parsed(transfer.head_lines)
+        body = b"" if status in _REDIRECTS else transfer.body()
+        if body and (coding := headers.get("content-encoding")):
+            try:
+                reader = body_for(coding, limits.body_bytes, limits.inflated_bytes, limits.ratio)
+                reader.feed(body)
+                body = reader.finish()
+            except FetchError:
+                # The status alone tells more than a body that broke.
+                if status < 400:
+                    raise
+                body = b""
+        return Response(url, status, headers, body, elapsed_s, transfer.first_byte_s())
+
+    def _broken(
+        self, transfer: Transfer, url: str, code: int, message: str, timeout_s: float, elapsed_s: float
+    ) -> Response:
+        """The answer whose status says enough, without its body; else the error."""
+        host = authority_of(url)
+        if transfer.refused and not transfer.connected:
+            raise FetchError(
+                ErrorClass.ADDRESS_REFUSED, f"{host} leads to {transfer.refused}, which is no public address"
+            )
+        if transfer.overfull:
+            raise FetchError(
+                ErrorClass.TOO_LARGE,
+                f"the headers of {host} are over the limit: {len(transfer.head_lines)} lines, the longest of "
+                f"{max(map(len, transfer.head_lines))} bytes",
+            )
+        lines = transfer.head_lines
+        if code != pycurl.E_OPERATION_TIMEDOUT and whole(lines):
+            status = transfer.status()
+            if status in _REDIRECTS or status >= 400:
+                return Response(url, status, parsed(lines), b"", elapsed_s, transfer.first_byte_s())
+        if transfer.sent > MAX_SENT:
+            raise FetchError(ErrorClass.CONNECT, f"{host} hung up without a word, {MAX_SENT} times")
+        raise typed(code, message, host, timeout_s, begun=bool(lines))
+
+    def _lines(self, authority: str, headers: Mapping[str, str]) -> list[bytes]:
+        lines = dict(self._own_headers)
+        if self._in_lab:
+            lines = {"host": f"Host: {authority}".encode(), **lines}
+        for name, value in headers.items():
+            if not _LINE_BREAKS.isdisjoint(name + value):
+                raise ValueError(f"the header {name!r} has a line break in it")
+            # libcurl takes "Name:" for a wish to leave the header out.
+            line = f"{name}: {value}" if value.strip() else f"{name};"
+            lines[name.lower()] = line.encode("utf-8", "surrogateescape")
+        return list(lines.values())
+
+    def _made(self) -> Transfer:
+        transfer = Transfer(self._wire)
+        self._handles.append(transfer.curl)
+        return transfer
+
+    def _status_error(self, answer: Response) -> FetchError:
+        error = _class_of(answer.status)
+        wait_s = retry_after_s(answer.headers.get("retry-after", ""), self._clock())
+        return FetchError(error, f"status {answer.status}", retry_after_s=wait_s, response=answer)
+
+
+def retry_after_s(value: str, now: datetime) -> float | None:
+    """Seconds a Retry-After header asks to wait (RFC 9110, 10.2.3), never negative; None for no header."""
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
+    except (TypeError, ValueError, OverflowError):  # no date, or one without a zone
+        return None
+
+
+def _class_of(status: int) -> ErrorClass:
+    if status in (404, 410):
+        return ErrorClass.NOT_FOUND
+    if status >= 500:
+        return ErrorClass.SERVER_ERROR
+    if status == 429:
+        return ErrorClass.RATE_LIMITED
+    if status in (401, 403, 432):
+        return ErrorClass.FORBIDDEN
+    return ErrorClass.OTHER_STATUS

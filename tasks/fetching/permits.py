@@ -1,0 +1,218 @@
+"""When a host may be asked: send times spaced per (host, node address) and per host, at the pace it bears.
+
+The spacing of the host holds between any two granted times, that of an address on average and else up to
+`MOST_DEBT_S`, so in any 10 s there are at most 10 x limit + 1 of them. A granted time is met a little late now and then
+(a busy loop, a slow round trip), which squeezes it against the next one; `SPACING_MARGIN` keeps room for 0.2 s of both
+in 10 s and costs 2 % of the rate. The pace (see `tasks.fetching.pace`) only ever widens the spacings.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil, floor
+from typing import Protocol
+
+from splitter.catalog.model import Limits
+
+from tasks.domain.breaker import LONGEST_ASKED_S
+from tasks.fetching.pace import FULL, UNKNOWN, Answer, Known, Pace, of_address, of_host
+
+SPACING_MARGIN = 1.02
+# A send time further ahead than a lease can bridge is not kept for anybody (DESIGN.md, 3).
+MAX_AHEAD_S = 30.0
+# A host that was slowed down and not asked for so long is given its configured pace again.
+REMEMBER_S = 600.0
+MOST_DEBT_S = 0.05
+"""What an address waits at most to be in step with others and its next time makes up for: of the 0.2 s in 10 s that
+`SPACING_MARGIN` leaves."""
+_SWEEP_HOSTS = 1000
+# Rounding of sums of large times.
+_EPSILON_S = 1e-6
+
+
+class WaitTooLong(Exception):
+    """The next send time of a host is further ahead than an attempt may wait.
+
+    Attributes:
+        host: which one; `wait_s`: how far ahead.
+    """
+
+    def __init__(self, host: str, wait_s: float) -> None:
+        super().__init__(f"{host} can be asked in {wait_s:.0f} s only")
+        self.host = host
+        self.wait_s = wait_s
+
+
+class SendTimes(Protocol):
+    """Hands out the moments at which hosts may be asked; first come, first served."""
+
+    async def reserve(self, host: str, address: str, limits: Limits) -> float:
+        """Reserve one send time and tell how many seconds it is away (0: now).
+
+        Where it would be more than `MAX_AHEAD_S` away (a resting host), the wait is told but nothing is
+        reserved: end the attempt or ask again later.
+
+        Args:
+            host: the server that answers, with its port if it is not the default one.
+            address: the node's source address.
+            limits: of the host.
+        """
+
+    async def push_back(self, host: str, address: str, delay_s: float) -> None:
+        """Let nothing be sent from this address to this host for so many seconds (Retry-After, a rest)."""
+
+    async def observed(self, host: str, address: str, limits: Limits, answer: Answer) -> None:
+        """Learn from what a request came to: the pace of its address, and of its host for all addresses.
+
+        A Retry-After is kept as `push_back` keeps it. Call it once for every request that was made.
+
+        Args:
+            host: as reserved for.
+            address: as reserved for.
+            limits: as reserved under.
+            answer: what the request came to.
+        """
+
+
+def spacings_s(limits: Limits) -> tuple[float, float]:
+    """Seconds between two send times of one address, and of the whole host, at the configured pace."""
+    return SPACING_MARGIN / limits.per_address_per_s, SPACING_MARGIN / limits.total_per_s
+
+
+@dataclass(slots=True)
+class _Address:
+    """A node address at a host: the earliest time of its next request, and what is known of the host from it."""
+
+    next_at: float
+    known: Known = UNKNOWN
+
+
+@dataclass(slots=True)
+class _Host:
+    """What is known of a host.
+
+    Attributes:
+        granted: times granted, ascending; those that no longer matter are dropped.
+        addresses: by node address.
+        pace: of the host as a whole.
+    """
+
+    granted: list[float] = field(default_factory=list)
+    addresses: dict[str, _Address] = field(default_factory=dict)
+    pace: Pace = FULL
+
+    def matters(self, now: float) -> bool:
+        """Whether anything of it still bears on what may be asked."""
+        return remembered(self.pace, now) or any(
+            one.next_at > now or remembered(one.known.pace, now) for one in self.addresses.values()
+        )
+
+
+class LocalSendTimes:
+    """Send times of one process (embedded runner): arithmetic over the clock it is given.
+
+    Args:
+        clock: monotonic seconds.
+        max_ahead_s: a send time further ahead is told, and not reserved.
+    """
+
+    def __init__(self, clock: Callable[[], float], max_ahead_s: float = MAX_AHEAD_S) -> None:
+        self._clock = clock
+        self._max_ahead_s = max_ahead_s
+        self._hosts: dict[str, _Host] = {}
+        self._sweep_at = _SWEEP_HOSTS
+
+    async def reserve(self, host: str, address: str, limits: Limits) -> float:
+        """See `SendTimes`."""
+        now = self._clock()
+        state = self._hosts.get(host) or self._new_host(host, now)
+        mine = state.addresses.get(address)
+        if mine is None:
+            mine = state.addresses[address] = _Address(now)
+        between_own_s = SPACING_MARGIN / (limits.per_address_per_s * state.pace.share * mine.known.pace.share)
+        between_all_s = SPACING_MARGIN / (limits.total_per_s * state.pace.share)
+        gap_at = at = max(now, mine.next_at)
+        granted = state.granted
+        if granted:
+            near_s = max(between_own_s, between_all_s) + between_all_s
+            del granted[: bisect_left(granted, now - near_s)]
+            gap_at = first_gap(granted, at, between_all_s)
+            at = max(at, in_step(granted, gap_at, between_all_s, near_s))
+            at = first_gap(granted, at, between_all_s)
+        if at - now <= self._max_ahead_s:
+            insort(granted, at)
+            mine.next_at = at - min(at - gap_at, MOST_DEBT_S) + between_own_s
+        return at - now
+
+    async def push_back(self, host: str, address: str, delay_s: float) -> None:
+        """See `SendTimes`."""
+        now = self._clock()
+        mine = self._address(host, address, now)
+        mine.next_at = max(mine.next_at, now + delay_s)
+
+    async def observed(self, host: str, address: str, limits: Limits, answer: Answer) -> None:
+        """See `SendTimes`."""
+        now = self._clock()
+        mine = self._address(host, address, now)
+        mine.known = of_address(mine.known, answer, now, 1.0 / limits.per_address_per_s)
+        state = self._hosts[host]
+        if answer.error is not None or not state.pace.untroubled:
+            state.pace = of_host(state.pace, answer, now, 1.0 / limits.total_per_s)
+        if answer.retry_after_s is not None:
+            mine.next_at = max(mine.next_at, now + min(answer.retry_after_s, LONGEST_ASKED_S))
+
+    def _address(self, host: str, address: str, now: float) -> _Address:
+        state = self._hosts.get(host) or self._new_host(host, now)
+        mine = state.addresses.get(address)
+        if mine is None:
+            mine = state.addresses[address] = _Address(now)
+        return mine
+
+    def _new_host(self, host: str, now: float) -> _Host:
+        if len(self._hosts) >= self._sweep_at:
+            self._forget_idle(now)
+        state = self._hosts[host] = _Host()
+        return state
+
+    def _forget_idle(self, now: float) -> None:
+        """Drop hosts of the past: pages come from very many hosts, few of them twice."""
+        self._hosts = {host: state for host, state in self._hosts.items() if state.matters(now)}
+        self._sweep_at = _SWEEP_HOSTS + 2 * len(self._hosts)
+
+
+def remembered(pace: Pace, now: float) -> bool:
+    """Whether a pace still slows anybody down."""
+    return pace.share < 1.0 and now - max(pace.cut_at, pace.raised_at) < REMEMBER_S
+
+
+def in_step(granted: list[float], at: float, spacing_s: float, near_s: float) -> float:
+    """The first time from ``at`` on that is whole spacings away from the granted times (ascending) around it.
+
+    Times strewn at random would leave gaps that are too small for one more: with 8 nodes at 20/s, 81 % of a host of
+    50/s were used.
+
+    Args:
+        granted: times granted, ascending.
+        at: where there is room.
+        spacing_s: between two times.
+        near_s: times further away are no reason to wait.
+    """
+    place = bisect_left(granted, at)
+    if place < len(granted) and granted[place] - at < near_s:
+        return granted[place] - floor((granted[place] - at + _EPSILON_S) / spacing_s) * spacing_s
+    if place and at - granted[place - 1] < near_s:
+        return granted[place - 1] + ceil((at - granted[place - 1] - _EPSILON_S) / spacing_s) * spacing_s
+    return at
+
+
+def first_gap(granted: list[float], earliest: float, spacing_s: float) -> float:
+    """The first time from ``earliest`` on that keeps ``spacing_s`` from every granted time (ascending)."""
+    at = earliest
+    for taken in granted[bisect_left(granted, earliest - spacing_s) :]:
+        if taken - at >= spacing_s - _EPSILON_S:
+            break
+        if at - taken < spacing_s:
+            at = taken + spacing_s
+    return at

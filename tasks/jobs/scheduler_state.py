@@ -1,0 +1,155 @@
+"""What the scheduler's process remembers from turn to turn: caches of the store, and the strategy with its plan.
+
+A new process begins with nothing and reads it anew. Statistics are read once, then only pairs that changed: 200 nodes
+on 2,000 sites are 400,000 pairs, of which a turn changes a few.
+
+What changed is found by `faded_at`, the database's time as the transaction began that folded an attempt in. It may
+commit after a look that was later than that. So each look goes back `_SHORT` before the last one, longer than a
+transaction of the loop takes as a rule; and every `_LONG_EVERY` one goes back `_LONG`, twice as long as a transaction
+may wait for SQLite's lock before it fails (`tasks.store.database.BUSY_TIMEOUT_S`). Reading a row twice changes nothing,
+and one that was missed all the same comes with the pair's next attempt.
+
+Round trips move slowly, and coordinates of all hosts take a second at that size, so they are made anew every 10
+minutes, and looked for every minute as long as there are too few. The strategy is made anew with them: what it forgets
+is its plan.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from tasks.domain.pair_stats import fade
+from tasks.scheduling.decision import AllocationStrategy, Distances
+from tasks.scheduling.proximity.delays import Delays
+from tasks.scheduling.ready_queue import ReadyQueue
+from tasks.scheduling.statistics import HALF_LIFE_S, Knowledge
+from tasks.store import queued, stats
+
+_SHORT = timedelta(seconds=2)
+_LONG = timedelta(seconds=60)
+_LONG_EVERY = timedelta(seconds=30)
+
+_MEASURE_EVERY = timedelta(minutes=10)
+_MEASURE_FIRST = timedelta(minutes=1)
+
+_COUNT_EVERY_S = 30.0
+_COUNT_SHARE = 0.02
+"""Most of the time that is spent on counting what is queued."""
+
+
+class SchedulerState:
+    """The caches of one scheduler; used by one thread at a time.
+
+    Args:
+        make: a new allocation strategy that knows these distances.
+        clock: monotonic seconds.
+
+    Attributes:
+        knowledge: the statistics, as of the last `learn`.
+        request_s: by site, seconds from one request of an attempt to the next, over all nodes; sites without data
+            are missing.
+        strategy: of allocation; another one after `measure`, with another ready.
+        ready: nodes and hosts as of the last turn.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Distances | None], AllocationStrategy],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._make = make
+        self._clock = clock
+        self._round_trips: dict[tuple[str, str], float] = {}
+        self._measured: datetime | None = None
+        self._distances: Delays | None = None
+        self._begin_anew()
+        self.forget()
+
+    def _begin_anew(self) -> None:
+        self.strategy = self.new_strategy()
+        self.ready = ReadyQueue(split=self.strategy.split)
+        self._count_at_s: float | None = None
+
+    def new_strategy(self) -> AllocationStrategy:
+        """A strategy that remembers nothing, but knows the distances as of the last `measure`."""
+        return self._make(self._distances)
+
+    def measure(self, conn: Connection, now: datetime) -> None:
+        """Bring the distances of sites and nodes up to date, where that is due; not within a decision."""
+        every = _MEASURE_FIRST if self._distances is None else _MEASURE_EVERY
+        if self._measured is not None and abs(now - self._measured) < every:
+            return
+        self._measured = now
+        round_trips = stats.round_trips(conn)
+        if round_trips == self._round_trips:
+            return
+        self._round_trips = round_trips
+        before, self._distances = self._distances, Delays.of(round_trips)
+        if before is not None or self._distances is not None:
+            self._begin_anew()
+
+    def forget(self) -> None:
+        """Read the statistics anew next time: what was read last may have been rolled back."""
+        self.knowledge = Knowledge()
+        self.request_s: dict[str, float] = {}
+        self._asked: dict[tuple[str, str], tuple[int, float]] = {}
+        self._asked_of: dict[str, tuple[int, float]] = {}
+        self._looked: datetime | None = None
+        self._looked_far: datetime | None = None
+
+    def learn(self, conn: Connection, now: datetime) -> Knowledge:
+        """Bring the statistics up to date."""
+        sites: set[str] = set()
+        now_s = now.timestamp()
+        for row in stats.changed(conn, self._since(now)):
+            age_s = (now - row.faded_at).total_seconds()
+            self.knowledge.put(fade(row.faded, age_s, HALF_LIFE_S), now_s)
+            self._count_requests(row)
+            sites.add(row.faded.site)
+        for site in sites:
+            self._time_requests(site, now_s)
+        return self.knowledge
+
+    def _since(self, now: datetime) -> datetime | None:
+        """From when on changes have to be read; None: all of them."""
+        last, far, self._looked = self._looked, self._looked_far, now
+        if last is None or far is None:
+            self._looked_far = now
+            return None
+        begin = min(last, now)  # a clock may be set back
+        if abs(now - far) < _LONG_EVERY:
+            return begin - _SHORT
+        self._looked_far = now
+        return begin - _LONG
+
+    def count_queued(self, conn: Connection) -> None:
+        """Tell the ready queue what is in PRIORITY; counted every 30 s, less often where counting takes long."""
+        begin_s = self._clock()
+        if self._count_at_s is not None and begin_s < self._count_at_s:
+            return
+        self.ready.set_pending(queued.pending(conn))
+        end_s = self._clock()
+        self._count_at_s = end_s + max(_COUNT_EVERY_S, (end_s - begin_s) / _COUNT_SHARE)
+
+    def _count_requests(self, row: stats.PairRow) -> None:
+        pair = row.faded.site, row.faded.node
+        tried, wait_s = self._asked_of.get(row.faded.site, (0, 0.0))
+        old_tried, old_wait_s = self._asked.get(pair, (0, 0.0))
+        self._asked[pair] = row.tried, row.wait_s
+        self._asked_of[row.faded.site] = tried + row.tried - old_tried, wait_s + row.wait_s - old_wait_s
+
+    def _time_requests(self, site: str, now_s: float) -> None:
+        """Its active seconds a request, and what it waits for its next send time.
+
+        Where the host's limit is what it waits for, the waiting lets a host be given no more attempts: they share its
+        rate, and `lanes` of their requests still use it up. Where the send times are kept far away, it tells how slow
+        attempts are.
+        """
+        seen = self.knowledge.site(site, now_s)
+        tried, wait_s = self._asked_of[site]
+        if seen.tried >= 1:
+            self.request_s[site] = max(0.01, seen.active_s / seen.tried + wait_s / tried)

@@ -1,0 +1,179 @@
+"""What a page says about itself: JSON-LD (schema.org), Open Graph and other meta tags, its title and headings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser
+
+from tasks.reading.markup import collapsed
+
+_MAX_JSON_CHARS = 500_000
+_MAX_JSON_DEPTH = 8
+_BODIES = ("articleBody", "reviewBody", "text")
+_TITLES = ("headline", "name")
+_DATES = ("datePublished", "dateCreated", "uploadDate")
+# Of these types a body or a title is the page's own; a publisher or a breadcrumb has a name, too.
+_TEXT_TYPES = re.compile(r"Article|Posting|Review|Report|Comment|Question|Answer|CreativeWork|WebPage", re.I)
+
+_META_DATES = (
+    "article:published_time",
+    "og:published_time",
+    "og:release_date",
+    "datepublished",
+    "pubdate",
+    "publishdate",
+    "publish_date",
+    "pubtime",
+    "publish-date",
+    "date",
+    "dc.date",
+    "weibo:article:create_at",
+)
+_META_AUTHORS = ("author", "article:author", "og:article:author", "mediaid", "byl", "dc.creator")
+_META_TITLES = ("og:title", "twitter:title", "articletitle", "dc.title")
+_META_DESCRIPTIONS = ("og:description", "description")
+_DESCRIPTION_CHARS = 30
+# Site names hang on a title behind these.
+_SEPARATOR = re.compile(
+    r"\s*(?:[|｜_]|--+|[–—]+|::|»|\s[-@]\s|(?<=[\u4e00-\u9fff】》？！])-(?=[\u4e00-\u9fffA-Z]))\s*"
+)
+_ADDRESS = re.compile(r"https?://|@|^[\w.-]+\.(?:com|cn|net|org)\b", re.I)
+_HEADING_CHARS = (4, 120)
+_PAGE_TITLE_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a page says about itself; empty where it says nothing.
+
+    Attributes:
+        title: cleaned of the site's name where it can be told.
+        page_title: of the `title` element, as written.
+        body: the whole text, where JSON-LD holds it.
+        date_text: as written.
+        description: what it says it is about; empty where that is too short to tell pages apart.
+    """
+
+    title: str
+    page_title: str
+    body: str
+    author: str
+    date_text: str
+    description: str
+
+
+def read_metadata(tree: LexborHTMLParser) -> Metadata:
+    """Read them off a whole tree (with its scripts)."""
+    told = _json_ld(tree)
+    metas = _metas(tree)
+    element = tree.css_first("title")
+    page_title = collapsed(element.text())[:_PAGE_TITLE_CHARS] if element is not None else ""
+    descriptions = (text for text in _named(metas, _META_DESCRIPTIONS) if len(text) >= _DESCRIPTION_CHARS)
+    return Metadata(
+        title=_title(tree, page_title, [told.get("title", ""), *_named(metas, _META_TITLES)]),
+        page_title=page_title,
+        body=told.get("body", ""),
+        author=told.get("author", "") or _author(metas),
+        date_text=told.get("date", "") or next(iter(_named(metas, _META_DATES)), ""),
+        description=next(descriptions, "").rstrip(".…"),
+    )
+
+
+def _metas(tree: LexborHTMLParser) -> dict[str, str]:
+    metas: dict[str, str] = {}
+    for node in tree.css("meta[content]"):
+        attributes = node.attributes
+        name = attributes.get("property") or attributes.get("name") or attributes.get("itemprop") or ""
+        if content := collapsed(attributes.get("content") or ""):
+            metas.setdefault(name.lower(), content)
+    return metas
+
+
+def _named(metas: dict[str, str], names: tuple[str, ...]) -> list[str]:
+    return [metas[name] for name in names if name in metas]
+
+
+def _author(metas: dict[str, str]) -> str:
+    named = (name for name in _named(metas, _META_AUTHORS) if not (name.isdigit() or _ADDRESS.search(name)))
+    return next(named, "")
+
+
+def _title(tree: LexborHTMLParser, page_title: str, candidates: list[str]) -> str:
+    """The title two places agree on: a heading or meta tag that the title element holds; else its own first part."""
+    headings = [collapsed(node.text()) for tag in ("h1", "h2") for node in tree.css(tag)[:5]]
+    least, most = _HEADING_CHARS
+    squeezed = _squeezed(page_title)
+    told = [text for text in [*headings, *candidates] if least <= len(text) <= most]
+    parts = [text for text in told if _squeezed(text) in squeezed and len(_squeezed(text)) < len(squeezed)]
+    if parts:  # the first words of the title, and as many as any place has
+        return max(parts, key=lambda text: (squeezed.startswith(_squeezed(text)), len(text)))
+    if page_title:
+        return _first_part(page_title)
+    return next(iter(told), "")
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split()).lower()
+
+
+def _first_part(title: str) -> str:
+    parts = [part for part in _SEPARATOR.split(title) if part]
+    if len(parts) <= 1:
+        return title
+    # Titles come before their site's name; a short first part before a long one is a column's.
+    return parts[0] if 2 * len(parts[0]) >= len(max(parts, key=len)) else max(parts, key=len)
+
+
+def _json_ld(tree: LexborHTMLParser) -> dict[str, str]:
+    """Title, body, author and date of the first things of a text's type in JSON-LD scripts."""
+    told: dict[str, str] = {}
+    for script in tree.css('script[type="application/ld+json"]')[:20]:
+        source = script.text()
+        if len(source) > _MAX_JSON_CHARS:
+            continue
+        try:
+            data = json.loads(source, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        for thing in _things(data, 0):
+            if _TEXT_TYPES.search(str(thing.get("@type", ""))):
+                for key, value in _of_thing(thing):
+                    if value:
+                        told.setdefault(key, value)
+    return told
+
+
+def _things(data: Any, depth: int) -> Iterator[dict[str, Any]]:
+    if depth > _MAX_JSON_DEPTH:
+        return
+    if isinstance(data, dict):
+        yield data
+        data = list(data.values())
+    if isinstance(data, list):
+        for inner in data:
+            yield from _things(inner, depth + 1)
+
+
+def _of_thing(thing: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "title", _string(next((thing[name] for name in _TITLES if thing.get(name)), ""))
+    yield "body", _string(next((thing[name] for name in _BODIES if thing.get(name)), ""))
+    yield "date", _string(next((thing[name] for name in _DATES if thing.get(name)), ""))
+    author = thing.get("author")
+    first = author[0] if isinstance(author, list) and author else author
+    yield "author", _string(first.get("name") if isinstance(first, dict) else first)
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        return ""
+    text = unescape(value)
+    if "<" in text and ">" in text:
+        root = LexborHTMLParser(text).body
+        text = root.text(separator=" ") if root is not None else ""
+    return collapsed(text)

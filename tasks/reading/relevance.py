@@ -1,0 +1,110 @@
+"""Whether what a page says is a review of the product that it was found for.
+
+A search for 光明 & 高钙 & 牛奶 also finds pages about something else, lists of other pages, what a shop says of
+its goods. Two questions are apart, because a page serves several products:
+
+- Is a record a review at all? That is the record's own: `judged` sorts out those that are none, with the reason.
+- Does the page name the product? That is of the pair (page, product): `naming`. The page as a whole is asked (its
+  title and all its reviews): the posts of a thread rarely repeat what it is about.
+
+A page names a product if it holds enough of a keyword set: the words of the product's name, or of one of its
+aliases, weighed by what they tell (a model most, an attribute least), and of those that identify it at least one.
+The weights and the share are chosen by `reviewloop bench relevance`. All pure: text in, decision out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from tasks.domain.crawl import PageRead, Review
+
+_LEAST_TEXT = 5
+"""Letters of a main text; less is a caption or a notice. A record may be a single word: 赞."""
+
+_WORD = re.compile(r"\w")
+# What shops put in the place of a review that nobody wrote.
+_NOT_WRITTEN = re.compile(
+    r"(?:此|该)?(?:用户|会员|买家|顾客|客户)(?:没有|未|暂未)(?:及时)?(?:填写|写下|做出|作出|发表)(?:任何)?(?:评价|评论)?(?:内容)?"
+    r"|系统默认(?:好评|评价)|评价方未及时做出评价.*|(?:默认)?好评[!！。]?系统自动.*|暂无(?:评价|评论)(?:内容)?"
+    r"|(?:该|此)(?:评论|评价|内容|微博|帖子|楼层|回复)(?:已|不存在|已经)?(?:被)?(?:作者|系统|管理员|楼主|用户)?(?:删除|屏蔽|不存在)"
+    r"|抱歉[,，].{0,20}(?:已被|不存在|删除).{0,40}"
+)
+_CONTROLS = re.compile(
+    r"(?:举报|回复|赞\s*[\[(（]\d+|点赞|收藏|转发|评论|分享|删除|展开|收起|更多|下一页|上一页|首页|尾页|登录|注册|返回|顶部|楼主|沙发|查看|全部|全文"
+    r"|[\[(（]?\d+[\])）]?|[\s|·>»/,，.。:：])+"
+)
+_LOGIN = re.compile(
+    r"(?:请先?|需要|必须|您还没有?|尚未)登[录陆]|登[录陆]后(?:才能|可以?|即可|查看|继续)|用户登[录陆]|忘记密码|扫码登[录陆]"
+)
+_LOGIN_CHARS = 200
+# Lines of a data sheet: 净含量：250ml, 保质期: 6个月.
+_SPEC = re.compile(
+    r"(?:品牌|品名|商品名称|产品名称|商品编号|货号|型号|规格|净含量|产地|原产地|配料表?|保质期|储存方法|贮存条件|生产许可证编?号?|产品标准号"
+    r"|厂名|厂址|厂家联系方式|包装方式|包装种类|口味|适用人群|材质|颜色分类|上市时间|毛重|商品产地|类别|厂商|批准文号|售价|市场价|库存)\s*[:：]"
+)
+_SHOP = re.compile(
+    r"加入购物车|立即购买|马上抢购|立即抢购|月销量?|商品详情|规格参数|商品介绍|售后保障|包装清单|加入收藏"
+)
+_OPINION = re.compile(
+    r"我|俺|咱|自己|老公|老婆|孩子|宝宝|朋友|同事|买了|买的|喝了|用了|吃了|收到|感觉|觉得|投诉|退货|客服|好喝|难喝|好用|好吃|难吃|失望|满意|推荐|不错"
+)
+_LEAST_SPECS = 4
+
+
+class NoReview(StrEnum):
+    """Why a record is no review."""
+
+    EMPTY = "empty"  # not one letter or digit
+    SHORT = "short"  # a main text of some words
+    BOILERPLATE = "boilerplate"  # what a site puts where nobody wrote anything, or its buttons
+    LIST = "list"  # the page lists other pages
+    LOGIN = "login"  # it asks to sign in
+    GOODS = "goods"  # a shop's or maker's description: a data sheet, and nobody's opinion
+
+
+class Judged(NamedTuple):
+    """A page's reviews, and how many records were none, by reason (`NoReview`)."""
+
+    reviews: tuple[Review, ...]
+    refused: Mapping[str, int]
+
+
+def judged(read: PageRead, reviews: Sequence[Review], *, main_text: bool) -> Judged:
+    """Sort out what is no review.
+
+    Args:
+        read: the page; of its records those of `reviews` count, which may come from several parts of a list.
+        main_text: whether they were read without record rules.
+    """
+    kept: list[Review] = []
+    refused: Counter[str] = Counter()
+    for review in reviews:
+        reason = no_review(review, main_text=main_text)
+        if reason is None:
+            kept.append(review)
+        else:
+            refused[reason.value] += 1
+    if not reviews and read.no_review:
+        refused[read.no_review] += 1
+    return Judged(tuple(kept), dict(refused))
+
+
+def no_review(review: Review, *, main_text: bool) -> NoReview | None:
+    """Why a record is no review; None where it may be one."""
+    body = review.body
+    if _WORD.search(body) is None:
+        return NoReview.EMPTY
+    if _NOT_WRITTEN.fullmatch(body.strip(" 。.!！[]【】")) or _CONTROLS.fullmatch(body):
+        return NoReview.BOILERPLATE
+    if not main_text:
+        return None
+    if len(body) < _LOGIN_CHARS and _LOGIN.search(body):
+        return NoReview.LOGIN
+    if len(_WORD.findall(body[: 4 * _LEAST_TEXT])) < _LEAST_TEXT:
+        return NoReview.SHORT
+    sheet = len(set(_SPEC.findall(body))) + len(set(_SHOP.findall(body)))
+    return NoReview.GOODS if sheet >= _LEAST_SPECS and _OPINION.search(body) is None else None

@@ -1,0 +1,102 @@
+"""One hidden layer of the run-time model (2019 balance paper, equations 1-4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from splitter.errors import InputError
+
+from tasks.scheduling.balance.curves import Floats
+
+INPUTS = 6
+"""Five parameters of the node, and n."""
+HIDDEN = 2 * INPUTS + 1
+"""13 neurons. The paper says 6 in one place and 13 in another; 2 x 6 + 1 fits the theorem it cites."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Min-max scaling (1): y = (x - low) / (high - low); a quantity that never varied becomes 0.
+
+    Attributes:
+        low, high: of each column, shape (columns,).
+    """
+
+    low: Floats
+    high: Floats
+
+    @staticmethod
+    def of(values: Floats) -> Scaling:
+        """From the least and most of each column of `values`, shape (rows, columns)."""
+        return Scaling(values.min(0), values.max(0))
+
+    def scaled(self, values: Floats) -> Floats:
+        """Into [0, 1] where within the range of what it was made from."""
+        span = self.high - self.low
+        return np.asarray((values - self.low) / np.where(span > 0, span, 1.0), dtype=np.float64)
+
+    def back(self, scaled: Floats) -> Floats:
+        """What `scaled` was made from."""
+        return np.asarray(self.low + scaled * (self.high - self.low), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights of the network.
+
+    Attributes:
+        inward: w_ij, shape (INPUTS, hidden).
+        inward_bias: a_j, shape (hidden,).
+        outward: w_j, shape (hidden,).
+        outward_bias: b.
+    """
+
+    inward: Floats
+    inward_bias: Floats
+    outward: Floats
+    outward_bias: float
+
+    def hidden(self, inputs: Floats) -> Floats:
+        """H_j = tanh(sum_i w_ij X_i + a_j) (2): shape (rows, hidden) for inputs of shape (rows, INPUTS)."""
+        return np.asarray(np.tanh(inputs @ self.inward + self.inward_bias), dtype=np.float64)
+
+    def output(self, inputs: Floats) -> Floats:
+        """O = sum_j H_j w_j + b (3): shape (rows,)."""
+        return np.asarray(self.hidden(inputs) @ self.outward + self.outward_bias, dtype=np.float64)
+
+    def flat(self) -> Floats:
+        """All weights in one row: w_ij by rows, a_j, w_j, b."""
+        return np.concatenate(
+            (self.inward.ravel(), self.inward_bias, self.outward, np.array([self.outward_bias]))
+        )
+
+    @staticmethod
+    def of_flat(flat: Floats) -> Weights:
+        """The reverse of `flat`."""
+        hidden = (flat.size - 1) // (INPUTS + 2)
+        cut = INPUTS * hidden
+        return Weights(
+            flat[:cut].reshape(INPUTS, hidden),
+            flat[cut : cut + hidden],
+            flat[cut + hidden : -1],
+            float(flat[-1]),
+        )
+
+
+WEIGHTS = HIDDEN * (INPUTS + 2) + 1
+"""How many weights there are: 105."""
+
+
+def drawn(rng: np.random.Generator, mean_output: float) -> Weights:
+    """Weights to begin with: normal, small enough that tanh bends and does not saturate."""
+    return Weights(
+        rng.normal(0.0, 0.7, (INPUTS, HIDDEN)),
+        rng.normal(0.0, 0.7, HIDDEN),
+        rng.normal(0.0, HIDDEN**-0.5, HIDDEN),
+        mean_output,
+    )
+
+
+class TrainingError(InputError):
+    """Recorded runs that nothing can be learned from."""

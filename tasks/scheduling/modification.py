@@ -1,0 +1,315 @@
+"""Modification: how many hits and how many seconds the next attempt of what is left may take.
+
+Completion and efficiency pull against each other (2014 paper, modification; it prints no formula). Ours is
+one objective over both.
+
+Model. An attempt of n pages first costs an overhead of o active seconds, then s seconds a page. A spell
+that began well turns bad (a block that answers, an overloaded site) at each page with hazard h; from then
+on pages still cost their seconds and yield nothing. Pages of a good spell are stored with chance c0. So
+
+    stored(n)  = c0 * G(n),  G(n) = (1 - (1 - h)^n) / h       seconds(n) = o + n * s
+    J(n)       = stored(n) / seconds(n)                       pages per active second: to be maximised
+
+What a bad spell costs beyond (recall, rest) is L * (1 - (1 - h)^n) = L * h * G(n) seconds: it adds the
+constant L * h / c0 to the seconds per page and does not move the optimum.
+
+Optimum. G is concave, seconds(n) is a line with a positive intercept, so J rises and then falls, over
+integers too. With k = -ln(1 - h) and x = k * n, dJ/dn = 0 reads  e^x = 1 + x + k * o / s:  one positive
+root (Newton), and the best integer is next to it. More hazard or slower pages: fewer pages; more overhead:
+more pages.
+
+Hazard from observations. m = offered / attempts pages were meant per attempt. tried / offered is what
+failures, blocks and silence left of them; of the misses among tried pages the part `spell_share` (in
+logarithms) is laid to bad spells, the rest to single pages: c0 = (collected / tried) ** (1 - spell_share).
+The hazard solves G(m') / m' = tried / offered * (collected / tried) ** spell_share, with m' = max(m,
+default quota): single misses that look like short spells must not shorten attempts ever further.
+
+Few data are treated as few: ln h and ln s are means of what was seen, with the weight of its attempts, and of
+a prior with the weight `prior_attempts`. The prior hazard is the one whose optimum is the default quota, the
+prior s the one whose budget is the default budget; and what was seen counts at most as far as the quota's
+bounds reach.
+
+Budget. Page times are independent with coefficient of variation `page_cv`, their sum taken as lognormal
+with the same mean and variance (Fenton 1960). The budget is the time within which the quota gets done with
+probability 0.9. Where even the longest budget is too short for that, the quota is cut to what fits. Both
+stay within the site's bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from splitter.catalog.model import Bounds
+
+from tasks.domain.model import PairStats
+
+_NORMAL_90 = 1.2815515655446004
+"""The standard normal distribution's 0.9 quantile."""
+
+
+_GUESSES = 4
+"""Divisions that come within a page or two of the most that fit a budget."""
+
+_HALVINGS = 60
+"""Of an interval, until its ends are next to each other as floating-point numbers, or nearly."""
+
+_FADED = 1e-9
+"""Less than this is no data: sums that faded so far carry no digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModificationSettings:
+    """Parameters of modification.
+
+    Attributes:
+        overhead_s: active seconds of an attempt that are no page's; at most half of what attempts were seen
+            to take.
+        spell_share: share (0 to 1) of misses among tried pages that come in spells.
+        page_cv: standard deviation of a page's seconds over their mean.
+        prior_attempts: weight of the defaults against what was seen.
+    """
+
+    overhead_s: float = 1.0
+    spell_share: float = 0.5
+    page_cv: float = 1.0
+    prior_attempts: float = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Modification:
+    """Limits of the next attempt.
+
+    Attributes:
+        quota: most hits.
+        budget_s: most active seconds.
+        objective: J of the quota: pages per active second expected in a spell that starts well; None where
+            nothing was estimated.
+        why: one line for people.
+    """
+
+    quota: int
+    budget_s: float
+    objective: float | None
+    why: str
+
+    def as_detail(self) -> dict[str, object]:
+        """As plain JSON types, for the event log."""
+        return {
+            "quota": self.quota,
+            "budget_s": self.budget_s,
+            "objective": self.objective,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """The model's four parameters (module docstring).
+
+    Attributes:
+        hazard: h, in (0, 1).
+        page_chance: c0.
+        seconds_per_page: s.
+        overhead_s: o.
+    """
+
+    hazard: float
+    page_chance: float
+    seconds_per_page: float
+    overhead_s: float
+
+    def objective(self, pages: int) -> float:
+        """J: pages stored per active second by attempts of so many pages."""
+        stored = self.page_chance * _good_pages(_rate(self.hazard), pages)
+        return stored / (self.overhead_s + pages * self.seconds_per_page)
+
+    def best_pages(self, lowest: int, highest: int) -> int:
+        """The number of pages in [lowest, highest] that maximises J."""
+        root = _best_length(_rate(self.hazard), self.overhead_s / self.seconds_per_page)
+        below = min(max(math.floor(root), lowest), highest)
+        above = min(below + 1, highest)
+        return above if self.objective(above) > self.objective(below) else below
+
+    def budget_s(self, pages: int, page_cv: float) -> float:
+        """Active seconds within which so many pages get done with probability 0.9 (lognormal sum)."""
+        return self.overhead_s + _pages_90(pages, page_cv) * self.seconds_per_page
+
+    def most_pages(self, budget_s: float, page_cv: float, lowest: int, highest: int) -> int:
+        """The most pages in [lowest, highest] whose budget is within so many seconds; `lowest` where none's is."""
+
+        def fits(pages: int) -> bool:
+            return self.budget_s(pages, page_cv) <= budget_s
+
+        if lowest >= highest or fits(highest):
+            return highest
+        # A budget grows nearly in proportion to its pages: a few divisions come next to the answer.
+        goal, guess = (budget_s - self.overhead_s) / self.seconds_per_page, float(highest)
+        for _ in range(_GUESSES):
+            guess = min(max(guess * goal / _pages_90(guess, page_cv), 1.0), float(highest))
+        below, above = max(math.floor(guess) - 1, lowest), min(math.floor(guess) + 3, highest)
+        return _largest(fits, below if fits(below) else lowest, highest if fits(above) else above)
+
+
+def default_quota(quota: Bounds) -> int:
+    """The quota of an attempt nothing is known about: the middle of its bounds on a logarithmic scale."""
+    return max(1, round(math.sqrt(max(quota.min, 1.0) * max(quota.max, 1.0))))
+
+
+def default_budget_s(budget_s: Bounds) -> float:
+    """The budget of an attempt nothing is known about: the middle of its bounds on a logarithmic scale."""
+    return math.sqrt(max(budget_s.min, 1e-3) * max(budget_s.max, 1e-3))
+
+
+def fixed(quota: Bounds, budget_s: Bounds) -> Modification:
+    """Modification switched off: the defaults, whatever was seen. Also what a first attempt gets."""
+    return Modification(default_quota(quota), default_budget_s(budget_s), None, "defaults of the site")
+
+
+def modify(
+    stats: PairStats, left: int, quota: Bounds, budget_s: Bounds, settings: ModificationSettings
+) -> Modification:
+    """Quota and budget of what is left of a subtask.
+
+    Args:
+        stats: of the pair that will run it or, as long as the node isn't known, of the site over its nodes
+            (`tasks.domain.pair_stats.pool`).
+        left: targets left. They are divided evenly over as many attempts as the optimum needs.
+        quota: the site's bounds, in hits.
+        budget_s: the site's bounds, in seconds.
+        settings: parameters.
+    """
+    spell, fits, best = _optimum(stats, quota, budget_s, settings)
+    lowest, _ = _whole(quota)
+    shared = math.ceil(left / math.ceil(left / best)) if left > 0 else best
+    pages = min(max(shared, lowest), fits)
+    seconds = spell.budget_s(min(pages, max(left, 1)), settings.page_cv)
+    why = (
+        f"{stats.attempts:.1f} attempts: chance of a bad turn {spell.hazard:.2%} a page, "
+        f"{spell.seconds_per_page:.2f} s a page: most pages per second with {best} at a time"
+    )
+    return Modification(pages, min(max(seconds, budget_s.min), budget_s.max), spell.objective(pages), why)
+
+
+@lru_cache(maxsize=4096)
+def _optimum(
+    stats: PairStats, quota: Bounds, budget_s: Bounds, settings: ModificationSettings
+) -> tuple[Spell, int, int]:
+    """The model, the most pages that fit into the longest budget, and the best number of pages up to that.
+
+    Kept, since a turn of the scheduler gives several leases of the same pair at the same moment.
+    """
+    spell = estimate_spell(stats, quota, budget_s, settings)
+    lowest, highest = _whole(quota)
+    fits = spell.most_pages(budget_s.max, settings.page_cv, lowest, highest)
+    return spell, fits, spell.best_pages(lowest, fits)
+
+
+def estimate_spell(
+    stats: PairStats, quota: Bounds, budget_s: Bounds, settings: ModificationSettings
+) -> Spell:
+    """The model's parameters from what was seen, shrunk to what makes the defaults the optimum."""
+    usual, usual_budget = default_quota(quota), default_budget_s(budget_s)
+    usual_overhead = min(settings.overhead_s, 0.5 * usual_budget)
+    usual_s = (usual_budget - usual_overhead) / _pages_90(usual, settings.page_cv)
+    overhead, seconds = usual_overhead, usual_s
+    weight = stats.attempts / (stats.attempts + settings.prior_attempts)
+    if min(stats.attempts, stats.tried, stats.active_s) > _FADED:
+        overhead = min(usual_overhead, 0.5 * stats.active_s / stats.attempts)
+        seen_s = (stats.active_s - stats.attempts * overhead) / stats.tried
+        seconds = _between(usual_s, seen_s, weight)
+    ratio = usual_overhead / usual_s
+    rate, page_chance = _rate_with_optimum(usual, ratio), 1.0
+    if min(stats.attempts, stats.offered) > _FADED:
+        lowest, highest = _whole(quota)
+        span = _rate_with_optimum(highest, ratio), _rate_with_optimum(lowest, ratio)
+        rate = _between(rate, _seen_rate(stats, usual, settings.spell_share, span), weight)
+        shrunk = (stats.collected + settings.prior_attempts) / (stats.tried + settings.prior_attempts)
+        page_chance = min(1.0, shrunk) ** (1.0 - settings.spell_share)
+    return Spell(-math.expm1(-rate), page_chance, seconds, overhead)
+
+
+def _seen_rate(stats: PairStats, usual: int, spell_share: float, span: tuple[float, float]) -> float:
+    """-ln(1 - h) that explains the share of offered pages that bad spells took, within `span`."""
+    chance = min(1.0, stats.collected / stats.tried) if stats.tried > 0 else 1.0
+    kept = min(1.0, stats.tried / stats.offered) * chance**spell_share
+    pages = max(stats.offered / stats.attempts, float(usual))
+    low, high = span
+    for _ in range(_HALVINGS):  # `_root` of kept - G / pages, written out: most of what a decision costs here
+        middle = 0.5 * (low + high)
+        if kept - math.expm1(-middle * pages) / math.expm1(-middle) / pages < 0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+@lru_cache(maxsize=1024)
+def _rate_with_optimum(pages: int, ratio: float) -> float:
+    """-ln(1 - h) for which so many pages are the optimum: (e^x - 1 - x) / x = ratio / pages, x / pages."""
+    goal = ratio / pages
+    return _root(lambda x: (math.expm1(x) - x) / x - goal, 1e-9, 2.0 * math.log1p(goal) + 2.0) / pages
+
+
+def _best_length(rate: float, ratio: float) -> float:
+    """The real number of pages that maximises J: x / rate with e^x = 1 + x + rate * ratio (Newton's method).
+
+    The start lies above the root of a convex rising function, so the steps fall towards it monotonically.
+    """
+    goal = rate * ratio
+    x = math.sqrt(2.0 * goal) if goal <= 1.0 else 2.0 * math.log1p(goal)
+    for _ in range(50):
+        step = (math.expm1(x) - x - goal) / max(math.expm1(x), 1e-300)
+        x -= step
+        if step <= 1e-12 * x:
+            break
+    return x / rate
+
+
+def _good_pages(rate: float, pages: float) -> float:
+    """G: pages of an attempt that fall into its good spell, (1 - (1 - h)^n) / h with h = 1 - e^-rate."""
+    return math.expm1(-rate * pages) / math.expm1(-rate)
+
+
+def _rate(hazard: float) -> float:
+    return -math.log1p(-min(hazard, 1.0 - 1e-12))
+
+
+def _pages_90(pages: float, page_cv: float) -> float:
+    """0.9 quantile of the time of so many pages, in mean page times (lognormal of the same two moments)."""
+    variance = page_cv**2 / pages
+    return pages / math.sqrt(1.0 + variance) * math.exp(_NORMAL_90 * math.sqrt(math.log1p(variance)))
+
+
+def _root(rising: Callable[[float], float], low: float, high: float) -> float:
+    """Where a rising function crosses 0 in [low, high], by bisection; the nearer end where it does not."""
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if rising(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+def _largest(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest whole number in [low, high] that fits, if smaller ones fit too; `low` where none does."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _between(prior: float, seen: float, weight: float) -> float:
+    """Weighted geometric mean."""
+    return math.exp((1.0 - weight) * math.log(prior) + weight * math.log(seen))
+
+
+def _whole(quota: Bounds) -> tuple[int, int]:
+    lowest = max(1, math.ceil(quota.min))
+    return lowest, max(lowest, math.floor(quota.max))

@@ -1,0 +1,96 @@
+"""PairBackoff: how hard a node may work at a host that refused it.
+
+A host that refuses an address does so for what the address asked of it, and lets it in again after a while. Whoever
+then goes on as before is refused again, and loses more to rests than it gains by haste. So each refusal halves what
+the node may do there, and time gives it back: with s the attempts at once that were allowed when it was refused,
+
+    share(t) = s / 2 * 2 ** ((t - refused at) / recovery)            (until it reaches all of the node's slots)
+
+Multiplicative decrease as in congestion control (Chiu and Jain, 1989), with an increase by time, since a node that is
+held back gathers no successes to increase by. A share below 1 is kept by waiting between attempts: after one that is
+expected to take d seconds the next one begins d / share later.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tasks.scheduling.ready_queue import ReadyQueue
+
+_LEAST = 1.0 / 64
+"""The least share: an attempt of ten seconds every ten minutes still notices when a host becomes milder."""
+
+
+@dataclass(slots=True)
+class _Refused:
+    at_s: float
+    share: float
+    next_s: float
+
+
+class PairBackoff:
+    """Shares of (host, node) pairs; it remembers refusals, and losing them costs a refusal or two.
+
+    Args:
+        recovery_s: time in which a share doubles.
+    """
+
+    def __init__(self, recovery_s: float) -> None:
+        self._recovery_s = recovery_s
+        self._refused: dict[str, dict[str, _Refused]] = {}
+        self._version = -1
+        self._resting: frozenset[tuple[str, str]] = frozenset()
+
+    def look(self, ready: ReadyQueue, now_s: float) -> None:
+        """Notice who is refused now and was not at the last look."""
+        if ready.version == self._version:
+            return
+        self._version = ready.version
+        resting = frozenset((name, node) for name, view in ready.hosts.items() for node in view.resting)
+        for host, node in resting - self._resting:
+            known = ready.nodes.get(node)
+            before = min(
+                self.share((host,), node, now_s), float(max(1, known.slots if known is not None else 1))
+            )
+            self._refused.setdefault(host, {})[node] = _Refused(now_s, max(_LEAST, before / 2.0), now_s)
+        self._resting = resting
+
+    def held_back(self) -> bool:
+        """Whether anybody was ever refused."""
+        return bool(self._refused)
+
+    def any(self, hosts: Iterable[str]) -> bool:
+        """Whether one of these hosts refused anybody."""
+        return any(host in self._refused for host in hosts)
+
+    def share(self, hosts: Iterable[str], node: str, now_s: float) -> float:
+        """Attempts at once that the node may have at these hosts: fewer than 1 are kept by waiting; inf: any."""
+        return min((self._one(host, node, now_s) for host in hosts), default=math.inf)
+
+    def allows(self, hosts: Iterable[str], node: str, now_s: float, ready: ReadyQueue) -> bool:
+        """Whether the node may begin an attempt at these hosts now."""
+        if not self._refused:
+            return True
+        for host in hosts:
+            known = self._refused.get(host, {}).get(node)
+            if known is None:
+                continue
+            share = self._one(host, node, now_s)
+            if ready.held(host, node) >= max(1.0, share) or (share < 1.0 and now_s < known.next_s):
+                return False
+        return True
+
+    def begun(self, hosts: Iterable[str], node: str, now_s: float, expected_s: float) -> None:
+        """The node begins an attempt there that is expected to take so long."""
+        for host in hosts:
+            known = self._refused.get(host, {}).get(node)
+            if known is not None:
+                known.next_s = now_s + expected_s / min(1.0, self._one(host, node, now_s))
+
+    def _one(self, host: str, node: str, now_s: float) -> float:
+        known = self._refused.get(host, {}).get(node)
+        if known is None:
+            return math.inf
+        return float(known.share * 2.0 ** min((now_s - known.at_s) / self._recovery_s, 60.0))

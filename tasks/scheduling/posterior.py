@@ -1,0 +1,330 @@
+"""What to expect of an attempt of a site on a node: posteriors with few data treated as few.
+
+Three unknowns of a (site, node), each with a conjugate prior:
+
+- page chance q: a tried page is stored. Beta(a, b) on tried pages.
+- bad share f: an attempt fails or goes silent. Beta on attempts. Of bad attempts a share z is silent (mean
+  only).
+- seconds per tried page s. Page times taken as exponential, so 1/s is Gamma(shape, scale 1/total): total is
+  the seconds seen, shape the pages seen.
+
+Prior mean of a pair = main effects of its site and of its node around the overall mean, added on the
+log-odds scale (on the log scale for s): a new node at a good site, or a good node at a new site, starts
+with what is known. The prior weighs `prior_pages` pages and `prior_attempts` attempts, so a few attempts of
+the pair's own outvote it. Site, node and overall means are themselves shrunk to the level above and at last
+to the settings, `pool_weight` times as hard: a node is not condemned by its first attempt somewhere.
+
+Pages of one attempt resemble each other, so m of them count as m / (1 + (m - 1) * alike) independent ones
+(the design effect of cluster samples; Kish, Survey Sampling, 1965).
+
+Time of an attempt: overhead + pages tried * s. The sums can't tell the two apart, so the overhead is the
+setting, but at most half of the active seconds an attempt of the site takes. Failed attempts may or may not
+have known their hits (offered); so the share of its pages an attempt gets to is
+reach = min(1 - f, tried / offered). Expected pages per second of a slot for an attempt of n targets:
+
+    rate(n) = q * reach * n / (overhead + reach * n * s + f * z * recall_after)
+
+The draw (Thompson sampling) takes q, f and s from their posteriors instead of their means: a pair is chosen
+as often as it may be the best one, so exploration stops where it no longer pays, and starts again as old
+data fade.
+
+All pairs are worked out at once, as arrays of (sites, nodes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, digamma, ndtr, zeta
+
+from tasks.scheduling.statistics import FIELDS, Knowledge
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateSettings:
+    """First guesses and their weights.
+
+    Attributes:
+        page_chance, bad_share, silent_of_bad: guesses (shares in (0, 1)) where nothing at all is known.
+        seconds_per_page, overhead_s: the same, in seconds; the overhead covers connecting and the result
+            page.
+        prior_pages: weight of a prior against a pair's own (independent) pages.
+        prior_attempts: weight of a prior against a pair's own attempts.
+        pool_weight: weight of the level above against a site's, a node's or all data, in weights of a prior.
+        alike: correlation of pages of one attempt, 0 (independent) to 1 (an attempt says as much as one
+            page).
+        recall_after_s: what a silent attempt costs.
+    """
+
+    page_chance: float = 0.8
+    bad_share: float = 0.05
+    silent_of_bad: float = 0.3
+    seconds_per_page: float = 1.0
+    overhead_s: float = 1.0
+    prior_pages: float = 4.0
+    prior_attempts: float = 2.0
+    pool_weight: float = 5.0
+    alike: float = 0.1
+    recall_after_s: float = 60.0
+
+
+_FADED = 1e-9
+"""Fewer pages than this are no data: sums that faded so far carry no digits."""
+
+
+class Belief(NamedTuple):
+    """One value of each unknown for every pair: posterior means, or a draw. Arrays of (sites, nodes).
+
+    Attributes:
+        page_chance: q; a tried page is stored.
+        reach: share of its targets an attempt gets to try.
+        silent: chance that an attempt goes silent.
+        seconds_per_page: s, per tried page.
+        overhead_s: seconds of an attempt that are no page's.
+        recall_after_s: seconds a silent attempt costs.
+    """
+
+    page_chance: Array
+    reach: Array
+    silent: Array
+    seconds_per_page: Array
+    overhead_s: Array
+    recall_after_s: float
+
+    def rates(self, pages: Array | float) -> Array:
+        """Expected pages per second of a slot, for attempts of so many targets (formula above).
+
+        Args:
+            pages: one number, or one a site as an array of (sites, 1).
+        """
+        tried = self.reach * pages
+        seconds = self.overhead_s + tried * self.seconds_per_page + self.silent * self.recall_after_s
+        return self.page_chance * tried / seconds
+
+    def rate(self, site: int, node: int, pages: float) -> float:
+        """The same of one pair, by its place on both axes."""
+        tried = float(self.reach[site, node]) * pages
+        return float(self.page_chance[site, node]) * tried / self.seconds(site, node, pages)
+
+    def seconds(self, site: int, node: int, pages: float) -> float:
+        """Expected seconds of a slot for an attempt of so many targets on one pair."""
+        return (
+            float(self.overhead_s[site, 0])
+            + float(self.reach[site, node]) * pages * float(self.seconds_per_page[site, node])
+            + float(self.silent[site, node]) * self.recall_after_s
+        )
+
+
+class Posterior(NamedTuple):
+    """Parameters of the three distributions of every pair, and what is used by its mean only.
+
+    Arrays of (sites, nodes); the overhead is one of (sites, 1).
+    """
+
+    page_a: Array
+    page_b: Array
+    bad_a: Array
+    bad_b: Array
+    seconds_shape: Array
+    seconds_total: Array
+    tried_share: Array
+    silent_of_bad: Array
+    overhead_s: Array
+    recall_after_s: float
+
+    def mean(self) -> Belief:
+        """The values expected."""
+        return self._belief(
+            self.page_a / (self.page_a + self.page_b),
+            self.bad_a / (self.bad_a + self.bad_b),
+            self.seconds_total / self.seconds_shape,
+        )
+
+    def draw(self, scores: Array) -> Belief:
+        """Values drawn from the posteriors (Thompson sampling): the quantiles of standard scores.
+
+        The logarithm of a Gamma(k) has mean psi(k) and variance psi'(k); it is taken as normal.
+
+        Args:
+            scores: standard normal numbers; array of (3, sites, nodes).
+        """
+        page, bad, slow = ndtr(scores[0]), ndtr(scores[1]), scores[2] * np.sqrt(zeta(2.0, self.seconds_shape))
+        return self._belief(
+            np.asarray(betaincinv(self.page_a, self.page_b, page), np.float64),
+            np.asarray(betaincinv(self.bad_a, self.bad_b, bad), np.float64),
+            np.maximum(self.seconds_total * np.exp(slow - digamma(self.seconds_shape)), 1e-9),
+        )
+
+    def _belief(self, page_chance: Array, bad: Array, seconds: Array) -> Belief:
+        return Belief(
+            page_chance,
+            np.minimum(1.0 - bad, self.tried_share),
+            bad * self.silent_of_bad,
+            seconds,
+            self.overhead_s,
+            self.recall_after_s,
+        )
+
+
+class _Level(NamedTuple):
+    """Means of sites, of nodes, or of all, on the scales on which they are added; arrays that broadcast."""
+
+    page: Array  # log-odds
+    bad: Array  # log-odds
+    silent: Array  # log-odds
+    seconds: Array  # log
+    overhead_s: Array
+
+
+class _Sums(NamedTuple):
+    """Sums of pairs or of pools of them, in the order of `tasks.scheduling.statistics.FIELDS`."""
+
+    attempts: Array
+    failed: Array
+    silent: Array
+    offered: Array
+    tried: Array
+    collected: Array
+    active_s: Array
+    lost_s: Array
+
+    @property
+    def bad(self) -> Array:
+        return self.failed + self.silent
+
+
+def posterior(
+    knowledge: Knowledge,
+    now_s: float,
+    sites: Iterable[str],
+    nodes: Iterable[str],
+    settings: EstimateSettings,
+    guess_s: Array | None = None,
+) -> Posterior:
+    """Posteriors of every (site, node) of these names; those without data get what their site and node say.
+
+    Args:
+        knowledge: what closed attempts say.
+        now_s: when, in seconds of the same clock.
+        sites, nodes: names; the order of both axes.
+        settings: first guesses and weights.
+        guess_s: seconds per page to expect where a pair has no data of its own, instead of its site's and node's
+            effects; NaN where there is no better guess. Array of (sites, nodes).
+    """
+    everything = knowledge.sums(now_s)
+    first = _Level(
+        _logit(np.asarray(settings.page_chance)),
+        _logit(np.asarray(settings.bad_share)),
+        _logit(np.asarray(settings.silent_of_bad)),
+        np.log(np.asarray(settings.seconds_per_page)),
+        np.asarray(settings.overhead_s),
+    )
+    overall = _shrunk(_sums(everything.sum(axis=(0, 1))), first, settings)
+    own = _selected(knowledge, everything, list(sites), list(nodes))
+    by_site = _Sums(*(values[:, None] for values in _pooled(knowledge.sites, everything.sum(axis=1), sites)))
+    by_node = _Sums(*(values[None, :] for values in _pooled(knowledge.nodes, everything.sum(axis=0), nodes)))
+    of_site, of_node = _shrunk(by_site, overall, settings), _shrunk(by_node, overall, settings)
+    return _combined(own, of_site, of_node, overall, settings, guess_s)
+
+
+def _combined(
+    own: _Sums,
+    of_site: _Level,
+    of_node: _Level,
+    overall: _Level,
+    given: EstimateSettings,
+    guess_s: Array | None,
+) -> Posterior:
+    """The pairs' own data on top of main effects."""
+    page = _share(of_site.page + of_node.page - overall.page)
+    bad = _share(of_site.bad + of_node.bad - overall.bad)
+    silent = _share(of_site.silent + of_node.silent - overall.silent)
+    seconds = np.exp(of_site.seconds + of_node.seconds - overall.seconds)
+    if guess_s is not None:
+        seconds = np.where(np.isnan(guess_s), seconds, guess_s)
+    pages, stored = _pages(own, given.alike)
+    spent = _page_seconds(own, of_site.overhead_s)
+    return Posterior(
+        page_a=given.prior_pages * page + stored,
+        page_b=given.prior_pages * (1.0 - page) + np.maximum(0.0, pages - stored),
+        bad_a=given.prior_attempts * bad + own.bad,
+        bad_b=given.prior_attempts * (1.0 - bad) + np.maximum(0.0, own.attempts - own.bad),
+        seconds_shape=given.prior_pages + pages,
+        seconds_total=given.prior_pages * seconds + pages * spent,
+        tried_share=(own.tried + given.prior_pages) / (own.offered + given.prior_pages),
+        silent_of_bad=(given.prior_attempts * silent + own.silent) / (given.prior_attempts + own.bad),
+        overhead_s=of_site.overhead_s,
+        recall_after_s=given.recall_after_s,
+    )
+
+
+def _shrunk(sums: _Sums, above: _Level, given: EstimateSettings) -> _Level:
+    """Means of pools, shrunk to the level above with the weight of a prior."""
+    per_attempt = sums.active_s / np.maximum(sums.attempts, _FADED)
+    overhead = np.where(per_attempt > 0, np.minimum(given.overhead_s, 0.5 * per_attempt), above.overhead_s)
+    pages, stored = _pages(sums, given.alike)
+    spent = pages * _page_seconds(sums, overhead)
+    prior_pages = given.pool_weight * given.prior_pages
+    prior_attempts = given.pool_weight * given.prior_attempts
+    mean_s = (prior_pages * np.exp(above.seconds) + spent) / (prior_pages + pages)
+    return _Level(
+        _logit((prior_pages * _share(above.page) + stored) / (prior_pages + pages)),
+        _logit((prior_attempts * _share(above.bad) + sums.bad) / (prior_attempts + sums.attempts)),
+        _logit((prior_attempts * _share(above.silent) + sums.silent) / (prior_attempts + sums.bad)),
+        np.log(mean_s),
+        overhead,
+    )
+
+
+def _sums(array: Array) -> _Sums:
+    return _Sums(*np.moveaxis(array, -1, 0))
+
+
+def _pooled(known: dict[str, int], pools: Array, names: Iterable[str]) -> _Sums:
+    """Pools of these names, in this order; zeros for a name that is not known."""
+    padded = np.concatenate([pools, np.zeros((1, len(FIELDS)))])
+    return _sums(padded[[known.get(name, -1) for name in names]])
+
+
+def _selected(knowledge: Knowledge, everything: Array, sites: list[str], nodes: list[str]) -> _Sums:
+    """Pairs of these names, in this order; zeros where nothing is known."""
+    if list(knowledge.sites) == sites and list(knowledge.nodes) == nodes:
+        return _sums(everything)
+    padded = np.pad(everything, ((0, 1), (0, 1), (0, 0)))
+    rows = [knowledge.sites.get(name, -1) for name in sites]
+    columns = [knowledge.nodes.get(name, -1) for name in nodes]
+    return _sums(padded[np.ix_(rows, columns)])
+
+
+def _pages(sums: _Sums, alike: float) -> tuple[Array, Array]:
+    """Tried and stored pages, counted as independent ones (Kish's design effect)."""
+    tried = np.where(sums.tried < _FADED, 0.0, sums.tried)
+    per_attempt = np.maximum(1.0, tried / np.maximum(sums.attempts, _FADED))
+    weight = 1.0 / (1.0 + (per_attempt - 1.0) * alike)
+    return tried * weight, np.minimum(sums.collected, tried) * weight
+
+
+def _page_seconds(sums: _Sums, overhead_s: Array) -> Array:
+    """Seconds per tried page once the overhead of every attempt is taken off; 0 without a tried page.
+
+    At least half of the active seconds are the pages', and a page takes at least 0.1 ms: a rough overhead must not
+    make a pair look free.
+    """
+    spent = np.maximum(sums.active_s - sums.attempts * overhead_s, 0.5 * sums.active_s)
+    each = np.maximum(spent / np.maximum(sums.tried, _FADED), 1e-4)
+    return np.where(sums.tried < _FADED, 0.0, each)
+
+
+def _logit(share: Array) -> Array:
+    inside = np.clip(share, 1e-4, 1.0 - 1e-4)
+    return np.log(inside / (1.0 - inside))
+
+
+def _share(logit: Array) -> Array:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logit, -9.0, 9.0))))

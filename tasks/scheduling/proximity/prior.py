@@ -1,0 +1,100 @@
+"""What a page should cost on a pair of site and node that has no data, told from their estimated distance.
+
+Model: seconds per page = alpha + beta x delay, alpha the work of a page and beta its round trips; fitted to the pairs
+that have data by weighted least squares. Page times spread in proportion to their mean (they are taken as exponential,
+`tasks.scheduling.posterior`), so a pair's weight is its pages over the square of what is expected of it, found by
+refitting a few times (iteratively reweighted least squares). What is left between pairs, beyond the chance of the
+pages seen, is how far the prior may be trusted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.scheduling.proximity.matrix import Matrix
+
+FEWEST_PAIRS = 8
+"""Pairs below which two parameters and their spread are guesses."""
+_LEAST_ALPHA_S = 1e-3
+_REFITS = 5
+_SIGNIFICANT = 3.0  # beta in its standard errors; below, distance explains nothing
+_LEAST_SPREAD = 0.02  # relative variance: no prior deserves more than 50 pages
+
+
+@dataclass(frozen=True, slots=True)
+class DistancePrior:
+    """Expected seconds per page by distance.
+
+    Attributes:
+        alpha_s: seconds of a page at no distance, above 0.
+        beta: round trips a page, at least 0.
+        spread: variance of pairs around the line, relative to its square.
+    """
+
+    alpha_s: float
+    beta: float
+    spread: float
+
+    def seconds(self, distance_ms: Matrix) -> Matrix:
+        """Expected seconds per page at these estimated delays (any shape)."""
+        expected: Matrix = self.alpha_s + self.beta * distance_ms / 1000.0
+        return expected
+
+    @property
+    def pages(self) -> float:
+        """The weight it deserves against a pair's own data: as many independent pages tell as much (1 / spread)."""
+        return 1.0 / self.spread
+
+
+def fit(distance_ms: Matrix, seconds: Matrix, weight: Matrix) -> DistancePrior | None:
+    """Fit the line to the pairs that have data.
+
+    Args:
+        distance_ms: (n,) estimated delays; pairs with NaN are left out.
+        seconds: (n,) observed seconds per page.
+        weight: (n,) independent pages each rests on; pairs without any are left out.
+
+    Returns:
+        None where distance explains nothing: fewer than 8 pairs, or a slope that is not positive by three of its
+        standard errors.
+    """
+    usable = np.isfinite(distance_ms) & np.isfinite(seconds) & (weight > 0.0) & (seconds > 0.0)
+    delay_s, took_s, pages = distance_ms[usable] / 1000.0, seconds[usable], weight[usable]
+    if len(delay_s) < FEWEST_PAIRS:
+        return None
+    expected = np.full(len(took_s), np.average(took_s, weights=pages))
+    for _ in range(_REFITS):
+        weights = pages / expected**2
+        alpha_s, beta = _line(delay_s, took_s, weights)
+        expected = np.maximum(alpha_s + beta * delay_s, _LEAST_ALPHA_S)
+    relative = took_s / expected - 1.0
+    if beta <= _SIGNIFICANT * _error_of_slope(delay_s, took_s - expected, weights):
+        return None
+    # Of the mean of m exponential times the relative variance is 1/m; the weighted mean of these is n / sum m.
+    by_chance = len(pages) / pages.sum()
+    spread = max(float(np.average(relative**2, weights=pages)) - float(by_chance), _LEAST_SPREAD)
+    return DistancePrior(float(alpha_s), float(beta), spread)
+
+
+def _line(delay_s: Matrix, took_s: Matrix, weights: Matrix) -> tuple[float, float]:
+    """Weighted least squares with alpha at least 1 ms and beta at least 0."""
+    mean_delay, mean_took = np.average(delay_s, weights=weights), np.average(took_s, weights=weights)
+    spread = weights @ (delay_s - mean_delay) ** 2
+    if spread <= 1e-12 * weights.sum() * mean_delay**2:
+        return float(mean_took), 0.0
+    beta = max(0.0, float(weights @ ((delay_s - mean_delay) * (took_s - mean_took)) / spread))
+    alpha_s = float(mean_took - beta * mean_delay)
+    if alpha_s < _LEAST_ALPHA_S:
+        alpha_s = _LEAST_ALPHA_S
+        beta = max(0.0, float(weights @ (delay_s * (took_s - alpha_s)) / (weights @ delay_s**2)))
+    return alpha_s, beta
+
+
+def _error_of_slope(delay_s: Matrix, left_s: Matrix, weights: Matrix) -> float:
+    """Standard error of the slope, from what the line leaves."""
+    mean_delay = np.average(delay_s, weights=weights)
+    variance = (weights @ left_s**2) / (len(left_s) - 2)
+    spread = weights @ (delay_s - mean_delay) ** 2
+    return float(np.sqrt(variance / spread)) if spread > 0.0 else float("inf")

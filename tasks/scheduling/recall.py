@@ -1,0 +1,124 @@
+"""Recall: when a lease is over, and what becomes of a subtask whose attempt failed (DESIGN.md, 3).
+
+- A lease is in force while now < deadline; at the exact deadline it is over.
+- Progress renews it to now + `silent_after_s`. A granted send time counts as progress if it is at most half
+  of that ahead: as one request may last the other half, a lease that is kept never runs out. A longer wait
+  is no progress: the attempt has to end by itself.
+- A failed subtask goes back to the ordinary allocation, away from the nodes that failed it: at once where
+  the node or its address was the cause, after a growing, jittered delay where the host was.
+- After `max_recalls` recalls in a round, or where no other node can cure the reason, a person is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from tasks.domain.model import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class RecallSettings:
+    """Parameters of recall.
+
+    Attributes:
+        enabled: False (recall switched off, to compare): every failure waits for a person at once.
+        silent_after_s: seconds without progress after which a subtask is taken back.
+        max_recalls: recalls in a round, before a person is asked.
+        backoff_s: delay after the first failure of a host; it doubles with every recall.
+        backoff_max_s: the longest delay.
+    """
+
+    enabled: bool = True
+    silent_after_s: float = 60.0
+    max_recalls: int = 5
+    backoff_s: float = 2.0
+    backoff_max_s: float = 120.0
+
+    @property
+    def longest_wait_s(self) -> float:
+        """How far ahead a granted send time may lie and still renew a lease: 30 s by default."""
+        return self.silent_after_s / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Back to WAIT.
+
+    Attributes:
+        not_before_delay_s: seconds from now before which it is not allocated again.
+        avoid: nodes that failed it in this round, the oldest failure first.
+    """
+
+    not_before_delay_s: float
+    avoid: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToManual:
+    """A person has to look.
+
+    Attributes:
+        why: one line: what led here.
+        suggestion: what the person could do.
+    """
+
+    why: str
+    suggestion: str
+
+
+_ABOUT_HOST = frozenset({Reason.HOST_UNREACHABLE, Reason.RESULT_PAGE_BROKEN, Reason.NOTHING_STORED})
+"""Reasons that lie with the host, whichever node asks: time may cure them, haste won't."""
+
+SUGGESTIONS: dict[Reason, str] = {
+    Reason.NOT_STARTED: "see `nodes list`: are the nodes alive, do their workers take work? Then retry",
+    Reason.SILENT: "see what the nodes waited for (`failed show`), restart a node that hangs, then retry",
+    Reason.HOST_UNREACHABLE: "check that the site still exists under this name; "
+    "correct sites.yaml and retry, or abandon",
+    Reason.BLOCKED: "lower the host's limits in sites.yaml, or give a node another address or a sign-in; "
+    "wait, then retry",
+    Reason.NOTHING_STORED: "fetch a page again (`failed show --refetch`) and compare it with a browser; "
+    "if the site is broken, retry later",
+    Reason.RESULT_PAGE_BROKEN: "open the search URL in a browser: the engine may be down (retry later) "
+    "or have moved (correct its url in sites.yaml)",
+    Reason.BAD_RULE: "compare the answer (`failed show --refetch`) with the rules in sites.yaml by "
+    "`sites try`, correct them, then retry all with this cause",
+    Reason.ROBOTS: "the host's robots.txt refuses this search: take the site out of sites.yaml, abandon",
+    Reason.BAD_URL: "correct the engine's url and params in sites.yaml, then retry",
+    Reason.NODE_ERROR: "read the node's log (a defect, or its disk is full), repair the node, then retry",
+}
+"""By reason: what a person could do about it."""
+
+
+def after_failure(
+    reason: Reason, node: str, recalls: int, failed_on: Sequence[str], settings: RecallSettings, rng: Random
+) -> Recall | ToManual:
+    """What becomes of a subtask that just failed.
+
+    Args:
+        reason: why the attempt failed.
+        node: that failed it.
+        recalls: recalls done in this round.
+        failed_on: nodes that failed it in this round, the oldest failure first.
+        settings: parameters.
+        rng: for jitter.
+    """
+    if not reason.curable:
+        return ToManual(f"{reason.value}: no other node could cure it", SUGGESTIONS[reason])
+    if not settings.enabled:
+        return ToManual(f"{reason.value} on {node}; recall is switched off", SUGGESTIONS[reason])
+    if recalls >= settings.max_recalls:
+        return ToManual(
+            f"{reason.value} on {node} after {recalls} recalls in this round", SUGGESTIONS[reason]
+        )
+    avoid = (*(name for name in failed_on if name != node), node)
+    return Recall(_delay_s(reason, recalls, settings, rng), avoid)
+
+
+def _delay_s(reason: Reason, recalls: int, settings: RecallSettings, rng: Random) -> float:
+    """backoff * 2 ** recalls, at most the longest, times a chance in [0.5, 1] that keeps subtasks from
+    returning all at once; 0 where the host is not the cause."""
+    if reason not in _ABOUT_HOST:
+        return 0.0
+    return min(settings.backoff_max_s, settings.backoff_s * 2.0 ** min(recalls, 60)) * rng.uniform(0.5, 1.0)

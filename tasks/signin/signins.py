@@ -1,0 +1,270 @@
+"""Who is signed in where: headers for the crawl, renewal ahead of expiry, one sign-in at a time per site.
+
+Headers are looked up on the event loop and cost a dictionary look-up a host; everything that asks a site or reads the
+file runs in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from splitter.catalog.model import Catalog
+from splitter.catalog.sign_in import SignInRules
+from splitter.errors import InputError
+
+from tasks.domain.address import authority_of
+from tasks.domain.crawl import FetchError
+from tasks.signin.browser import Session
+from tasks.signin.cookies import CookieSignIn
+from tasks.signin.credentials import Credentials
+from tasks.signin.errors import SignInError
+from tasks.signin.form import FormSignIn
+from tasks.signin.granted import Cookie, Granted
+from tasks.signin.interface import SignIn
+from tasks.signin.keep import Keep
+from tasks.signin.oauth2 import OAuth2SignIn
+from tasks.signin.transport import WayOut
+
+log = logging.getLogger("reviewloop.signin")
+
+OwnWay = Callable[[SignInRules], SignIn]
+"""Makes a site's own way to sign in from the catalog's rules."""
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_LONGEST_PAUSE_S = 3600.0
+_PAUSE_S = 30.0
+_AGAIN_S = 60.0
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class _Account:
+    """A site or engine that is signed in to.
+
+    Attributes:
+        by_host: of what is granted, the cookies each host may get.
+        not_before: after failures: when the next sign-in may be tried.
+        again_at: after a refusal: when the next one may force another sign-in.
+    """
+
+    name: str
+    rules: SignInRules
+    way: SignIn
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    granted: Granted | None = None
+    by_host: dict[str, tuple[Cookie, ...]] = field(default_factory=dict)
+    failures: int = 0
+    not_before: datetime = _EARLIEST
+    again_at: datetime = _EARLIEST
+
+    def take(self, granted: Granted | None) -> None:
+        cookies = granted.cookies if granted else ()
+        self.by_host = {
+            host: tuple(cookie for cookie in cookies if cookie.may_reach(host)) for host in self.rules.hosts
+        }
+        self.granted = granted
+
+    def fresh(self, now: datetime) -> bool:
+        """Whether nothing has to be done."""
+        ahead = timedelta(seconds=self.rules.renew_before_s)
+        return self.granted is not None and self.granted.expires_at - ahead > now
+
+
+class SignIns:
+    """The sign-ins of one process; its coroutines belong to one event loop.
+
+    Args:
+        credentials: those of a site or engine, by name.
+        keep: the file; None only where no site of the catalog is signed in to.
+        way: how to get out.
+        clock: aware time.
+        own: classes of sites and engines that neither a form nor OAuth 2 as they are can sign in to, by name.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        credentials: Callable[[str], Credentials],
+        keep: Keep | None,
+        way: WayOut,
+        clock: Callable[[], datetime],
+        own: Mapping[str, OwnWay] = MappingProxyType({}),
+    ) -> None:
+        self._credentials = credentials
+        self._keep = keep
+        self._way = way
+        self._clock = clock
+        self._accounts = {
+            name: _Account(name, rules, own.get(name, _way_of)(rules))
+            for name, rules in signing(catalog).items()
+        }
+        self._by_host = {host: account for account in self._accounts.values() for host in account.rules.hosts}
+
+    def headers_for(self, url: str) -> Mapping[str, str]:
+        """What a request for a sendable address carries: cookies or a bearer token; empty for most hosts.
+
+        Ask anew for each redirect: what one host may have, the next one may not.
+        """
+        host = _host_of(url)
+        account = self._by_host.get(host)
+        if account is None or account.granted is None:
+            return _NOTHING
+        now = self._clock()
+        if account.granted.expires_at <= now:
+            return _NOTHING
+        # Connections to the lab never leave the machine; everywhere else only TLS keeps a token secret (RFC 6750, 5.3).
+        secure = url.startswith("https:") or self._way.lab is not None
+        if account.granted.bearer:
+            return {"Authorization": f"Bearer {account.granted.bearer}"} if secure else _NOTHING
+        path = urlsplit(url).path or "/"
+        now_s = now.timestamp()
+        fitting = [
+            f"{cookie.name}={cookie.value}"
+            for cookie in account.by_host[host]
+            if cookie.goes_with(path, secure=secure, now_s=now_s)
+        ]
+        return {"Cookie": "; ".join(fitting)} if fitting else _NOTHING
+
+    async def ensure(self, url: str) -> None:
+        """Be signed in to the host of a sendable address, if that is possible: sign in, or renew what ends soon.
+
+        What goes wrong is told in the log, and tried again after a pause that doubles up to an hour; the site's
+        pages then answer with their login wall.
+        """
+        account = self._by_host.get(_host_of(url))
+        if account is None or self._idle(account):
+            return
+        if (
+            account.lock.locked()
+            and account.granted is not None
+            and account.granted.expires_at > self._clock()
+        ):
+            return  # being renewed, and still good
+        async with account.lock:
+            if not self._idle(account):
+                await self._try(account, None)
+
+    async def refused(self, url: str) -> bool:
+        """A page asked to sign in although its request carried `headers_for`: forget that, and sign in once more.
+
+        At most once a minute for a site: requests that were on their way together are refused together.
+
+        Returns:
+            Whether asking once more makes sense.
+        """
+        account = self._by_host.get(_host_of(url))
+        if account is None:
+            return False
+        async with account.lock:
+            now = self._clock()
+            if now >= account.again_at and now >= account.not_before:
+                account.again_at = now + timedelta(seconds=_AGAIN_S)
+                worthless = account.granted
+                account.take(None)
+                await self._try(account, worthless)
+            return account.granted is not None
+
+    def sign_in(self, name: str) -> datetime:
+        """Sign in now, whatever is kept; until when it holds. Blocks.
+
+        Raises:
+            InputError: the catalog does not say how.
+            SignInError: it did not work.
+        """
+        account = self._account(name)
+        with self._file().turn(name), self._session(account) as session:
+            granted = account.way.user_login(session, self._credentials(name))
+            self._file().save(name, granted)
+        account.take(granted)
+        return granted.expires_at
+
+    def forget(self, name: str) -> bool:
+        """Forget what is kept of a sign-in; True where there was something. Blocks.
+
+        Raises:
+            InputError: the catalog does not say how to sign in there.
+            SignInError: the file cannot be read.
+        """
+        self._account(name).take(None)
+        return self._file().forget(name)
+
+    def _idle(self, account: _Account) -> bool:
+        now = self._clock()
+        return account.fresh(now) or now < account.not_before
+
+    async def _try(self, account: _Account, worthless: Granted | None) -> None:
+        try:
+            granted = await asyncio.to_thread(self._renew, account, worthless)
+        except (SignInError, FetchError, OSError) as error:
+            account.failures += 1
+            pause_s = min(_LONGEST_PAUSE_S, _PAUSE_S * 2 ** min(account.failures - 1, 10))
+            account.not_before = self._clock() + timedelta(seconds=pause_s)
+            log.warning("not signed in to %s, next try in %.0f s: %s", account.name, pause_s, error)
+            return
+        account.failures = 0
+        account.take(granted)
+        log.info("signed in to %s until %s", account.name, granted.expires_at.isoformat(timespec="seconds"))
+
+    def _renew(self, account: _Account, worthless: Granted | None) -> Granted:
+        """What another process has got meanwhile, or else a renewal, or a new sign-in; in a thread."""
+        keep, now = self._file(), self._clock()
+        with keep.turn(account.name):
+            if worthless is not None:
+                keep.forget(account.name, worthless)
+            kept = keep.load(account.name)
+            ahead = timedelta(seconds=account.rules.renew_before_s)
+            if kept is not None and kept.expires_at - ahead > now:
+                return kept
+            credentials = self._credentials(account.name)
+            with self._session(account) as session:
+                if kept is not None:
+                    granted = account.way.renewed(session, credentials, kept)
+                else:
+                    granted = account.way.user_login(session, credentials)
+            keep.save(account.name, granted)
+            return granted
+
+    def _session(self, account: _Account) -> Session:
+        return Session(self._way, account.rules.hosts, self._clock())
+
+    def _file(self) -> Keep:
+        if self._keep is None:
+            raise SignInError("it is asked unsigned: set its REVIEWLOOP_LOGIN_... and REVIEWLOOP_SECRET_KEY")
+        return self._keep
+
+    def _account(self, name: str) -> _Account:
+        account = self._accounts.get(name)
+        if account is None:
+            known = ", ".join(self._accounts) or "none"
+            raise InputError(
+                f"the catalog does not say how to sign in to {name!r} (sign_in); it does for: {known}"
+            )
+        return account
+
+
+def _host_of(url: str) -> str:
+    return authority_of(url).partition(":")[0]
+
+
+def signing(catalog: Catalog) -> dict[str, SignInRules]:
+    """The sites and engines of a catalog that are signed in to, by name."""
+    tables = (catalog.engines, catalog.sites)
+    return {
+        name: entry.sign_in for table in tables for name, entry in table.items() if entry.sign_in is not None
+    }
+
+
+def _way_of(rules: SignInRules) -> SignIn:
+    if rules.form is not None:
+        return FormSignIn(rules.form)
+    if rules.oauth2 is not None:
+        return OAuth2SignIn(rules.oauth2)
+    if rules.cookies is not None:
+        return CookieSignIn(rules.cookies, rules.hosts)
+    raise InputError("a sign_in with neither form, oauth2 nor cookies; write one of them")

@@ -1,0 +1,167 @@
+"""Leases are exactly where attempts run; every attempt is numbered, closed and folded into the statistics once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, and_, case, func, or_, select
+
+from tasks.domain.model import State
+from tasks.store.invariants.violation import Violation
+from tasks.store.tables import attempts, pages, pair_stats, subtasks
+
+_SUMS = (
+    "attempts",
+    "failed",
+    "silent",
+    "offered",
+    "tried",
+    "collected",
+    "active_s",
+    "wait_s",
+    "lost_s",
+)
+
+
+def attempt_violations(conn: Connection) -> Iterator[Violation]:
+    """Leases, attempts and the statistics against each other."""
+    yield from _leases(conn)
+    yield from _open_attempts(conn)
+    yield from _attempt_numbers(conn)
+    yield from _attempt_counters(conn)
+    yield from _statistics(conn)
+
+
+def _leases(conn: Connection) -> Iterator[Violation]:
+    held = (subtasks.c.lease_token, subtasks.c.lease_node, subtasks.c.lease_deadline, subtasks.c.attempt_id)
+    crawling = subtasks.c.state == State.CRAWL
+    part_missing = or_(*(column.is_(None) for column in held))
+    part_left = or_(subtasks.c.lease_started, *(column.is_not(None) for column in held))
+    rows = conn.execute(
+        select(subtasks.c.id, subtasks.c.state).where(
+            or_(and_(crawling, part_missing), and_(~crawling, part_left))
+        )
+    )
+    for row in rows:
+        wrong = "without a whole lease" if row.state == State.CRAWL else "with a part of a lease"
+        yield Violation("lease", row.id, f"is in {row.state} {wrong} (token, node, deadline, attempt)")
+
+
+def _open_attempts(conn: Connection) -> Iterator[Violation]:
+    theirs = and_(
+        subtasks.c.state == State.CRAWL,
+        subtasks.c.attempt_id.is_not_distinct_from(attempts.c.id),
+        subtasks.c.lease_token.is_not_distinct_from(attempts.c.token),
+        subtasks.c.lease_node.is_not_distinct_from(attempts.c.node),
+    )
+    astray = conn.execute(
+        select(attempts.c.id, attempts.c.subtask_id, subtasks.c.state)
+        .join(subtasks, subtasks.c.id == attempts.c.subtask_id)
+        .where(attempts.c.outcome.is_(None), ~theirs)
+    )
+    for row in astray:
+        message = f"attempt {row.id} is open, but does not hold the lease of its subtask ({row.state})"
+        yield Violation("attempt", row.subtask_id, message)
+    running = and_(attempts.c.id == subtasks.c.attempt_id, attempts.c.outcome.is_(None))
+    alone = conn.execute(
+        select(subtasks.c.id)
+        .select_from(subtasks.outerjoin(attempts, running))
+        .where(subtasks.c.state == State.CRAWL, attempts.c.id.is_(None))
+    )
+    for row in alone:
+        yield Violation("attempt", row.id, "is in CRAWL without an open attempt")
+
+
+def _attempt_numbers(conn: Connection) -> Iterator[Violation]:
+    made = (
+        select(
+            attempts.c.subtask_id,
+            func.count().label("n"),
+            func.min(attempts.c.no).label("first"),
+            func.max(attempts.c.no).label("last"),
+        )
+        .group_by(attempts.c.subtask_id)
+        .subquery()
+    )
+    n = func.coalesce(made.c.n, 0)
+    rows = conn.execute(
+        select(subtasks.c.id, subtasks.c.attempts, n.label("n"), made.c.first, made.c.last)
+        .select_from(subtasks.outerjoin(made, made.c.subtask_id == subtasks.c.id))
+        .where(or_(subtasks.c.attempts != n, made.c.first != 1, made.c.last != made.c.n))
+    )
+    for row in rows:
+        message = f"counts {row.attempts} attempts, has {row.n}, numbered {row.first} to {row.last}"
+        yield Violation("attempt", row.id, message)
+
+
+def _attempt_counters(conn: Connection) -> Iterator[Violation]:
+    stored = (
+        select(
+            pages.c.attempt_id,
+            func.sum(case((pages.c.late, 0), else_=1)).label("in_time"),
+            func.sum(case((pages.c.late, 1), else_=0)).label("late"),
+        )
+        .group_by(pages.c.attempt_id)
+        .subquery()
+    )
+    in_time, late = func.coalesce(stored.c.in_time, 0), func.coalesce(stored.c.late, 0)
+    a = attempts.c
+    rows = conn.execute(
+        select(a.id, a.subtask_id, a.offered, a.tried, a.collected, a.late, in_time.label("in_time"))
+        .add_columns(late.label("stored_late"))
+        .select_from(attempts.outerjoin(stored, stored.c.attempt_id == a.id))
+        .where(
+            a.outcome.is_not(None),
+            or_(a.collected != in_time, a.late != late, a.collected > a.tried, a.tried > a.offered),
+        )
+    )
+    for row in rows:
+        message = (
+            f"attempt {row.id}: offered {row.offered}, tried {row.tried}, collected {row.collected} "
+            f"must not rise; it stored {row.in_time} pages and {row.stored_late} late ones ({row.late} noted)"
+        )
+        yield Violation("counters", row.subtask_id, message)
+
+
+def _statistics(conn: Connection) -> Iterator[Violation]:
+    kept = {
+        (row.site, row.node): tuple(float(getattr(row, name)) for name in _SUMS)
+        for row in conn.execute(select(pair_stats))
+    }
+    summed = {(row.site, row.node): tuple(float(v) for v in row[2:]) for row in conn.execute(_sums())}
+    nothing = (0.0,) * len(_SUMS)
+    for pair in sorted(kept.keys() | summed.keys()):
+        for name, is_, should in zip(_SUMS, kept.get(pair, nothing), summed.get(pair, nothing), strict=True):
+            if not math.isclose(is_, should, rel_tol=1e-6, abs_tol=1e-6):
+                message = (
+                    f"{pair[0]} on {pair[1]}: {name} is {is_:g}, its closed attempts sum up to {should:g}"
+                )
+                yield Violation("statistics", None, message)
+
+
+def _sums() -> Any:
+    """Sums over closed attempts per pair, by the rule of `tasks.domain.pair_stats.fold`: what was given back without
+    a hit
+    tried counts for nothing, and otherwise over the hits it tried."""
+    a = attempts.c
+    given_back = a.outcome.in_(("released", "cancelled"))
+    counts = or_(~given_back, a.tried > 0, a.collected > 0)
+    reached = case((a.tried > a.collected, a.tried), else_=a.collected)
+    offered = case((and_(given_back, reached < a.offered), reached), else_=a.offered)
+    return (
+        select(
+            a.site,
+            a.node,
+            func.sum(case((counts, 1), else_=0)),
+            func.sum(case((a.outcome == "failed", 1), else_=0)),
+            func.sum(case((a.outcome == "silent", 1), else_=0)),
+            *(func.sum(case((counts, column), else_=0)) for column in (offered, a.tried, a.collected)),
+            func.sum(case((counts, a.active_s), else_=0.0)),
+            func.sum(a.wait_s),
+            func.sum(case((counts, a.lost_s), else_=0.0)),
+        )
+        .where(a.outcome.is_not(None))
+        .group_by(a.site, a.node)
+    )

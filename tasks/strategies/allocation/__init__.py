@@ -1,1 +1,0 @@
-"""Allocation strategies: which node gets a waiting subtask. One a file."""

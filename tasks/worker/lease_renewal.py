@@ -1,0 +1,65 @@
+"""An attempt's signs of life: its lease is kept alive, with what has been counted so far."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+from tasks.store.leases import PROGRESS, Begin, Lease
+from tasks.store.writer import Writer
+from tasks.worker.counters import AttemptCounters
+
+_REPORT_EVERY_S = 5.0
+
+
+class LeaseRenewal:
+    """Renews one lease.
+
+    Args:
+        silent_after_s: seconds without a sign of life after which the lease is taken back.
+        clock: monotonic seconds.
+
+    Attributes:
+        lost: whether the lease is no longer ours.
+        every_s: seconds between two signs.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        writer: Writer,
+        counters: AttemptCounters,
+        silent_after_s: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self.lost = False
+        self.every_s = min(_REPORT_EVERY_S, silent_after_s / 4)
+        self._lease = lease
+        self._writer = writer
+        self._counters = counters
+        self._keep = timedelta(seconds=silent_after_s)
+        self._clock = clock
+        self._reported_at = clock()
+
+    def promise(self, wait_s: float) -> None:
+        """Give a sign before a wait that is longer than the time between two."""
+        if wait_s > self.every_s:
+            self.renew()
+
+    def alive(self) -> None:
+        """Give a sign if it is time for one."""
+        if self._clock() - self._reported_at >= self.every_s:
+            self.renew()
+
+    def renew(self) -> None:
+        """Give a sign now, behind the attempt's back."""
+        self._reported_at = self._clock()
+        counters = self._counters.totals(interrupted=False)
+        renewing = self._writer.later(PROGRESS, Begin(self._lease, self._keep, counters))
+        renewing.add_done_callback(self._renewed)
+
+    def _renewed(self, renewing: asyncio.Future[bool]) -> None:
+        # A database that does not answer now is none of the attempt's business: its pages are.
+        if not renewing.cancelled() and renewing.exception() is None and not renewing.result():
+            self.lost = True

@@ -1,0 +1,241 @@
+"""A crawl node: runs leases on its slots, says that it lives, and stops without losing anything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain, islice, repeat
+
+from splitter.catalog.model import Catalog
+from sqlalchemy import Connection
+
+from tasks.domain.model import Reason
+from tasks.scheduling.recall import RecallSettings
+from tasks.store import endings, leases, nodes
+from tasks.store.endings import CLOSES, Close, Report
+from tasks.store.leases import Counters, Lease
+from tasks.store.nodes import Load, Node
+from tasks.store.writer import Writer
+from tasks.worker.attempt import Attempt
+from tasks.worker.fetcher import Dependencies
+from tasks.worker.slots import Slots
+
+log = logging.getLogger("reviewloop.node")
+
+HEARTBEAT_S = 5.0
+# What a new node can do is news, and allocation waits for it.
+_FIRST_BEATS_S = (0.5, 0.5, 1.0, 1.0, 2.0)
+_STARVING_BEAT_S = 2.0
+_WINDOW_S = 60.0
+# Leases begun ahead of a free slot, at most so many a slot: their work comes from the database, which may be far.
+_MOST_AHEAD = 8
+_SMOOTHING = 0.125
+
+
+@dataclass(slots=True)
+class Throughput:
+    """Attempts ended per second: the mean over a fixed window.
+
+    Attributes:
+        ended: when each attempt of the window ended, on the node's clock.
+    """
+
+    started_at: float
+    ended: deque[float] = field(default_factory=deque)
+
+    def count(self, now: float) -> None:
+        """One more attempt ended."""
+        self.ended.append(now)
+
+    def per_second(self, now: float) -> float:
+        """Attempts per second of the window that has passed so far, at most `_WINDOW_S`."""
+        while self.ended and self.ended[0] <= now - _WINDOW_S:
+            self.ended.popleft()
+        return len(self.ended) / max(1.0, min(_WINDOW_S, now - self.started_at))
+
+
+class CrawlNode:
+    """Runs attempts for one node. All methods belong to one event loop.
+
+    Its slots are work (`tasks.worker.slots`): while an attempt only waits, another lease is begun.
+
+    Args:
+        on_free: called whenever a slot becomes free (the runner then lets allocation run).
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        deps: Dependencies,
+        catalog: Catalog,
+        writer: Writer,
+        rules: RecallSettings,
+        on_free: Callable[[], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.node = node
+        self._deps = deps
+        self._catalog = catalog
+        self._writer = writer
+        self._rules = rules
+        self._on_free = on_free
+        self._clock = clock
+        self._throughput = Throughput(clock())
+        self._slots = Slots(node.slots, self._idle)
+        self._beginning = 0
+        self._start_s = 0.0  # from asking for a lease's work to having it, smoothed
+        self._waiting: dict[str, Lease] = {}
+        self._running: dict[str, Attempt] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pulse: asyncio.Task[None] | None = None
+        self._stopping = False
+        self.drained = False
+
+    def open(self) -> None:
+        """Begin the heartbeat of a node that is registered."""
+        self._pulse = asyncio.create_task(self._beat())
+
+    def offer(self, leases: Iterable[Lease]) -> None:
+        """The notification: leases for this node; those it holds already are passed over."""
+        for lease in leases:
+            if lease.token not in self._running:
+                self._waiting[lease.token] = lease
+        self._begin_more()
+
+    async def stop(self, why: str) -> None:
+        """Give back what was not started, interrupt what runs (its pages are kept), and leave."""
+        self._stopping = True
+        await _ended([self._pulse] if self._pulse else [])
+        # Before anything is given back: allocation would give it to this node again.
+        await self._writer.run(lambda conn, _now: nodes.leave(conn, self.node.name))
+        await self._give_all_back(why)
+        for attempt in list(self._running.values()):
+            attempt.interrupt(why)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    # --- slots ----------------------------------------------------------------------------------------------
+
+    def _begin_more(self) -> None:
+        """Begin leases for the slots that are free, and for those that will be once their work is there."""
+        if not self._waiting or self._stopping or self.drained:
+            return
+        ahead = int(self._throughput.per_second(self._clock()) * self._start_s)
+        room = self._slots.room + min(ahead, _MOST_AHEAD * self.node.slots) - self._beginning
+        for token in list(islice(self._waiting, max(0, room))):
+            self._begin(self._waiting.pop(token))
+        if not self._waiting:
+            self._on_free()
+
+    def _begin(self, lease: Lease) -> None:
+        began = self._clock()
+
+        def has_begun() -> None:
+            self._beginning -= 1
+            self._start_s += _SMOOTHING * (self._clock() - began - self._start_s)
+
+        self._beginning += 1
+        attempt = Attempt(
+            lease,
+            self._deps,
+            self._catalog,
+            self._writer,
+            self._rules,
+            self._slots,
+            has_begun,
+            clock=self._clock,
+        )
+        self._running[lease.token] = attempt
+        task = asyncio.get_running_loop().create_task(self._run(attempt))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _idle(self) -> None:
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._begin_more)
+
+    async def _run(self, attempt: Attempt) -> None:
+        lease, ours = attempt.lease, True
+        try:
+            ours = await attempt.run()
+        except Exception as error:
+            log.exception(
+                "node %s: attempt %s of subtask %s", self.node.name, lease.attempt_id, lease.subtask_id
+            )
+            await self._close_broken(lease, error)
+        finally:
+            del self._running[lease.token]
+            if ours:  # a lease that went to another node meanwhile is no work done
+                self._throughput.count(self._clock())
+            self._begin_more()
+            self._on_free()
+
+    # --- heartbeat ------------------------------------------------------------------------------------------
+
+    async def _beat(self) -> None:
+        for pause_s in chain(_FIRST_BEATS_S, repeat(HEARTBEAT_S)):
+            await self._heartbeat()
+            starves = bool(self._running) and not self._waiting
+            await asyncio.sleep(min(pause_s, _STARVING_BEAT_S) if starves else pause_s)
+
+    async def _heartbeat(self) -> None:
+        rate = self._throughput.per_second(self._clock())
+        waiting = [attempt for attempt in self._running.values() if attempt.waits]
+        storing = sum(attempt.stores for attempt in waiting)
+        load = Load(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
+
+        def beat(conn: Connection, now: datetime) -> tuple[bool, list[Lease]]:
+            return nodes.heartbeat(conn, now, self.node.name, load), leases.unstarted_of(conn, self.node.name)
+
+        asked = set(self._waiting)
+        try:
+            self.drained, held = await self._writer.run(beat)
+            if self.drained:
+                await self._give_all_back("the node is drained")
+            else:
+                self._heard(held, asked)
+                if not self._waiting:
+                    self._on_free()
+        except Exception:
+            # A database that is away for a while must not end the node: leases run out by themselves.
+            log.exception("node %s: heartbeat", self.node.name)
+
+    def _heard(self, held: Sequence[Lease], asked: Collection[str]) -> None:
+        """What the store says it holds: leases whose notification was lost, and none of those taken back since.
+
+        Args:
+            asked: tokens of the leases that were waiting when the store was asked; it knew nothing of later ones.
+        """
+        for token in set(asked) - {lease.token for lease in held}:
+            self._waiting.pop(token, None)
+        self.offer(held)
+
+    async def _give_all_back(self, why: str) -> None:
+        """Give back every lease that was not started, those whose notification has not been heard included."""
+        self._waiting.clear()
+
+        def release(conn: Connection, now: datetime) -> None:
+            endings.release_many(conn, now, dict.fromkeys(leases.unstarted_of(conn, self.node.name), why))
+
+        await self._writer.run(release)
+
+    async def _close_broken(self, lease: Lease, error: Exception) -> None:
+        while isinstance(error, ExceptionGroup):  # of the lanes: which one says nothing, what does
+            error = error.exceptions[0]
+        report = Report(Counters(), Reason.NODE_ERROR, note=f"{type(error).__name__}: {error}"[:500])
+        try:
+            await self._writer.soon(CLOSES, Close(lease, report))
+        except Exception:
+            log.exception("node %s: closing attempt %s", self.node.name, lease.attempt_id)
+
+
+async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

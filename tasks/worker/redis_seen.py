@@ -1,0 +1,239 @@
+"""The shared set of stored pages in a cluster: a growing blocked Bloom filter in plain Redis strings.
+
+Two Lua scripts read and set the bits, so that a batch of keys is one command and one round trip, and every process
+sees the same layers. Nothing in here is the truth: a yes is confirmed in the database, a lost or flushed filter is told
+from an empty one by its head, and is filled again from the database (`rebuild`).
+
+Keys are the 16 bytes of `page_key`, a digest, so their bits are used as they are: 6 bytes choose the block, the next 8
+and the bits of one more the 8 places in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from tasks.worker.bloom import layer
+
+log = logging.getLogger("reviewloop.seen")
+
+T = TypeVar("T")
+
+ERROR = 0.01
+"""Share of new pages that are asked about in the database needlessly."""
+FIRST_CAPACITY = 1_000_000
+
+# One more than the last that laid out bits differently. The braces keep all keys on one server of a Redis Cluster.
+_HEAD = "reviewloop:{seen:1}"
+_BUILDING = f"{_HEAD}:building"
+_BUILDING_S = 60
+_TIMEOUT_S = 2.0
+_REST_S = 5.0
+
+# Of both scripts. KEYS: head. ARGV: keys of 16 bytes in one string.
+# Head: ready (1: holds every page that was stored when it was made), layers, blocks:N of each, capacity and count of
+# the newest, capacity of the first. A layer's string is there in full from the beginning: a shorter one was evicted;
+# what is left would call stored pages new, so the head goes too.
+_COMMON = """
+local head = KEYS[1]
+local layers = tonumber(redis.call('HGET', head, 'layers') or 0)
+local names, blocks, masks, powers = {}, {}, {128, 64, 32, 16, 8, 4, 2, 1}, {1, 2, 4, 8, 16, 32, 64, 128}
+for n = 1, layers do
+  names[n] = head .. ':' .. n
+  blocks[n] = tonumber(redis.call('HGET', head, 'blocks:' .. n))
+end
+for n = 1, layers do
+  if redis.call('STRLEN', names[n]) ~= blocks[n] * 64 then
+    redis.call('DEL', head)
+    layers = 0
+    break
+  end
+end
+local function places(at)
+  local b = {string.byte(ARGV[1], at, at + 14)}
+  local block, bits = 0, {}
+  for i = 1, 6 do block = block * 256 + b[i] end
+  for i = 1, 8 do
+    bits[i] = b[6 + i]
+    if bit.band(b[15], powers[i]) ~= 0 then bits[i] = bits[i] + 256 end
+  end
+  return block, bits
+end
+local function has(n, block, bits)
+  local from = block % blocks[n] * 64
+  local got = redis.call('GETRANGE', names[n], from, from + 63)
+  for i = 1, 8 do
+    local place = bits[i]
+    local byte = string.byte(got, bit.rshift(place, 3) + 1)
+    if bit.band(byte, masks[place % 8 + 1]) == 0 then return false end
+  end
+  return true
+end
+local function any(newest, block, bits)
+  for n = newest, 1, -1 do
+    if has(n, block, bits) then return true end
+  end
+  return false
+end
+"""
+
+# Returns a string of 1 (maybe) and 0 (new); nil where there is no set to ask.
+_HAS = (
+    _COMMON
+    + """
+if redis.call('HGET', head, 'ready') ~= '1' then return false end
+local answers = {}
+for at = 1, #ARGV[1], 16 do
+  answers[#answers + 1] = any(layers, places(at)) and '1' or '0'
+end
+return table.concat(answers)
+"""
+)
+
+# Returns layers, count and capacity of the newest, capacity of the first; nil where there is no set: whoever makes it
+# reads these pages from the database. A key that is there already does not count.
+_ADD = (
+    _COMMON
+    + """
+if layers == 0 then return false end
+local new = 0
+local name, count = names[layers], blocks[layers]
+for at = 1, #ARGV[1], 16 do
+  local block, bits = places(at)
+  if not any(layers - 1, block, bits) then
+    local from, changed = block % count * 64, false
+    local bytes = {string.byte(redis.call('GETRANGE', name, from, from + 63), 1, 64)}
+    for i = 1, 8 do
+      local place, mask = bit.rshift(bits[i], 3) + 1, masks[bits[i] % 8 + 1]
+      if bit.band(bytes[place], mask) == 0 then
+        bytes[place] = bytes[place] + mask
+        changed = true
+      end
+    end
+    if changed then
+      redis.call('SETRANGE', name, from, string.char(unpack(bytes)))
+      new = new + 1
+    end
+  end
+end
+local own = redis.call('HMGET', head, 'capacity', 'first')
+return {layers, redis.call('HINCRBY', head, 'count', new), tonumber(own[1]), tonumber(own[2])}
+"""
+)
+
+# KEYS: head. ARGV: layers there must be, capacity and blocks of the next one, capacity of the first.
+_GROW = """
+local layers = tonumber(redis.call('HGET', KEYS[1], 'layers') or 0)
+if layers ~= tonumber(ARGV[1]) then return 0 end
+local name = KEYS[1] .. ':' .. layers + 1
+redis.call('DEL', name)
+redis.call('SETBIT', name, string.format('%.0f', ARGV[3] * 512 - 1), 0)
+redis.call('HSET', KEYS[1], 'layers', layers + 1, 'capacity', ARGV[2], 'count', 0, 'blocks:' .. layers + 1, ARGV[3])
+redis.call('HSET', KEYS[1], 'first', ARGV[4])
+return 1
+"""
+
+
+class RedisSeen:
+    """A shared set (see `tasks.worker.seen.SharedSet`) that all processes of a cluster keep together.
+
+    While Redis is away it answers "cannot tell" at once and asks again every few seconds; that is logged once.
+
+    Args:
+        redis: an open client; its owner closes it.
+        clock: monotonic seconds.
+        first_capacity: keys of the first layer a rebuild makes, at least.
+    """
+
+    def __init__(
+        self, redis: Redis, clock: Callable[[], float], *, first_capacity: int = FIRST_CAPACITY
+    ) -> None:
+        self._redis = redis
+        self._clock = clock
+        self._first_capacity = first_capacity
+        self._has = redis.register_script(_HAS)
+        self._add = redis.register_script(_ADD)
+        self._grow = redis.register_script(_GROW)
+        self._away_until: float | None = None
+
+    async def has(self, keys: Sequence[bytes]) -> list[bool] | None:
+        """Of each key whether it may be stored; None: cannot tell (no complete set, or Redis is away)."""
+        answer = await self._try(lambda: self._has(keys=[_HEAD], args=[b"".join(keys)]))
+        return (
+            None if answer is None else [one in (49, "1") for one in answer]
+        )  # bytes or text: the client's choice
+
+    async def add(self, keys: Sequence[bytes]) -> bool:
+        """Add pages that are committed; False: Redis is away, so try again later.
+
+        Where there is no set they are dropped: whoever makes one reads them from the database.
+        """
+        return await self._try(lambda: self._added(keys)) is not None
+
+    async def rebuild(self, pages: int, batches: Iterable[Sequence[bytes]]) -> bool:
+        """Make the set from the database where there is no complete one and nobody is making it.
+
+        Nodes may go on adding: the head is there before the first batch is read, so that a page committed later
+        comes in through its node.
+
+        Args:
+            pages: how many there are, about.
+            batches: their keys; read only if they are needed. Not on a node's event loop, if it blocks.
+
+        Returns:
+            Whether it was made, whole, by this call.
+
+        Raises:
+            RedisError, OSError: Redis is away; what is half made is finished by the next call.
+        """
+        if await self._redis.hget(_HEAD, "ready") is not None:
+            return False
+        if not await self._redis.set(_BUILDING, 1, nx=True, ex=_BUILDING_S):
+            return False
+        await self._grow_to(1, max(self._first_capacity, 2 * pages))
+        for batch in batches:
+            if await self._added(batch) is False:
+                return False  # flushed meanwhile: from the beginning, next time
+            await self._redis.expire(_BUILDING, _BUILDING_S)
+        await self._redis.hset(_HEAD, "ready", 1)
+        await self._redis.delete(_BUILDING)
+        return True
+
+    async def _added(self, keys: Sequence[bytes]) -> bool:
+        """Add keys, and a layer once the newest is full; False where there is no set."""
+        told = await self._add(keys=[_HEAD], args=[b"".join(keys)])
+        if told is None:
+            return False
+        layers, count, capacity, first = told
+        if count >= capacity:
+            await self._grow_to(layers + 1, first)
+        return True
+
+    async def _grow_to(self, number: int, first_capacity: int) -> None:
+        """Add the layer of this number, unless somebody did."""
+        made = layer(number, first_capacity, ERROR)
+        await self._grow(keys=[_HEAD], args=[number - 1, made.capacity, made.blocks, first_capacity])
+
+    async def _try(self, ask: Callable[[], Awaitable[T]]) -> T | None:
+        if self._away_until is not None and self._clock() < self._away_until:
+            return None
+        try:
+            async with asyncio.timeout(_TIMEOUT_S):
+                answer = await ask()
+        except (RedisError, OSError) as error:  # OSError: TimeoutError is one
+            if self._away_until is None:
+                log.warning(
+                    "the shared set of stored pages does not answer (%s); the database is asked instead",
+                    type(error).__name__,
+                )
+            self._away_until = self._clock() + _REST_S
+            return None
+        if self._away_until is not None:
+            self._away_until = None
+            log.info("the shared set of stored pages answers again")
+        return answer

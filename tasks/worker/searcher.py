@@ -1,0 +1,108 @@
+"""Result pages as an attempt reads them: asked, read, links of the engine's own led on, hits by their addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from splitter.catalog.model import Engine
+from splitter.catalog.paths import condition_of
+
+from tasks.domain.crawl import FetchError, Hit, ResultPage
+from tasks.domain.page_key import canonical, page_key
+from tasks.fetching.permits import WaitTooLong
+from tasks.reading.decode import decode
+from tasks.reading.refusals import check_blocked
+from tasks.reading.results import read_results
+from tasks.store.result_pages import FoundHit
+from tasks.worker.fetcher import Dependencies, Fetcher, NotAsked
+
+Met = Callable[[str, FetchError], Awaitable[None]]
+"""Told what went wrong with a request that costs no page."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """A result page and its hits by their canonical addresses, each once.
+
+    Attributes:
+        posts: hits that are whole posts, by their keys.
+    """
+
+    page: ResultPage
+    hits: tuple[FoundHit, ...]
+    posts: dict[bytes, Hit]
+
+
+class Searcher:
+    """Reads the result pages of one engine for one attempt.
+
+    Args:
+        met: told why a link of the engine's own could not be followed.
+    """
+
+    def __init__(self, engine: Engine, deps: Dependencies, fetcher: Fetcher, met: Met) -> None:
+        self._rules = engine.results
+        self._headers = engine.headers
+        self._redirects = tuple(map(re.compile, engine.redirects))
+        # Conditions say something of JSON, none of addresses.
+        self._blocked = tuple(rule for rule in engine.results.blocked if condition_of(rule) is None)
+        self._deps = deps
+        self._fetcher = fetcher
+        self._met = met
+        self._led: dict[str, str] = {}
+
+    async def read(self, url: str) -> ReadResult:
+        """A result page. Raises FetchError, WaitTooLong."""
+        response = await self._fetcher.page(url, self._headers, blocked=self._blocked)
+        text, _ = decode(response.body, response.headers)
+        page = read_results(text, response.url, self._rules, now=self._deps.now())
+        return _by_address(await self._led_on(page))
+
+    async def _led_on(self, page: ResultPage) -> ResultPage:
+        """The page with its hits' own addresses, as far as the engine tells where its links lead."""
+        links = [hit.url for hit in page.hits if any(form.search(hit.url) for form in self._redirects)]
+        asking = [link for link in links if link not in self._led]
+        if asking:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self._deps.settings.lanes, len(asking))):
+                    group.create_task(self._lane(asking))
+        if not links:
+            return page
+        hits = tuple(replace(hit, url=self._led.get(hit.url, hit.url)) for hit in page.hits)
+        return replace(page, hits=hits)
+
+    async def _lane(self, links: list[str]) -> None:
+        """Follow links until there are none, or the engine has enough of it: what is left stays as it is."""
+        while links:
+            link = links.pop()
+            try:
+                address = await self._fetcher.leads_to(link, self._headers)
+            except WaitTooLong:
+                links.clear()
+            except FetchError as error:
+                if isinstance(error, NotAsked) or error.error.about_host:
+                    links.clear()
+                if not isinstance(error, NotAsked):
+                    await self._met(link, error)
+            else:
+                if address and check_blocked("", address, self._blocked) is None:
+                    self._led[link] = address
+
+
+def _by_address(page: ResultPage) -> ReadResult:
+    """A result page's hits by their canonical addresses, each once; addresses that cannot be asked are left out."""
+    found: dict[bytes, FoundHit] = {}
+    posts: dict[bytes, Hit] = {}
+    for hit in page.hits:
+        try:
+            key = page_key(hit.url)
+            if key not in found:
+                found[key] = FoundHit(canonical(hit.url), key)
+                if hit.post is not None:
+                    posts[key] = hit
+        except FetchError:
+            continue
+    return ReadResult(page, tuple(found.values()), posts)

@@ -1,0 +1,103 @@
+"""A node's slots: how many of its attempts may be at work at once.
+
+A slot is work: a request in flight or an answer being read. An attempt takes one when it begins to work, gives it back
+whenever it only waits (for a send time at a throttled host, for the database), and goes on without asking when its
+wait is over: a send time that was granted is met. Only those that have not worked yet wait for a slot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from enum import Enum, auto
+
+
+def _nothing() -> None:
+    return
+
+
+class Slots:
+    """Counts who works; for the coroutines of one event loop.
+
+    Args:
+        most: slots.
+        on_idle: called when a slot is free and nobody waits for it.
+    """
+
+    def __init__(self, most: int, on_idle: Callable[[], None] = _nothing) -> None:
+        self._most = most
+        self._on_idle = on_idle
+        self._taken = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def room(self) -> int:
+        """Slots nobody has or waits for; negative where more wait, or go on with their work, than there are."""
+        return self._most - self._taken - len(self._queue)
+
+    async def _take(self) -> None:
+        if self._taken < self._most and not self._queue:
+            self._taken += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._give()  # its turn came at the same moment
+            else:
+                self._queue.remove(turn)
+            raise
+
+    def _give(self) -> None:
+        self._taken -= 1
+        while self._queue and self._taken < self._most:
+            turn = self._queue.popleft()
+            if not turn.done():
+                self._taken += 1
+                turn.set_result(None)
+        if self._taken < self._most:
+            self._on_idle()
+
+
+class _State(Enum):
+    OUT = auto()
+    WORKING = auto()
+    WAITING = auto()
+
+
+class Slot:
+    """One attempt's part in a node's slots."""
+
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
+        self._state = _State.OUT
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has worked, and only waits now."""
+        return self._state is _State.WAITING
+
+    async def enter(self) -> None:
+        """Wait for a slot, and take it."""
+        await self._slots._take()
+        self._state = _State.WORKING
+
+    def busy(self) -> None:
+        """Work goes on."""
+        if self._state is _State.WAITING:
+            self._state = _State.WORKING
+            self._slots._taken += 1
+
+    def idle(self) -> None:
+        """Nothing is to be done but to wait."""
+        if self._state is _State.WORKING:
+            self._state = _State.WAITING
+            self._slots._give()
+
+    def leave(self) -> None:
+        """The attempt is over."""
+        self.idle()
+        self._state = _State.OUT

@@ -1,0 +1,109 @@
+"""What an attempt has found, on its way to the database: behind the attempt's back, in batches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.store.database import unstorable
+from tasks.store.ended_targets import ENDS, EndedTarget, TargetEnd
+from tasks.store.leases import Lease, WorkTarget
+from tasks.store.pages import PAGES, NewPage, SavedPage
+from tasks.store.writer import Writer
+from tasks.worker.counters import AttemptCounters
+from tasks.worker.fetcher import Dependencies
+
+# Pages of one attempt on their way to the database, before it waits for it.
+_MOST_UNSAVED = 100
+
+
+class WriteBuffer:
+    """Pages and ended targets of one attempt that are not committed yet.
+
+    Args:
+        judge: as in `tasks.store.result_pages.ReadResults`.
+        missed: told of a page that cannot be stored whatever is done.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        deps: Dependencies,
+        writer: Writer,
+        counters: AttemptCounters,
+        missed: Callable[[WorkTarget, FetchError], Awaitable[None]],
+        *,
+        judge: bool,
+    ) -> None:
+        self._lease = lease
+        self._deps = deps
+        self._writer = writer
+        self._counters = counters
+        self._missed = missed
+        self._judge = judge
+        self._unsaved: dict[asyncio.Future[bool], WorkTarget] = {}
+        self._ending: set[asyncio.Future[None]] = set()
+
+    async def save(self, target: WorkTarget, page: NewPage) -> None:
+        """Let a page be stored; waits only where too many are on their way."""
+        saving = self._writer.later(PAGES, SavedPage(self._lease, self._discreet(page)))
+        self._unsaved[saving] = target
+        saving.add_done_callback(lambda done: self._saved(done, page.key))
+        if len(self._unsaved) >= _MOST_UNSAVED:
+            self._writer.hurry()
+            await asyncio.wait(set(self._unsaved), return_when=asyncio.FIRST_COMPLETED)
+
+    def end(self, end: TargetEnd, unchanged: bytes | None = None) -> None:
+        """Let it be written that a target gave no page; where it is not written, the target is still to do.
+
+        Args:
+            unchanged: key of a known page that was asked again and has not changed.
+        """
+        ending = self._writer.later(ENDS, EndedTarget(self._lease, end, unchanged, self._judge))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ended)
+
+    async def emptied(self) -> None:
+        """Wait until every page, and every target that gave none, is committed.
+
+        A page that cannot be stored whatever is done is a try that failed. Raises what else kept one from it.
+        """
+        while self._unsaved or self._ending:
+            self._writer.hurry()
+            # Not gather(): an interruption here must not take pages off the queue.
+            waited_for: set[asyncio.Future[Any]] = {*self._unsaved, *self._ending}
+            await asyncio.wait(waited_for)
+            await asyncio.sleep(0)  # what is done is told by callbacks
+            for saving, target in list(self._unsaved.items()):
+                error = saving.exception()
+                if error is None or not unstorable(error):
+                    saving.result()
+                    continue
+                del self._unsaved[saving]
+                await self._missed(target, FetchError(ErrorClass.BAD_CONTENT, f"cannot be stored: {error}"))
+
+    def _discreet(self, page: NewPage) -> NewPage:
+        """Without its authors' names, where they are not wanted."""
+        pseudonyms = self._deps.pseudonyms
+        if pseudonyms is None:
+            return page
+        reviews = (one._replace(author=pseudonyms.of(self._lease.site, one.author)) for one in page.reviews)
+        return replace(page, reviews=tuple(reviews))
+
+    def _saved(self, saving: asyncio.Future[bool], key: bytes) -> None:
+        if saving.cancelled() or saving.exception() is not None:
+            return  # it stays among the unsaved, and `emptied` tells
+        self._unsaved.pop(saving, None)
+        self._deps.seen.stored([key])
+        if saving.result():
+            self._counters.collected += 1
+        else:
+            self._counters.was_known()
+
+    def _ended(self, ending: asyncio.Future[None]) -> None:
+        self._ending.discard(ending)
+        if not ending.cancelled():
+            ending.exception()
