@@ -146,3 +146,14 @@ def redis_url(_redis: str) -> str:
     with Redis.from_url(_redis) as client:
         client.flushdb()
     return _redis
+
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The shared sample data, where it stands beside the clone."""
+    if not DATA.is_dir():
+        pytest.skip(f"{DATA} is not there")
+    return DATA

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import made_engines as made
 import pytest
 
 from splitter.catalog.load import load_catalog
 from tasks.domain.crawl import ErrorClass, FetchError, ResultPage
 from tasks.reading.results import read_results
-from tests.crawl import made_engines as made
 
 ENGINES = load_catalog(Path(__file__).parents[2] / "sites.yaml").engines
 NOW = datetime(2024, 6, 1, tzinfo=UTC)

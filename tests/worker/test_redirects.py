@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from scripted_server import answer, lab
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Engine, Kind
@@ -22,7 +23,6 @@ from tasks.worker.fetcher import Fetcher, NotAsked
 from tasks.worker.searcher import Searcher
 from tasks.worker.settings import CrawlSettings
 from tasks.worker.timing import Timing
-from tests.crawl.scripted_server import answer, lab
 
 LINK = "https://www.baidu.com/link?url=abc"
 ENGINE = Engine(

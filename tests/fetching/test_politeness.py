@@ -49,7 +49,7 @@ def play(request) -> Callable[[Scenario], None]:
 
         async def redis() -> None:
             clock = Clock()
-            async with Redis(unix_socket_path=request.getfixturevalue("redis_socket")) as client:
+            async with Redis.from_url(request.getfixturevalue("redis_url")) as client:
                 await scenario(
                     lambda: RedisSendTimes(client, clock, redis_now_us=clock.us), clock, f"{uuid4().hex}.cn"
                 )
@@ -328,15 +328,15 @@ def test_local_times_remember_a_host_in_trouble():
     assert asyncio.run(run()) == pytest.approx(0.204, abs=1e-4)
 
 
-def with_redis(redis_socket: str, scenario: Callable[[Redis, str], Awaitable[None]]) -> None:
+def with_redis(redis_url: str, scenario: Callable[[Redis, str], Awaitable[None]]) -> None:
     async def run() -> None:
-        async with Redis(unix_socket_path=redis_socket) as client:
+        async with Redis.from_url(redis_url) as client:
             await scenario(client, f"{uuid4().hex}.cn")
 
     asyncio.run(run())
 
 
-def test_redis_is_asked_for_several_times_at_once(redis_socket):
+def test_redis_is_asked_for_several_times_at_once(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=100, total_per_s=100)
         times = RedisSendTimes(client, clock, redis_now_us=clock.us)
@@ -347,10 +347,10 @@ def test_redis_is_asked_for_several_times_at_once(redis_socket):
         assert calls <= 10
         assert clock.now - START == pytest.approx(99 * 0.0102, abs=1e-3)
 
-    with_redis(redis_socket, scenario)
+    with_redis(redis_url, scenario)
 
 
-def test_ordinary_answers_do_not_ask_redis(redis_socket):
+def test_ordinary_answers_do_not_ask_redis(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=100, total_per_s=100)
         times = RedisSendTimes(client, clock, redis_now_us=clock.us)
@@ -360,11 +360,11 @@ def test_ordinary_answers_do_not_ask_redis(redis_socket):
             await times.observed(host, "n1", limits, Answer(0.1, error))
         assert (await client.info("stats"))["total_commands_processed"] - before == 1  # the question itself
 
-    with_redis(redis_socket, scenario)
+    with_redis(redis_url, scenario)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_redis_takes_the_steps_of_the_law(redis_socket, seed):
+def test_redis_takes_the_steps_of_the_law(redis_url, seed):
     """One process alone: the host's pace in Redis is that of the pure law, answer by answer."""
 
     async def scenario(client, host):
@@ -381,10 +381,10 @@ def test_redis_takes_the_steps_of_the_law(redis_socket, seed):
             assert float(share or 1) == pytest.approx(pace.share)
         assert pace.share < 1
 
-    with_redis(redis_socket, scenario)
+    with_redis(redis_url, scenario)
 
 
-def test_processes_in_the_same_trouble_slow_the_host_once(redis_socket):
+def test_processes_in_the_same_trouble_slow_the_host_once(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=10, total_per_s=10)
         nodes = [RedisSendTimes(client, clock, redis_now_us=clock.us) for _ in range(8)]
@@ -392,20 +392,20 @@ def test_processes_in_the_same_trouble_slow_the_host_once(redis_socket):
             await times.observed(host, f"n{n}", limits, OVERLOADED)
         assert float(await client.hget(f"reviewloop:send:{{{host}}}:pace", "share")) == 0.5
 
-    with_redis(redis_socket, scenario)
+    with_redis(redis_url, scenario)
 
 
-def test_redis_waiters_of_one_process_share_a_round_trip(redis_socket):
+def test_redis_waiters_of_one_process_share_a_round_trip(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=10, total_per_s=10)
         times = RedisSendTimes(client, clock, redis_now_us=clock.us)
         waits = await asyncio.gather(*(times.reserve(host, "n1", limits) for _ in range(10)))
         assert waits == pytest.approx([n * 0.102 for n in range(10)], abs=1e-4)
 
-    with_redis(redis_socket, scenario)
+    with_redis(redis_url, scenario)
 
 
-def test_held_times_that_went_stale_are_not_used(redis_socket):
+def test_held_times_that_went_stale_are_not_used(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=10, total_per_s=10)
         times = RedisSendTimes(client, clock, redis_now_us=clock.us)
@@ -415,10 +415,10 @@ def test_held_times_that_went_stale_are_not_used(redis_socket):
         waits = [await times.reserve(host, "n1", limits) for _ in range(3)]
         assert waits == pytest.approx([0, 0.102, 0.204], abs=1e-4)
 
-    with_redis(redis_socket, scenario)
+    with_redis(redis_url, scenario)
 
 
-def test_redis_keeps_its_own_time_and_forgets(redis_socket):
+def test_redis_keeps_its_own_time_and_forgets(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=1, total_per_s=2)
         times = RedisSendTimes(client, clock)
@@ -428,4 +428,4 @@ def test_redis_keeps_its_own_time_and_forgets(redis_socket):
         assert len(keys) == 2
         assert all([0 < await client.ttl(key) <= 70 for key in keys])
 
-    with_redis(redis_socket, scenario)
+    with_redis(redis_url, scenario)

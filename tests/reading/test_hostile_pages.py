@@ -1,7 +1,7 @@
 """Servers and pages made to do harm: each ends in its typed outcome, none crashes, hangs or eats the memory.
 
-python -m pytest tests/crawl/test_hostile_pages.py          the suite
-PYTHONPATH=. python tests/crawl/test_hostile_pages.py        its outcomes as a table
+python -m pytest tests/reading/test_hostile_pages.py          the suite
+PYTHONPATH=. python tests/reading/test_hostile_pages.py        its outcomes as a table
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from hashlib import blake2b
 
 import pytest
-from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
@@ -34,13 +33,10 @@ def batches(first: int, end: int, size: int = 500) -> Iterator[list[bytes]]:
 
 
 @pytest.fixture
-def run(redis_socket: str) -> Callable[[Callable[[Redis], Awaitable[None]]], None]:
-    with SyncRedis(unix_socket_path=redis_socket) as client:
-        client.flushall()
-
+def run(redis_url: str) -> Callable[[Callable[[Redis], Awaitable[None]]], None]:
     def to_its_end(story: Callable[[Redis], Awaitable[None]]) -> None:
         async def whole() -> None:
-            async with Redis(unix_socket_path=redis_socket) as client:
+            async with Redis.from_url(redis_url) as client:
                 await story(client)
 
         asyncio.run(whole())
