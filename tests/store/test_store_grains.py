@@ -155,7 +155,7 @@ def _in_one_grain(world: World, items: Sequence[Item]) -> list[Any]:
 
     def write(conn: Connection, now: datetime) -> None:
         for kind in sorted({kind for kind, _ in items}, key=lambda kind: kind.rank):
-            places = [place for place, (kind, _) in enumerate(items) if kind is kind]
+            places = [place for place, (other, _) in enumerate(items) if other is kind]
             done = kind.run(conn, now, [items[place][1] for place in places])
             for place, result in zip(places, done, strict=True):
                 results[place] = result
