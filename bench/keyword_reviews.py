@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.titles import Title
 from splitter.normalize import normalize
-from splitter.relax import least_telling
+from splitter.word_weight import first_to_drop
 
 Choose = Callable[[str], Sequence[str]]
 
@@ -103,11 +103,11 @@ class Asking:
         return self._found({name: tuple(choose(name)) for name in self._collection.right})
 
     def relaxed(self, choose: Choose, most: int) -> Found:
-        """What they find after each has dropped its least telling keywords until `most` are left."""
+        """What they find after each has dropped keywords until `most` are left."""
         return self._found({name: _cut(tuple(choose(name)), most) for name in self._collection.right})
 
     def relaxed_to_a_hit(self, choose: Choose) -> Found:
-        """What they find where a query drops its least telling keyword as long as it finds nothing."""
+        """What they find where a query drops keywords as long as it finds nothing."""
         queries: dict[str, tuple[str, ...]] = {}
         for name in self._collection.right:
             words = tuple(choose(name))
@@ -140,6 +140,6 @@ class Asking:
 
 def _cut(words: tuple[str, ...], most: int) -> tuple[str, ...]:
     while len(words) > most:
-        drop = least_telling(words)
+        drop = first_to_drop(words)
         words = (*words[:drop], *words[drop + 1 :])
     return words

@@ -10,7 +10,7 @@ from splitter.finder import MAX_KEYWORDS, Finder, asides_in, finder, least_value
 from splitter.keywords import keywords_of
 from splitter.measures import measures_in, without_measures
 from splitter.normalize import normalize
-from splitter.relax import Kind, kind_of
+from splitter.word_weight import Identity, identity_of
 from splitter.words import words_of
 
 
@@ -113,8 +113,8 @@ def _role(known: Finder, word: str) -> str:
         return role
     if word.lower() in known.lexicon.noise:
         return Role.NOISE
-    kind = kind_of(word)
-    return "other" if kind is Kind.ATTRIBUTE else f"{kind.name.lower()}?"
+    identity = identity_of(word)
+    return "other" if identity is Identity.ATTRIBUTE else f"{identity.name.lower()}?"
 
 
 def _score(values: dict[str, float], word: str) -> float | None:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from splitter.dictionary import Role, user_words
-from splitter.keyword_classifier import Model, Traits, weights
+from splitter.keyword_classifier import Model, classifier
 from splitter.lexicon import Lexicon, lexicon
 from splitter.measures import without_measures
 from splitter.segment import Segmenter, segmenter
+from splitter.word_weight import BRAND_RANK, PLACE_RANK, SINGLE_RANK, names_model, rank_of
 from splitter.words import words_of
 
 MAX_KEYWORDS = 5
@@ -25,12 +26,9 @@ ENOUGH = (0.3, 0.5, 0.3)
 
 _BRACKETS = re.compile(r"【([^【】]*)】|\[([^\[\]]*)\]|\(([^()]*)\)|〔([^〔〕]*)〕|\{([^{}]*)\}")
 _LATIN_NAME = re.compile(r"[A-Za-z][A-Za-z .'&-]+")
-_MODEL_NUMBER = re.compile(r"(?!(?:19|20)\d\d)\d{1,4}|[A-Za-z]")
-_NUMBER = re.compile(r"[\d.%+-]+")
 _LONG_NUMBER = re.compile(r"\d{3,}(?:-\d+)*")
-_RANK = {Role.BRAND: 0, Role.SERIES: 0, Role.PRODUCT: 1, Role.TRAIT: 2}
+_PROPER = (Role.BRAND, Role.SERIES, Role.PRODUCT, Role.TRAIT)
 _MARK = ","
-_LATIN, _OTHER, _SINGLE, _PLACE = 1, 3, 4, 5
 
 
 def without_asides(text: str) -> str:
@@ -115,10 +113,8 @@ class Finder:
         ranks: list[int | None] = []
         after_name = False  # a bare number or letter there is the number of a model: iPhone 15
         for place, word in enumerate(words):
-            rank = self._rank(word, after_name)
-            after_name = rank == 0 or (
-                rank == _LATIN and word.isascii() and not _MODEL_NUMBER.fullmatch(word)
-            )
+            rank = rank_of(word, after_name=after_name)
+            after_name = names_model(word, rank)
             if rank is not None or (word[:1].isdigit() and _LONG_NUMBER.fullmatch(word)):
                 places.append(place)
                 ranks.append(rank)
@@ -148,9 +144,9 @@ class Finder:
         branded = False
         for word in [*words, ","]:
             role = self.roles.get(word)
-            if role in _RANK:
+            if role in _PROPER:
                 run.append(word)
-                branded = branded or _RANK[role] == 0
+                branded = branded or role in (Role.BRAND, Role.SERIES)
             elif role is not Role.NOISE:
                 if branded:
                     found += run
@@ -167,21 +163,6 @@ class Finder:
                 seen.add(folded)
                 once[word] = rank
         return once
-
-    def _rank(self, word: str, after_name: bool) -> int | None:
-        """How much a word says by its role (0 most); None where it is no keyword."""
-        role = self.roles.get(word)
-        if role is not None:
-            return _RANK.get(role, _PLACE if role is Role.PLACE else None)
-        if not word or word.lower() in self.lexicon.noise or not word[0].isalnum():
-            return None
-        if _MODEL_NUMBER.fullmatch(word):
-            return _LATIN if after_name else None
-        if _NUMBER.fullmatch(word):
-            return None
-        if word.isascii():
-            return _LATIN
-        return _OTHER if len(word) > 1 else _SINGLE
 
     def with_brand(self, ranked: dict[str, float], text: str) -> dict[str, float]:
         """The words, after the brands that the name leaves out; of many, without a brand's second name."""
@@ -225,11 +206,11 @@ def without_contained(ranked: dict[str, float]) -> dict[str, float]:
 
 def best(ranked: Mapping[str, float]) -> tuple[str, ...]:
     """At most MAX_KEYWORDS words, those that say most; places and single characters where little else is."""
-    if len(ranked) <= MAX_KEYWORDS and max(ranked.values(), default=0) < _SINGLE:
+    if len(ranked) <= MAX_KEYWORDS and max(ranked.values(), default=0) < SINGLE_RANK:
         return tuple(ranked)
-    low = {_SINGLE: sum(rank < _SINGLE for rank in ranked.values()) < 3}
-    low[_PLACE] = not any(rank == 0 or word.isascii() for word, rank in ranked.items())
-    words = [word for word, rank in ranked.items() if rank < _SINGLE or low[int(rank)]]
+    low = {SINGLE_RANK: sum(rank < SINGLE_RANK for rank in ranked.values()) < 3}
+    low[PLACE_RANK] = not any(rank == BRAND_RANK or word.isascii() for word, rank in ranked.items())
+    words = [word for word, rank in ranked.items() if rank < SINGLE_RANK or low[int(rank)]]
     if len(words) > MAX_KEYWORDS:
         most = set(sorted(words, key=ranked.__getitem__)[:MAX_KEYWORDS])
         words = [word for word in words if word in most]
@@ -239,6 +220,5 @@ def best(ranked: Mapping[str, float]) -> tuple[str, ...]:
 @cache
 def finder() -> Finder:
     """The finder over the data that comes with the project."""
-    words = segmenter()
-    roles = {word: role for word, (_, role) in user_words().items()}
-    return Finder(words, roles, lexicon(), Model(Traits(roles, words.dictionary), weights()))
+    model = classifier()
+    return Finder(segmenter(), model.traits.roles, lexicon(), model)

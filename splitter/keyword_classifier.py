@@ -1,10 +1,10 @@
-"""How much each word of a long name tells: a small trained model of brands, products and models.
+"""The trained model of long names: how likely each word belongs to a brand, a product word or a model.
 
 A word is described by what it is (role in our dictionary, length, first and last character, how common, which
 letters and digits) and by where it stands (place, neighbours, repetition). Each description has three weights
-(``data/keyword-weights.txt``), one for each `Part`; their sums give the probabilities that the word belongs to a
-brand, a product word or a model (multinomial logistic regression; none of the three has the weight 0). No weight
-belongs to a whole word. ``docs/keywords.md`` tells how the weights were made and what they reach.
+(``data/keyword-weights.txt``), one each for brand, product word and model; their sums give the probabilities
+(multinomial logistic regression; none of the three has the weight 0). No weight belongs to a whole word.
+``docs/keywords.md`` says how the weights were made and what they reach.
 """
 
 from __future__ import annotations
@@ -13,22 +13,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import exp
 
-from splitter.dictionary import Dictionary, Role
+from splitter.dictionary import Dictionary, Role, user_words
 from splitter.errors import InputError
-
-
-class Part(StrEnum):
-    """What a word of a name can identify."""
-
-    BRAND = "brand"
-    PRODUCT = "product"
-    MODEL = "model"
-
+from splitter.segment import segmenter
 
 Odds = tuple[float, float, float]
 """Of a brand, a product, a model."""
@@ -201,6 +192,13 @@ def _shares(brand: float, product: float, model: float) -> Odds:
     b, p, m = exp(min(brand, 50.0)), exp(min(product, 50.0)), exp(min(model, 50.0))
     whole = 1.0 + b + p + m
     return b / whole, p / whole, m / whole
+
+
+@cache
+def classifier() -> Model:
+    """The model over the data that comes with the project."""
+    roles = {word: role for word, (_, role) in user_words().items()}
+    return Model(Traits(roles, segmenter().dictionary), weights())
 
 
 @cache

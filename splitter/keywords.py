@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from splitter.errors import ProductNameError
 from splitter.finder import MAX_KEYWORDS, finder, without_asides
 from splitter.normalize import normalize
-from splitter.relax import least_telling
 
-__all__ = ["MAX_KEYWORDS", "MAX_NAME", "keywords_of", "least_telling"]
+__all__ = ["MAX_KEYWORDS", "MAX_NAME", "keywords_of"]
 
 MAX_NAME = 200
 """Longest name taken, in characters."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from splitter.keywords import least_telling
 from splitter.spans import Span, Unit, ceiling, floor
+from splitter.word_weight import first_to_drop
 
 from tasks.domain.hit_count import Listing, Lists
 
@@ -201,6 +201,6 @@ def _relaxed(asked: Asked, settings: NarrowSettings) -> Relax | None:
         return None
     if asked.own_words and not settings.own_words:
         return None
-    place = least_telling(words)
+    place = first_to_drop(words)
     left = words[:place] + words[place + 1 :]
     return Relax(left, words[place], f"no hit with {' '.join(words)}: asked anew without {words[place]}")

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitter.keywords import least_telling
-from splitter.relax import Kind, kind_of
+from splitter.word_weight import Identity, first_to_drop, identity_of
 
 
 @pytest.mark.parametrize(
@@ -20,32 +19,32 @@ from splitter.relax import Kind, kind_of
 def test_the_order_in_which_keywords_go(keywords, order):
     left, gone = keywords.split(), []
     while len(left) > 1:
-        gone.append(left.pop(least_telling(left)))
+        gone.append(left.pop(first_to_drop(left)))
     assert gone == order.split()
 
 
 def test_the_more_common_of_two_of_a_kind_goes_first():
-    assert least_telling(["手机", "吸顶灯"]) == 0
-    assert least_telling(["吸顶灯", "手机"]) == 1
+    assert first_to_drop(["手机", "吸顶灯"]) == 0
+    assert first_to_drop(["吸顶灯", "手机"]) == 1
 
 
 @pytest.mark.parametrize("keywords", [[], ["光明"]])
 def test_the_last_keyword_is_never_dropped(keywords):
     with pytest.raises(ValueError, match="at least two"):
-        least_telling(keywords)
+        first_to_drop(keywords)
 
 
 @given(
     st.lists(st.text(max_size=6) | st.sampled_from(["光明", "牛奶", "P30", "高钙"]), min_size=2, max_size=8)
 )
 def test_any_keywords_can_be_relaxed(keywords):
-    dropped = least_telling(keywords)
+    dropped = first_to_drop(keywords)
     assert 0 <= dropped < len(keywords)
-    assert kind_of(keywords[dropped]) == min(map(kind_of, keywords))
+    assert identity_of(keywords[dropped]) == min(map(identity_of, keywords))
 
 
 def test_words_we_do_not_know_are_told_by_their_looks():
-    assert kind_of("HUAWEI") is Kind.BRAND
-    assert kind_of("TK-6308") is Kind.LINE
-    assert kind_of("登山鞋") is Kind.PRODUCT
-    assert kind_of("轻薄") is Kind.ATTRIBUTE
+    assert identity_of("HUAWEI") is Identity.BRAND
+    assert identity_of("TK-6308") is Identity.LINE
+    assert identity_of("登山鞋") is Identity.PRODUCT
+    assert identity_of("轻薄") is Identity.ATTRIBUTE

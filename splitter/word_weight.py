@@ -1,0 +1,212 @@
+"""How much each word of a product name weighs: for choosing keywords, for dropping one, and for matching a page.
+
+What a word weighs follows from its role in our dictionary or, outside of it, from its look (letters, digits, length).
+One table (`_WEIGHTS`) holds the three answers side by side. Where they disagree, the figures of ``docs/keywords.md``
+and of `reviewloop bench relevance` were measured so: a line outranks its brand on a page, where the brand is often left
+out, and yields to it in a query, where the line alone finds other things of that name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from functools import lru_cache
+
+from splitter.dictionary import Role, user_words
+from splitter.keyword_classifier import classifier
+from splitter.lexicon import lexicon
+
+
+class Look(StrEnum):
+    """What a word outside our dictionary looks like."""
+
+    MODEL = "model"  # Latin letters or signs with digits: P30
+    LATIN = "latin"
+    NUMBER = "number"
+    WORD = "word"  # two or more characters of another script
+    SINGLE = "single"  # one of them
+
+
+class Identity(IntEnum):
+    """Which part of a product's identity a keyword is: the lowest is dropped first."""
+
+    ATTRIBUTE = 0
+    PRODUCT = 1
+    LINE = 2
+    BRAND = 3
+
+
+SINGLE_RANK, PLACE_RANK = 4, 5
+"""Ranks of words that are keywords only where little else is."""
+
+BRAND_RANK = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Weight:
+    """What words of one role or look weigh.
+
+    Attributes:
+        rank: in choosing keywords by rule; 0 comes first, None is never chosen.
+        identity: in dropping keywords; None: as the classifier sees it.
+        match: share of a page's match, before the words beside it are looked at.
+    """
+
+    rank: int | None
+    identity: Identity | None
+    match: float
+
+
+_BRAND_MATCH, _LINE_MATCH, _OTHER_MATCH = 2.0, 3.0, 0.6  # chosen by `reviewloop bench relevance`
+_WEIGHTS: Mapping[Role | Look, _Weight] = {
+    Role.BRAND: _Weight(BRAND_RANK, Identity.BRAND, _BRAND_MATCH),
+    Role.SERIES: _Weight(BRAND_RANK, Identity.LINE, _LINE_MATCH),
+    Role.PRODUCT: _Weight(1, Identity.PRODUCT, 2.0),
+    Role.TRAIT: _Weight(2, Identity.ATTRIBUTE, 0.4),
+    Role.PLACE: _Weight(PLACE_RANK, Identity.ATTRIBUTE, 0.4),
+    Role.NOISE: _Weight(None, Identity.ATTRIBUTE, _OTHER_MATCH),
+    Look.MODEL: _Weight(1, Identity.LINE, 4.0),
+    Look.LATIN: _Weight(1, Identity.LINE, _BRAND_MATCH),
+    Look.NUMBER: _Weight(1, Identity.LINE, _BRAND_MATCH),
+    Look.WORD: _Weight(3, None, _OTHER_MATCH),
+    Look.SINGLE: _Weight(SINGLE_RANK, None, 0.4),
+}
+
+_MODEL_NUMBER = re.compile(r"(?!(?:19|20)\d\d)\d{1,4}|[A-Za-z]")
+_AMOUNT = re.compile(r"[\d.%+-]+")
+_SURE = 0.5  # least probability that a word outside our dictionary is no mere attribute
+_AFFIX_CHARS = 3  # of an affix of a model: Pro, GL, 15
+
+
+def role_of(word: str) -> Role | None:
+    """The role of a word in our dictionary; None outside of it."""
+    found = user_words().get(word)
+    return found[1] if found is not None else None
+
+
+def look_of(word: str) -> Look:
+    """What a word looks like."""
+    if not word.isascii():
+        return Look.WORD if len(word) > 1 else Look.SINGLE
+    if word.isdigit():
+        return Look.NUMBER
+    return Look.MODEL if any(char.isdigit() for char in word) else Look.LATIN
+
+
+def _weight_of(word: str) -> _Weight:
+    return _WEIGHTS[role_of(word) or look_of(word)]
+
+
+# --- choosing keywords by rule ------------------------------------------------------------------------------
+
+
+def rank_of(word: str, *, after_name: bool) -> int | None:
+    """The rank of a word among the candidates for keywords; 0 comes first, None: it is no candidate.
+
+    Args:
+        word: of a name.
+        after_name: the word before it is a brand, a line or a Latin name: a bare number or letter is then the number
+            of a model (iPhone 15).
+    """
+    role = role_of(word)
+    if role is None:
+        if not word or word.lower() in lexicon().noise or not word[0].isalnum():
+            return None
+        if _MODEL_NUMBER.fullmatch(word):
+            return _WEIGHTS[Look.NUMBER].rank if after_name else None
+        if _AMOUNT.fullmatch(word):
+            return None
+    return _weight_of(word).rank
+
+
+def names_model(word: str, rank: int | None) -> bool:
+    """Whether a bare number or letter after a word of this rank is the number of a model."""
+    latin = rank == _WEIGHTS[Look.LATIN].rank and word.isascii()
+    return rank == BRAND_RANK or (latin and not _MODEL_NUMBER.fullmatch(word))
+
+
+# --- dropping a keyword -------------------------------------------------------------------------------------
+
+
+def first_to_drop(keywords: Sequence[str]) -> int:
+    """The place of the keyword that a query without hits drops first.
+
+    Attributes go before product words, product words before lines and models, brands last. Of two words alike the more
+    common goes first (jieba's dictionary counts how common), short letters and then numbers before other Latin words:
+    iPhone & 15 & Pro loses Pro, then 15. Of equals the later one goes.
+
+    Args:
+        keywords: of one query, all of them.
+
+    Raises:
+        ValueError: there are fewer than two: the last one is never dropped.
+    """
+    if len(keywords) < 2:
+        raise ValueError(f"{list(keywords)} has no keyword to spare: at least two are needed")
+
+    def kept(place: int) -> tuple[Identity, float, int]:
+        return identity_of(keywords[place]), _rarity(keywords[place]), -place
+
+    return min(range(len(keywords)), key=kept)
+
+
+def identity_of(word: str) -> Identity:
+    """Which part of a product's identity a word is: by its role, its look, or as the classifier sees it."""
+    if role_of(word) is None and word.lower() in lexicon().brand_named:
+        return Identity.BRAND
+    identity = _weight_of(word).identity
+    if identity is not None:
+        return identity
+    brand, product, model = classifier().odds_alone(word)
+    if brand + product + model < _SURE:
+        return Identity.ATTRIBUTE
+    return max((product, Identity.PRODUCT), (model, Identity.LINE), (brand, Identity.BRAND))[1]
+
+
+def _rarity(word: str) -> float:
+    """How rare a word is: its negative log probability; a mere rank for short Latin letters and numbers."""
+    if len(word) <= _AFFIX_CHARS and word.isascii():
+        return 1.0 if word.isdigit() else 0.0
+    dictionary = classifier().traits.dictionary
+    return -(dictionary.weights.get(word) or dictionary.floor)
+
+
+# --- matching a page ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MatchWeights:
+    """What the words of a keyword set weigh in deciding whether a page is about the product.
+
+    Attributes:
+        weights: of each word.
+        identifying: words of which the page must hold at least one.
+    """
+
+    weights: Mapping[str, float]
+    identifying: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def match_weights(words: tuple[str, ...]) -> MatchWeights:
+    """The weights of a keyword set's words on a page.
+
+    A name begins with its brand, and its model follows: an unknown word is taken for what stands in its place.
+    """
+    roles = [role_of(word) for word in words]
+    weights = {word: _weight_of(word).match for word in words}
+    for place, (word, role) in enumerate(zip(words, roles, strict=True)):
+        if role is None and weights[word] == _OTHER_MATCH:
+            if place and roles[place - 1] is Role.BRAND:
+                weights[word] = _LINE_MATCH
+            elif not place and Role.BRAND not in roles:
+                weights[word] = _BRAND_MATCH
+    heavy = {word for word in words if weights[word] >= _BRAND_MATCH}
+    identifying = {word for word in heavy if role_of(word) is not Role.PRODUCT}
+    brands = roles.count(Role.BRAND)
+    for word, role in zip(words, roles, strict=True):
+        if role is Role.BRAND:
+            weights[word] /= brands  # a maker and its brand (一汽 大众) weigh no more than one of them
+    return MatchWeights(weights, frozenset(identifying or heavy or words))
