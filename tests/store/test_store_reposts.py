@@ -120,7 +120,7 @@ def test_what_may_still_be_preceded_waits_on_postgresql_only(world: World) -> No
 
 def test_a_crowded_band_takes_no_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repost_linking, "_MOST_IN_BAND", 2)
-    monkeypatch.setattr(reposts, "bands", lambda of: [1] if of else [])
+    monkeypatch.setattr(repost_linking, "bands", lambda of: [1] if of else [])
     crawled(world, FIRST, OTHER, "电池续航还可以，屏幕显示细腻，拍照也清楚，手感很好。", EDITED)
     step(world, 3)
     step(world, 3)
