@@ -6,9 +6,11 @@ Every variable begins with REVIEWLOOP_; a command's options come before it, the 
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
+from importlib import metadata
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -34,9 +36,20 @@ _SEARXNG = "searxng"
 DEFAULT_DATABASE = "sqlite:///reviewloop.db"
 
 
-@dataclass(frozen=True, slots=True)
+def _version() -> str:
+    """The project's version: of the tree this runs in, else of the installed package."""
+    project = ROOT / "pyproject.toml"
+    if project.is_file():
+        return str(tomllib.loads(project.read_text("utf-8"))["project"]["version"])
+    return metadata.version("reviewloop")
+
+
+VERSION = _version()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything a process is told from outside.
+    """All settings of a process.
 
     Attributes:
         database_url: SQLite file or PostgreSQL.
@@ -46,7 +59,7 @@ class Settings:
         sites: a catalog file or a built-in catalog's name; None: ./sites.yaml, else the project's own.
         searxng_url: address of the SearXNG that engines of that name ask (http://HOST:PORT); empty: the catalog's.
         lab: host and port every host is sent to; None: the real web.
-        contact: said in the User-Agent: an address or page where a site's operator reaches you.
+        contact: part of the User-Agent: an address or page where a site's operator reaches you.
         allocation: name of the allocation strategy.
         modification, recall: False switches the strategy off, to compare.
         silent_after_s: silence after which a subtask is taken back.
@@ -54,21 +67,21 @@ class Settings:
         rest_factor: multiplies the rests of hosts (below 1 only for the lab).
         request_timeout_s: the most one request may last; never more than half of `silent_after_s`, so that a
             request on its way does not look like silence.
-        machine: who shares an outgoing address where none is bound; empty: this host's name.
+        machine: name shared by the processes behind one outgoing address where none is bound; empty: this host's name.
         address: source address of this process's node; None: the system's choice.
         proxy: http://HOST:PORT or socks5h://HOST:PORT that this process's nodes go through; empty: none.
         slots: attempts a node runs at once.
         kinds: what this process's node may crawl; None: what its row says, else all.
         report_file: where the sweep `report` writes; None: nowhere.
-        batch: most items (leases, results, duplicate questions) in one round trip; 1: each pays for itself.
-        remembered: most stored pages a node remembers by itself; 0: none.
+        batch: most items (leases, results, duplicate questions) in one round trip; 1: no batching.
+        remembered: most stored pages a node remembers in its own memory; 0: none.
         seed: of chance in allocation; None: another one each time.
-        secret_key: what the file of sign-ins is encrypted with; empty: nobody signs in.
+        secret_key: encrypts the file of sign-ins; empty: no site is signed in to.
         sign_in_file: where sign-ins are kept until they end.
-        since: first day (YYYY-MM-DD) of the ranges of time that a query with too many hits is divided into.
-        relax_own_words: keywords that a person chose may be relaxed, too, where they find nothing.
+        since: first day of the time ranges that a query with too many hits is partitioned into.
+        relax_own_words: True relaxes a person's own keywords, too, where they find nothing.
         pseudonymise: authors are stored by pseudonyms instead of their names.
-        pseudonym_key: what these are made with, on all machines the same; empty: what is kept in `pseudonym_key_file`.
+        pseudonym_key: key of the pseudonyms, the same on all machines; empty: the one kept in `pseudonym_key_file`.
     """
 
     database_url: str = DEFAULT_DATABASE
@@ -128,14 +141,14 @@ class Settings:
         )
 
     def buffers(self) -> Buffers:
-        """What travels together between a node and its servers."""
+        """Sizes of the batches between a node and its servers."""
         return Buffers(self.batch, self.remembered, min(self.batch, BATCH), self.batch)
 
     def crawl(self) -> CrawlSettings:
         """Settings of the crawl."""
         contact = self.contact or "no contact given"
         return CrawlSettings(
-            user_agent=f"reviewloop/0.1 ({contact})",
+            user_agent=f"reviewloop/{VERSION} ({contact})",
             request_timeout_s=min(self.request_timeout_s, self.silent_after_s / 2),
             longest_wait_s=self.loop().recall.longest_wait_s,
             rest_factor=self.rest_factor,
@@ -166,6 +179,8 @@ def from_environment(environment: Mapping[str, str] | None = None, **options: An
     values: dict[str, Any] = {}
     for name, read in _READERS.items():
         variable = f"REVIEWLOOP_{name.upper()}"
+        if not given.get(variable, "").strip() and name in _FORMER:
+            variable = _FORMER[name]
         text = given.get(variable, "").strip()
         if text:
             try:
@@ -223,7 +238,7 @@ def proxy(text: str) -> str:
 
 
 def as_environment(settings: Settings) -> dict[str, str]:
-    """The environment of a process that shall have these settings: this one's, with its REVIEWLOOP_* replaced."""
+    """The environment of a child process with these settings: this one's, with its REVIEWLOOP_* replaced."""
     environment = {name: text for name, text in os.environ.items() if not name.startswith("REVIEWLOOP_")}
     environment |= logins()
     for name in _READERS:
@@ -271,6 +286,9 @@ def _at_least(least: int) -> Callable[[str], int]:
 
     return read
 
+
+_FORMER = {"batch": "REVIEWLOOP_GRAIN"}
+"""Variables by the names they had in earlier versions, still read where the new one is not set."""
 
 _READERS: dict[str, Callable[[str], Any]] = {
     "database_url": str,

@@ -14,10 +14,10 @@ from datetime import datetime
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from sqlalchemy import Connection
 
-from app import wiring
+from app import loops, wiring
 from app.config import Settings
-from app.failed_report import write_report
-from splitter.catalog.model import Catalog
+from app.summary import write_report
+from splitter.catalog.model import Catalog, Kind
 from tasks.fetching.permits import LocalSendTimes
 from tasks.jobs import planning
 from tasks.jobs.context import Context
@@ -42,6 +42,21 @@ class Until:
 
     done: bool = False
     seconds: float | None = None
+
+
+def numbered_nodes(count: int, slots: int, *, lab: bool) -> list[Node]:
+    """node1, node2, ...: towards the lab each from its own address, otherwise as the system chooses."""
+    return [
+        Node(f"node{n}", frozenset(Kind), slots, f"127.0.0.{n + 1}" if lab else None)
+        for n in range(1, count + 1)
+    ]
+
+
+def crawl(
+    settings: Settings, store: Store, nodes: Sequence[Node], until: Until, watch: Callable[[], None]
+) -> None:
+    """Run the loop until `until` or a signal; `watch` is called about twice a second, from another thread."""
+    loops.run(EmbeddedRunner(settings, settings.catalog(), store, nodes, until, watch).run())
 
 
 class EmbeddedRunner:
@@ -142,7 +157,7 @@ class EmbeddedRunner:
         return scheduler
 
     async def _scheduled(self, name: str) -> None:
-        # The scheduler cancels what runs when it shuts down, and would tell that as an error.
+        # The scheduler cancels running sweeps when it shuts down, and would log that as an error.
         with suppress(asyncio.CancelledError):
             await self._sweep(name)
 
@@ -163,7 +178,7 @@ class EmbeddedRunner:
 
     async def _tick(self, names: Sequence[str]) -> None:
         leases = await self._writer.run(lambda conn, now: tick(conn, now, self._context, names))
-        # A node of another process is deaf to us: its lease is released when it is not started in time.
+        # A node of another process can't be reached from here: its lease is released when it is not started in time.
         for name, node in self._nodes.items():
             if batch := [lease for lease in leases if lease.node == name]:
                 node.offer(batch)
@@ -183,7 +198,7 @@ class EmbeddedRunner:
             self._free.set()
 
     async def _turns(self) -> None:
-        """Let the loop turn whenever a node has a free slot; look whether all is done."""
+        """Run the sweeps of a turn whenever a node has a free slot; end the run when all is done."""
         planned = False
         while True:
             with suppress(TimeoutError):
@@ -199,7 +214,7 @@ class EmbeddedRunner:
                     self._end.set()
             except Exception:
                 log.exception("a turn of the loop failed; the next one comes")
-            # Slots that become free together are served together.
+            # Slots that become free within this time are served by one turn.
             await asyncio.sleep(0.02)
 
     async def _watching(self) -> None:

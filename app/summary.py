@@ -1,18 +1,24 @@
-"""What a run comes to: the one document `run`, `demo` and `up` print at the end."""
+"""What `run`, `demo` and `up` print at the end, and the report of subtasks that wait for a person."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from app.config import Settings
 from tasks.store import reports
-from tasks.store.database import Store
+from tasks.store.database import Store, read_now
 from tasks.store.reports import FailedRow, PairRow, Stored, Totals
 
+_NAMED = (
+    "slots", "allocation", "modification", "recall", "silent_after_s", "backoff_s", "rest_factor", "seed",
+)  # fmt: skip
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """The store at the end of a run.
 
@@ -43,33 +49,26 @@ def mark(store: Store) -> Stored:
 
 
 def summary(store: Store, begin: Stored, seconds: float, settings: Mapping[str, Any]) -> Summary:
-    """Look at the store at the end of a run that began at `begin`."""
+    """The store now, at the end of a run that began at `begin`."""
     with store.read() as conn:
         return Summary(
-            reports.queues(conn),
-            tuple(reports.pairs(conn)),
-            reports.totals(conn),
-            reports.stored_since(conn, begin),
-            tuple(reports.waiting_for_a_person(conn)),
-            round(seconds, 2),
-            settings,
+            queues=reports.queues(conn),
+            pairs=tuple(reports.pairs(conn)),
+            totals=reports.totals(conn),
+            added=reports.stored_since(conn, begin),
+            manual=tuple(reports.waiting_for_a_person(conn)),
+            seconds=round(seconds, 2),
+            settings=settings,
         )
 
 
-def settings_told(settings: Settings, nodes: int) -> dict[str, Any]:
+def run_settings(settings: Settings, nodes: int) -> dict[str, Any]:
     """Settings of a run that its figures depend on."""
     return {
         "sites": settings.catalog().name,
         "lab": "{}:{}".format(*settings.lab) if settings.lab else None,
         "nodes": nodes,
-        "slots": settings.slots,
-        "allocation": settings.allocation,
-        "modification": settings.modification,
-        "recall": settings.recall,
-        "silent_after_s": settings.silent_after_s,
-        "backoff_s": settings.backoff_s,
-        "rest_factor": settings.rest_factor,
-        "seed": settings.seed,
+        **{name: getattr(settings, name) for name in _NAMED},
     }
 
 
@@ -97,3 +96,28 @@ def document(done: Summary) -> dict[str, Any]:
 def pair_document(pair: PairRow) -> dict[str, Any]:
     """A pair with its two rates."""
     return {**asdict(pair), "completion": pair.completion, "efficiency_s": pair.efficiency_s}
+
+
+def _report(rows: Sequence[FailedRow], when: str) -> str:
+    """What waits for a person as Markdown, grouped by cause, with what is suggested."""
+    lines = [f"# Subtasks that wait for a person: {len(rows)} at {when}", ""]
+    for (reason, site), group in groupby(rows, key=lambda r: (r.reason, r.site)):
+        of_cause = list(group)
+        lines += [f"## {reason}: {site} ({len(of_cause)})", "", f"Suggested: {of_cause[0].suggestion}.", ""]
+        lines += [
+            f"- subtask {r.subtask_id}: {r.product}, chunk {r.chunk}, {r.attempts} attempts on "
+            f"{', '.join(r.nodes) or 'no node'}; {r.why}"
+            for r in of_cause
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def write_report(store: Store, file: str) -> None:
+    """Write the report of what waits for a person to a file, whole or not at all."""
+    with store.read() as conn:
+        text = _report(reports.waiting_for_a_person(conn), read_now(conn).isoformat(timespec="seconds"))
+    path = Path(file)
+    draft = path.with_name(path.name + ".new")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)

@@ -31,10 +31,9 @@ from app.cluster import processes
 from app.cluster.processes import Program
 from app.cluster.supervisor import Cluster
 from app.config import ROOT, Settings, as_environment
-from app.embedded import Until
-from app.imports import new_product
-from app.runs import nodes_named
-from app.summary import Summary, mark, settings_told, summary
+from app.embedded import Until, numbered_nodes
+from app.products import new_product
+from app.summary import Summary, mark, run_settings, summary
 from splitter.catalog.load import load_catalog
 from splitter.errors import InputError, ReviewloopError
 from tasks.store import products as products_table
@@ -211,10 +210,10 @@ def _crawled(cluster: Cluster, store: Store, names: list[str], nodes: int, timel
     with store.begin() as conn:
         for name in names:
             products_table.add(conn, read_now(conn), new_product(name))
-    rows = nodes_named(nodes, cluster.settings.slots, lab=True)
+    rows = numbered_nodes(nodes, cluster.settings.slots, lab=True)
     begin, began_s = mark(store), time.monotonic()
     cluster.run(store, rows, Until(True, None), lambda: timeline.look(store, time.monotonic() - began_s))
-    told = settings_told(cluster.settings, nodes)
+    told = run_settings(cluster.settings, nodes)
     return summary(store, begin, time.monotonic() - began_s, told)
 
 

@@ -1,10 +1,13 @@
-"""`reviewloop demo`: see the whole loop work, with nothing but this machine."""
+"""`reviewloop demo`: the whole loop on the built-in lab, from four product names to their reviews, in a minute."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -12,13 +15,48 @@ from rich.text import Text
 
 from app.cli.options import db_option, json_option
 from app.cli.output import clock, messages, print_json, printed, short, shown
+from app.cli.run import watched
 from app.cli.tables import print_summary
+from app.config import DEFAULT_DATABASE, Settings
+from app.products import new_product
+from app.summary import Summary, document
+from splitter.catalog.load import BUILTIN
 from splitter.query import product_query
+from tasks.store import products
+from tasks.store.database import Store, read_now
+from tasks.store.verify import Verification, verify
 
 if TYPE_CHECKING:
-    from app.config import Settings
-    from app.demo import DemoResult
     from tasks.store.review_rows import ReviewRow
+
+PRODUCTS = ("光明高钙牛奶", "特仑苏", "蒙牛早餐奶", "雀巢中老年奶粉")
+NODES = 4
+SLOTS = 8
+LONGEST_S = 90.0
+
+SHORTENED: dict[str, Any] = {
+    "silent_after_s": 12.0,
+    "request_timeout_s": 6.0,
+    "backoff_s": 0.5,
+    "rest_factor": 0.05,
+}
+"""Settings that the demo shortens, so that five recalls of a dead site fit into a minute."""
+
+_SAMPLES = 3
+_SHORTEST_SAMPLE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """What the demo shows at its end.
+
+    Attributes:
+        samples: a few reviews, of different products where there are.
+    """
+
+    summary: Summary
+    samples: tuple[ReviewRow, ...]
+    verification: Verification
 
 
 @click.command()
@@ -36,14 +74,17 @@ def demo(seed: int, db: str | None, as_json: bool) -> None:
     Example:
       reviewloop demo
     """
-    from app import demo as demonstration
-    from app.cli.progress import Progress
-
-    settings = demonstration.demo_settings(db, seed)
+    # The environment has no say in the demo's settings.
+    settings = Settings(
+        database_url=db or f"sqlite:///{mkdtemp(prefix='reviewloop-demo-')}/{Path(DEFAULT_DATABASE).name}",
+        sites=BUILTIN[0],
+        slots=SLOTS,
+        seed=seed,
+        **SHORTENED,
+    )
     if not as_json:
-        _introduce(settings, demonstration.PRODUCTS)
-    with demonstration.opened(settings) as (running, store):
-        result = demonstration.crawl(running, store, lambda begin: Progress(store, begin))
+        _introduce(settings)
+    result = _crawl(settings)
     if as_json:
         _print_document(settings, result)
     else:
@@ -52,23 +93,57 @@ def demo(seed: int, db: str | None, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _introduce(settings: Settings, names: tuple[str, ...]) -> None:
-    from app import demo as demonstration
+def _crawl(settings: Settings) -> DemoResult:
+    """Add the products, and run the loop on a lab of its own until all is settled."""
+    # Slow to import (aiohttp, APScheduler): only where the demo really runs.
+    from app import wiring
+    from app.embedded import Until, crawl, numbered_nodes
+    from app.lab.running import running_lab
+    from tasks.store.review_rows import review_rows
 
+    with running_lab(settings.catalog(), "demo") as lab:
+        settings = replace(settings, lab=(lab.host, lab.port))
+        with wiring.opened_store(settings) as store:
+            _add_products(store)
+            rows = numbered_nodes(NODES, settings.slots, lab=True)
+            until = Until(done=True, seconds=LONGEST_S)
+            done = watched(settings, store, NODES, lambda watch: crawl(settings, store, rows, until, watch))
+            with store.read() as conn:
+                return DemoResult(done, _samples(review_rows(conn)), verify(conn, read_now(conn)))
+
+
+def _add_products(store: Store) -> None:
+    with store.begin() as conn:
+        now = read_now(conn)
+        for name in PRODUCTS:
+            products.add(conn, now, new_product(name))
+
+
+def _samples(rows: Iterable[ReviewRow]) -> tuple[ReviewRow, ...]:
+    """The first review long enough to be worth reading, of each of the first products."""
+    found: dict[str, ReviewRow] = {}
+    for row in rows:
+        if row.same_as is None and len(row.body) >= _SHORTEST_SAMPLE:
+            found.setdefault(row.product, row)
+        if len(found) == _SAMPLES:
+            break
+    return tuple(found.values())
+
+
+def _introduce(settings: Settings) -> None:
     out = printed()
-    sites = settings.catalog().sites
     out.print("1. Product names become keywords, and these become search URLs", style="bold")
-    for name in names:
+    for name in PRODUCTS:
         out.print(f"   {name} -> {' & '.join(product_query(name).keywords)}")
     out.print(
-        f"   Each is searched on the {len(sites)} sites of the catalog {settings.sites}, but for those whose "
-        "robots.txt refuses.",
+        f"   Each is searched on the {len(settings.catalog().sites)} sites of the catalog {settings.sites}, but for "
+        "those whose robots.txt refuses.",
         soft_wrap=True,
     )
     out.print("\n2. The loop runs on a simulated web on this machine", style="bold")
     out.print(
-        f"   {demonstration.NODES} nodes with {settings.slots} slots, each from an address of its own "
-        "(127.0.0.2 and up), which every site treats in another way.",
+        f"   {NODES} nodes with {settings.slots} slots, each from an address of its own (127.0.0.2 and up), which "
+        "every site treats in another way.",
         soft_wrap=True,
     )
     out.print(
@@ -81,29 +156,19 @@ def _introduce(settings: Settings, names: tuple[str, ...]) -> None:
 
 
 def _print_document(settings: Settings, result: DemoResult) -> None:
-    from app.demo import PRODUCTS
-    from app.summary import document
-
     print_json(
         {
             **document(result.summary),
             "split": [{"product": name, "keywords": product_query(name).keywords} for name in PRODUCTS],
             "samples": [asdict(row) for row in result.samples],
             "verify": asdict(result.verification),
-            "shortened": {
-                "silent_after_s": settings.silent_after_s,
-                "request_timeout_s": settings.request_timeout_s,
-                "backoff_s": settings.backoff_s,
-                "rest_factor": settings.rest_factor,
-            },
+            "shortened": {name: getattr(settings, name) for name in SHORTENED},
             "database": settings.database_url,
         }
     )
 
 
 def _print_result(settings: Settings, result: DemoResult) -> None:
-    from app.demo import LONGEST_S
-
     out = printed()
     hint = f" --db {settings.database_url}"
     out.print("3. What came of it", style="bold")
@@ -111,15 +176,15 @@ def _print_result(settings: Settings, result: DemoResult) -> None:
     out.print("\n4. Reviews, for example", style="bold")
     for row in result.samples:
         _print_review(out, row)
-    out.print("\n5. Did the loop keep its promises?", style="bold")
-    for violation in result.verification.violations:
+    out.print("\n5. Did the loop keep its invariants?", style="bold")
+    violations, counts = result.verification.violations, result.verification.counts
+    for violation in violations:
         out.print(f"   {violation.kind}: {violation.message}", style="red", soft_wrap=True)
-    counts = result.verification.counts
-    verdict = "no violation" if not result.verification.violations else "VIOLATIONS"
     out.print(
-        f"   reviewloop verify: {verdict} in {counts['subtasks']:,} subtasks, {counts['attempts']:,} attempts, "
-        f"{counts['events']:,} events, {counts['pages']:,} pages, {counts['reviews']:,} reviews",
-        style="red" if result.verification.violations else "green",
+        f"   reviewloop verify: {'VIOLATIONS' if violations else 'no violation'} in {counts['subtasks']:,} subtasks, "
+        f"{counts['attempts']:,} attempts, {counts['events']:,} events, {counts['pages']:,} pages, "
+        f"{counts['reviews']:,} reviews",
+        style="red" if violations else "green",
         soft_wrap=True,
     )
     if not result.summary.settled:
@@ -148,11 +213,8 @@ def _suggest(out: Console, result: DemoResult, hint: str) -> None:
         f"reviewloop export reviews --format csv -o reviews.csv{hint}",
         f"reviewloop control pairs --site 12315.com --products{hint}",
         f"reviewloop explain {waiting[0].subtask_id if waiting else 1}{hint}",
+        *(f"reviewloop failed show {row.subtask_id}{hint}" for row in waiting[:1]),
+        "reviewloop lab --profile default        (then: reviewloop run --until-done --lab 127.0.0.1:8400 特仑苏)",
     ]
-    if waiting:
-        lines.append(f"reviewloop failed show {waiting[0].subtask_id}{hint}")
-    lines.append(
-        "reviewloop lab --profile default        (then: reviewloop run --until-done --lab 127.0.0.1:8400 特仑苏)"
-    )
     for line in lines:
         out.print(f"   {line}", soft_wrap=True)

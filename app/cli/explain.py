@@ -29,7 +29,7 @@ Row = Mapping[str, Any]
 @sites_option
 @json_option
 def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> None:
-    """Tell why a subtask went where it went.
+    """Show why a subtask went where it went.
 
     Each decision with its candidates and the figures it rests on.
     Allocation: every node with its completion rate, efficiency and score. Modification: quota and budget, and why.

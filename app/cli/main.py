@@ -7,70 +7,65 @@ from importlib import import_module
 
 import click
 
+from app.config import VERSION
 from splitter.errors import InputError, ReviewloopError
 
-_COMMANDS = {
-    "split": ("split", "split_command"),
-    "product": ("product", "product"),
-    "run": ("run", "run"),
-    "up": ("up", "up"),
-    "demo": ("demo", "demo"),
-    "lab": ("lab", "lab"),
-    "status": ("status", "status"),
-    "nodes": ("nodes", "nodes"),
-    "control": ("control", "control"),
-    "explain": ("explain", "explain"),
-    "schedule": ("status", "schedule"),
-    "sites": ("sites", "sites"),
-    "failed": ("failed", "failed"),
-    "export": ("export", "export"),
-    "verify": ("verify", "verify"),
-    "balance": ("balance", "balance"),
-    "simulate": ("simulate", "simulate"),
-    "bench": ("bench", "bench"),
+_GROUPS = {
+    "Every day": ("product", "split", "run", "status", "export", "explain", "failed", "sites", "demo"),
+    "Cluster": ("up", "nodes", "control", "schedule", "verify"),
+    "Research": ("lab", "simulate", "balance", "bench"),
 }
-"""Name of a command: its module here and its function there."""
+"""The commands by the heading they have in `--help`."""
+
+_MODULES = {"up": "run", "control": "nodes", "schedule": "status", "verify": "status"}
+"""The module of a command that isn't in the one of its own name."""
 
 
 class Commands(click.Group):
-    """Commands imported when they are asked for (each brings its own libraries), with our errors as exit statuses."""
+    """Commands imported when they are called (each brings its own libraries), with our errors as exit statuses."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """In the order of the work, not of the alphabet."""
-        return list(_COMMANDS)
+        return [name for names in _GROUPS.values() for name in names]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in self.list_commands(ctx):
             return None
-        module, function = _COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(f"app.cli.{module}"), function)
+        module = import_module(f"app.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, cmd_name)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands under the heading of their group."""
+        widest = max(map(len, self.list_commands(ctx)))
+        for heading, names in _GROUPS.items():
+            commands = [(name.ljust(widest), self.get_command(ctx, name)) for name in names]
+            room = formatter.width - widest - 6
+            with formatter.section(heading):
+                formatter.write_dl([(name, one.get_short_help_str(room)) for name, one in commands if one])
+
     def invoke(self, ctx: click.Context) -> object:
-        """Run; what the input is to blame for ends with 2, what failed with 1."""
+        """Run the command; a wrong input ends with exit status 2, failed work with 1."""
         try:
             return super().invoke(ctx)
-        except InputError as error:
-            _tell(error)
-            ctx.exit(2)
         except ReviewloopError as error:
-            _tell(error)
-            ctx.exit(1)
+            click.echo(f"reviewloop: {error}", err=True)
+            ctx.exit(2 if isinstance(error, InputError) else 1)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-v", "--verbose", is_flag=True, help="Tell more on standard error.")
-@click.version_option(package_name="reviewloop", message="%(prog)s %(version)s")
+@click.option("-v", "--verbose", is_flag=True, help="Print more on standard error.")
+@click.version_option(VERSION, prog_name="reviewloop", message="%(prog)s %(version)s")
 def cli(verbose: bool) -> None:
     """Collect product reviews and complaints from many sites through many crawl nodes.
 
     \b
     Try it:
-      reviewloop demo                              the whole loop on a local web, in a minute
-      reviewloop split 光明高钙牛奶                what would be asked, and where
-      reviewloop run --until-done 光明高钙牛奶     collect its reviews
-      reviewloop export reviews -o reviews.csv     take them along
+      reviewloop demo                            the whole loop on a local web
+      reviewloop split 光明高钙牛奶              its keywords and search URLs
+      reviewloop run --until-done 光明高钙牛奶   collect its reviews
+      reviewloop export reviews -o reviews.csv   write them to a file
 
     Every command takes --json. Exit status: 0 done, 1 the work failed, 2 the input was wrong.
     """
@@ -86,7 +81,3 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     cli.main()
-
-
-def _tell(error: ReviewloopError) -> None:
-    click.echo(f"reviewloop: {error}", err=True)

@@ -1,4 +1,4 @@
-"""`reviewloop nodes`: who crawls."""
+"""`reviewloop nodes` and `reviewloop control`: the crawl nodes, and how they do on sites."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.options import db_option, json_option, settings_of, store_there
-from app.cli.output import ago, print_json, printed, seconds, table_of
+from app.cli.output import ago, print_json, printed, seconds, shown, table, table_of
+from app.cli.tables import pair_list, pair_matrices
+from app.summary import pair_document
 from tasks.domain.breaker import BreakerState
 from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
+from tasks.store import page_links, reports
 from tasks.store.database import read_now
 from tasks.store.hosts import Breaker
 from tasks.store.nodes import NodeRow
@@ -106,8 +109,65 @@ def _set(name: str, db: str | None, as_json: bool, *, drained: bool) -> None:
         printed().print(f"{name} is {'drained: it gets nothing new' if drained else 'in service again'}")
 
 
+@click.group()
+def control() -> None:
+    """Show how well each node crawls each site: the node-run control.
+
+    \b
+    Example:
+      reviewloop control pairs
+    """
+
+
+@control.command()
+@click.option("--site", metavar="NAME", help="Only this site.")
+@click.option("--node", metavar="NAME", help="Only this node.")
+@click.option("--products", is_flag=True, help="One row for each product.")
+@db_option
+@json_option
+def pairs(site: str | None, node: str | None, products: bool, db: str | None, as_json: bool) -> None:
+    """Completion rate and efficiency of each (site, node), with the counts behind them.
+
+    Completion rate: pages collected of hits offered; more is better. Efficiency: active seconds per collected
+    page; fewer is better. With --site, --node or --products the counts are shown, otherwise a matrix.
+
+    \b
+    Examples:
+      reviewloop control pairs
+      reviewloop control pairs --site 12315.com --products
+      reviewloop control pairs --json
+    """
+    with store_there(settings_of(db)) as store, store.read() as conn:
+        refused = page_links.refused(conn, site=site)
+        if products:
+            by_product = reports.pairs_by_product(conn, site, node)
+            rows, names = [row.pair for row in by_product], [row.product for row in by_product]
+        else:
+            rows = [p for p in reports.pairs(conn) if site in (None, p.site) and node in (None, p.node)]
+            names = []
+    if as_json:
+        documents = [pair_document(row) for row in rows]
+        if products:
+            documents = [{"product": name, **row} for name, row in zip(names, documents, strict=True)]
+        print_json({"pairs": documents, "refused": [asdict(row) for row in refused]})
+        return
+    out = printed()
+    if not rows:
+        out.print("No attempt has been closed yet" + (" there." if site or node else "."))
+    elif site or node or products:
+        out.print(pair_list(rows, names))
+    else:
+        for matrix in pair_matrices(rows):
+            out.print(matrix)
+    if refused:
+        title = "Not stored as reviews"
+        columns = ("site", "product", "why", "pages", "records")
+        cells = ((r.site, shown(r.product), r.reason.replace("_", " "), r.pages, r.n) for r in refused)
+        out.print(table(columns, cells, title))
+
+
 def state_of(row: NodeRow, now: datetime, rule: BufferRule) -> str:
-    """What people call a node's state: alive, drained, silent or stopped."""
+    """A node's state in a word: alive, drained, silent or stopped."""
     if row.seen_at is None:
         return "stopped"
     if now - row.seen_at >= timedelta(seconds=rule.silent_after_s):
@@ -116,7 +176,7 @@ def state_of(row: NodeRow, now: datetime, rule: BufferRule) -> str:
 
 
 def expected_wait_s(row: NodeRow, now: datetime, rule: BufferRule) -> float | None:
-    """Seconds until the node begins the last lease it holds; None where it is not there to begin any."""
+    """Seconds until the node begins the last lease it holds; None where it isn't alive."""
     return holder(row, now, rule).wait_s if state_of(row, now, rule) == "alive" else None
 
 
@@ -124,8 +184,8 @@ def node_document(row: NodeRow, now: datetime, rule: BufferRule) -> dict[str, An
     """A node as `--json` prints it."""
     node = asdict(row.node) | {"kinds": sorted(row.node.kinds)}
     rest = {name: getattr(row, name) for name in NodeRow.__dataclass_fields__ if name != "node"}
-    told = {"state": state_of(row, now, rule), "expected_wait_s": expected_wait_s(row, now, rule)}
-    return node | rest | told
+    derived = {"state": state_of(row, now, rule), "expected_wait_s": expected_wait_s(row, now, rule)}
+    return node | rest | derived
 
 
 def node_table(rows: Sequence[NodeRow], now: datetime, rule: BufferRule) -> Table:
@@ -133,8 +193,8 @@ def node_table(rows: Sequence[NodeRow], now: datetime, rule: BufferRule) -> Tabl
     styles = {"alive": "green", "drained": "yellow", "silent": "red", "stopped": "dim"}
 
     def state(row: NodeRow) -> Text:
-        told = state_of(row, now, rule)
-        return Text(told + (" (drained)" if row.drained and told != "drained" else ""), style=styles[told])
+        name = state_of(row, now, rule)
+        return Text(name + (" (drained)" if row.drained and name != "drained" else ""), style=styles[name])
 
     return table_of(
         rows,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,12 +14,9 @@ from app.config import Settings, from_environment, lab_address
 from splitter.catalog.load import BUILTIN
 from splitter.catalog.model import Catalog, Group
 from splitter.errors import InputError, ReviewloopError
-from tasks.scheduling.strategies import ALLOCATION
 
 if TYPE_CHECKING:
     from tasks.store.database import Store
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 db_option = click.option(
     "--db",
@@ -71,54 +68,12 @@ lab_option = click.option(
     metavar="127.0.0.1:PORT",
     help="Ask the lab there instead of the web (see `reviewloop lab`).",
 )
-
-
 pseudonymise_option = click.option(
     "--pseudonymise",
     is_flag=True,
+    default=None,
     help="Authors by pseudonyms instead of names (docs/legal.md).",
 )
-
-
-_UNTIL = (
-    click.option("--until-done", is_flag=True, help="End when all is DONE, CANCELLED or waits for a person."),
-    click.option(
-        "--for",
-        "seconds",
-        type=click.FloatRange(0, min_open=True),
-        metavar="SECONDS",
-        help="End after so long.",
-    ),
-)
-_STRATEGIES = (
-    click.option(
-        "--allocation", type=click.Choice(list(ALLOCATION)), help="Who gets what. Default: feedback."
-    ),
-    click.option("--no-modification", is_flag=True, help="Leave quota and budget at the site's defaults."),
-    click.option("--no-recall", is_flag=True, help="Give every failed subtask to a person at once."),
-    click.option(
-        "--silent-after",
-        type=click.FloatRange(1),
-        metavar="S",
-        help="Silence after which work is taken back. Default: 60.",
-    ),
-)
-
-
-def until_options(command: F) -> F:
-    """When a runner ends: `until_done`, `seconds`."""
-    return _with(_UNTIL, command)
-
-
-def strategy_options(command: F) -> F:
-    """What a runner's strategies do: `allocation`, `no_modification`, `no_recall`, `silent_after`."""
-    return _with(_STRATEGIES, command)
-
-
-def _with(options: tuple[Callable[[F], F], ...], command: F) -> F:
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @contextmanager
@@ -147,7 +102,7 @@ def store_for_work(settings: Settings) -> Iterator[Store]:
 
 @contextmanager
 def store_there(settings: Settings) -> Iterator[Store]:
-    """The store of commands that look: a SQLite file that is not there is an error, not a new database.
+    """The store of commands that only read or change what is there: a missing SQLite file is an error.
 
     Raises:
         InputError: there is no such file.
@@ -182,8 +137,8 @@ def in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:
     return sites
 
 
-def ask_for_contact(settings: Settings) -> None:
-    """On the real web: say that nobody whose site is asked could tell whom to write to, where that is so."""
+def warn_without_contact(settings: Settings) -> None:
+    """Warn where the real web is crawled and the User-Agent names nobody to write to."""
     if settings.lab is None and not settings.contact:
         say(
             "No contact is given: set REVIEWLOOP_CONTACT to an address or page where sites can reach you "
@@ -195,3 +150,17 @@ def ask_for_contact(settings: Settings) -> None:
 def settings_of(db: str | None = None, sites: str | None = None, **options: Any) -> Settings:
     """Settings from the environment with a command's options over them. Raises InputError."""
     return from_environment(database_url=db, sites=sites, **options)
+
+
+def keyword_list(keywords: str | None, aliases: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """The words of `--keywords`; empty where it was not given.
+
+    Raises:
+        InputError: there is no word in it, or it (or `--alias`) comes with more than one name.
+    """
+    if (keywords is not None or aliases) and len(names) != 1:
+        raise InputError(f"--keywords and --alias belong to one name; {len(names)} are given")
+    words = tuple(word for word in (keywords or "").replace("，", ",").split(",") if word.strip())
+    if keywords is not None and not words:
+        raise InputError("--keywords holds no word; write --keywords 光明,牛奶")
+    return words

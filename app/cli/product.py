@@ -1,4 +1,4 @@
-"""`reviewloop product`: what reviews are wanted of."""
+"""`reviewloop product`: the products whose reviews are collected."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from typing import Any, BinaryIO
 
 import click
 
-from app.cli.options import db_option, json_option, settings_of, store_for_work, store_there
+from app.cli.options import db_option, json_option, keyword_list, settings_of, store_for_work, store_there
 from app.cli.output import print_json, printed, say, seconds, table_of
-from app.imports import MOST_PAGES, Refused, new_product, period, read_products
+from app.cli.tables import coverage_text
+from app.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
 from splitter.errors import InputError
 from tasks.store import coverage, products
 from tasks.store.database import Store, read_now
 from tasks.store.products import NewProduct
 
 _BATCH = 500
-_SHOWN = 20
+_MOST_LINES = 20
 
 
 class Period(click.ParamType[timedelta]):
-    """A length of time: 7d, 12h."""
+    """An option's length of time: 7d, 12h."""
 
     name = "period"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        """Read it, or fail with what would be right."""
+        """Read the text; a wrong one is refused with what would be right."""
         try:
             return value if isinstance(value, timedelta) else period(value)
         except InputError as error:
@@ -39,7 +40,7 @@ class Period(click.ParamType[timedelta]):
 
 @click.group()
 def product() -> None:
-    """Add, import and list what reviews are wanted of.
+    """Add, import and list the products whose reviews are wanted.
 
     \b
     Examples:
@@ -81,21 +82,10 @@ def add(
       reviewloop product add 光明高钙牛奶 特仑苏
       reviewloop product add 雀巢怡养 --keywords 雀巢,怡养 --alias 雀巢中老年奶粉 --priority 5 --recrawl 7d
     """
-    if (keywords is not None or aliases) and len(names) != 1:
-        raise InputError(f"--keywords and --alias belong to one name; {len(names)} are given")
-    words = tuple(word for word in (keywords or "").replace("，", ",").split(",") if word.strip())
-    if keywords is not None and not words:
-        raise InputError("--keywords holds no word; write --keywords 光明,牛奶")
-    given: list[NewProduct | Refused] = []
-    for name in names:
-        try:
-            given.append(
-                new_product(
-                    name, keywords=words, aliases=aliases, priority=priority, pages=pages, recrawl=recrawl
-                )
-            )
-        except InputError as error:
-            given.append(Refused(name, str(error)))
+    words = keyword_list(keywords, aliases, names)
+    given = named_products(
+        names, keywords=words, aliases=aliases, priority=priority, pages=pages, recrawl=recrawl
+    )
     with store_for_work(settings_of(db)) as store:
         _finish(add_products(store, given), as_json)
 
@@ -108,7 +98,7 @@ def import_(file: BinaryIO, db: str | None, as_json: bool) -> None:
     """Add the products of FILE (- for standard input): CSV, or one name a line.
 
     A CSV file begins with a header: name, and as you like keywords, aliases, priority, pages, recrawl. Within a
-    cell, | separates. UTF-8 and GB18030 are read. Each line that is refused is told; the others are added.
+    cell, | separates. UTF-8 and GB18030 are read. Refused lines are listed with the reason; the others are added.
 
     \b
     Example, products.csv:
@@ -167,30 +157,23 @@ def list_(db: str | None, as_json: bool) -> None:
                 "again every": lambda row: seconds(row.recrawl_every_s),
                 "pages": lambda row: row.pages,
                 "reviews": lambda row: row.reviews,
-                "coverage": lambda row: _coverage_told(covered.get(row.id)),
-                "fewer words": lambda row: _relaxed_told(fewer.get(row.id, ())),
+                "coverage": lambda row: coverage_text(covered.get(row.id)),
+                "fewer words": lambda row: _fewer_words(fewer.get(row.id, ())),
             },
             f"{len(rows)} products",
         )
     )
 
 
-def _coverage_told(of: coverage.Coverage | None) -> str | None:
-    if of is None or of.share is None:
-        return None
-    rests_on = ", ".join(f"{n} {kind}" for kind, n in sorted(of.rests_on.items()))
-    return f"{of.share:.0%} of {'at least ' if of.at_least else ''}{of.reachable:,} ({rests_on})"
-
-
-def _relaxed_told(of: Sequence[coverage.Relaxed]) -> str | None:
+def _fewer_words(of: Sequence[coverage.Relaxed]) -> str | None:
     """Which words hits rest on, where not on all keywords, with how many sites."""
     sites = Counter("&".join(one.keywords) for one in of)
     return ", ".join(f"{words} on {n}" for words, n in sites.most_common()) or None
 
 
 def _coverage_document(of: coverage.Coverage | None) -> dict[str, object]:
-    shown = of or coverage.Coverage()
-    return {"coverage": shown.share, "coverage_rests_on": asdict(shown)}
+    known = of or coverage.Coverage()
+    return {"coverage": known.share, "coverage_rests_on": asdict(known)}
 
 
 @dataclass(slots=True)
@@ -199,10 +182,10 @@ class Added:
 
     added: list[NewProduct] = field(default_factory=list)
     already: list[str] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedProduct] = field(default_factory=list)
 
 
-def add_products(store: Store, given: Iterable[NewProduct | Refused]) -> Added:
+def add_products(store: Store, given: Iterable[NewProduct | RefusedProduct]) -> Added:
     """Store products, those of a few hundred in one transaction."""
     result = Added()
     rest = iter(given)
@@ -210,7 +193,7 @@ def add_products(store: Store, given: Iterable[NewProduct | Refused]) -> Added:
         with store.begin() as conn:
             now = read_now(conn)
             for one in batch:
-                if isinstance(one, Refused):
+                if isinstance(one, RefusedProduct):
                     result.refused.append(one)
                 elif products.add(conn, now, one):
                     result.added.append(one)
@@ -219,15 +202,15 @@ def add_products(store: Store, given: Iterable[NewProduct | Refused]) -> Added:
     return result
 
 
-def tell_refused(refused: Sequence[Refused]) -> None:
-    """Say which products were refused, and why."""
+def say_refused(refused: Sequence[RefusedProduct]) -> None:
+    """Print on standard error which products were refused, and why."""
     for one in refused:
         place = f"line {one.line}: " if one.line else ""
         say(f"refused: {place}{one.why}", "red")
 
 
 def _finish(result: Added, as_json: bool) -> None:
-    tell_refused(result.refused)
+    say_refused(result.refused)
     if as_json:
         print_json(
             {
@@ -247,14 +230,12 @@ def _finish(result: Added, as_json: bool) -> None:
 
 def _print(result: Added) -> None:
     out = printed()
-    for one in result.added[:_SHOWN]:
-        out.print(f"added: {one.name} -> {'&'.join(one.keywords)}", soft_wrap=True)
-    if len(result.added) > _SHOWN:
-        out.print(f"       ... and {len(result.added) - _SHOWN} more")
-    for name in result.already[:_SHOWN]:
-        out.print(f"there already: {name}", soft_wrap=True)
-    if len(result.already) > _SHOWN:
-        out.print(f"       ... and {len(result.already) - _SHOWN} more")
+    added = [f"added: {one.name} -> {'&'.join(one.keywords)}" for one in result.added]
+    for lines in (added, [f"there already: {name}" for name in result.already]):
+        for line in lines[:_MOST_LINES]:
+            out.print(line, soft_wrap=True)
+        if len(lines) > _MOST_LINES:
+            out.print(f"       ... and {len(lines) - _MOST_LINES} more")
     out.print(
         f"{len(result.added)} added, {len(result.already)} there already, {len(result.refused)} refused"
     )

@@ -24,14 +24,14 @@ from tasks.store.reports import Load, Stored
 _WINDOW_S = 15.0
 _LINE_EVERY_S = 5.0
 _FEWEST_SETTLED = 5
-# Looking may take at most this share of the time: a large store is looked at less often.
-_MOST_LOOKING = 0.1
+# Reading the store may take at most this share of the time: a large one is read less often.
+_MOST_READING = 0.1
 _NODES_SHOWN = 16
 _BAR = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
     """The store at a moment of a run.
 
     Attributes:
@@ -54,16 +54,16 @@ class Look:
 
     @property
     def open(self) -> int:
-        """The others."""
+        """Subtasks that are not settled."""
         return sum(self.queues.values()) - self.settled
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How fast it goes, over the last seconds.
+class Speed:
+    """How fast the run goes, over the last seconds.
 
     Attributes:
-        left: what can honestly be said about the time left.
+        left: the time left, or why it isn't known.
     """
 
     pages_per_s: float
@@ -71,18 +71,18 @@ class Pace:
     left: str
 
 
-def pace(first: Look, last: Look) -> Pace:
-    """The pace between two looks. The time left supposes that it stays so and that no more work turns up."""
+def speed(first: Snapshot, last: Snapshot) -> Speed:
+    """The speed between two snapshots. The time left assumes that it stays the same and that no work is added."""
     passed_s = max(0.001, last.at_s - first.at_s)
     settled = last.settled - first.settled
-    return Pace(
+    return Speed(
         (last.added.pages - first.added.pages) / passed_s,
         (last.added.reviews - first.added.reviews) / passed_s,
         _left(last, settled, passed_s),
     )
 
 
-def _left(last: Look, settled: int, passed_s: float) -> str:
+def _left(last: Snapshot, settled: int, passed_s: float) -> str:
     if not sum(last.queues.values()):
         return "making tasks"
     if not last.open:
@@ -91,11 +91,11 @@ def _left(last: Look, settled: int, passed_s: float) -> str:
         return f"{last.load.held} held back after failures, the next one goes in {seconds(last.next_in_s)}"
     if settled < _FEWEST_SETTLED:
         return "time left not known yet"
-    return f"about {seconds(float(round(last.open * passed_s / settled)))} left at this pace"
+    return f"about {seconds(float(round(last.open * passed_s / settled)))} left at this rate"
 
 
 class Progress:
-    """Looks at a store and shows what has changed. `look` may be called from another thread.
+    """Live progress of a run. `update` may be called from another thread.
 
     Args:
         begin: mark of the store at the beginning of the run.
@@ -106,13 +106,13 @@ class Progress:
         self._mark = begin
         self._clock = clock
         self._began_s = clock()
-        self._rest_until_s = 0.0
+        self._next_at_s = 0.0
         self._line_at_s = 0.0
-        self._looks: deque[Look] = deque()
+        self._snapshots: deque[Snapshot] = deque()
         self._live: Live | None = None
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
+    def live(self) -> Iterator[None]:
         """Show progress as long as the block runs."""
         if not messages.is_terminal:
             yield
@@ -124,47 +124,54 @@ class Progress:
             finally:
                 self._live = None
 
-    def look(self) -> None:
-        """Look at the store, unless it was looked at just now, and show it."""
+    def update(self) -> None:
+        """Read the store, unless that was done just now, and show it."""
         begin_s = self._clock()
-        if begin_s < self._rest_until_s:
+        if begin_s < self._next_at_s:
             return
-        look = self._look(begin_s - self._began_s)
-        self._looks.append(look)
-        while self._looks[0].at_s < look.at_s - _WINDOW_S:
-            self._looks.popleft()
-        self._show(look, pace(self._looks[0], look))
+        now = self._read(begin_s - self._began_s)
+        self._snapshots.append(now)
+        while self._snapshots[0].at_s < now.at_s - _WINDOW_S:
+            self._snapshots.popleft()
+        self._show(now, speed(self._snapshots[0], now))
         end_s = self._clock()
-        self._rest_until_s = end_s + (end_s - begin_s) / _MOST_LOOKING
+        self._next_at_s = end_s + (end_s - begin_s) / _MOST_READING
 
-    def _look(self, at_s: float) -> Look:
+    def _read(self, at_s: float) -> Snapshot:
         with self._store.read() as conn:
             now = read_now(conn)
             self._mark = reports.stored_since(conn, self._mark)
             load = reports.load(conn, now)
             wait_s = max(0.0, (load.next_at - now).total_seconds()) if load.next_at else 0.0
-            return Look(at_s, reports.queues(conn), tuple(nodes.listed(conn)), self._mark, load, wait_s)
+            return Snapshot(
+                at_s=at_s,
+                queues=reports.queues(conn),
+                nodes=tuple(nodes.listed(conn)),
+                added=self._mark,
+                load=load,
+                next_in_s=wait_s,
+            )
 
-    def _show(self, look: Look, now: Pace) -> None:
+    def _show(self, now: Snapshot, fast: Speed) -> None:
         if self._live is not None:
-            self._live.update(_picture(look, now))
-        elif not messages.is_terminal and look.at_s >= self._line_at_s:
-            self._line_at_s = look.at_s + _LINE_EVERY_S
+            self._live.update(_picture(now, fast))
+        elif not messages.is_terminal and now.at_s >= self._line_at_s:
+            self._line_at_s = now.at_s + _LINE_EVERY_S
             messages.print(
-                f"{look.at_s:5.0f} s | {queue_line(look.queues, all_of_them=False).plain} | "
-                f"{look.added.pages:,} pages, {look.added.reviews:,} reviews | "
-                f"{now.pages_per_s:.1f} pages/s | {now.left}"
+                f"{now.at_s:5.0f} s | {queue_line(now.queues, all_of_them=False).plain} | "
+                f"{now.added.pages:,} pages, {now.added.reviews:,} reviews | "
+                f"{fast.pages_per_s:.1f} pages/s | {fast.left}"
             )
 
 
-def _picture(look: Look, now: Pace) -> Group:
+def _picture(now: Snapshot, fast: Speed) -> Group:
     head = Text.assemble(
-        (f"{look.at_s:.0f} s  ", "bold"),
-        f"{look.added.pages:,} pages ({now.pages_per_s:.1f}/s)  ",
-        f"{look.added.reviews:,} reviews ({now.reviews_per_s:.1f}/s)  ",
-        (now.left, "dim"),
+        (f"{now.at_s:.0f} s  ", "bold"),
+        f"{now.added.pages:,} pages ({fast.pages_per_s:.1f}/s)  ",
+        f"{now.added.reviews:,} reviews ({fast.reviews_per_s:.1f}/s)  ",
+        (fast.left, "dim"),
     )
-    return Group(_bar(look.queues), queue_line(look.queues), head, _nodes(look.nodes))
+    return Group(_bar(now.queues), queue_line(now.queues), head, _nodes(now.nodes))
 
 
 def _bar(queues: Mapping[str, int]) -> Text:

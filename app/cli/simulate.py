@@ -69,7 +69,7 @@ def simulate(
     no_recall: bool,
     as_json: bool,
 ) -> None:
-    """Run a scenario in virtual time and compare it with a proven bound.
+    """Run scenarios in virtual time and compare with a proven bound.
 
     SCENARIO is a YAML file (docs/simulator.md). The bound is what a scheduler could expect at best that knows all
     rates in advance.

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from app.cli.options import ask_for_contact, json_option, lab_option, settings_of, sites_option
+from app.cli.options import json_option, lab_option, settings_of, sites_option, warn_without_contact
 from app.cli.output import print_json, printed, short, shown, table_of
 from app.config import ROOT, Settings
 from app.wiring import utc_now
@@ -176,7 +176,7 @@ def _online(settings: Settings, catalog: Catalog, query: str, within_s: float, a
     from splitter.query import product_query
     from tasks.fetching.hosts import HostBook
 
-    ask_for_contact(settings)
+    warn_without_contact(settings)
     crawl = settings.crawl()
     crawl = replace(crawl, request_timeout_s=min(crawl.request_timeout_s, _REQUEST_S))
     end_s = time.monotonic() + within_s

@@ -1,4 +1,4 @@
-"""`reviewloop split`: what a product name becomes, without anything being stored or fetched."""
+"""`reviewloop split`: a product's keywords and search URLs, without storing or fetching anything."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from typing import TextIO
 
 import click
 
-from app.cli.options import group_option, in_groups, sites_option
+from app.cli.options import group_option, in_groups, json_option, keyword_list, sites_option
 from app.cli.output import printed, table
 from app.config import from_environment
 from splitter.errors import InputError, ProductNameError
 from splitter.explain import explain
 from splitter.keywords import keywords_of
-from splitter.split import Plan, Refused, SearchUrl, split
+from splitter.split import Plan, Refused, SearchUrl
+from splitter.split import split as search_urls
 
-_WRONG_INPUT = 2
 
-
-@click.command("split")
+@click.command()
 @click.argument("names", metavar="NAME...", nargs=-1)
 @click.option(
     "--file", "source", type=click.File("r", encoding="utf-8"), help="Read names from FILE, one a line."
@@ -43,8 +42,8 @@ _WRONG_INPUT = 2
 @click.option(
     "--explain", "explained", is_flag=True, help="Show what became of each word of the names instead of URLs."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line for each search URL.")
-def split_command(
+@json_option
+def split(
     names: tuple[str, ...],
     source: TextIO | None,
     keywords: str | None,
@@ -61,7 +60,8 @@ def split_command(
     """Show the keywords and search URLs of product names.
 
     NAME is a product as people write it; - reads names from standard input, one a line. A name that gives no
-    query is told on standard error, the others go on, and the exit status is 2.
+    query is refused on standard error, the others go on, and the exit status is then 2. --json prints one object a
+    line for each search URL.
 
     \b
     Examples:
@@ -73,25 +73,19 @@ def split_command(
       reviewloop split --json --file products.txt
       reviewloop split --explain 吉利汽车帝豪
     """
-    try:
-        catalog = from_environment(sites=sites).catalog()
-        chosen = (*only, *in_groups(catalog, group)) if group else only
-        plan = Plan(catalog, chosen, pages, no_site, no_paging)
-        given = list(_names(names, source))
-        words = _keywords(keywords, aliases, given)
-    except InputError as error:
-        click.echo(str(error), err=True)
-        sys.exit(_WRONG_INPUT)
-    if explained:
-        if keywords is not None or aliases:
-            click.echo("--explain shows how keywords are found: leave --keywords and --alias out", err=True)
-            sys.exit(_WRONG_INPUT)
-        if _print_explained(given, as_json):
-            sys.exit(_WRONG_INPUT)
-        return
-    results = split(plan, given, keywords=words, aliases=aliases)
-    if _print_json(results) if as_json else _print_listing(results):
-        sys.exit(_WRONG_INPUT)
+    catalog = from_environment(sites=sites).catalog()
+    chosen = (*only, *in_groups(catalog, group)) if group else only
+    plan = Plan(catalog, chosen, pages, no_site, no_paging)
+    given = list(_names(names, source))
+    words = keyword_list(keywords, aliases, given)
+    if not explained:
+        refused = _print_urls(search_urls(plan, given, keywords=words, aliases=aliases), as_json)
+    elif words or aliases:
+        raise InputError("--explain shows how keywords are found: leave --keywords and --alias out")
+    else:
+        refused = _print_explained(given, as_json)
+    if refused:
+        sys.exit(2)
 
 
 def _names(names: Sequence[str], source: TextIO | None) -> Iterator[str]:
@@ -115,31 +109,8 @@ def _lines(source: TextIO) -> Iterator[str]:
         raise InputError(f"{source.name}: not UTF-8; save the file as UTF-8") from error
 
 
-def _keywords(keywords: str | None, aliases: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    if (keywords is not None or aliases) and len(names) != 1:
-        raise InputError(f"--keywords and --alias belong to one name; {len(names)} are given")
-    if keywords is None:
-        return ()
-    words = tuple(word for word in keywords.replace("，", ",").split(",") if word.strip())
-    if not words:
-        raise InputError("--keywords holds no word; write --keywords 光明,牛奶")
-    return words
-
-
-def _print_json(results: Iterable[SearchUrl | Refused]) -> int:
-    """Prints search URLs as JSON lines; returns how many names were refused."""
-    refused = 0
-    for result in results:
-        if isinstance(result, Refused):
-            refused += 1
-            _print_refused(result)
-        else:
-            click.echo(json.dumps(asdict(result), ensure_ascii=False))
-    return refused
-
-
-def _print_listing(results: Iterable[SearchUrl | Refused]) -> int:
-    """Prints search URLs under their product and keywords; returns how many names were refused."""
+def _print_urls(results: Iterable[SearchUrl | Refused], as_json: bool) -> int:
+    """Print search URLs, for people under their product and keywords; returns how many names were refused."""
     refused = 0
     heading = ""
     for result in results:
@@ -147,19 +118,21 @@ def _print_listing(results: Iterable[SearchUrl | Refused]) -> int:
             refused += 1
             heading = ""
             _print_refused(result)
-            continue
-        above = f"{result.product} -> {'&'.join(result.keywords)}"
-        if above != heading:
-            click.echo(above)
-            heading = above
-        place = result.site or f"({result.engine})"
-        page = "" if result.page is None else f" page {result.page}"
-        click.echo(f"  {place}{page}: {result.url}")
+        elif as_json:
+            click.echo(json.dumps(asdict(result), ensure_ascii=False))
+        else:
+            above = f"{result.product} -> {'&'.join(result.keywords)}"
+            if above != heading:
+                click.echo(above)
+                heading = above
+            place = result.site or f"({result.engine})"
+            page = "" if result.page is None else f" page {result.page}"
+            click.echo(f"  {place}{page}: {result.url}")
     return refused
 
 
 def _print_explained(names: Iterable[str], as_json: bool) -> int:
-    """Prints each word of each name with what became of it; returns how many names were refused."""
+    """Print each word of each name with its role and score; returns how many names were refused."""
     refused = 0
     for name in names:
         try:

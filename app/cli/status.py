@@ -1,9 +1,8 @@
-"""`reviewloop status` and `reviewloop schedule`: where things stand, while a runner runs or not."""
+"""`reviewloop status`, `schedule` and `verify`: the state of the loop, while a runner runs or not."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 
@@ -13,11 +12,12 @@ from rich.text import Text
 from app.cli.nodes import node_document, node_table
 from app.cli.options import db_option, json_option, settings_of, sqlite_file, store_there
 from app.cli.output import ago, clock, print_json, printed, seconds, table
-from app.cli.tables import queue_line
+from app.cli.tables import counted, coverage_text, queue_line
 from tasks.jobs.schedule import SWEEPS
 from tasks.store import coverage, nodes, page_links, reports
 from tasks.store.database import read_now
 from tasks.store.reports import Load
+from tasks.store.verify import verify as check_invariants
 
 
 @click.command()
@@ -79,9 +79,11 @@ def status(db: str | None, as_json: bool) -> None:
         soft_wrap=True,
     )
     if refused:
-        told = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in refused.items())
-        out.print(Text("Refused  ", style="bold") + f"{told} (not stored as reviews)", soft_wrap=True)
-    out.print(Text("Hits     ", style="bold") + _states(totals.targets), soft_wrap=True)
+        out.print(
+            Text("Refused  ", style="bold") + f"{counted(refused)} (not stored as reviews)", soft_wrap=True
+        )
+    hits = counted(dict(sorted(totals.targets.items()))) or "none yet"
+    out.print(Text("Hits     ", style="bold") + hits, soft_wrap=True)
     out.print(Text("Coverage ", style="bold") + _covered(covered, relaxed), soft_wrap=True)
     if rows:
         out.print(node_table(rows, now, rule))
@@ -92,29 +94,22 @@ def status(db: str | None, as_json: bool) -> None:
 def _waiting(load: Load, now: datetime) -> str:
     if load.oldest_at is None:
         return "nothing"
-    told = f"the oldest came to its queue {ago(load.oldest_at, now)}"
+    waiting = f"the oldest came to its queue {ago(load.oldest_at, now)}"
     if load.next_at is not None:
-        told += f"; {load.held} held back after failures, the next may go in "
-        told += seconds(max(0.0, (load.next_at - now).total_seconds())) or ""
-    return told
+        next_in = seconds(max(0.0, (load.next_at - now).total_seconds()))
+        waiting += f"; {load.held} held back after failures, the next may go in {next_in}"
+    return waiting
 
 
 def _covered(of: coverage.Coverage, relaxed: int) -> str:
-    """How much of what the searches have is stored, what that rests on, and how many rest on fewer words."""
-    rests_on = ", ".join(f"{n:,} {kind}" for kind, n in sorted(of.rests_on.items()))
-    most = "at least " if of.at_least else ""
-    share = "unknown" if of.share is None else f"{of.share:.0%} of {most}{of.reachable:,}"
+    """The coverage, and how many searches were made with fewer words."""
     words = f"; {relaxed:,} searches with fewer words" if relaxed else ""
-    return f"{share} ({rests_on or 'no task yet'}){words}"
-
-
-def _states(states: Mapping[str, int]) -> str:
-    return ", ".join(f"{n:,} {state.replace('_', ' ')}" for state, n in sorted(states.items())) or "none yet"
+    return (coverage_text(of) or f"unknown ({counted(of.rests_on) or 'no task yet'})") + words
 
 
 @click.group()
 def schedule() -> None:
-    """Show what happens by itself, and when.
+    """Show the periodic sweeps and when products are crawled again.
 
     \b
     Example:
@@ -126,7 +121,7 @@ def schedule() -> None:
 @db_option
 @json_option
 def list_(db: str | None, as_json: bool) -> None:
-    """List the periodic sweeps, and the products that are looked at again and again.
+    """List the periodic sweeps, and the products that are crawled again and again.
 
     \b
     Example:
@@ -147,4 +142,39 @@ def list_(db: str | None, as_json: bool) -> None:
         rows = ((r.product, seconds(r.every_s), clock(r.next_at)) for r in recrawls)
         out.print(table(("product", "again every", "next time (UTC)"), rows))
     else:
-        out.print("  No product is looked at again: give one --recrawl 7d when you add it.", style="dim")
+        out.print("  No product is crawled again: give one --recrawl 7d when you add it.", style="dim")
+
+
+@click.command()
+@db_option
+@json_option
+def verify(db: str | None, as_json: bool) -> None:
+    """Prove that the loop kept its invariants.
+
+    From the event log and the tables: nothing was lost, doubled, or moved where it may not go.
+    Each subtask is in exactly one queue, only legal transitions, never more than 5 recalls in a round, every attempt
+    counted once, no page or review stored twice. Works while a runner runs. Exit status 1 if there is a violation.
+
+    \b
+    Example:
+      reviewloop verify --json
+    """
+    with store_there(settings_of(db)) as store, store.read() as conn:
+        found = check_invariants(conn, read_now(conn))
+    if as_json:
+        print_json({"violations": [asdict(v) for v in found.violations], "counts": dict(found.counts)})
+    else:
+        out = printed()
+        if found.violations:
+            rows = ((v.kind, v.subtask_id, v.message) for v in found.violations)
+            out.print(
+                table(("kind", "subtask", "what is wrong>"), rows, f"{len(found.violations)} violations")
+            )
+        else:
+            out.print("No violation.", style="green")
+        out.print(
+            "Checked: " + ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in found.counts.items()),
+            soft_wrap=True,
+        )
+    if found.violations:
+        sys.exit(1)

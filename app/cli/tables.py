@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.output import Cell, percent, seconds, short, shown, table, table_of
+from app.cli.output import Cell, percent, seconds, shown, table, table_of
 from app.summary import Summary
+from tasks.store.coverage import Coverage
 from tasks.store.reports import FailedRow, PairRow
 
 _NODES_A_TABLE = 8
@@ -36,6 +37,19 @@ def queue_line(queues: Mapping[str, int], *, all_of_them: bool = True) -> Text:
         if n or all_of_them
     ]
     return Text("  ").join(parts)
+
+
+def counted(numbers: Mapping[str, int]) -> str:
+    """Counts by name in one line: 3 stored, 1 given up."""
+    return ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in numbers.items())
+
+
+def coverage_text(of: Coverage | None) -> str | None:
+    """The share of the reachable hits that is stored, and the provenance of their number; None where not known."""
+    if of is None or of.share is None:
+        return None
+    rests_on = counted(dict(sorted(of.rests_on.items())))
+    return f"{of.share:.0%} of {'at least ' if of.at_least else ''}{of.reachable:,} ({rests_on})"
 
 
 def pair_matrices(pairs: Sequence[PairRow]) -> Iterator[Table]:
@@ -65,15 +79,15 @@ def _best(pairs: Sequence[PairRow]) -> str | None:
 def _pair_cell(pair: PairRow | None, best: bool) -> Cell:
     if pair is None:
         return Text("·", style="dim")
-    told = f"{percent(pair.completion) or '-'} / {seconds(pair.efficiency_s) or '-'}"
-    return Text(f"{told} *", style="bold green") if best else Text(told)
+    rates = f"{percent(pair.completion) or '-'} / {seconds(pair.efficiency_s) or '-'}"
+    return Text(f"{rates} *", style="bold green") if best else Text(rates)
 
 
 def pair_list(pairs: Sequence[PairRow], products: Sequence[str] = ()) -> Table:
     """Completion rate and efficiency with the counts behind them.
 
     Args:
-        products: of each pair, where they are told apart.
+        products: of each pair, where each product has rows of its own.
     """
     columns: dict[str, Callable[[tuple[str, PairRow]], Cell]] = {
         "product": lambda row: row[0],
@@ -97,7 +111,7 @@ def pair_list(pairs: Sequence[PairRow], products: Sequence[str] = ()) -> Table:
 
 
 def print_manual(out: Console, rows: Sequence[FailedRow], db_hint: str = "") -> None:
-    """What waits for a person, grouped by cause, with what is suggested."""
+    """Print what waits for a person, grouped by cause, with what is suggested."""
     if not rows:
         out.print("Nothing waits for a person.", style="green")
         return
@@ -115,11 +129,11 @@ def print_manual(out: Console, rows: Sequence[FailedRow], db_hint: str = "") -> 
         if len(of_cause) > _SUBTASKS_SHOWN:
             out.print(f"    ... and {len(of_cause) - _SUBTASKS_SHOWN} more")
         out.print(f"    suggested: {of_cause[0].suggestion}", soft_wrap=True)
-    out.print(f"\n  Look: reviewloop failed show {rows[0].subtask_id}{db_hint}", style="dim", soft_wrap=True)
+    out.print(f"\n  More: reviewloop failed show {rows[0].subtask_id}{db_hint}", style="dim", soft_wrap=True)
 
 
 def print_summary(out: Console, done: Summary, db_hint: str = "") -> None:
-    """What a run came to."""
+    """Print what a run came to."""
     totals = done.totals
     if done.pairs:
         for matrix in pair_matrices(done.pairs):
@@ -131,10 +145,9 @@ def print_summary(out: Console, done: Summary, db_hint: str = "") -> None:
         f"of them by this run) of {totals.products:,} products on {totals.tasks:,} tasks",
         soft_wrap=True,
     )
-    hits = ", ".join(f"{n:,} {short(state.replace('_', ' '), 20)}" for state, n in totals.targets.items())
     out.print(
         Text("Took     ", style="bold")
-        + f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {hits or 'none'}",
+        + f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {counted(totals.targets) or 'none'}",
         soft_wrap=True,
     )
     out.print()

@@ -10,7 +10,7 @@ from threading import Lock
 from app import wiring
 from app.cluster.broker import open_redis
 from app.config import Settings
-from app.failed_report import write_report
+from app.summary import write_report
 from splitter.catalog.model import Catalog
 from tasks.fetching.redis_permits import RedisSendTimes
 from tasks.jobs import planning

@@ -20,8 +20,7 @@ from sqlalchemy import func, select
 
 from app import loops, wiring
 from app.config import Settings
-from app.embedded import EmbeddedRunner, Until
-from app.runs import nodes_named
+from app.embedded import EmbeddedRunner, Until, numbered_nodes
 from bench.addresses import HITS, PAGES_OF_A_PRODUCT, PAGES_OF_A_TASK, SITES, keyword, site
 from bench.pages import RESULT_RULES, RULES
 from bench.peers.contest import Call, Figures, Watch, called, tell
@@ -71,7 +70,7 @@ def crawl(call: Call) -> Figures:
 
 
 async def _run(settings: Settings, store: Store, profile: str) -> None:
-    nodes = nodes_named(NODES, settings.slots, lab=True)
+    nodes = numbered_nodes(NODES, settings.slots, lab=True)
     with _profiled(f"{profile}.loop") if profile else nullcontext():
         await EmbeddedRunner(settings, catalog(), store, nodes, Until(done=True, seconds=_LONGEST_S)).run()
 

@@ -1,19 +1,21 @@
 import json
 import logging
 import os
+import re
 import sqlite3
 import subprocess
 import sys
+import tomllib
 from contextlib import closing
 
 import click
 import pytest
 from tiny_world import ROOT
 
-import app.demo
+import app.cli.demo
 from app.cli.main import cli
 from app.cli.output import seconds, short, shown
-from app.cli.progress import Look, pace
+from app.cli.progress import Snapshot, speed
 from app.config import from_environment
 from splitter.errors import InputError
 from tasks.store.reports import Load, Stored
@@ -98,10 +100,35 @@ def test_settings_of_the_environment(tiny_sites):
         from_environment({"REVIEWLOOP_BACKOFF_S": "-1"})
 
 
+def test_a_former_name_of_a_variable_is_still_read():
+    assert from_environment({"REVIEWLOOP_GRAIN": "7"}).batch == 7
+    assert from_environment({"REVIEWLOOP_GRAIN": "7", "REVIEWLOOP_BATCH": "9"}).batch == 9
+    with pytest.raises(InputError, match="REVIEWLOOP_GRAIN"):
+        from_environment({"REVIEWLOOP_GRAIN": "0"})
+
+
+def test_one_version_number(reviewloop):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert re.search(r"^## (\S+)", changelog, re.MULTILINE)[1] == project
+    assert reviewloop("--version").stdout.split() == ["reviewloop", project]
+    assert from_environment({}).crawl().user_agent.startswith(f"reviewloop/{project} (")
+
+
+def test_help_in_three_groups_on_80_columns(reviewloop):
+    told = reviewloop("--help", COLUMNS="80").stdout
+    headings = [line for line in told.splitlines() if re.fullmatch(r"[A-Z][a-z ]+:", line)]
+    assert headings == ["Options:", "Every day:", "Cluster:", "Research:"]
+    assert max(map(len, told.splitlines())) <= 80
+    for path, _ in ALL:
+        if len(path) == 1:
+            assert re.search(rf"^  {path[0]}  +\S", told, re.MULTILINE)
+
+
 def test_the_demo_shows_everything(reviewloop, monkeypatch, tiny_sites, tmp_path):
-    monkeypatch.setattr(app.demo, "BUILTIN", (str(tiny_sites),))
-    monkeypatch.setattr(app.demo, "PRODUCTS", ("特仑苏",))
-    monkeypatch.setattr(app.demo, "BACKOFF_S", 0.02)
+    monkeypatch.setattr(app.cli.demo, "BUILTIN", (str(tiny_sites),))
+    monkeypatch.setattr(app.cli.demo, "PRODUCTS", ("特仑苏",))
+    monkeypatch.setitem(app.cli.demo.SHORTENED, "backoff_s", 0.02)
     url = f"sqlite:///{tmp_path / 'demo.db'}"
     result = reviewloop("demo", "--db", url)
     assert result.exit_code == 0, result.stderr
@@ -133,31 +160,32 @@ def test_bench(reviewloop, monkeypatch, tmp_path):
         assert said in result.stderr
 
 
-def look(at_s, queues, pages=0, held=0):
+def snapshot(at_s, queues, pages=0, held=0):
     full = {"WAIT": 0, "CRAWL": 0, "DONE": 0, "MANUAL": 0, **queues}
-    return Look(at_s, full, (), Stored(pages=pages), Load(held, None, None), 3.0)
+    added, load = Stored(pages=pages), Load(held, None, None)
+    return Snapshot(at_s=at_s, queues=full, nodes=(), added=added, load=load, next_in_s=3.0)
 
 
 @pytest.mark.parametrize(
     ("first", "last", "said"),
     [
-        (look(0, {}), look(1, {}), "making tasks"),
-        (look(0, {"WAIT": 30}), look(10, {"WAIT": 26, "DONE": 4}), "time left not known yet"),
+        (snapshot(0, {}), snapshot(1, {}), "making tasks"),
+        (snapshot(0, {"WAIT": 30}), snapshot(10, {"WAIT": 26, "DONE": 4}), "time left not known yet"),
         (
-            look(0, {"WAIT": 30}),
-            look(10, {"WAIT": 20, "DONE": 9, "MANUAL": 1}),
-            "about 20 s left at this pace",
+            snapshot(0, {"WAIT": 30}),
+            snapshot(10, {"WAIT": 20, "DONE": 9, "MANUAL": 1}),
+            "about 20 s left at this rate",
         ),
-        (look(0, {"DONE": 9}), look(10, {"WAIT": 3, "DONE": 9}, held=3), "3 held back"),
-        (look(0, {"WAIT": 9}), look(10, {"DONE": 9}), "nothing left"),
+        (snapshot(0, {"DONE": 9}), snapshot(10, {"WAIT": 3, "DONE": 9}, held=3), "3 held back"),
+        (snapshot(0, {"WAIT": 9}), snapshot(10, {"DONE": 9}), "nothing left"),
     ],
 )
 def test_the_time_left_is_honest(first, last, said):
-    assert said in pace(first, last).left
+    assert said in speed(first, last).left
 
 
 def test_rates():
-    now = pace(look(5, {}, pages=10), look(10, {}, pages=60))
+    now = speed(snapshot(5, {}, pages=10), snapshot(10, {}, pages=60))
     assert now.pages_per_s == 10
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from tiny_world import PRODUCTS
 
-from app.exports import write_csv, write_jsonl
+from app.cli.export import write_csv, write_jsonl
 from tasks.store.database import Store
 from tasks.store.review_rows import review_rows
 

@@ -17,7 +17,7 @@ import psutil
 from sqlalchemy import select
 
 from app.config import Settings, as_environment
-from app.imports import new_product
+from app.products import new_product
 from tasks.store import products
 from tasks.store.database import Store, read_now
 from tasks.store.tables import pages

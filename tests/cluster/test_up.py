@@ -13,7 +13,7 @@ from clusters import PRODUCTS, SITES, add_products, gone, opened, stored_pages, 
 from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
-from app.imports import new_product
+from app.products import new_product
 from tasks.store import nodes, products, reports
 from tasks.store.database import read_now
 from tasks.store.tables import attempts, pages, subtasks

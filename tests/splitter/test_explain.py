@@ -3,7 +3,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from app.cli.split import split_command
+from app.cli.main import cli
 from bench.splitter import conll_titles
 from splitter.errors import ProductNameError
 from splitter.explain import explain
@@ -12,7 +12,7 @@ from splitter.lexicon import lexicon
 
 
 def run(*arguments):
-    return CliRunner().invoke(split_command, arguments)
+    return CliRunner().invoke(cli, ["split", *arguments])
 
 
 def test_what_is_said_to_be_kept_is_what_is_searched_for(products):

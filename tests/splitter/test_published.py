@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from click.testing import CliRunner
 
-from app.cli.split import split_command
+from app.cli.main import cli
 from splitter.keywords import keywords_of
 
 PRODUCT = "光明高钙牛奶"
@@ -14,7 +14,7 @@ WORDS = "%E5%85%89%E6%98%8E+%E9%AB%98%E9%92%99+%E7%89%9B%E5%A5%B6"
 
 
 def json_lines(*arguments, stdin=None, status=0):
-    result = CliRunner().invoke(split_command, [*arguments, "--sites", "paper-2014", "--json"], input=stdin)
+    result = CliRunner().invoke(cli, ["split", *arguments, "--sites", "paper-2014", "--json"], input=stdin)
     assert result.exit_code == status, result.output
     return [json.loads(line) for line in result.stdout.splitlines()], result.stderr
 

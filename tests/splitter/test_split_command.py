@@ -3,11 +3,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from app.cli.split import split_command
+from app.cli.main import cli
 
 
 def run(*arguments, stdin=None, catalog="paper-2014"):
-    return CliRunner(env={"REVIEWLOOP_SITES": catalog}).invoke(split_command, arguments, input=stdin)
+    return CliRunner(env={"REVIEWLOOP_SITES": catalog}).invoke(cli, ["split", *arguments], input=stdin)
 
 
 def test_a_refused_name_does_not_stop_the_batch():

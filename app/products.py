@@ -1,4 +1,4 @@
-"""Products as people bring them: arguments, CSV files, plain lines. Nothing is stored here; what is wrong is told."""
+"""Products as people give them: arguments, CSV files, one name a line. Reads and checks; stores nothing."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from splitter.errors import InputError
 from splitter.query import product_query
@@ -22,7 +23,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedProduct:
     """A product that was not taken.
 
     Attributes:
@@ -61,6 +62,17 @@ def new_product(
     )
 
 
+def named_products(names: Iterable[str], **options: Any) -> list[NewProduct | RefusedProduct]:
+    """Each name as a product with these options (see `new_product`), or refused with the reason."""
+    products: list[NewProduct | RefusedProduct] = []
+    for name in names:
+        try:
+            products.append(new_product(name, **options))
+        except InputError as error:
+            products.append(RefusedProduct(name, str(error)))
+    return products
+
+
 def period(text: str) -> timedelta:
     """Read 7d, 12h, 30m or 2w. Raises InputError."""
     match = _PERIOD.fullmatch(text.strip())
@@ -72,7 +84,7 @@ def period(text: str) -> timedelta:
     return value
 
 
-def read_products(data: bytes, origin: str) -> Iterator[tuple[int, NewProduct | Refused]]:
+def read_products(data: bytes, origin: str) -> Iterator[tuple[int, NewProduct | RefusedProduct]]:
     """Read a file of products: CSV with a header that begins with ``name``, or one name a line.
 
     A CSV file may also have keywords, aliases, priority, pages, recrawl; other columns are passed over. Separators
@@ -113,7 +125,7 @@ def _text(data: bytes, origin: str) -> str:
         ) from None
 
 
-def _rows(text: str) -> Iterator[tuple[int, NewProduct | Refused]]:
+def _rows(text: str) -> Iterator[tuple[int, NewProduct | RefusedProduct]]:
     reader = csv.reader(io.StringIO(text, newline=""))
     header: list[str] = []
     try:
@@ -128,14 +140,14 @@ def _rows(text: str) -> Iterator[tuple[int, NewProduct | Refused]]:
         raise InputError(f"line {reader.line_num}: is no CSV: {error}") from None
 
 
-def _row(line: int, header: Sequence[str], row: Sequence[str]) -> NewProduct | Refused:
+def _row(line: int, header: Sequence[str], row: Sequence[str]) -> NewProduct | RefusedProduct:
     if len(row) > len(header):
         why = f"has {len(row)} cells, the header {len(header)}; put a cell that holds a comma in quotes"
-        return Refused(row[0], why, line)
+        return RefusedProduct(row[0], why, line)
     return _checked(line, {name: value.strip() for name, value in zip(header, row, strict=False)})
 
 
-def _checked(line: int, cells: Mapping[str, str]) -> NewProduct | Refused:
+def _checked(line: int, cells: Mapping[str, str]) -> NewProduct | RefusedProduct:
     name = cells.get("name", "")
     try:
         return new_product(
@@ -147,7 +159,7 @@ def _checked(line: int, cells: Mapping[str, str]) -> NewProduct | Refused:
             recrawl=period(cells["recrawl"]) if cells.get("recrawl") else None,
         )
     except InputError as error:
-        return Refused(name, str(error), line)
+        return RefusedProduct(name, str(error), line)
 
 
 def _parts(cell: str) -> tuple[str, ...]:

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.imports import Refused, new_product, period, read_products
+from app.products import RefusedProduct, new_product, period, read_products
 from splitter.errors import InputError
 
 
@@ -43,8 +43,8 @@ def test_every_refusal_names_its_line_and_the_good_ones_stay():
         + '光明高钙牛奶,,,,,\n\n250ml,,,,,\n特仑苏,,,high,,\n特仑苏,,,,0,\n特仑苏,,,,,soon\n"特,仑",,,,,,,\n'
         + f"{'长' * 201},,,,,\n,牛奶,,,,\n特仑苏,,250ml,,,\n蒙牛早餐奶,,,,,\n"
     )
-    refused = {line: row.why for line, row in rows if isinstance(row, Refused)}
-    assert [p.name for _, p in rows if not isinstance(p, Refused)] == ["光明高钙牛奶", "蒙牛早餐奶"]
+    refused = {line: row.why for line, row in rows if isinstance(row, RefusedProduct)}
+    assert [p.name for _, p in rows if not isinstance(p, RefusedProduct)] == ["光明高钙牛奶", "蒙牛早餐奶"]
     assert list(refused) == [4, 5, 6, 7, 8, 9, 10, 11]
     for line, said in {4: "keyword", 5: "'high'", 6: "between", 7: "12h, 7d", 8: "quotes", 9: "201"}.items():
         assert said in refused[line]
