@@ -19,7 +19,7 @@ from requests import Timeout
 from app.http_session import Answer, AskFailed
 from splitter.catalog.model import Catalog
 from splitter.urls import search_url
-from tasks.domain.crawl import FetchError
+from tasks.domain.crawl import ErrorClass, FetchError
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.robots import RobotsRules
 from tasks.reading.decode import decode
@@ -240,11 +240,15 @@ def _unheard(one: _Wanted, url: str, error: AskFailed, robots: str = "unknown") 
     causes = _causes(error)
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         http, verdict = "no such name", "gone"
-    elif any(isinstance(cause, Timeout | TimeoutError) for cause in causes):
+    elif any(isinstance(cause, Timeout | TimeoutError) or _timed_out(cause) for cause in causes):
         http = "no answer in time"
     elif any(isinstance(cause, FetchError) for cause in causes):
         http = "refused here"
     return Seen(one.kind, one.name, url, http=http, robots=robots, verdict=verdict, why=str(error))
+
+
+def _timed_out(cause: BaseException) -> bool:
+    return isinstance(cause, FetchError) and cause.error is ErrorClass.TIMEOUT
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:

@@ -5,32 +5,44 @@ from __future__ import annotations
 import asyncio
 import platform
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
+from types import MappingProxyType
 
-from app.config import MIGRATIONS, Settings
+from app.config import MIGRATIONS, Settings, logins
 from app.hardware import this_machine
-from app.pseudonyms import pseudonyms
-from app.sign_ins import sign_ins
+from app.lab.hashed_login import HashedPassword
 from splitter.catalog.model import Catalog
+from splitter.errors import InputError
 from tasks.fetching.downloader import Downloader
+from tasks.fetching.guarded_session import SessionSettings
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.permits import SendTimes
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.context import Context
 from tasks.jobs.scheduler_state import SchedulerState
-from tasks.signin.signins import signing
+from tasks.signin.credentials import Credentials
+from tasks.signin.errors import MissingCredential
+from tasks.signin.granted import SignInFile
+from tasks.signin.signins import OwnMethod, SignIns, signing
 from tasks.store import nodes
 from tasks.store.database import Store
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
 from tasks.worker.fetcher import Dependencies, Fetcher
 from tasks.worker.node import CrawlNode
+from tasks.worker.pseudonyms import SHORTEST_KEY, Pseudonyms, kept_key
 from tasks.worker.robots_book import RobotsBook
 from tasks.worker.seen import SeenPages
 from tasks.worker.timing import Timing
+
+OWN: Mapping[str, OwnMethod] = MappingProxyType({"club.example.com": HashedPassword})
+"""Sites with a `user_login` of their own, by name: a class that takes the catalog's rules."""
+
+_SHORTEST_SECRET = 16
 
 
 @contextmanager
@@ -90,6 +102,58 @@ async def deps(
         )
 
 
+def sign_ins(
+    settings: Settings, catalog: Catalog, *, address: str | None, clock: Callable[[], datetime]
+) -> SignIns:
+    """The sign-ins of one node: catalog, credentials of the environment, and the encrypted file.
+
+    Args:
+        address: the node's source address; None: the system's choice.
+        clock: aware time.
+
+    Raises:
+        MissingCredential: a site is to be signed in to, and there is no key to encrypt with what it grants.
+    """
+    names = signing(catalog)
+    secret = settings.secret_key
+    crawl, environment = settings.crawl(), logins()
+    # Without credentials nothing is granted, so no key is needed.
+    given = [name for name in names if Credentials(name, environment).any]
+    if (given or (names and secret)) and len(secret) < _SHORTEST_SECRET:
+        raise MissingCredential(
+            f"{catalog.name} signs in to {', '.join(given or names)}: set REVIEWLOOP_SECRET_KEY to "
+            f"{_SHORTEST_SECRET} characters or more"
+        )
+    return SignIns(
+        catalog,
+        lambda name: Credentials(name, environment),
+        SignInFile(Path(settings.sign_in_file), secret) if names and secret else None,
+        SessionSettings(
+            user_agent=crawl.user_agent,
+            local_address=address,
+            lab=settings.lab,
+            timeout_s=crawl.request_timeout_s,
+        ),
+        clock,
+        OWN,
+    )
+
+
+def pseudonyms(settings: Settings) -> Pseudonyms | None:
+    """What gives authors their pseudonyms; None where names are stored as they are.
+
+    Raises:
+        InputError: the key is too short, or its file can't be read or made.
+    """
+    if not settings.pseudonymise:
+        return None
+    source = "REVIEWLOOP_PSEUDONYM_KEY" if settings.pseudonym_key else settings.pseudonym_key_file
+    try:
+        return Pseudonyms(settings.pseudonym_key or kept_key(Path(settings.pseudonym_key_file)))
+    except ValueError as error:
+        raise InputError(f"{source}: {error}; write at least {SHORTEST_KEY} characters") from None
+
+
 def crawl_node(
     settings: Settings,
     catalog: Catalog,
@@ -103,13 +167,13 @@ def crawl_node(
 
 
 async def describe(writer: Writer, names: Sequence[str]) -> None:
-    """Tell of nodes that run here what their machine is like; they work already, as trying the disk takes time."""
+    """Store the parameters of this machine for its nodes; they crawl meanwhile, as trying the disk takes time."""
     parameters = await asyncio.to_thread(this_machine)
     await writer.run(lambda conn, _now: nodes.describe(conn, names, parameters))
 
 
 async def robots_of(url: str, tools: Dependencies) -> RobotsRules:
-    """What robots.txt of a URL's host says, asked with these tools."""
+    """The robots.txt of a URL's host, fetched with these tools."""
     fetcher = Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None)
     return await fetcher.robots(url)
 

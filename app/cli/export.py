@@ -18,7 +18,6 @@ import click
 
 from app.cli.options import db_option, json_option, pseudonymise_option, settings_of, store_there
 from app.cli.output import print_json, say
-from app.pseudonyms import pseudonyms
 from splitter.errors import InputError
 from tasks.store.review_rows import ReviewRow, review_rows
 from tasks.worker.pseudonyms import Pseudonyms
@@ -87,6 +86,8 @@ def reviews(
       reviewloop export reviews --spreadsheet -o for-excel.csv
     """
     to_stdout = target == "-"
+    from app.wiring import pseudonyms  # brings the crawl
+
     if as_json and to_stdout and form == "csv":
         raise InputError("--json and --format csv can't share standard output: name a file with -o")
     kind = form or ("jsonl" if target.endswith((".jsonl", ".ndjson")) or (as_json and to_stdout) else "csv")

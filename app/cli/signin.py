@@ -26,7 +26,7 @@ def sign_in(site: str, forget: bool, lab: tuple[str, int] | None, sites: str | N
       reviewloop sites sign-in bbs.example.com
       reviewloop sites sign-in bbs.example.com --forget
     """
-    from app.sign_ins import sign_ins as open_sign_ins  # brings requests and cryptography
+    from app.wiring import sign_ins as open_sign_ins  # brings requests and cryptography
     from app.wiring import utc_now
 
     settings = settings_of(None, sites, lab=lab)

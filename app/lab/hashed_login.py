@@ -1,6 +1,6 @@
 """The sign-in of the lab site whose script hashes the password before it is sent.
 
-An example of a site that needs a `user_login` of its own (`app.sign_ins.OWN`).
+An example of a site that needs a `user_login` of its own (`app.wiring.OWN`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from splitter.catalog.sign_in import SignInRules
 from splitter.errors import InputError
 from tasks.signin.browser import Form
 from tasks.signin.errors import SignInBroken
-from tasks.signin.form import FormSignIn
+from tasks.signin.methods import FormSignIn
 
 
 class HashedPassword(FormSignIn):

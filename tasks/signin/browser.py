@@ -16,11 +16,11 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.domain.address import joined, sendable
 from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
 from tasks.reading.decode import decode
 from tasks.reading.markup import collapsed
 from tasks.reading.markup_limits import check_markup
 from tasks.signin.errors import SignInBroken
-from tasks.signin.transport import GuardedAdapter, WayOut, session_over
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 10
@@ -67,11 +67,11 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that was come to.
+    """A page the session went to.
 
     Attributes:
         url: after redirects.
-        text: as sent, decoded; empty where its address was only come to, not asked.
+        text: as sent, decoded; empty where a redirect led to its address and it was not requested.
     """
 
     url: str
@@ -106,10 +106,10 @@ class Page:
 
 
 class Session:
-    """One sign-in's conversation with a site; use it as a context manager, in one thread.
+    """The requests of one sign-in to a site; use it as a context manager, in one thread.
 
     Args:
-        way: how to get out.
+        settings: how to reach the web.
         hosts: to which, besides a form's own host, what is filled in may be sent.
         now: aware; when the sign-in began.
 
@@ -117,11 +117,11 @@ class Session:
         now: see there.
     """
 
-    def __init__(self, way: WayOut, hosts: tuple[str, ...], now: datetime) -> None:
+    def __init__(self, settings: SessionSettings, hosts: tuple[str, ...], now: datetime) -> None:
         self.now = now
-        self._way = way
+        self._user_agent = settings.user_agent
         self._hosts = hosts
-        self._adapter = GuardedAdapter(way)
+        self._adapter = GuardedAdapter(settings)
         self._http = self.over(requests.Session())
 
     def __enter__(self) -> Self:
@@ -138,20 +138,19 @@ class Session:
         return self._adapter.jar
 
     def over(self, session: _AnySession) -> _AnySession:
-        """A session of requests (or requests-oauthlib) over this conversation's connections, limits and cookies."""
-        session_over(self._adapter, self._way.user_agent, session)
-        return session
+        """A session of requests (or requests-oauthlib) with the connections, limits and cookies of this one."""
+        return guarded(session, self._adapter, self._user_agent)
 
     def get(self, url: str, stop_at: str = "") -> Page:
         """Go to an address, through its redirects.
 
         Args:
-            stop_at: an address (without query) that is not asked any more when a redirect leads there.
+            stop_at: an address (without query) that is not requested when a redirect leads there.
 
         Raises:
             SignInBroken: there is no page.
         """
-        with told(url):
+        with sign_in_errors(url):
             return self._go("GET", sendable(url), None, "", stop_at)
 
     def submit(self, page: Page, form: Form, body: str, stop_at: str = "") -> Page:
@@ -167,7 +166,7 @@ class Session:
             )
         if source.scheme == "https" and target.scheme != "https":
             raise SignInBroken(f"the form of {_bare(page.url)} leads from https to http; nothing was sent")
-        with told(form.action):
+        with sign_in_errors(form.action):
             if form.method == "get":
                 url = f"{form.action.partition('?')[0]}?{body}"
                 return self._go("GET", url, None, page.url, stop_at)
@@ -195,21 +194,14 @@ class Session:
 
 
 @contextmanager
-def told(url: str) -> Iterator[None]:
-    """What goes wrong inside on the way to an address becomes a SignInBroken that repeats no query and no body."""
+def sign_in_errors(url: str) -> Iterator[None]:
+    """Turn errors of requests to an address into a SignInBroken that repeats no query and no body."""
     try:
         yield
     except FetchError as error:
         raise SignInBroken(f"{_bare(url)}: {error.error.value}: {error.detail.partition('?')[0]}") from None
     except (requests.RequestException, OSError) as error:
-        raise SignInBroken(f"{_bare(url)}: {_innermost(error)}") from None
-
-
-def _innermost(error: BaseException) -> str:
-    """The cause under the layers of requests and urllib3, whose own messages repeat the address."""
-    while (cause := error.__context__ or error.__cause__) is not None:
-        error = cause
-    return str(error) if isinstance(error, OSError) and error.args else type(error).__name__
+        raise SignInBroken(f"{_bare(url)}: {cause_of(error)}") from None
 
 
 def _bare(url: str) -> str:

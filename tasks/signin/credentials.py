@@ -31,7 +31,7 @@ def variable_of(name: str, part: Part) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Whoever signs in to one site.
+    """The credentials of one site.
 
     Attributes:
         name: of the site or engine.

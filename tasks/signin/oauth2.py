@@ -16,12 +16,11 @@ from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session
 from splitter.catalog.sign_in import Grant, OAuth2Login
 
-from tasks.signin.browser import Session, told
+from tasks.signin.browser import Session, sign_in_errors
 from tasks.signin.credentials import Credentials, Part
 from tasks.signin.errors import SignInBroken, SignInRefused
-from tasks.signin.form import FormSignIn
 from tasks.signin.granted import Granted
-from tasks.signin.interface import SignIn
+from tasks.signin.methods import FormSignIn, SignIn
 
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 
@@ -46,7 +45,7 @@ class OAuth2SignIn(SignIn):
         return self._with_code(session, credentials, secret)
 
     def renewed(self, session: Session, credentials: Credentials, granted: Granted) -> Granted:
-        """A token for the refresh token; a whole new sign-in where there is none, or it is worth nothing now."""
+        """A token for the refresh token; a whole new sign-in where there is none, or it is refused."""
         if not granted.refresh:
             return self.user_login(session, credentials)
         client_id, secret = credentials.get(Part.CLIENT_ID), credentials.get(Part.CLIENT_SECRET)
@@ -116,8 +115,8 @@ class OAuth2SignIn(SignIn):
 
 @contextmanager
 def _refusals(url: str) -> Iterator[None]:
-    """What the token endpoint refuses, told by its error code alone (RFC 6749, 5.2)."""
-    with told(url):
+    """Turn a refusal of the token endpoint into a SignInRefused that repeats only its error code (RFC 6749, 5.2)."""
+    with sign_in_errors(url):
         try:
             yield
         except OAuth2Error as error:
@@ -132,5 +131,5 @@ def _no_debug(record: logging.LogRecord) -> bool:
     return record.levelno > logging.DEBUG
 
 
-# It tells whole tokens and request bodies at DEBUG.
+# It logs whole tokens and request bodies at DEBUG.
 logging.getLogger("requests_oauthlib.oauth2_session").addFilter(_no_debug)

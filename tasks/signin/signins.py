@@ -1,7 +1,7 @@
 """Who is signed in where: headers for the crawl, renewal ahead of expiry, one sign-in at a time per site.
 
-Headers are looked up on the event loop and cost a dictionary look-up a host; everything that asks a site or reads the
-file runs in a thread.
+Headers are looked up on the event loop, one dictionary look-up a request; everything that sends requests to a site or
+reads the file runs in a thread.
 """
 
 from __future__ import annotations
@@ -20,21 +20,18 @@ from splitter.errors import InputError
 
 from tasks.domain.address import authority_of
 from tasks.domain.crawl import FetchError
+from tasks.fetching.guarded_session import SessionSettings
 from tasks.signin.browser import Session
-from tasks.signin.cookies import CookieSignIn
 from tasks.signin.credentials import Credentials
 from tasks.signin.errors import SignInError
-from tasks.signin.form import FormSignIn
-from tasks.signin.granted import Cookie, Granted
-from tasks.signin.interface import SignIn
-from tasks.signin.keep import Keep
+from tasks.signin.granted import Cookie, Granted, SignInFile
+from tasks.signin.methods import CookieSignIn, FormSignIn, SignIn
 from tasks.signin.oauth2 import OAuth2SignIn
-from tasks.signin.transport import WayOut
 
 log = logging.getLogger("reviewloop.signin")
 
-OwnWay = Callable[[SignInRules], SignIn]
-"""Makes a site's own way to sign in from the catalog's rules."""
+OwnMethod = Callable[[SignInRules], SignIn]
+"""Makes a site's own method to sign in from the catalog's rules."""
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _LONGEST_PAUSE_S = 3600.0
@@ -49,13 +46,13 @@ class _Account:
 
     Attributes:
         by_host: of what is granted, the cookies each host may get.
-        not_before: after failures: when the next sign-in may be tried.
-        again_at: after a refusal: when the next one may force another sign-in.
+        not_before: after failures: the earliest next try.
+        again_at: after a refusal: from then on another refusal may force one more sign-in.
     """
 
     name: str
     rules: SignInRules
-    way: SignIn
+    method: SignIn
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     granted: Granted | None = None
     by_host: dict[str, tuple[Cookie, ...]] = field(default_factory=dict)
@@ -81,8 +78,8 @@ class SignIns:
 
     Args:
         credentials: those of a site or engine, by name.
-        keep: the file; None only where no site of the catalog is signed in to.
-        way: how to get out.
+        file: keeps what sites grant; None only where no site of the catalog is signed in to.
+        settings: how sessions reach the web.
         clock: aware time.
         own: classes of sites and engines that neither a form nor OAuth 2 as they are can sign in to, by name.
     """
@@ -91,17 +88,17 @@ class SignIns:
         self,
         catalog: Catalog,
         credentials: Callable[[str], Credentials],
-        keep: Keep | None,
-        way: WayOut,
+        file: SignInFile | None,
+        settings: SessionSettings,
         clock: Callable[[], datetime],
-        own: Mapping[str, OwnWay] = MappingProxyType({}),
+        own: Mapping[str, OwnMethod] = MappingProxyType({}),
     ) -> None:
         self._credentials = credentials
-        self._keep = keep
-        self._way = way
+        self._file = file
+        self._settings = settings
         self._clock = clock
         self._accounts = {
-            name: _Account(name, rules, own.get(name, _way_of)(rules))
+            name: _Account(name, rules, own.get(name, _method_of)(rules))
             for name, rules in signing(catalog).items()
         }
         self._by_host = {host: account for account in self._accounts.values() for host in account.rules.hosts}
@@ -109,7 +106,7 @@ class SignIns:
     def headers_for(self, url: str) -> Mapping[str, str]:
         """What a request for a sendable address carries: cookies or a bearer token; empty for most hosts.
 
-        Ask anew for each redirect: what one host may have, the next one may not.
+        To be called for each redirect: the next host may not get what this one may.
         """
         host = _host_of(url)
         account = self._by_host.get(host)
@@ -119,7 +116,7 @@ class SignIns:
         if account.granted.expires_at <= now:
             return _NOTHING
         # Connections to the lab never leave the machine; everywhere else only TLS keeps a token secret (RFC 6750, 5.3).
-        secure = url.startswith("https:") or self._way.lab is not None
+        secure = url.startswith("https:") or self._settings.lab is not None
         if account.granted.bearer:
             return {"Authorization": f"Bearer {account.granted.bearer}"} if secure else _NOTHING
         path = urlsplit(url).path or "/"
@@ -134,7 +131,7 @@ class SignIns:
     async def ensure(self, url: str) -> None:
         """Be signed in to the host of a sendable address, if that is possible: sign in, or renew what ends soon.
 
-        What goes wrong is told in the log, and tried again after a pause that doubles up to an hour; the site's
+        An error is logged, and the sign-in tried again after a pause that doubles up to an hour; the site's
         pages then answer with their login wall.
         """
         account = self._by_host.get(_host_of(url))
@@ -151,12 +148,12 @@ class SignIns:
                 await self._try(account, None)
 
     async def refused(self, url: str) -> bool:
-        """A page asked to sign in although its request carried `headers_for`: forget that, and sign in once more.
+        """Sign in once more, after a page asked to sign in although its request carried `headers_for`.
 
         At most once a minute for a site: requests that were on their way together are refused together.
 
         Returns:
-            Whether asking once more makes sense.
+            Whether another request makes sense.
         """
         account = self._by_host.get(_host_of(url))
         if account is None:
@@ -165,9 +162,9 @@ class SignIns:
             now = self._clock()
             if now >= account.again_at and now >= account.not_before:
                 account.again_at = now + timedelta(seconds=_AGAIN_S)
-                worthless = account.granted
+                refused = account.granted
                 account.take(None)
-                await self._try(account, worthless)
+                await self._try(account, refused)
             return account.granted is not None
 
     def sign_in(self, name: str) -> datetime:
@@ -178,9 +175,9 @@ class SignIns:
             SignInError: it did not work.
         """
         account = self._account(name)
-        with self._file().turn(name), self._session(account) as session:
-            granted = account.way.user_login(session, self._credentials(name))
-            self._file().save(name, granted)
+        with self._sign_in_file().sole_sign_in(name), self._session(account) as session:
+            granted = account.method.user_login(session, self._credentials(name))
+            self._sign_in_file().save(name, granted)
         account.take(granted)
         return granted.expires_at
 
@@ -192,15 +189,15 @@ class SignIns:
             SignInError: the file cannot be read.
         """
         self._account(name).take(None)
-        return self._file().forget(name)
+        return self._sign_in_file().forget(name)
 
     def _idle(self, account: _Account) -> bool:
         now = self._clock()
         return account.fresh(now) or now < account.not_before
 
-    async def _try(self, account: _Account, worthless: Granted | None) -> None:
+    async def _try(self, account: _Account, refused: Granted | None) -> None:
         try:
-            granted = await asyncio.to_thread(self._renew, account, worthless)
+            granted = await asyncio.to_thread(self._renew, account, refused)
         except (SignInError, FetchError, OSError) as error:
             account.failures += 1
             pause_s = min(_LONGEST_PAUSE_S, _PAUSE_S * 2 ** min(account.failures - 1, 10))
@@ -211,32 +208,32 @@ class SignIns:
         account.take(granted)
         log.info("signed in to %s until %s", account.name, granted.expires_at.isoformat(timespec="seconds"))
 
-    def _renew(self, account: _Account, worthless: Granted | None) -> Granted:
-        """What another process has got meanwhile, or else a renewal, or a new sign-in; in a thread."""
-        keep, now = self._file(), self._clock()
-        with keep.turn(account.name):
-            if worthless is not None:
-                keep.forget(account.name, worthless)
-            kept = keep.load(account.name)
+    def _renew(self, account: _Account, refused: Granted | None) -> Granted:
+        """What another process was granted meanwhile, else a renewal, else a new sign-in. Runs in a thread."""
+        file, now = self._sign_in_file(), self._clock()
+        with file.sole_sign_in(account.name):
+            if refused is not None:
+                file.forget(account.name, refused)
+            kept = file.load(account.name)
             ahead = timedelta(seconds=account.rules.renew_before_s)
             if kept is not None and kept.expires_at - ahead > now:
                 return kept
             credentials = self._credentials(account.name)
             with self._session(account) as session:
                 if kept is not None:
-                    granted = account.way.renewed(session, credentials, kept)
+                    granted = account.method.renewed(session, credentials, kept)
                 else:
-                    granted = account.way.user_login(session, credentials)
-            keep.save(account.name, granted)
+                    granted = account.method.user_login(session, credentials)
+            file.save(account.name, granted)
             return granted
 
     def _session(self, account: _Account) -> Session:
-        return Session(self._way, account.rules.hosts, self._clock())
+        return Session(self._settings, account.rules.hosts, self._clock())
 
-    def _file(self) -> Keep:
-        if self._keep is None:
+    def _sign_in_file(self) -> SignInFile:
+        if self._file is None:
             raise SignInError("it is asked unsigned: set its REVIEWLOOP_LOGIN_... and REVIEWLOOP_SECRET_KEY")
-        return self._keep
+        return self._file
 
     def _account(self, name: str) -> _Account:
         account = self._accounts.get(name)
@@ -260,7 +257,7 @@ def signing(catalog: Catalog) -> dict[str, SignInRules]:
     }
 
 
-def _way_of(rules: SignInRules) -> SignIn:
+def _method_of(rules: SignInRules) -> SignIn:
     if rules.form is not None:
         return FormSignIn(rules.form)
     if rules.oauth2 is not None:

@@ -1,4 +1,4 @@
-"""Pseudonyms of authors: who wrote two reviews of a site is still seen, but not what he calls himself.
+"""Pseudonyms of authors: two reviews of one author are still seen as such, but not the author's name.
 
 A pseudonym is HMAC-SHA256(key, site, 0, name), 60 bits of it in base 32. Without the key nobody can try names out, and
 the same name is another one on another site. Two of a million authors of a site share one with a chance of about
@@ -8,8 +8,13 @@ the same name is another one on another site. Two of a million authors of a site
 from __future__ import annotations
 
 import hmac
+import os
+import secrets
 from base64 import b32encode
+from pathlib import Path
 from unicodedata import normalize
+
+from splitter.errors import InputError
 
 PREFIX = "author-"
 SHORTEST_KEY = 16
@@ -41,6 +46,30 @@ class Pseudonyms:
             return name
         digest = hmac.digest(self._key, f"{site}\0{name}".encode("utf-8", "surrogatepass"), "sha256")
         return PREFIX + b32encode(digest).decode("ascii")[:_CHARS].lower()
+
+
+def kept_key(path: Path) -> str:
+    """The key in a file that only its owner may read; made where there is none, once for all processes.
+
+    Raises:
+        InputError: it can't be read or made.
+    """
+    try:
+        if not path.exists():
+            draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(secrets.token_urlsafe(32) + "\n")
+            try:
+                os.link(draft, path)  # whole, and never over another one's
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+        return path.read_text("utf-8").strip()
+    except OSError as error:
+        raise InputError(
+            f"the key of pseudonyms can't be kept in {path}: {error.strerror}; set REVIEWLOOP_PSEUDONYM_KEY"
+        ) from error
 
 
 def _is_one(name: str) -> bool:

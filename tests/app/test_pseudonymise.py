@@ -7,7 +7,7 @@ import pytest
 from tiny_world import PRODUCTS
 
 from app.config import Settings
-from app.pseudonyms import pseudonyms
+from app.wiring import pseudonyms
 from splitter.errors import InputError
 from tasks.worker.pseudonyms import PREFIX
 

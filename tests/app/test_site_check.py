@@ -73,7 +73,7 @@ class Web:
             final, text = found
         else:
             text = str(found)
-        return Answer(final, status, {}, text.encode(), (), 0.1)
+        return Answer(url=final, status=status, headers={}, body=text.encode(), redirects=(), elapsed_s=0.1)
 
     def seen(self, catalog=CATALOG):
         check = SiteCheck(

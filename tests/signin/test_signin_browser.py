@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from tasks.fetching.guarded_session import SessionSettings
 from tasks.signin.browser import Page, Session
 from tasks.signin.errors import SignInBroken
-from tasks.signin.transport import WayOut
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -65,7 +65,7 @@ def moved(to, status="302 Found", **headers):
 
 
 def session(lab, hosts=(), **more):
-    return Session(WayOut("tester", lab=lab, **more), hosts, NOW)
+    return Session(SessionSettings(user_agent="tester", lab=lab, **more), hosts, NOW)
 
 
 FORM = """<form action=/other></form><form id=f method=POST action="/in?a=1">
@@ -162,15 +162,15 @@ def test_a_host_that_is_named_gets_the_form():
     ],
 )
 def test_private_addresses_are_refused_outside_the_lab(url):
-    with serving(http("x")) as (at, asked), Session(WayOut("tester"), (), NOW) as browser:
+    with serving(http("x")) as (at, asked), Session(SessionSettings(user_agent="tester"), (), NOW) as browser:
         with pytest.raises(SignInBroken, match=r"public|refused"):
             browser.get(url.format(port=at[1]))
         assert asked == []
 
 
 def test_nothing_is_sent_where_a_name_changes_its_mind(monkeypatch):
-    monkeypatch.setattr("tasks.signin.transport.GuardedAdapter.looked_up", lambda *_: None)
-    with serving(http("x")) as (at, asked), Session(WayOut("tester"), (), NOW) as browser:
+    monkeypatch.setattr("tasks.fetching.guarded_session.GuardedAdapter.looked_up", lambda *_: None)
+    with serving(http("x")) as (at, asked), Session(SessionSettings(user_agent="tester"), (), NOW) as browser:
         with pytest.raises(SignInBroken, match=r"127\.0\.0\.1, which is no public address"):
             browser.get(f"http://localhost:{at[1]}/")
         # Connected perhaps, but not a byte was sent.

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from splitter.catalog.sign_in import BrowserCookies
-from tasks.signin.cookies import CookieSignIn
 from tasks.signin.credentials import Credentials
 from tasks.signin.errors import SignInError
+from tasks.signin.methods import CookieSignIn
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 SESSION = SimpleNamespace(now=NOW)

@@ -13,19 +13,19 @@ import pytest
 import requests
 
 from app.lab.running import running_lab
-from app.sign_ins import OWN
+from app.wiring import OWN
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.crawl import FetchError
 from tasks.fetching.downloader import Downloader
+from tasks.fetching.guarded_session import SessionSettings
 from tasks.reading.decode import decode
 from tasks.reading.extract import read_page
 from tasks.signin.credentials import Credentials
 from tasks.signin.errors import MissingCredential, SignInBroken, SignInError, SignInRefused
-from tasks.signin.keep import Keep
+from tasks.signin.granted import SignInFile
 from tasks.signin.signins import SignIns
-from tasks.signin.transport import WayOut
 
 BBS, CLUB, WEIBO = "bbs.example.com", "club.example.com", "t.example.com"
 REFUSING = {"form": "form#consent", "button": "consent", "value": "no"}
@@ -64,8 +64,8 @@ class World:
         return SignIns(
             catalog or self.catalog,
             lambda name: Credentials(name, self.environment),
-            Keep(self.path, SECRET),
-            WayOut("tester", lab=(self.lab.host, self.lab.port)),
+            SignInFile(self.path, SECRET),
+            SessionSettings(user_agent="tester", lab=(self.lab.host, self.lab.port)),
             lambda: datetime.now(UTC) + timedelta(seconds=self.ahead_s),
             own,
         )
@@ -265,8 +265,8 @@ def test_a_bearer_token_never_goes_over_plain_http_on_the_real_web(world):
     on_the_web = SignIns(
         world.catalog,
         lambda name: Credentials(name, {}),
-        Keep(world.path, SECRET),
-        WayOut("t"),
+        SignInFile(world.path, SECRET),
+        SessionSettings(user_agent="t"),
         lambda: datetime.now(UTC),
     )
     asyncio.run(on_the_web.ensure(f"http://{WEIBO}/"))

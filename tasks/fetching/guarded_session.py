@@ -1,0 +1,232 @@
+"""Requests sessions under the crawl's guard: for signing in, and for a page that a person asks for.
+
+Only public addresses, judged when a name is looked up and once more when it is connected to; in lab mode every host is
+the lab instead. The body of an answer and the time of all requests together are limited; cookies follow the strict
+rules of RFC 6265.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from threading import Timer
+from typing import Any, TypeVar
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.cookies import extract_cookies_to_jar, get_cookie_header
+from urllib3 import PoolManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from tasks.domain.address import authority_of, sendable
+from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.fetching.guard import address_allowed, check_url
+
+_PIECE_BYTES = 65_536
+_AnySession = TypeVar("_AnySession", bound=requests.Session)
+
+
+def _trusts_nobody(_url: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings:
+    """How a session reaches the web.
+
+    Attributes:
+        user_agent: sent with every request.
+        local_address: source address; None: the system's choice.
+        lab: address and port every host is sent to; None: the real web.
+        timeout_s: for all requests of a session together.
+        body_bytes: the most of one answer, decompressed.
+        trusts: true for a URL whose host may be on a private address (`HostBook.may_be_private`).
+    """
+
+    user_agent: str
+    local_address: str | None = None
+    lab: tuple[str, int] | None = None
+    timeout_s: float = 30.0
+    body_bytes: int = 2_000_000
+    trusts: Callable[[str], bool] = _trusts_nobody
+
+
+class GuardedAdapter(HTTPAdapter):
+    """Sends requests over connections to allowed addresses; use it for one session in one thread, and close it.
+
+    Attributes:
+        jar: cookies of the session. The session's own jar would send a host's cookies to its subdomains.
+    """
+
+    def __init__(self, settings: SessionSettings) -> None:
+        self._settings = settings
+        self._guarded = settings.lab is None
+        self._end_s = time.monotonic() + settings.timeout_s
+        self._sockets: list[socket.socket] = []
+        self.jar = CookieJar(DefaultCookiePolicy(strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain))
+        super().__init__()
+        # Timeouts of sockets begin anew with every byte; a drip of headers would hold the thread for ever.
+        self._watch = Timer(settings.timeout_s, self._break_off)
+        self._watch.daemon = True
+        self._watch.start()
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:
+        """As the base class, with our kinds of connection and source address."""
+        if self._settings.local_address is not None:
+            options["source_address"] = (self._settings.local_address, 0)
+        self.poolmanager = PoolManager(num_pools=connections, maxsize=maxsize, block=block, **options)
+        self.poolmanager.pool_classes_by_scheme = _pools(self)
+
+    def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
+        """Send one request; the response has its whole body.
+
+        Raises:
+            FetchError: refused by the guard, too large, or too late.
+            requests.RequestException, OSError: no whole answer.
+        """
+        settings = self._settings
+        url = sendable(request.url or "")
+        trusted = settings.trusts(url)
+        self._guarded = settings.lab is None and not trusted
+        if not trusted:
+            check_url(url, allow_loopback=settings.lab is not None)
+        if cookies := get_cookie_header(self.jar, request):  # type: ignore[no-untyped-call]
+            request.headers["Cookie"] = cookies
+        response = super().send(self._towards_lab(request, url), stream=True, timeout=self._remaining_s())
+        extract_cookies_to_jar(self.jar, request, response.raw)  # type: ignore[no-untyped-call]
+        response.url, response.request = url, request
+        self._read(response)
+        self._remaining_s()  # headers that were broken off look like an answer
+        return response
+
+    def looked_up(self, host: str, port: int) -> None:
+        """Judge a host's addresses before it is connected to. Raises OSError for one that is not allowed."""
+        if self._guarded:
+            for *_, found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+                _refuse_special(host, str(found[0]))
+
+    def opened(self, host: str, made: socket.socket) -> None:
+        """Judge a connection before anything is sent on it. Raises OSError for one that is not allowed."""
+        if self._guarded:
+            _refuse_special(host, str(made.getpeername()[0]))
+        # A copy: the original is given away to TLS.
+        self._sockets.append(made.dup())
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._watch.cancel()
+        super().close()
+        while self._sockets:
+            self._sockets.pop().close()
+
+    def _remaining_s(self) -> float:
+        """Time left for this session. Raises FetchError where there is none."""
+        remaining_s = self._end_s - time.monotonic()
+        if remaining_s <= 0:
+            raise FetchError(ErrorClass.TIMEOUT, f"it takes longer than {self._settings.timeout_s:g} s")
+        return remaining_s
+
+    def _towards_lab(self, request: requests.PreparedRequest, url: str) -> requests.PreparedRequest:
+        if self._settings.lab is None:
+            return request
+        host, port = self._settings.lab
+        authority = authority_of(url)
+        rest = url[url.index("://") + 3 + len(authority) :]
+        sent = request.copy()
+        sent.url = f"http://{host}:{port}{rest if rest.startswith('/') else '/' + rest}"
+        sent.headers["Host"] = authority
+        return sent
+
+    def _read(self, response: requests.Response) -> None:
+        body = bytearray()
+        with response:
+            for piece in response.iter_content(_PIECE_BYTES):
+                body += piece
+                if len(body) > self._settings.body_bytes:
+                    raise FetchError(ErrorClass.TOO_LARGE, f"more than {self._settings.body_bytes:,} bytes")
+        response._content = bytes(body)
+
+    def _break_off(self) -> None:
+        for made in list(self._sockets):
+            with suppress(OSError):
+                made.shutdown(socket.SHUT_RDWR)
+
+
+def guarded(session: _AnySession, adapter: GuardedAdapter, user_agent: str) -> _AnySession:
+    """The session (of requests, or one derived from it) with every request sent by the adapter, cookies included.
+
+    It follows no redirects: a password or a code must not be sent on, so redirects are the caller's.
+    """
+    # A proxy or .netrc of the environment would go where the guard cannot look.
+    session.trust_env = False
+    session.get_redirect_target = _nowhere  # type: ignore[assignment, method-assign]
+    session.headers.update({"User-Agent": user_agent, "Accept-Encoding": "identity"})
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, adapter)
+    return session
+
+
+def cause_of(error: BaseException) -> str:
+    """The cause under the layers of requests and urllib3, whose own messages repeat the address."""
+    while (cause := error.__context__ or error.__cause__) is not None:
+        error = cause
+    return str(error) if isinstance(error, OSError) and error.args else type(error).__name__
+
+
+class AddressRefused(OSError):
+    """A name leads to an address that is not allowed."""
+
+
+def _refuse_special(host: str, address: str) -> None:
+    if not address_allowed(address, allow_loopback=False):
+        raise AddressRefused(f"{host} leads to {address}, which is no public address")
+
+
+class _Judged:
+    """A connection that its adapter judges before it is used."""
+
+    def __init__(self, *arguments: Any, adapter: GuardedAdapter, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._adapter = adapter
+
+    def _new_conn(self) -> socket.socket:
+        host: str = self._dns_host  # type: ignore[attr-defined]
+        self._adapter.looked_up(host, self.port)  # type: ignore[attr-defined]
+        made: socket.socket = super()._new_conn()  # type: ignore[misc]
+        try:
+            self._adapter.opened(host, made)
+        except OSError:
+            made.close()
+            raise
+        return made
+
+
+class _JudgedHTTP(_Judged, HTTPConnection):
+    pass
+
+
+class _JudgedHTTPS(_Judged, HTTPSConnection):
+    pass
+
+
+def _pools(adapter: GuardedAdapter) -> dict[str, Any]:
+    """Pools by scheme whose connections the adapter judges."""
+
+    class HTTPPool(HTTPConnectionPool):
+        ConnectionCls: Any = staticmethod(partial(_JudgedHTTP, adapter=adapter))
+
+    class HTTPSPool(HTTPSConnectionPool):
+        ConnectionCls: Any = staticmethod(partial(_JudgedHTTPS, adapter=adapter))
+
+    return {"http": HTTPPool, "https": HTTPSPool}
+
+
+def _nowhere(_: requests.Response) -> None:
+    return

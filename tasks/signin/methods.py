@@ -1,0 +1,114 @@
+"""Methods of signing in: what each has to do, by a page's form, and by the cookies of a person's own browser."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from splitter.catalog.sign_in import BrowserCookies, FormLogin
+
+from tasks.signin.browser import Form, Session
+from tasks.signin.credentials import Credentials, Part, variable_of
+from tasks.signin.errors import SignInRefused
+from tasks.signin.granted import Cookie, Granted, cookies_of
+
+
+class SignIn(ABC):
+    """A way to sign in to one site (the `user_login` of the 2014 coroutine paper, its authentication part)."""
+
+    @abstractmethod
+    def user_login(self, session: Session, credentials: Credentials) -> Granted:
+        """Sign in.
+
+        Args:
+            session: a new conversation, with its limits and the time.
+            credentials: who signs in.
+
+        Raises:
+            SignInError: nobody is signed in.
+        """
+
+    def renewed(self, session: Session, credentials: Credentials, granted: Granted) -> Granted:  # noqa: ARG002
+        """Take the place of what was granted before and ends soon; where nothing else is known, a new sign-in.
+
+        Raises:
+            SignInError: it could not be renewed.
+        """
+        return self.user_login(session, credentials)
+
+
+class FormSignIn(SignIn):
+    """Fetch the form, fill it in, send it with all it holds (CSRF tokens too), and look whether it worked."""
+
+    def __init__(self, rules: FormLogin) -> None:
+        self._rules = rules
+
+    def user_login(self, session: Session, credentials: Credentials) -> Granted:
+        """Sign in; granted are the session's cookies, until that of the rules ends."""
+        rules = self._rules
+        user, password = credentials.get(Part.USER), credentials.get(Part.PASSWORD)
+        page = session.get(rules.page)
+        form = page.form(rules.form)
+        values = {rules.user_field: user, rules.password_field: self.password_sent(form, password)}
+        after = session.submit(page, form, form.filled(values))
+        pattern = re.compile(rules.signed_in)
+        if not pattern.search(after.shown()) and not pattern.search(after.url):
+            raise SignInRefused(
+                f"{rules.page}: signing in as {credentials.name} did not work: nothing matches signed_in "
+                f"({rules.signed_in!r}) on the page that followed (status {after.status}); look at name, password "
+                "and whether the site asks for a captcha"
+            )
+        cookies = cookies_of(session.jar)
+        ends = [_end(cookie, rules, session.now) for cookie in cookies if cookie.name == rules.cookie]
+        if not ends:
+            names = ", ".join(sorted({cookie.name for cookie in cookies})) or "none"
+            raise SignInRefused(
+                f"{rules.page} gave no cookie {rules.cookie!r} (it gave {names}); mend the rule"
+            )
+        return Granted(min(ends), cookies)
+
+    def password_sent(self, form: Form, password: str) -> str:  # noqa: ARG002
+        """What is sent as password; to be overridden for a site whose script changes it first."""
+        return password
+
+
+def _end(cookie: Cookie, rules: FormLogin, now: datetime) -> datetime:
+    if cookie.expires_s is None:
+        return now + timedelta(seconds=rules.lasts_s)
+    return datetime.fromtimestamp(cookie.expires_s, UTC)
+
+
+# RFC 6265, 4.1.1: a name is a token; a value holds no blank, quote, comma or backslash, but around it.
+_PAIR = re.compile(r"""([!#$%&'*+.^_`|~\w-]+)=("?[\x21\x23-\x2B\x2D-\x3A\x3C-\x5B\x5D-\x7E]*"?)""", re.ASCII)
+
+
+class CookieSignIn(SignIn):
+    """Take the cookies as a browser shows them, ``name=value; name=value``; only the given hosts get them, over TLS."""
+
+    def __init__(self, rules: BrowserCookies, hosts: Sequence[str]) -> None:
+        self._rules = rules
+        self._hosts = hosts
+
+    def user_login(self, session: Session, credentials: Credentials) -> Granted:
+        """Read the cookies; nothing is asked. They are believed to last as long as the rules say."""
+        variable = variable_of(credentials.name, Part.COOKIES)
+        pairs = []
+        for number, text in enumerate(credentials.get(Part.COOKIES).split(";"), start=1):
+            if text.strip():
+                found = _PAIR.fullmatch(text.strip())
+                if found is None:
+                    raise SignInRefused(
+                        f"{variable}: part {number} is no cookie; write NAME=VALUE; NAME=VALUE"
+                    )
+                pairs.append((found[1], found[2]))
+        if self._rules.cookie not in dict(pairs):
+            names = ", ".join(name for name, _ in pairs) or "none"
+            raise SignInRefused(
+                f"{variable} has no cookie {self._rules.cookie!r} (it has {names}); copy all of them"
+            )
+        cookies = tuple(
+            Cookie(name, value, host, "/", True, True, None) for host in self._hosts for name, value in pairs
+        )
+        return Granted(session.now + timedelta(seconds=self._rules.lasts_s), cookies)
