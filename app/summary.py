@@ -95,7 +95,17 @@ def document(done: Summary) -> dict[str, Any]:
 
 def pair_document(pair: PairRow) -> dict[str, Any]:
     """A pair with its two rates."""
-    return {**asdict(pair), "completion": pair.completion, "efficiency_s": pair.efficiency_s}
+    sums = asdict(pair.stats)
+    del sums["lost_s"]
+    return {
+        "site": pair.site,
+        "node": pair.node,
+        **sums,
+        "wait_s": pair.wait_s,
+        "rtt_ms": pair.rtt_ms,
+        "completion": pair.stats.completion,
+        "efficiency_s": pair.stats.efficiency_s,
+    }
 
 
 def _report(rows: Sequence[FailedRow], when: str) -> str:

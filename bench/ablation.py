@@ -20,6 +20,7 @@ from app.embedded import EmbeddedRunner, Until
 from bench.labs import lab_process
 from splitter.catalog.model import Kind
 from splitter.query import product_query
+from tasks.domain.pair_stats import PairStats
 from tasks.store import products, reports
 from tasks.store.database import read_now
 from tasks.store.nodes import Node
@@ -108,12 +109,12 @@ def crawled(settings: Settings, seed: int, seconds: float) -> dict[str, float]:
                 totals = reports.totals(conn)
                 pairs = reports.pairs(conn)
                 queues = reports.queues(conn)
-    offered = sum(p.offered for p in pairs)
+    stats = sum((pair.stats for pair in pairs), PairStats())
     return {
         "pages": totals.pages,
         "reviews": totals.reviews,
-        "completion": sum(p.collected for p in pairs) / max(1, offered),
-        "active_s_per_page": sum(p.active_s for p in pairs) / max(1, totals.pages),
+        "completion": stats.completion or 0.0,
+        "active_s_per_page": stats.active_s / max(1, totals.pages),
         "recalls": totals.recalls,
         "manual": queues["MANUAL"],
     }

@@ -122,7 +122,7 @@ def run(
             "violations": [str(one) for one in proof.violations[:20]],
             "seconds_until": timeline.reached(),
             "timeline": timeline.thinned(),
-            "active_s": round(sum(pair.active_s for pair in done.pairs)),
+            "active_s": round(sum(pair.stats.active_s for pair in done.pairs)),
             "cpu_s": cpu.told(),
         },
     }

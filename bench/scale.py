@@ -25,7 +25,8 @@ from random import Random
 from typing import Any
 
 from bench import scale_store
-from tasks.domain.model import NodeView, PairStats, SubtaskView
+from tasks.domain.model import NodeView, SubtaskView
+from tasks.domain.pair_stats import PairStats
 from tasks.scheduling.decision import AllocationSettings
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
@@ -88,8 +89,8 @@ def _in_memory(nodes: int, sites: int) -> dict[str, float]:
     """Boards of all sizes take turns, so that a machine that slows down slows all of them."""
     names, of_sites = [f"n{n}" for n in range(nodes)], [f"site{n}.cn" for n in range(sites)]
     knowledge = Knowledge()
-    for pair in _known(of_sites, names, Random(1)):
-        knowledge.put(pair, 0.0)
+    for (site, node), stats in _known(of_sites, names, Random(1)).items():
+        knowledge.put(site, node, stats, 0.0)
     steady = {size: _Steady(knowledge, names, of_sites, size) for size in _SIZES}
     took: dict[int, list[float]] = {size: [] for size in _SIZES}
     for _ in range(_ROUNDS):
@@ -150,13 +151,18 @@ class _Steady:
         return took
 
 
-def _known(sites: Sequence[str], nodes: Sequence[str], rng: Random) -> list[PairStats]:
+def _known(sites: Sequence[str], nodes: Sequence[str], rng: Random) -> dict[tuple[str, str], PairStats]:
     """Every pair after some attempts: nodes differ by half, sites by half, pairs by a fifth."""
     speed = {name: rng.uniform(0.5, 1.5) for name in (*sites, *nodes)}
-    return [
-        PairStats(
-            site, node, 9, 1, 0, 180, 180, 150, 0.5 * 180 * speed[site] * speed[node] * rng.uniform(0.8, 1.2)
+    return {
+        (site, node): PairStats(
+            attempts=9,
+            failed=1,
+            offered=180,
+            tried=180,
+            collected=150,
+            active_s=0.5 * 180 * speed[site] * speed[node] * rng.uniform(0.8, 1.2),
         )
         for site in sites
         for node in nodes
-    ]
+    }

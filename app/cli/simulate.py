@@ -154,10 +154,10 @@ def _write_timeline(path: Path, done: Outcome) -> None:
             out = csv.writer(file)
             out.writerow(("from_s", "site", "node", "offered", "tried", "collected", "completion"))
             for one in done.windows:
-                rate = "" if one.completion is None else f"{one.completion:.4f}"
-                out.writerow(
-                    (f"{one.from_s:g}", one.site, one.node, one.offered, one.tried, one.collected, rate)
-                )
+                seen = one.stats
+                counts = (round(n) for n in (seen.offered, seen.tried, seen.collected))
+                rate = "" if seen.completion is None else f"{seen.completion:.4f}"
+                out.writerow((f"{one.from_s:g}", one.site, one.node, *counts, rate))
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
 

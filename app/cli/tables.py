@@ -72,14 +72,14 @@ def pair_matrices(pairs: Sequence[PairRow]) -> Iterator[Table]:
 
 def _best(pairs: Sequence[PairRow]) -> str | None:
     """The node with the fewest active seconds per collected page; None where there is nothing to compare."""
-    rated = [(pair.efficiency_s, pair.node) for pair in pairs if pair.efficiency_s is not None]
+    rated = [(pair.stats.efficiency_s, pair.node) for pair in pairs if pair.stats.efficiency_s is not None]
     return min(rated)[1] if rated and len(pairs) > 1 else None
 
 
 def _pair_cell(pair: PairRow | None, best: bool) -> Cell:
     if pair is None:
         return Text("·", style="dim")
-    rates = f"{percent(pair.completion) or '-'} / {seconds(pair.efficiency_s) or '-'}"
+    rates = f"{percent(pair.stats.completion) or '-'} / {seconds(pair.stats.efficiency_s) or '-'}"
     return Text(f"{rates} *", style="bold green") if best else Text(rates)
 
 
@@ -93,15 +93,15 @@ def pair_list(pairs: Sequence[PairRow], products: Sequence[str] = ()) -> Table:
         "product": lambda row: row[0],
         "site": lambda row: row[1].site,
         "node": lambda row: row[1].node,
-        "completion": lambda row: percent(row[1].completion),
-        "per page": lambda row: seconds(row[1].efficiency_s),
-        "offered": lambda row: row[1].offered,
-        "tried": lambda row: row[1].tried,
-        "collected": lambda row: row[1].collected,
-        "attempts": lambda row: row[1].attempts,
-        "failed": lambda row: row[1].failed,
-        "silent": lambda row: row[1].silent,
-        "active": lambda row: seconds(row[1].active_s),
+        "completion": lambda row: percent(row[1].stats.completion),
+        "per page": lambda row: seconds(row[1].stats.efficiency_s),
+        "offered": lambda row: row[1].stats.offered,
+        "tried": lambda row: row[1].stats.tried,
+        "collected": lambda row: row[1].stats.collected,
+        "attempts": lambda row: row[1].stats.attempts,
+        "failed": lambda row: row[1].stats.failed,
+        "silent": lambda row: row[1].stats.silent,
+        "active": lambda row: seconds(row[1].stats.active_s),
         "waited": lambda row: seconds(row[1].wait_s),
         "answers in": lambda row: None if row[1].rtt_ms is None else f"{row[1].rtt_ms:.0f} ms",
     }

@@ -21,11 +21,11 @@ import numpy as np
 
 from app.simulator.attempts import Run, Subtask, plan, settle
 from app.simulator.hosts import Host
-from app.simulator.outcome import Options, PairTotals, Window
+from app.simulator.outcome import Options, Window
 from app.simulator.world import Node, Task, World, chunks
 from tasks.domain.breaker import RestSettings
 from tasks.domain.model import NodeView, Reason, SubtaskView
-from tasks.domain.pair_stats import AttemptResult, Outcome
+from tasks.domain.pair_stats import AttemptOutcome, AttemptResult, PairStats
 from tasks.scheduling.decision import AllocationStrategy, Assignment
 from tasks.scheduling.modification import fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -124,9 +124,9 @@ class Engine:
         self.found = self.collected = self.given_up = self.recalls = self.manual = self.attempts = 0
         self.manual_pages: dict[str, int] = {}
         self.decision_us = array("d")
-        self.pairs: dict[tuple[int, int], PairTotals] = {}
+        self.pairs: dict[tuple[int, int], PairStats] = {}
         self.over_time: list[int] = []
-        self._windows: dict[tuple[int, int, int], list[int]] = {}
+        self._windows: dict[tuple[int, int, int], PairStats] = {}
 
     def run(self) -> None:
         """Until the scenario's end, or until nothing is left to do."""
@@ -170,8 +170,8 @@ class Engine:
         length = self._options.window_s
         sites, nodes = self._world.sites, self._world.nodes
         return tuple(
-            Window(at * length, sites[site].name, nodes[node].name, *counts)
-            for (at, site, node), counts in sorted(self._windows.items())
+            Window(at * length, sites[site].name, nodes[node].name, stats)
+            for (at, site, node), stats in sorted(self._windows.items())
         )
 
     def _set_up(self) -> None:
@@ -369,7 +369,7 @@ class Engine:
                 self._at(until, _Event.HOST, subtask.site)
         if host is not None and run.collected:
             host.gave(node, self.now)
-        self._leave(run, Outcome.SUCCEEDED if reason is None else Outcome.FAILED, 0.0)
+        self._leave(run, AttemptOutcome.SUCCEEDED if reason is None else AttemptOutcome.FAILED, 0.0)
         if reason is not None:
             self._failed(subtask, node, reason)
         elif left:
@@ -385,10 +385,10 @@ class Engine:
             return
         began = run.silenced_s if run.silenced_s is not None else self.now - self._silent_after_s
         if not run.begun or run.silenced_s is not None:
-            self._leave(run, Outcome.SILENT, self.now - began)
+            self._leave(run, AttemptOutcome.SILENT, self.now - began)
             self._failed(run.subtask, run.node, Reason.SILENT if run.begun else Reason.NOT_STARTED)
 
-    def _leave(self, run: Run, outcome: Outcome, lost_s: float) -> None:
+    def _leave(self, run: Run, outcome: AttemptOutcome, lost_s: float) -> None:
         """An attempt is over: its slot is free, and what it showed is known."""
         run.over = True
         del self._running[run]
@@ -398,17 +398,17 @@ class Engine:
         if place.shown:
             self._ready.set_free(place.node.name, max(0, place.slots - place.leases))
         # Quota and budget never enter a denominator; what a failure or silence kept it from does.
-        ended = run.tried > 0 and outcome is not Outcome.SILENT
+        ended = run.tried > 0 and outcome is not AttemptOutcome.SILENT
         offered = run.tried if ended else run.responsible
         result = AttemptResult(
-            self._sites[site][0],
-            place.node.name,
-            outcome,
-            offered,
-            run.tried,
-            run.collected,
-            run.active_s,
-            lost_s,
+            site=self._sites[site][0],
+            node=place.node.name,
+            outcome=outcome,
+            offered=offered,
+            tried=run.tried,
+            collected=run.collected,
+            active_s=run.active_s,
+            lost_s=lost_s,
         )
         self._knowledge.fold(result, self.now)
         self._tally(run, result)
@@ -450,7 +450,13 @@ class Engine:
             if run.silenced_s is None:
                 settle(run, self.now, self._rng)
             result = AttemptResult(
-                "", "", Outcome.RELEASED, run.tried, run.tried, run.collected, run.active_s
+                site="",
+                node="",
+                outcome=AttemptOutcome.RELEASED,
+                offered=run.tried,
+                tried=run.tried,
+                collected=run.collected,
+                active_s=run.active_s,
             )
             self._tally(run, result)
 
@@ -465,18 +471,7 @@ class Engine:
         while len(self.over_time) <= at:
             self.over_time.append(0)
         self.over_time[at] += result.collected
-        totals = self.pairs.get((site, node))
-        if totals is None:
-            totals = self.pairs[site, node] = PairTotals()
-        totals.attempts += 1
-        totals.failed += result.outcome is Outcome.FAILED
-        totals.silent += result.outcome is Outcome.SILENT
-        totals.offered += result.offered
-        totals.tried += result.tried
-        totals.collected += result.collected
-        totals.active_s += result.active_s
+        self.pairs[site, node] = self.pairs.get((site, node), PairStats()).with_attempt(result)
         if self._options.timeline:
-            counts = self._windows.setdefault((at, site, node), [0, 0, 0])
-            counts[0] += result.offered
-            counts[1] += result.tried
-            counts[2] += result.collected
+            window = at, site, node
+            self._windows[window] = self._windows.get(window, PairStats()).with_attempt(result)

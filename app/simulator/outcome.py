@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from tasks.domain.pair_stats import PairStats
 from tasks.scheduling.decision import AllocationSettings
 from tasks.scheduling.modification import ModificationSettings
 from tasks.scheduling.recall import RecallSettings
@@ -36,19 +37,6 @@ class Options:
     recalling: RecallSettings = field(default_factory=RecallSettings)
 
 
-@dataclass(slots=True)
-class PairTotals:
-    """Sums over the attempts of one (site, node) that were closed; see `tasks.domain.model.PairStats`."""
-
-    attempts: int = 0
-    failed: int = 0
-    silent: int = 0
-    offered: int = 0
-    tried: int = 0
-    collected: int = 0
-    active_s: float = 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class Window:
     """A pair's attempts that ended within a window; `from_s` is its begin."""
@@ -56,14 +44,7 @@ class Window:
     from_s: float
     site: str
     node: str
-    offered: int
-    tried: int
-    collected: int
-
-    @property
-    def completion(self) -> float | None:
-        """Collected / offered; None where nothing was offered."""
-        return min(1.0, self.collected / self.offered) if self.offered else None
+    stats: PairStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +82,7 @@ class Outcome:
     attempts: int
     given_up: int
     manual_pages: Mapping[str, int]
-    pairs: Mapping[tuple[str, str], PairTotals]
+    pairs: Mapping[tuple[str, str], PairStats]
     window_s: float
     pages_over_time: tuple[int, ...]
     windows: tuple[Window, ...]

@@ -162,7 +162,7 @@ def _by_site(outcomes: Outcomes, label: str, seed: int) -> NDArray[np.float64]:
     counts = np.zeros((_SITES, len(outcome.pages_over_time)))
     for window in outcome.windows:
         counts[int(window.site.removeprefix("site")) - 1, round(window.from_s / _WINDOW_S)] += (
-            window.collected
+            window.stats.collected
         )
     return counts.cumsum(axis=1)
 

@@ -92,7 +92,7 @@ def completion(outcome: Outcome) -> dict[str, dict[str, list[tuple[float, float]
     # What the end of the run cut off makes a window of its own.
     windows = [window for window in outcome.windows if window.from_s < outcome.makespan_s]
     at = sorted({window.from_s for window in windows})
-    rates = {(w.node, w.site, w.from_s): w.completion for w in windows}
+    rates = {(w.node, w.site, w.from_s): w.stats.completion for w in windows}
     for node in sorted({node for node, _, _ in rates}):
         for site in sorted({site for _, site, _ in rates}):
             for from_s in at:

@@ -77,9 +77,9 @@ def compared(outcomes: Outcomes, scenario: str) -> dict[str, Any]:
 
 def moved(outcome: Outcome) -> int:
     """Hits that were offered to another node than they would have been with the shares of the window before."""
-    offered: dict[str, dict[float, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    offered: dict[str, dict[float, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     for window in outcome.windows:
-        offered[window.site][window.from_s][window.node] = window.offered
+        offered[window.site][window.from_s][window.node] = window.stats.offered
     total = 0.0
     for by_time in offered.values():
         times = sorted(by_time)

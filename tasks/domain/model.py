@@ -47,33 +47,6 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PairStats:
-    """What is known of one (site, node): sums over its closed attempts, faded to one moment by the caller.
-
-    All are sums of weights times counts (so fractional), not rates.
-
-    Attributes:
-        attempts: attempts closed.
-        failed: of these, failed with a typed reason.
-        silent: of these, taken back because they went silent or never started.
-        offered, tried, collected: hits (see DESIGN.md, 1).
-        active_s: active seconds (a request in flight or a page being read).
-        lost_s: seconds of silent attempts between their last sign of life and their recall.
-    """
-
-    site: str
-    node: str
-    attempts: float = 0.0
-    failed: float = 0.0
-    silent: float = 0.0
-    offered: float = 0.0
-    tried: float = 0.0
-    collected: float = 0.0
-    active_s: float = 0.0
-    lost_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class NodeView:
     """A node as a strategy sees it: alive and not drained, or it is not shown.
 

@@ -22,7 +22,6 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from tasks.domain.pair_stats import fade
 from tasks.scheduling.decision import AllocationStrategy, Distances
 from tasks.scheduling.proximity.delays import Delays
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -107,9 +106,9 @@ class SchedulerState:
         now_s = now.timestamp()
         for row in stats.changed(conn, self._since(now)):
             age_s = (now - row.faded_at).total_seconds()
-            self.knowledge.put(fade(row.faded, age_s, HALF_LIFE_S), now_s)
+            self.knowledge.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), now_s)
             self._count_requests(row)
-            sites.add(row.faded.site)
+            sites.add(row.site)
         for site in sites:
             self._time_requests(site, now_s)
         return self.knowledge
@@ -135,12 +134,12 @@ class SchedulerState:
         end_s = self._clock()
         self._count_at_s = end_s + max(_COUNT_EVERY_S, (end_s - begin_s) / _COUNT_SHARE)
 
-    def _count_requests(self, row: stats.PairRow) -> None:
-        pair = row.faded.site, row.faded.node
-        tried, wait_s = self._asked_of.get(row.faded.site, (0, 0.0))
+    def _count_requests(self, row: stats.ChangedPair) -> None:
+        pair = row.site, row.node
+        tried, wait_s = self._asked_of.get(row.site, (0, 0.0))
         old_tried, old_wait_s = self._asked.get(pair, (0, 0.0))
         self._asked[pair] = row.tried, row.wait_s
-        self._asked_of[row.faded.site] = tried + row.tried - old_tried, wait_s + row.wait_s - old_wait_s
+        self._asked_of[row.site] = tried + row.tried - old_tried, wait_s + row.wait_s - old_wait_s
 
     def _time_requests(self, site: str, now_s: float) -> None:
         """Its active seconds a request, and what it waits for its next send time.

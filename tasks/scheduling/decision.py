@@ -181,10 +181,10 @@ def candidates(
     for name in names:
         refused = ready.refused(group, name)
         why, score = (refused, None) if refused is not None else note(name)
-        attempts, _, _, offered, _, collected, active_s, _ = knowledge.pair_sums(site, name, now_s)
-        completed = min(1.0, collected / offered) if offered > 0 else None
-        each_s = active_s / collected if collected > 0 else None
-        found.append(Candidate(name, refused is None, why, completed, each_s, attempts, score))
+        seen = knowledge.pair(site, name, now_s)
+        found.append(
+            Candidate(name, refused is None, why, seen.completion, seen.efficiency_s, seen.attempts, score)
+        )
     found.sort(key=lambda one: (one.node not in first[:1], not one.eligible, -(one.score or 0.0)))
     return tuple(found)
 

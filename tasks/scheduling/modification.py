@@ -44,7 +44,7 @@ from functools import lru_cache
 
 from splitter.catalog.model import Bounds
 
-from tasks.domain.model import PairStats
+from tasks.domain.pair_stats import PairStats
 
 _NORMAL_90 = 1.2815515655446004
 """The standard normal distribution's 0.9 quantile."""
@@ -174,8 +174,7 @@ def modify(
     """Quota and budget of what is left of a subtask.
 
     Args:
-        stats: of the pair that will run it or, as long as the node isn't known, of the site over its nodes
-            (`tasks.domain.pair_stats.pool`).
+        stats: of the pair that will run it or, as long as the node isn't known, of the site over its nodes.
         left: targets left. They are divided evenly over as many attempts as the optimum needs.
         quota: the site's bounds, in hits.
         budget_s: the site's bounds, in seconds.

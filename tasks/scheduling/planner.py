@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.domain.pair_stats import PairStats
 from tasks.scheduling import allowances, fluid
 from tasks.scheduling import posterior as estimate
 from tasks.scheduling.decision import AllocationSettings
@@ -17,7 +18,7 @@ from tasks.scheduling.guess import by_distance
 from tasks.scheduling.pair_backoff import PairBackoff
 from tasks.scheduling.ready_queue import Backlog, Group, ReadyQueue
 from tasks.scheduling.scores import Scores
-from tasks.scheduling.statistics import FIELDS, Knowledge
+from tasks.scheduling.statistics import Knowledge
 
 Array = NDArray[np.float64]
 
@@ -234,9 +235,8 @@ def look_ahead(
 
 def _attempt_s(knowledge: Knowledge, now_s: float) -> float:
     """Active seconds of an attempt, over all pairs; 10 where nothing is known."""
-    sums = knowledge.sums(now_s).sum(axis=(0, 1))
-    attempts, active_s = float(sums[FIELDS.index("attempts")]), float(sums[FIELDS.index("active_s")])
-    return max(active_s / attempts, 0.1) if attempts >= 1.0 else 10.0
+    seen = PairStats.of(knowledge.sums(now_s).sum(axis=(0, 1)).tolist())
+    return max(seen.active_s / seen.attempts, 0.1) if seen.attempts >= 1.0 else 10.0
 
 
 def _shares(seconds: Array, sites: Sequence[str]) -> dict[str, float]:

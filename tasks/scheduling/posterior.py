@@ -41,7 +41,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, digamma, ndtr, zeta
 
-from tasks.scheduling.statistics import FIELDS, Knowledge
+from tasks.domain.pair_stats import SUMS
+from tasks.scheduling.statistics import Knowledge
 
 Array = NDArray[np.float64]
 
@@ -182,21 +183,19 @@ class _Level(NamedTuple):
     overhead_s: Array
 
 
-class _Sums(NamedTuple):
-    """Sums of pairs or of pools of them, in the order of `tasks.scheduling.statistics.FIELDS`."""
+class _Sums:
+    """Sums of pairs, or of pools of them, by name.
 
-    attempts: Array
-    failed: Array
-    silent: Array
-    offered: Array
-    tried: Array
-    collected: Array
-    active_s: Array
-    lost_s: Array
+    Args:
+        array: the last axis in the order of `SUMS`; each attribute has the others.
+    """
 
-    @property
-    def bad(self) -> Array:
-        return self.failed + self.silent
+    def __init__(self, array: Array) -> None:
+        by_name = dict(zip(SUMS, np.moveaxis(array, -1, 0), strict=True))
+        self.attempts, self.silent = by_name["attempts"], by_name["silent"]
+        self.bad = by_name["failed"] + by_name["silent"]
+        self.offered, self.tried, self.collected = by_name["offered"], by_name["tried"], by_name["collected"]
+        self.active_s = by_name["active_s"]
 
 
 def posterior(
@@ -225,10 +224,10 @@ def posterior(
         np.log(np.asarray(settings.seconds_per_page)),
         np.asarray(settings.overhead_s),
     )
-    overall = _shrunk(_sums(everything.sum(axis=(0, 1))), first, settings)
+    overall = _shrunk(_Sums(everything.sum(axis=(0, 1))), first, settings)
     own = _selected(knowledge, everything, list(sites), list(nodes))
-    by_site = _Sums(*(values[:, None] for values in _pooled(knowledge.sites, everything.sum(axis=1), sites)))
-    by_node = _Sums(*(values[None, :] for values in _pooled(knowledge.nodes, everything.sum(axis=0), nodes)))
+    by_site = _Sums(_pooled(knowledge.sites, everything.sum(axis=1), sites)[:, None])
+    by_node = _Sums(_pooled(knowledge.nodes, everything.sum(axis=0), nodes)[None, :])
     of_site, of_node = _shrunk(by_site, overall, settings), _shrunk(by_node, overall, settings)
     return _combined(own, of_site, of_node, overall, settings, guess_s)
 
@@ -282,24 +281,21 @@ def _shrunk(sums: _Sums, above: _Level, given: EstimateSettings) -> _Level:
     )
 
 
-def _sums(array: Array) -> _Sums:
-    return _Sums(*np.moveaxis(array, -1, 0))
-
-
-def _pooled(known: dict[str, int], pools: Array, names: Iterable[str]) -> _Sums:
+def _pooled(known: dict[str, int], pools: Array, names: Iterable[str]) -> Array:
     """Pools of these names, in this order; zeros for a name that is not known."""
-    padded = np.concatenate([pools, np.zeros((1, len(FIELDS)))])
-    return _sums(padded[[known.get(name, -1) for name in names]])
+    padded = np.concatenate([pools, np.zeros((1, len(SUMS)))])
+    selected: Array = padded[[known.get(name, -1) for name in names]]
+    return selected
 
 
 def _selected(knowledge: Knowledge, everything: Array, sites: list[str], nodes: list[str]) -> _Sums:
     """Pairs of these names, in this order; zeros where nothing is known."""
     if list(knowledge.sites) == sites and list(knowledge.nodes) == nodes:
-        return _sums(everything)
+        return _Sums(everything)
     padded = np.pad(everything, ((0, 1), (0, 1), (0, 0)))
     rows = [knowledge.sites.get(name, -1) for name in sites]
     columns = [knowledge.nodes.get(name, -1) for name in nodes]
-    return _sums(padded[np.ix_(rows, columns)])
+    return _Sums(padded[np.ix_(rows, columns)])
 
 
 def _pages(sums: _Sums, alike: float) -> tuple[Array, Array]:

@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.domain.model import PairStats
-from tasks.domain.pair_stats import AttemptResult, counts, fold, remember
+from tasks.domain.pair_stats import SUMS, AttemptResult, PairStats
 
 HALF_LIFE_S = 1800.0
 """Age at which an attempt counts half in decisions: sites change within the hour (2014 product paper, figure 4)."""
@@ -22,13 +21,11 @@ HALF_LIFE_S = 1800.0
 MEMORY = 60.0
 """Attempts of a pair after which an older one of the same pair counts 1 / e."""
 
-FIELDS = ("attempts", "failed", "silent", "offered", "tried", "collected", "active_s", "lost_s")
-"""The sums, in the order of the last axis of `Knowledge.sums`."""
-
 _LONGEST = 500.0
 """Half-lives after which the moment is moved: far from the largest float."""
 
 Sums = NDArray[np.float64]
+"""Sums of pairs; the last axis is in the order of `tasks.domain.pair_stats.SUMS`."""
 
 
 class Knowledge:
@@ -52,55 +49,47 @@ class Knowledge:
         self._half_life_s = half_life_s
         self._memory = memory
         self._moment_s: float | None = None
-        self._sums: Sums = np.zeros((4, 4, len(FIELDS)))
+        self._sums: Sums = np.zeros((4, 4, len(SUMS)))
 
-    def fold(self, result: AttemptResult, now_s: float) -> None:
+    def fold(self, attempt: AttemptResult, now_s: float) -> None:
         """Add one attempt that closed at ``now_s``."""
-        if not counts(result):
-            return
-        scale = self._scale(now_s)
-        place = self._place(result.site, result.node)
-        here = PairStats(result.site, result.node, *(self._sums[place] / scale).tolist())
-        folded = fold(remember(here, self._memory), result)
-        self._sums[place] = [getattr(folded, name) * scale for name in FIELDS]
+        if attempt.counts:
+            here = self.pair(attempt.site, attempt.node, now_s)
+            self.put(attempt.site, attempt.node, here.with_attempt(attempt, self._memory), now_s)
 
-    def put(self, stats: PairStats, at_s: float) -> None:
+    def put(self, site: str, node: str, stats: PairStats, at_s: float) -> None:
         """Replace what is known of a pair by sums that are faded to ``at_s``."""
         scale = self._scale(at_s)
-        place = self._place(stats.site, stats.node)  # may replace the array
-        self._sums[place] = [getattr(stats, name) * scale for name in FIELDS]
+        place = self._place(site, node)  # may replace the array
+        self._sums[place] = [total * scale for total in stats.values()]
 
     def pair(self, site: str, node: str, now_s: float) -> PairStats:
         """A pair, faded to ``now_s``; zeros where nothing is known."""
-        return PairStats(site, node, *self.pair_sums(site, node, now_s))
-
-    def pair_sums(self, site: str, node: str, now_s: float) -> list[float]:
-        """The same as plain numbers, in the order of `FIELDS`: for those who ask about many pairs."""
         i, j = self.sites.get(site), self.nodes.get(node)
         if i is None or j is None:
-            return [0.0] * len(FIELDS)
+            return PairStats()
         scale = self._scale(now_s)
-        return [total / scale for total in self._sums[i, j].tolist()]
+        return PairStats.of((self._sums[i, j] / scale).tolist())
 
     def site(self, site: str, now_s: float) -> PairStats:
         """A site over all nodes, faded to ``now_s``."""
-        if site not in self.sites:
-            return PairStats(site, "*")
-        sums = self._sums[self.sites[site], : len(self.nodes)].sum(axis=0) / self._scale(now_s)
-        return PairStats(site, "*", *sums.tolist())
+        i = self.sites.get(site)
+        if i is None:
+            return PairStats()
+        scale = self._scale(now_s)  # may change the sums
+        return PairStats.of((self._sums[i, : len(self.nodes)].sum(axis=0) / scale).tolist())
 
     def known(self, now_s: float) -> dict[tuple[str, str], PairStats]:
         """Every pair that was ever tried, faded to ``now_s``."""
-        scale = self._scale(now_s)
         return {
-            (site, node): PairStats(site, node, *(self._sums[i, j] / scale).tolist())
+            (site, node): self.pair(site, node, now_s)
             for site, i in self.sites.items()
             for node, j in self.nodes.items()
             if self._sums[i, j].any()
         }
 
     def sums(self, now_s: float) -> Sums:
-        """All pairs, faded to ``now_s``: array of (sites, nodes, `FIELDS`), in the order of `sites` and `nodes`."""
+        """All pairs, faded to ``now_s``: array of (sites, nodes, `SUMS`), in the order of `sites` and `nodes`."""
         return self._sums[: len(self.sites), : len(self.nodes)] / self._scale(now_s)
 
     def _scale(self, now_s: float) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, func, select, update
 
 from tasks.domain.model import Reason
-from tasks.domain.pair_stats import AttemptResult, Outcome
+from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.domain.queues import Transition
 from tasks.scheduling.proximity.moving import RoundTrip
 from tasks.store import stats, transitions
@@ -26,11 +26,11 @@ from tasks.store.transitions import Move
 from tasks.store.writer import BatchOperation
 
 _FOLDED = {
-    "succeeded": Outcome.SUCCEEDED,
-    "failed": Outcome.FAILED,
-    "silent": Outcome.SILENT,
-    "released": Outcome.RELEASED,
-    "cancelled": Outcome.RELEASED,  # nobody's fault either
+    "succeeded": AttemptOutcome.SUCCEEDED,
+    "failed": AttemptOutcome.FAILED,
+    "silent": AttemptOutcome.SILENT,
+    "released": AttemptOutcome.RELEASED,
+    "cancelled": AttemptOutcome.RELEASED,  # nobody's fault either
 }
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

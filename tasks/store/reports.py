@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, func, select
 
 from tasks.domain.model import State
+from tasks.domain.pair_stats import SUMS, PairStats
+from tasks.store.stats import attempt_sums
 from tasks.store.tables import (
     attempts,
     events,
@@ -99,33 +101,18 @@ def stored_since(conn: Connection, mark: Stored) -> Stored:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """What closed attempts of a (site, node) sum up to; times in seconds.
+    """What closed attempts of a (site, node) sum up to.
 
     Attributes:
+        wait_s: seconds waited for rate limits.
         rtt_ms: response time of the site (`tasks.scheduling.proximity.moving`); None: not measured, or of one product.
     """
 
     site: str
     node: str
-    attempts: int
-    failed: int
-    silent: int
-    offered: int
-    tried: int
-    collected: int
-    active_s: float
+    stats: PairStats
     wait_s: float
     rtt_ms: float | None = None
-
-    @property
-    def completion(self) -> float | None:
-        """Collected / offered; None where nothing was offered."""
-        return self.collected / self.offered if self.offered else None
-
-    @property
-    def efficiency_s(self) -> float | None:
-        """Active seconds per collected page; None where nothing was collected."""
-        return self.active_s / self.collected if self.collected else None
 
 
 def pairs(conn: Connection) -> list[PairRow]:
@@ -134,18 +121,14 @@ def pairs(conn: Connection) -> list[PairRow]:
         select(
             pair_stats.c.site,
             pair_stats.c.node,
-            pair_stats.c.attempts,
-            pair_stats.c.failed,
-            pair_stats.c.silent,
-            pair_stats.c.offered,
-            pair_stats.c.tried,
-            pair_stats.c.collected,
-            pair_stats.c.active_s,
             pair_stats.c.wait_s,
             pair_stats.c.rtt_ms,
+            *(pair_stats.c[name] for name in SUMS),
         ).order_by(pair_stats.c.site, pair_stats.c.node)
     )
-    return [PairRow(*tuple(r)) for r in rows]
+    return [
+        PairRow(site, node, PairStats.of(sums), wait_s, rtt_ms) for site, node, wait_s, rtt_ms, *sums in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,19 +145,12 @@ def pairs_by_product(conn: Connection, site: str | None, node: str | None) -> li
     Args:
         site, node: only this one; None: all.
     """
-    a = attempts.c
-
-    def of(outcome: str) -> Any:
-        return func.sum(case((a.outcome == outcome, 1), else_=0))
-
+    a, counted = attempts.c, attempt_sums()
     statement = (
-        select(products.c.name, a.site, a.node, func.count(), of("failed"), of("silent"))
-        .add_columns(
-            *(func.sum(column) for column in (a.offered, a.tried, a.collected, a.active_s, a.wait_s))
-        )
+        select(products.c.name, a.site, a.node, func.sum(a.wait_s), *(counted[name] for name in SUMS))
         .join(products, products.c.id == a.product_id)
-        # What was given back untouched is no attempt (tasks.domain.pair_stats.fold).
-        .where(a.outcome.is_not(None), a.outcome.not_in(("released", "cancelled")) | (a.tried > 0))
+        .where(a.outcome.is_not(None))
+        .having(counted["attempts"] > 0)
         .group_by(products.c.id, products.c.name, a.site, a.node)
         .order_by(products.c.id, a.site, a.node)
     )
@@ -182,7 +158,10 @@ def pairs_by_product(conn: Connection, site: str | None, node: str | None) -> li
         statement = statement.where(a.site == site)
     if node is not None:
         statement = statement.where(a.node == node)
-    return [ProductPairRow(row[0], PairRow(*tuple(row)[1:])) for row in conn.execute(statement)]
+    return [
+        ProductPairRow(product, PairRow(one_site, one_node, PairStats.of(sums), wait_s))
+        for product, one_site, one_node, wait_s, *sums in conn.execute(statement)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    bindparam,
+    case,
+    func,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
-from tasks.domain.model import PairStats
-from tasks.domain.pair_stats import AttemptResult, counts, fade, fold, remember
+from tasks.domain.pair_stats import SUMS, AttemptResult, PairStats
 from tasks.scheduling.proximity.moving import RoundTrip, moved
 from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
 from tasks.store.database import insert_new
 from tasks.store.statement_batch import later
-from tasks.store.tables import pair_stats
-
-_FADED = ("attempts", "failed", "silent", "offered", "tried", "collected", "active_s", "lost_s")
+from tasks.store.tables import attempts, pair_stats
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +65,14 @@ def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
 
 def _folded(row: Row[Any], now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
     """The pair's row with these attempts added."""
-    faded = PairStats(row.site, row.node, *(getattr(row, f"f_{name}") for name in _FADED))
-    plain = PairStats(row.site, row.node, *(getattr(row, name) for name in _FADED))
-    faded = fade(faded, max(0.0, (now - row.faded_at).total_seconds()), HALF_LIFE_S)
+    plain = PairStats.of(getattr(row, name) for name in SUMS)
+    faded = PairStats.of(getattr(row, f"f_{name}") for name in SUMS)
+    faded = faded.faded((now - row.faded_at).total_seconds(), HALF_LIFE_S)
     for one in folds:
-        if counts(one.result):
-            faded = fold(remember(faded, MEMORY), one.result)
-        plain = fold(plain, one.result)
+        faded = faded.with_attempt(one.result, MEMORY)
+        plain = plain.with_attempt(one.result)
     values: dict[str, Any] = {"of_site": row.site, "of_node": row.node}
-    for name in _FADED:
+    for name in SUMS:
         total = getattr(plain, name)
         values[f"new_{name}"] = total if name.endswith("_s") else round(total)
         values[f"new_f_{name}"] = getattr(faded, name)
@@ -77,7 +85,7 @@ def _folded(row: Row[Any], now: datetime, folds: Sequence[Fold]) -> dict[str, An
     return values
 
 
-_CHANGED = (*_FADED, *(f"f_{name}" for name in _FADED), "wait_s", "faded_at", "rtt_ms", "rtt_n")
+_CHANGED = (*SUMS, *(f"f_{name}" for name in SUMS), "wait_s", "faded_at", "rtt_ms", "rtt_n")
 _FOLD = (
     update(pair_stats)
     .where(pair_stats.c.site == bindparam("of_site"), pair_stats.c.node == bindparam("of_node"))
@@ -85,8 +93,8 @@ _FOLD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PairRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedPair:
     """A pair as it is stored.
 
     Attributes:
@@ -94,20 +102,28 @@ class PairRow:
         tried, wait_s: plain sums: hits requested, and seconds waited for rate limits.
     """
 
+    site: str
+    node: str
     faded: PairStats
     faded_at: datetime
     tried: int
     wait_s: float
 
 
-def changed(conn: Connection, since: datetime | None) -> list[PairRow]:
+def changed(conn: Connection, since: datetime | None) -> list[ChangedPair]:
     """Pairs an attempt was folded into after `since`; None: all there are."""
     statement = select(*_CHANGING)
     if since is not None:
         statement = statement.where(pair_stats.c.faded_at > since)
-    places = len(_FADED) + 2
     return [
-        PairRow(PairStats(*row[:places]), row[places], row[places + 1], row[places + 2])
+        ChangedPair(
+            site=row.site,
+            node=row.node,
+            faded=PairStats.of(getattr(row, f"f_{name}") for name in SUMS),
+            faded_at=row.faded_at,
+            tried=row.tried,
+            wait_s=row.wait_s,
+        )
         for row in conn.execute(statement)
     ]
 
@@ -115,7 +131,7 @@ def changed(conn: Connection, since: datetime | None) -> list[PairRow]:
 _CHANGING = (
     pair_stats.c.site,
     pair_stats.c.node,
-    *(pair_stats.c[f"f_{name}"] for name in _FADED),
+    *(pair_stats.c[f"f_{name}"] for name in SUMS),
     pair_stats.c.faded_at,
     pair_stats.c.tried,
     pair_stats.c.wait_s,
@@ -130,3 +146,20 @@ def round_trips(conn: Connection) -> dict[tuple[str, str], float]:
         )
     )
     return {(site, node): ms for site, node, ms in rows}
+
+
+def attempt_sums() -> dict[str, ColumnElement[Any]]:
+    """By name of `SUMS`, what rows of closed attempts add up to: `AttemptResult.sums` as SQL."""
+    a = attempts.c
+    given_back = a.outcome.in_(("released", "cancelled"))
+    counts = or_(~given_back, a.tried > 0, a.collected > 0)
+    reached = case((a.tried > a.collected, a.tried), else_=a.collected)
+    summed = {
+        "attempts": case((counts, 1), else_=0),
+        "failed": case((a.outcome == "failed", 1), else_=0),
+        "silent": case((a.outcome == "silent", 1), else_=0),
+        "offered": case((~counts, 0), (and_(given_back, reached < a.offered), reached), else_=a.offered),
+        **{name: case((counts, a[name]), else_=0) for name in ("tried", "collected")},
+        **{name: case((counts, a[name]), else_=0.0) for name in ("active_s", "lost_s")},
+    }
+    return {name: func.sum(summed[name]) for name in SUMS}

@@ -89,7 +89,8 @@ def test_chosen(conn, number):
 
 def test_what_people_ask(conn, number):
     [row] = reports.pairs_by_product(conn, "12315.com", "node1")
-    assert (row.product, row.pair.attempts, row.pair.failed, row.pair.tried) == ("特仑苏", 1, 1, 1)
+    stats = row.pair.stats
+    assert (row.product, stats.attempts, stats.failed, stats.tried) == ("特仑苏", 1, 1, 1)
     assert reports.pairs_by_product(conn, None, "node2") == []
     assert reports.by_site(conn) == {"12315.com": reports.SiteRow(tasks=1, manual=1)}
     assert reports.recrawls(conn) == []

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.domain.model import HostView, NodeView, PairStats, SubtaskView
+from tasks.domain.model import HostView, NodeView, SubtaskView
+from tasks.domain.pair_stats import PairStats
 from tasks.scheduling.decision import AllocationSettings, Assignment, waits
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
@@ -25,17 +26,21 @@ def subtask(number, site="a", *, kind="meta", left=20, priority=0, hosts=None, *
 
 
 def known(site, name, *, pages_per_s=1.0, attempts=200, failed=0.0, completion=0.9):
-    """Much data of one pair, at so many pages per active second."""
+    """(site, node, much data of it), at so many pages per active second."""
     tried = 20.0 * (attempts - failed)
     collected = completion * tried
     active = attempts + collected / pages_per_s
-    return PairStats(site, name, attempts, failed, 0, 20.0 * attempts, tried, collected, active)
+    offered = 20.0 * attempts
+    stats = PairStats(
+        attempts=attempts, failed=failed, offered=offered, tried=tried, collected=collected, active_s=active
+    )
+    return site, name, stats
 
 
 def knowledge_of(stats):
     knowledge = Knowledge()
     for one in stats:
-        knowledge.put(one, 0.0)
+        knowledge.put(*one, 0.0)
     return knowledge
 
 
@@ -260,7 +265,7 @@ def test_candidates_tell_what_was_seen_and_why():
     assert made.score == by_name[made.node].score
     assert by_name[made.node].why.startswith("chosen: ")
     assert (by_name["n1"].completion, by_name["n1"].attempts) == (pytest.approx(0.9), 200)
-    assert by_name["n2"].efficiency_s == pytest.approx(stats[1].active_s / stats[1].collected)
+    assert by_name["n2"].efficiency_s == pytest.approx(stats[1][2].efficiency_s)
     assert by_name["n3"].why == "does not crawl meta sites"
     assert by_name["n4"].why.startswith("busy: no free slot")
     assert (by_name["n4"].eligible, by_name["n4"].completion) == (True, None)
@@ -326,7 +331,7 @@ def may_run(wanted, one, hosts):
     work=some_work,
     nodes=st.lists(a_node, unique_by=lambda one: one.name),
     hosts=st.lists(a_host, unique_by=lambda one: one.host),
-    stats=st.lists(a_pair, unique_by=lambda one: (one.site, one.node)),
+    stats=st.lists(a_pair, unique_by=lambda one: one[:2]),
     seed=st.integers(0, 99),
 )
 def test_every_decision_keeps_the_rules(strategy, work, nodes, hosts, stats, seed):
@@ -357,7 +362,7 @@ def test_every_decision_keeps_the_rules(strategy, work, nodes, hosts, stats, see
 @given(
     work=some_work,
     nodes=st.lists(a_node, unique_by=lambda one: one.name),
-    stats=st.lists(a_pair, unique_by=lambda one: (one.site, one.node)),
+    stats=st.lists(a_pair, unique_by=lambda one: one[:2]),
     seed=st.integers(0, 99),
 )
 def test_no_slot_stays_idle_but_where_waiting_is_sooner(work, nodes, stats, seed):
@@ -392,7 +397,7 @@ def test_with_a_long_backlog_no_slot_stays_idle(rates, sites, seed):
 @given(
     work=some_work,
     nodes=st.lists(a_node, unique_by=lambda one: one.name, min_size=1),
-    stats=st.lists(a_pair, unique_by=lambda one: (one.site, one.node)),
+    stats=st.lists(a_pair, unique_by=lambda one: one[:2]),
 )
 def test_equal_input_and_seed_give_an_equal_decision(strategy, work, nodes, stats):
     first, second = (decide(strategy, work, nodes, (), stats, 3) for _ in range(2))

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.domain.model import HostView, NodeView, PairStats, SubtaskView
+from tasks.domain.model import HostView, NodeView, SubtaskView
+from tasks.domain.pair_stats import PairStats
 from tasks.scheduling.balance.curves import linear
 from tasks.scheduling.baselines.consistent_hash import Hashing
 from tasks.scheduling.decision import AllocationSettings, waits
@@ -48,15 +49,19 @@ def subtask(number, site="a", *, kind="meta", left=20, priority=0, hosts=None, *
 
 
 def known(site, name, *, completion=0.9, seconds=1.0, attempts=200.0):
-    """So many attempts of 20 pages each."""
+    """(site, node, so many attempts of 20 pages each)."""
     tried = 20.0 * attempts
-    return PairStats(site, name, attempts, 0, 0, tried, tried, completion * tried, attempts + seconds * tried)
+    active_s = attempts + seconds * tried
+    stats = PairStats(
+        attempts=attempts, offered=tried, tried=tried, collected=completion * tried, active_s=active_s
+    )
+    return site, name, stats
 
 
 def known_as(stats):
     knowledge = Knowledge()
     for one in stats:
-        knowledge.put(one, 0.0)
+        knowledge.put(*one, 0.0)
     return knowledge
 
 
@@ -131,7 +136,7 @@ a_subtask = st.builds(
 some_work = st.lists(a_subtask, max_size=25)
 some_nodes = st.lists(a_node, unique_by=lambda one: one.name)
 some_hosts = st.lists(a_host, unique_by=lambda one: one.host)
-some_stats = st.lists(a_pair, unique_by=lambda one: (one.site, one.node))
+some_stats = st.lists(a_pair, unique_by=lambda one: one[:2])
 
 
 def numbered(work, begin=0):
@@ -351,7 +356,7 @@ def test_what_nobody_may_run_waits_without_end():
 
 
 def test_a_node_that_fails_everything_at_once_does_not_look_fast():
-    failing = PairStats("a", "bad", 200, failed=200, offered=4000.0, active_s=20.0)
+    failing = ("a", "bad", PairStats(attempts=200, failed=200, offered=4000.0, active_s=20.0))
     play = Play("sed", [node("bad"), node("good")], [failing, known("a", "good", seconds=2.0)]).put(
         subtask(1)
     )

@@ -9,7 +9,7 @@ from statistics import median
 import pytest
 
 from tasks.domain.model import NodeView, Reason, SubtaskView
-from tasks.domain.pair_stats import AttemptResult, Outcome
+from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.posterior import posterior
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -112,14 +112,16 @@ class Loop:
         rates = self.rates.get((node, subtask.site), Rates())
         if self.chance.random() < rates.fail:
             taken = rates.overhead
-            result = AttemptResult(subtask.site, node, Outcome.FAILED, PAGES, active_s=taken)
+            counts = {"outcome": AttemptOutcome.FAILED, "active_s": taken}
         elif self.chance.random() < rates.hang:
             taken = 60.0
-            result = AttemptResult(subtask.site, node, Outcome.SILENT, PAGES, lost_s=taken)
+            counts = {"outcome": AttemptOutcome.SILENT, "lost_s": taken}
         else:
             taken = rates.overhead + PAGES * rates.seconds
             stored = sum(self.chance.random() < rates.completion for _ in range(PAGES))
-            result = AttemptResult(subtask.site, node, Outcome.SUCCEEDED, PAGES, PAGES, stored, taken)
+            counts = {"tried": PAGES, "collected": stored, "active_s": taken}
+            counts["outcome"] = AttemptOutcome.SUCCEEDED
+        result = AttemptResult(site=subtask.site, node=node, offered=PAGES, **counts)
         heapq.heappush(self.running, (self.now + taken, self.attempts, subtask, result))
 
     def close(self, subtask, result):
@@ -127,10 +129,10 @@ class Loop:
         self.ready.set_free(result.node, self.free[result.node])
         self.pages += result.collected
         self.knowledge.fold(result, self.now)
-        if result.outcome is Outcome.SUCCEEDED:
+        if result.outcome is AttemptOutcome.SUCCEEDED:
             return
         recalls = self.recalls.get(subtask.id, 0)
-        reason = Reason.SILENT if result.outcome is Outcome.SILENT else Reason.BLOCKED
+        reason = Reason.SILENT if result.outcome is AttemptOutcome.SILENT else Reason.BLOCKED
         after = after_failure(reason, result.node, recalls, subtask.failed_on, RecallSettings(), self.rng)
         if isinstance(after, Recall):
             self.recalls[subtask.id] = recalls + 1

@@ -3,20 +3,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.domain.model import PairStats
-from tasks.domain.pair_stats import AttemptResult, Outcome, fade, fold, pool, remember
-from tasks.scheduling.statistics import FIELDS, Knowledge
+from tasks.domain.pair_stats import SUMS, AttemptOutcome, AttemptResult, PairStats
+from tasks.scheduling.statistics import Knowledge
 
 HALF_LIFE_S, MEMORY = 900.0, 30.0
 NAMES = [f"x{number}" for number in range(12)]
 
 results = st.builds(
     lambda site, node, outcome, counts, active, lost: AttemptResult(
-        site, node, outcome, sum(counts), sum(counts[:2]), counts[0], active, lost
+        site=site,
+        node=node,
+        outcome=outcome,
+        offered=sum(counts),
+        tried=sum(counts[:2]),
+        collected=counts[0],
+        active_s=active,
+        lost_s=lost,
     ),
     st.sampled_from(NAMES),
     st.sampled_from(NAMES[:5]),
-    st.sampled_from(Outcome),
+    st.sampled_from(AttemptOutcome),
     st.tuples(*[st.integers(0, 50)] * 3),
     st.floats(0, 1e3),
     st.floats(0, 60),
@@ -29,8 +35,8 @@ def knowledge():
     return Knowledge(HALF_LIFE_S, MEMORY)
 
 
-def values(stats):
-    return [getattr(stats, name) for name in FIELDS]
+def attempt(outcome, **counts):
+    return AttemptResult(site="s", node="n", outcome=outcome, **counts)
 
 
 @settings(max_examples=150, deadline=None)
@@ -44,13 +50,13 @@ def test_folding_is_fading_remembering_and_folding_one_by_one(begin_s, closed, l
     for result, step_s in closed:
         now_s += step_s
         pair = result.site, result.node
-        old = fade(expected.get(pair, PairStats(*pair)), now_s - written.get(pair, now_s), HALF_LIFE_S)
-        expected[pair], written[pair] = fold(remember(old, MEMORY), result), now_s
+        old = expected.get(pair, PairStats()).faded(now_s - written.get(pair, now_s), HALF_LIFE_S)
+        expected[pair], written[pair] = old.with_attempt(result, MEMORY), now_s
         known.fold(result, now_s)
     now_s += later_s
     for pair, stats in expected.items():
-        faded = fade(stats, now_s - written[pair], HALF_LIFE_S)
-        assert values(known.pair(*pair, now_s)) == pytest.approx(values(faded), rel=1e-9, abs=1e-100)
+        faded = stats.faded(now_s - written[pair], HALF_LIFE_S)
+        assert known.pair(*pair, now_s).values() == pytest.approx(faded.values(), rel=1e-9, abs=1e-100)
 
 
 @settings(max_examples=60)
@@ -61,9 +67,9 @@ def test_folding_is_fading_remembering_and_folding_one_by_one(begin_s, closed, l
 )
 def test_what_is_put_comes_back(sums, at_s, other_s):
     known = knowledge()
-    known.put(PairStats("other", "n", *sums), other_s)
-    known.put(PairStats("s", "n", *sums), at_s)
-    assert values(known.pair("s", "n", at_s)) == pytest.approx(sums, rel=1e-9, abs=1e-9)
+    known.put("other", "n", PairStats.of(sums), other_s)
+    known.put("s", "n", PairStats.of(sums), at_s)
+    assert known.pair("s", "n", at_s).values() == pytest.approx(sums, rel=1e-9, abs=1e-9)
 
 
 def test_rows_put_in_any_order_weigh_by_their_age():
@@ -72,7 +78,7 @@ def test_rows_put_in_any_order_weigh_by_their_age():
     for order in (1, -1):
         known = knowledge()
         for age_s in [0.0, half, 3000 * HALF_LIFE_S][::order]:
-            known.put(PairStats(f"s{age_s}", "n", *[80.0] * 8), now_s - age_s)
+            known.put(f"s{age_s}", "n", PairStats.of([80.0] * 8), now_s - age_s)
         assert known.pair("s0.0", "n", now_s).attempts == pytest.approx(80)
         assert known.pair(f"s{half}", "n", now_s).attempts == pytest.approx(40)
         assert known.pair(f"s{3000 * HALF_LIFE_S}", "n", now_s).attempts == pytest.approx(0, abs=1e-9)
@@ -80,16 +86,16 @@ def test_rows_put_in_any_order_weigh_by_their_age():
 
 def test_putting_replaces():
     known = knowledge()
-    known.fold(AttemptResult("s", "n", Outcome.SUCCEEDED, 9, 9, 9, 9.0), 0.0)
-    known.put(PairStats("s", "n", 1, offered=5), 10.0)
-    assert known.pair("s", "n", 10.0) == PairStats("s", "n", 1, offered=5)
+    known.fold(attempt(AttemptOutcome.SUCCEEDED, offered=9, tried=9, collected=9), 0.0)
+    known.put("s", "n", PairStats(attempts=1, offered=5), 10.0)
+    assert known.pair("s", "n", 10.0) == PairStats(attempts=1, offered=5)
 
 
 def test_nothing_is_known_of_strangers():
     known = knowledge()
-    known.fold(AttemptResult("s", "n", Outcome.FAILED, 9), 0.0)
-    assert known.pair("s", "m", 0.0) == PairStats("s", "m")
-    assert known.pair("t", "n", 0.0) == PairStats("t", "n")
+    known.fold(attempt(AttemptOutcome.FAILED, offered=9), 0.0)
+    assert known.pair("s", "m", 0.0) == PairStats()
+    assert known.pair("t", "n", 0.0) == PairStats()
     assert list(known.known(0.0)) == [("s", "n")]
 
 
@@ -98,30 +104,35 @@ def test_nothing_is_known_of_strangers():
 def test_the_arrays_grow_with_names_and_lose_nothing(pairs):
     known = knowledge()
     for site, node in pairs:
-        known.put(PairStats(f"s{site}", f"n{node}", attempts=1000 * site + node + 1), 0.0)
+        known.put(f"s{site}", f"n{node}", PairStats(attempts=1000 * site + node + 1), 0.0)
     assert {pair: stats.attempts for pair, stats in known.known(0.0).items()} == {
         (f"s{site}", f"n{node}"): 1000 * site + node + 1 for site, node in pairs
     }
     sums = known.sums(0.0)
-    assert sums.shape == (len(known.sites), len(known.nodes), len(FIELDS))
+    assert sums.shape == (len(known.sites), len(known.nodes), len(SUMS))
     assert np.count_nonzero(sums) == len(pairs)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(results, min_size=1, max_size=30))
-def test_sums_over_an_axis_are_the_pools_of_control(closed):
+def test_sums_over_an_axis_are_the_sums_of_its_pairs(closed):
     known = knowledge()
     for second, result in enumerate(closed):
         known.fold(result, float(second))
-    pools = pool(known.known(100.0).values())
-    sums = known.sums(100.0)
-    for by_name, place_of, totals in (
-        (pools.by_site, known.sites, sums.sum(axis=1)),
-        (pools.by_node, known.nodes, sums.sum(axis=0)),
-    ):
-        for name, stats in by_name.items():
-            assert values(stats) == pytest.approx(totals[place_of[name]].tolist())
-    assert values(pools.total) == pytest.approx(sums.sum(axis=(0, 1)).tolist())
+    sums, pairs = known.sums(100.0), known.known(100.0)
+    for site, i in known.sites.items():
+        of_site = sum((stats for pair, stats in pairs.items() if pair[0] == site), PairStats())
+        assert of_site.values() == pytest.approx(sums.sum(axis=1)[i].tolist())
+        assert of_site.values() == pytest.approx(known.site(site, 100.0).values())
+    for node, j in known.nodes.items():
+        of_node = sum((stats for pair, stats in pairs.items() if pair[1] == node), PairStats())
+        assert of_node.values() == pytest.approx(sums.sum(axis=0)[j].tolist())
+
+
+def test_a_site_after_a_year_is_as_faded_as_its_pairs():
+    known, year_s = knowledge(), 365 * 86_400.0
+    known.fold(attempt(AttemptOutcome.SUCCEEDED, offered=9, tried=9, collected=9), 0.0)
+    assert known.site("s", year_s).tried == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize(("half_life_s", "memory"), [(0, 60), (-1, 60), (900, 1)])
@@ -134,7 +145,7 @@ def test_a_busy_pair_is_known_by_its_last_attempts():
     known = knowledge()
     for stored in (9, 0):
         for _ in range(200):
-            known.fold(AttemptResult("s", "n", Outcome.SUCCEEDED, 9, 9, stored, 9.0), 0.0)
+            known.fold(attempt(AttemptOutcome.SUCCEEDED, offered=9, tried=9, collected=stored), 0.0)
     stats = known.pair("s", "n", 0.0)
     assert stats.attempts == pytest.approx(MEMORY, rel=0.01)
     assert stats.collected < 0.02 * stats.offered

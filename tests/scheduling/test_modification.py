@@ -1,11 +1,12 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from splitter.catalog.model import Bounds
-from tasks.domain.model import PairStats
+from tasks.domain.pair_stats import PairStats
 from tasks.scheduling.modification import (
     ModificationSettings,
     Spell,
@@ -25,7 +26,9 @@ def seen(*, attempts=50.0, pages=20.0, reach=1.0, chance=0.9, seconds=1.0, overh
     offered = attempts * pages
     tried = offered * reach
     active = attempts * overhead + tried * seconds
-    return PairStats("s", "n", attempts, 0, 0, offered, tried, tried * chance, active, 0)
+    return PairStats(
+        attempts=attempts, offered=offered, tried=tried, collected=tried * chance, active_s=active
+    )
 
 
 def limits(stats, left=10_000, quota=QUOTA, budget=BUDGET):
@@ -48,7 +51,7 @@ budgets = st.tuples(st.floats(1, 60), st.floats(1, 600)).map(lambda ends: Bounds
 
 
 def test_nothing_known_gives_the_defaults():
-    decided, usual = limits(PairStats("s", "n")), fixed(QUOTA, BUDGET)
+    decided, usual = limits(PairStats()), fixed(QUOTA, BUDGET)
     assert decided.quota == usual.quota == default_quota(QUOTA) == 32
     assert decided.budget_s == pytest.approx(usual.budget_s)
     assert usual.budget_s == default_budget_s(BUDGET) == pytest.approx(math.sqrt(3000))
@@ -92,20 +95,13 @@ def test_both_stay_within_the_sites_bounds(stats, left, quota, budget):
 
 @given(observed, shares, shares, st.integers(1, 2000), quotas)
 def test_more_completion_never_lowers_the_quota(stats, one, other, left, quota):
-    worse, better = (
-        PairStats(
-            "s", "n", stats.attempts, 0, 0, stats.offered, stats.tried, stats.tried * share, stats.active_s
-        )
-        for share in sorted((one, other))
-    )
+    worse, better = (replace(stats, collected=stats.tried * share) for share in sorted((one, other)))
     assert limits(worse, left, quota).quota <= limits(better, left, quota).quota
 
 
 @given(observed, st.floats(1, 20), st.integers(1, 2000))
 def test_slower_pages_never_lower_the_budget_for_the_same_quota(stats, factor, left):
-    slower = PairStats(
-        "s", "n", stats.attempts, 0, 0, stats.offered, stats.tried, stats.collected, stats.active_s * factor
-    )
+    slower = replace(stats, active_s=stats.active_s * factor)
     same = Bounds(min=20, max=20)
     assert limits(slower, left, same).budget_s >= limits(stats, left, same).budget_s - 1e-9
 

@@ -15,10 +15,10 @@ from app.simulator.load import parse_scenario
 from app.simulator.outcome import Options
 from app.simulator.simulate import simulate
 from tasks.domain.model import State
+from tasks.domain.pair_stats import SUMS
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.scheduling.decision import AllocationSettings
-from tasks.scheduling.statistics import FIELDS
 from tasks.scheduling.strategies import ALLOCATION
 from tasks.store.tables import pair_stats, subtasks
 from tasks.store.views import BufferRule
@@ -109,9 +109,9 @@ def put_into(world, waits, nodes, knowledge, now_s):
                 "failed_on": list(one.failed_on),
             }
             conn.execute(update(subtasks).where(here).values(values))
-        for pair in knowledge.known(now_s).values():
-            faded = {f"f_{field}": getattr(pair, field) for field in FIELDS}
-            plain = {field: ceil(getattr(pair, field)) for field in FIELDS}
-            row = {"site": pair.site, "node": pair.node, "faded_at": world.now, **plain, **faded}
+        for (site, name), pair in knowledge.known(now_s).items():
+            faded = {f"f_{field}": getattr(pair, field) for field in SUMS}
+            plain = {field: ceil(getattr(pair, field)) for field in SUMS}
+            row = {"site": site, "node": name, "faded_at": world.now, **plain, **faded}
             conn.execute(insert(pair_stats).values(row))
     return numbers

@@ -148,7 +148,7 @@ def test_the_same_seed_gives_the_same_figures_and_pages_add_up(seed, strategy):
     assert (
         first.pages_collected == sum(p.collected for p in first.pairs.values()) == sum(first.pages_over_time)
     )
-    assert first.pages_collected == sum(w.collected for w in first.windows)
+    assert first.pages_collected == sum(w.stats.collected for w in first.windows)
     assert first.pages_collected + first.given_up <= first.pages_found
     for pair in first.pairs.values():
         assert pair.collected <= pair.tried <= pair.offered

@@ -54,7 +54,7 @@ def test_only_what_changed_is_read_again(world: World) -> None:
     world.pass_s(10)
     attempt(world, "乙", "n2")
     changed = world.look(stats.changed, world.now - timedelta(seconds=2))
-    assert [(row.faded.node, row.tried, row.wait_s) for row in changed] == [("n2", 4, 2.0)]
+    assert [(row.node, row.tried, row.wait_s) for row in changed] == [("n2", 4, 2.0)]
     assert len(world.look(stats.changed, None)) == 2
 
 

@@ -20,8 +20,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from tasks.domain.model import PairStats
-from tasks.domain.pair_stats import completion, efficiency_s
+from tasks.domain.pair_stats import PairStats
 from tasks.scheduling.baselines.dispatch import Choice, DecisionContext, push
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.ready_queue import Group, ReadyQueue
@@ -148,7 +147,7 @@ class Feedback2014:
         if place >= len(self._sums):  # known since the others were looked up
             return {}
         found = {
-            name: _seen(PairStats(site, name, *sums))
+            name: _seen(PairStats.of(sums))
             for name, sums in zip(knowledge.nodes, self._sums[place].tolist(), strict=False)
         }
         for name, pair in found.items():
@@ -174,8 +173,8 @@ class Feedback2014:
 def _seen(stats: PairStats) -> _Pair:
     if stats.attempts < _KNOWN:
         return _UNKNOWN
-    each_s = efficiency_s(stats)
-    return _Pair(completion(stats) or 0.0, math.inf if each_s is None else each_s)
+    each_s = stats.efficiency_s
+    return _Pair(stats.completion or 0.0, math.inf if each_s is None else each_s)
 
 
 def _alike(group: Group) -> tuple[object, ...]:

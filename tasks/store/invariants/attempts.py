@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 from sqlalchemy import Connection, and_, case, func, or_, select
 
 from tasks.domain.model import State
+from tasks.domain.pair_stats import SUMS
 from tasks.store.invariants.violation import Violation
+from tasks.store.stats import attempt_sums
 from tasks.store.tables import attempts, pages, pair_stats, subtasks
 
-_SUMS = (
-    "attempts",
-    "failed",
-    "silent",
-    "offered",
-    "tried",
-    "collected",
-    "active_s",
-    "wait_s",
-    "lost_s",
-)
+_CHECKED = (*SUMS, "wait_s")
 
 
 def attempt_violations(conn: Connection) -> Iterator[Violation]:
@@ -126,42 +117,24 @@ def _attempt_counters(conn: Connection) -> Iterator[Violation]:
 
 
 def _statistics(conn: Connection) -> Iterator[Violation]:
+    counted, a = attempt_sums(), attempts.c
+    statement = (
+        select(a.site, a.node, *(counted[name] for name in SUMS), func.sum(a.wait_s))
+        .where(a.outcome.is_not(None))
+        .group_by(a.site, a.node)
+    )
     kept = {
-        (row.site, row.node): tuple(float(getattr(row, name)) for name in _SUMS)
+        (row.site, row.node): tuple(float(getattr(row, name)) for name in _CHECKED)
         for row in conn.execute(select(pair_stats))
     }
-    summed = {(row.site, row.node): tuple(float(v) for v in row[2:]) for row in conn.execute(_sums())}
-    nothing = (0.0,) * len(_SUMS)
+    summed = {(row.site, row.node): tuple(float(v) for v in row[2:]) for row in conn.execute(statement)}
+    nothing = (0.0,) * len(_CHECKED)
     for pair in sorted(kept.keys() | summed.keys()):
-        for name, is_, should in zip(_SUMS, kept.get(pair, nothing), summed.get(pair, nothing), strict=True):
+        for name, is_, should in zip(
+            _CHECKED, kept.get(pair, nothing), summed.get(pair, nothing), strict=True
+        ):
             if not math.isclose(is_, should, rel_tol=1e-6, abs_tol=1e-6):
                 message = (
                     f"{pair[0]} on {pair[1]}: {name} is {is_:g}, its closed attempts sum up to {should:g}"
                 )
                 yield Violation("statistics", None, message)
-
-
-def _sums() -> Any:
-    """Sums over closed attempts per pair, by the rule of `tasks.domain.pair_stats.fold`: what was given back without
-    a hit
-    tried counts for nothing, and otherwise over the hits it tried."""
-    a = attempts.c
-    given_back = a.outcome.in_(("released", "cancelled"))
-    counts = or_(~given_back, a.tried > 0, a.collected > 0)
-    reached = case((a.tried > a.collected, a.tried), else_=a.collected)
-    offered = case((and_(given_back, reached < a.offered), reached), else_=a.offered)
-    return (
-        select(
-            a.site,
-            a.node,
-            func.sum(case((counts, 1), else_=0)),
-            func.sum(case((a.outcome == "failed", 1), else_=0)),
-            func.sum(case((a.outcome == "silent", 1), else_=0)),
-            *(func.sum(case((counts, column), else_=0)) for column in (offered, a.tried, a.collected)),
-            func.sum(case((counts, a.active_s), else_=0.0)),
-            func.sum(a.wait_s),
-            func.sum(case((counts, a.lost_s), else_=0.0)),
-        )
-        .where(a.outcome.is_not(None))
-        .group_by(a.site, a.node)
-    )
