@@ -16,8 +16,8 @@ from tasks.domain.address import authority_of, sendable
 from tasks.domain.crawl import Response
 from tasks.fetching.downloader import FetchLimits
 from tasks.fetching.guard import check_authority
-from tasks.fetching.headers import parsed
-from tasks.fetching.inflate import ACCEPT_ENCODING, body_for
+from tasks.fetching.inflate import ACCEPT_ENCODING, inflated
+from tasks.fetching.responses import headers_of
 from tasks.fetching.transfer import Transfer, Wire
 from tasks.worker.settings import CrawlSettings
 
@@ -51,12 +51,10 @@ def _ask(transfer: Transfer, url: str) -> Response:
     started = time.perf_counter()
     transfer.prepare(url[:cut], url[cut:], _LINES, _TIMEOUT_S)
     transfer.curl.perform()
-    headers = parsed(transfer.head_lines)
+    headers = headers_of(transfer.head_lines)
     body = transfer.body()
     if coding := headers.get("content-encoding"):
-        reader = body_for(coding, _LIMITS.body_bytes, _LIMITS.inflated_bytes, _LIMITS.ratio)
-        reader.feed(body)
-        body = reader.finish()
+        body = inflated(body, coding, max_bytes=_LIMITS.inflated_bytes, max_ratio=_LIMITS.ratio)
     answer = Response(url, transfer.status(), headers, body, time.perf_counter() - started)
     transfer.clear()
     return answer

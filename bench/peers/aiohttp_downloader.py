@@ -18,7 +18,7 @@ from yarl import URL
 
 from tasks.domain.crawl import ErrorClass, FetchError, Response
 from tasks.fetching.downloader import Downloader, FetchLimits
-from tasks.fetching.inflate import ACCEPT_ENCODING, body_for
+from tasks.fetching.inflate import ACCEPT_ENCODING, inflated
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -119,15 +119,17 @@ class AiohttpDownloader(Downloader):
         if answer.status in _REDIRECTS:
             return b""
         try:
-            body = body_for(
-                headers.get("content-encoding", ""),
-                self._most.body_bytes,
-                self._most.inflated_bytes,
-                self._most.ratio,
-            )
+            body = bytearray()
             while data := await answer.content.readany():
-                body.feed(data)
-            return body.finish()
+                body += data
+                if len(body) > self._most.body_bytes:
+                    raise FetchError(ErrorClass.TOO_LARGE, f"the body is over {self._most.body_bytes} bytes")
+            return inflated(
+                bytes(body),
+                headers.get("content-encoding", ""),
+                max_bytes=self._most.inflated_bytes,
+                max_ratio=self._most.ratio,
+            )
         except (FetchError, aiohttp.ClientPayloadError):
             if answer.status < 400:
                 raise

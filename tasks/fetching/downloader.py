@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Self
 
@@ -22,11 +21,10 @@ import pycurl
 
 from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.crawl import ErrorClass, FetchError, Response
-from tasks.fetching.fetch_errors import typed
 from tasks.fetching.guard import check_authority
-from tasks.fetching.headers import parsed, whole
-from tasks.fetching.inflate import ACCEPT_ENCODING, body_for
+from tasks.fetching.inflate import ACCEPT_ENCODING, inflated
 from tasks.fetching.multi import Multi
+from tasks.fetching.responses import headers_ended, headers_of, status_error, transfer_error
 from tasks.fetching.transfer import MAX_SENT, Transfer, Wire
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -190,7 +188,7 @@ class Downloader:
                 continue
             if answer.status == 304 and given and not _CONDITIONS.isdisjoint(map(str.lower, given)):
                 return answer
-            raise self._status_error(answer)
+            raise status_error(answer, self._clock())
 
     async def _ask(
         self,
@@ -237,15 +235,13 @@ class Downloader:
     def _answer(self, transfer: Transfer, url: str, elapsed_s: float) -> Response:
         limits = self._limits
         status = transfer.status()
-        if not whole(transfer.head_lines):
+        if not headers_ended(transfer.head_lines):
             raise FetchError(ErrorClass.CUT_OFF, f"{authority_of(url)} hung up within its headers")
-        headers = parsed(transfer.head_lines)
+        headers = headers_of(transfer.head_lines)
         body = b"" if status in _REDIRECTS else transfer.body()
         if body and (coding := headers.get("content-encoding")):
             try:
-                reader = body_for(coding, limits.body_bytes, limits.inflated_bytes, limits.ratio)
-                reader.feed(body)
-                body = reader.finish()
+                body = inflated(body, coding, max_bytes=limits.inflated_bytes, max_ratio=limits.ratio)
             except FetchError:
                 # The status alone tells more than a body that broke.
                 if status < 400:
@@ -269,13 +265,13 @@ class Downloader:
                 f"{max(map(len, transfer.head_lines))} bytes",
             )
         lines = transfer.head_lines
-        if code != pycurl.E_OPERATION_TIMEDOUT and whole(lines):
+        if code != pycurl.E_OPERATION_TIMEDOUT and headers_ended(lines):
             status = transfer.status()
             if status in _REDIRECTS or status >= 400:
-                return Response(url, status, parsed(lines), b"", elapsed_s, transfer.first_byte_s())
+                return Response(url, status, headers_of(lines), b"", elapsed_s, transfer.first_byte_s())
         if transfer.sent > MAX_SENT:
             raise FetchError(ErrorClass.CONNECT, f"{host} hung up without a word, {MAX_SENT} times")
-        raise typed(code, message, host, timeout_s, begun=bool(lines))
+        raise transfer_error(code, message, host, timeout_s, begun=bool(lines))
 
     def _lines(self, authority: str, headers: Mapping[str, str]) -> list[bytes]:
         lines = dict(self._own_headers)
@@ -293,31 +289,3 @@ class Downloader:
         transfer = Transfer(self._wire)
         self._handles.append(transfer.curl)
         return transfer
-
-    def _status_error(self, answer: Response) -> FetchError:
-        error = _class_of(answer.status)
-        wait_s = retry_after_s(answer.headers.get("retry-after", ""), self._clock())
-        return FetchError(error, f"status {answer.status}", retry_after_s=wait_s, response=answer)
-
-
-def retry_after_s(value: str, now: datetime) -> float | None:
-    """Seconds a Retry-After header asks to wait (RFC 9110, 10.2.3), never negative; None for no header."""
-    value = value.strip()
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
-    try:
-        return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
-    except (TypeError, ValueError, OverflowError):  # no date, or one without a zone
-        return None
-
-
-def _class_of(status: int) -> ErrorClass:
-    if status in (404, 410):
-        return ErrorClass.NOT_FOUND
-    if status >= 500:
-        return ErrorClass.SERVER_ERROR
-    if status == 429:
-        return ErrorClass.RATE_LIMITED
-    if status in (401, 403, 432):
-        return ErrorClass.FORBIDDEN
-    return ErrorClass.OTHER_STATUS

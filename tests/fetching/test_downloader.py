@@ -25,7 +25,8 @@ from cryptography.x509.oid import NameOID
 from scripted_server import NOW, Server, answer, lab, small
 
 from tasks.domain.crawl import ErrorClass, FetchError, Response
-from tasks.fetching.downloader import Downloader, retry_after_s
+from tasks.fetching.downloader import Downloader
+from tasks.fetching.responses import retry_after_s
 
 
 def serve(*answers: bytes):

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import pytest
 from scripted_server import answer, lab
 
+from app.pinging import Ask, Ping, httpping
 from tasks.domain.crawl import ErrorClass, FetchError, Response
 from tasks.fetching.downloader import Downloader
-from tasks.fetching.httpping import Ask, Ping, PingSettings, httpping
 from tasks.fetching.permits import WaitTooLong
 
 URL = "http://example.cn/"
@@ -33,7 +33,7 @@ class Script:
 
 
 def ping(ask: Ask, **settings: float) -> Ping:
-    return asyncio.run(httpping(URL, ask, PingSettings(**settings)))
+    return asyncio.run(httpping(URL, ask, **settings))
 
 
 def trouble(kind: ErrorClass, elapsed_s: float | None = None) -> FetchError:
@@ -44,7 +44,7 @@ def trouble(kind: ErrorClass, elapsed_s: float | None = None) -> FetchError:
 def on_loopback(handler, url: str = URL, **settings: float):
     async def run():
         async with lab(handler) as (downloader, server):
-            return await httpping(url, asking(downloader), PingSettings(**settings)), server
+            return await httpping(url, asking(downloader), **settings), server
 
     return asyncio.run(run())
 

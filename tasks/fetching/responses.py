@@ -1,0 +1,139 @@
+"""What libcurl brought, as headers or as one typed error."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+
+import pycurl
+
+from tasks.domain.crawl import ErrorClass, FetchError, Response
+
+_END = (b"\r\n", b"\n")
+
+# Codes of libcurl that pycurl has no name for: CURLE_PROXY, CURLE_TOO_LARGE.
+_E_PROXY = 97
+_E_TOO_LARGE = 100
+
+_NO_CONNECTION = frozenset(
+    {
+        pycurl.E_COULDNT_RESOLVE_PROXY,
+        pycurl.E_COULDNT_RESOLVE_HOST,
+        pycurl.E_COULDNT_CONNECT,
+        pycurl.E_INTERFACE_FAILED,
+        pycurl.E_SSL_CONNECT_ERROR,
+        pycurl.E_PEER_FAILED_VERIFICATION,
+        pycurl.E_SSL_CIPHER,
+        _E_PROXY,
+    }
+)
+_TOO_LARGE = frozenset({pycurl.E_FILESIZE_EXCEEDED, _E_TOO_LARGE})
+_NO_HTTP = frozenset({pycurl.E_UNSUPPORTED_PROTOCOL, pycurl.E_FTP_WEIRD_SERVER_REPLY})
+
+
+def headers_ended(lines: list[bytes]) -> bool:
+    """True if the headers came to their end."""
+    return _END[0] in lines or _END[1] in lines
+
+
+def headers_of(lines: list[bytes]) -> dict[str, str]:
+    """Headers of the last head among these lines: interim answers (1xx) come before it, trailers after it.
+
+    Names are lower-case; a repeated header is one with its values joined by commas. Bytes outside UTF-8 become
+    surrogates.
+
+    Raises:
+        FetchError: BAD_CONTENT for content lengths that differ.
+    """
+    headers: dict[str, str] = {}
+    for line in _last_head(lines):
+        name, value = _field(line)
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    if "," in headers.get("content-length", ""):
+        _check_lengths(headers)
+    headers.pop("", None)
+    return headers
+
+
+# Most lines of an answer are those of the last one of the same host.
+@lru_cache(maxsize=512)
+def _field(line: bytes) -> tuple[str, str]:
+    """Name and value; no name for what is no header."""
+    name, colon, value = line.decode("utf-8", "surrogateescape").partition(":")
+    return (name.strip().lower(), value.strip()) if colon else ("", "")
+
+
+def _last_head(lines: list[bytes]) -> list[bytes]:
+    """Without its status line."""
+    if lines[-1] in _END and not any(line in _END for line in lines[:-1]):
+        return lines[1:]
+    starts = [number for number, line in enumerate(lines) if line.startswith(b"HTTP/")]
+    head = lines[starts[-1] + 1 if starts else 0 :]
+    return head[: next((number for number, line in enumerate(head) if line in _END), len(head))]
+
+
+def _check_lengths(headers: dict[str, str]) -> None:
+    """Repeated lengths must be one and the same (RFC 9110, 8.6): else nobody knows where the body ends."""
+    lengths = {part.strip() for part in headers["content-length"].split(",")}
+    if len(lengths) > 1:
+        raise FetchError(ErrorClass.BAD_CONTENT, f"several content lengths: {headers['content-length'][:80]}")
+    headers["content-length"] = lengths.pop()
+
+
+def transfer_error(code: int, message: str, host: str, timeout_s: float, *, begun: bool) -> FetchError:
+    """The error of a transfer that broke.
+
+    Args:
+        code: libcurl's, not 0.
+        message: libcurl's.
+        timeout_s: of the request.
+        begun: some of the answer came.
+    """
+    said = " ".join(message.split())[:200]
+    if code == pycurl.E_OPERATION_TIMEDOUT:
+        return FetchError(
+            ErrorClass.TIMEOUT, f"no whole answer of {host} in time (at most {timeout_s:g} s): {said}"
+        )
+    if code in _NO_CONNECTION:
+        return FetchError(ErrorClass.CONNECT, f"no connection to {host}: {said}")
+    if code == pycurl.E_GOT_NOTHING and not begun:
+        return FetchError(ErrorClass.CONNECT, f"{host} hung up without a word")
+    if code in _TOO_LARGE:
+        return FetchError(ErrorClass.TOO_LARGE, f"the answer of {host} is over the limit: {said}")
+    if code in _NO_HTTP:
+        return FetchError(ErrorClass.BAD_CONTENT, f"the answer of {host} is no HTTP: {said}")
+    if code == pycurl.E_URL_MALFORMAT:
+        return FetchError(ErrorClass.ADDRESS_REFUSED, f"libcurl reads no address for {host}: {said}")
+    return FetchError(ErrorClass.CUT_OFF, f"the answer of {host} broke off: {said}")
+
+
+def status_error(answer: Response, now: datetime) -> FetchError:
+    """The error of an answer whose status is no success; `now` (aware) serves a Retry-After that is a date."""
+    wait_s = retry_after_s(answer.headers.get("retry-after", ""), now)
+    return FetchError(
+        _class_of(answer.status), f"status {answer.status}", retry_after_s=wait_s, response=answer
+    )
+
+
+def retry_after_s(value: str, now: datetime) -> float | None:
+    """Seconds a Retry-After header asks to wait (RFC 9110, 10.2.3), never negative; None for no header."""
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
+    except (TypeError, ValueError, OverflowError):  # no date, or one without a zone
+        return None
+
+
+def _class_of(status: int) -> ErrorClass:
+    if status in (404, 410):
+        return ErrorClass.NOT_FOUND
+    if status >= 500:
+        return ErrorClass.SERVER_ERROR
+    if status == 429:
+        return ErrorClass.RATE_LIMITED
+    if status in (401, 403, 432):
+        return ErrorClass.FORBIDDEN
+    return ErrorClass.OTHER_STATUS
