@@ -1,30 +1,31 @@
-"""What a site's rules take from a page: for `sites try`, by the crawl's own readers."""
+"""What rules read in a page, by the crawl's own readers: for `sites try` and for saved pages."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from bs4 import BeautifulSoup
-from selectolax.lexbor import LexborHTMLParser
 
 from splitter.catalog.model import Catalog
 from splitter.catalog.rules import PageRules, ResultRules
 from splitter.keywords import keywords_of
-from tasks.domain.crawl import ErrorClass, FetchError, PageRead
-from tasks.domain.product_match import Verdict, naming, spoken
+from tasks.domain.crawl import ErrorClass, FetchError, PageRead, ResultPage
+from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.fetching.hosts import HostBook
-from tasks.reading.decode import explained
-from tasks.reading.extract import read_page
-from tasks.reading.json_results import json_rule_values
+from tasks.reading.decode import Decoded, decode
+from tasks.reading.extract import Records, read_page
+from tasks.reading.json_results import JsonAnswer
 from tasks.reading.maintext import Candidate, main_text
-from tasks.reading.markup import collapsed, field_of, page_text, parse, select, text_of
-from tasks.reading.relevance import judged, no_review
+from tasks.reading.markup import collapsed, page_text, parse, select, text_of
+from tasks.reading.relevance import reject_reason, screen_reviews
 from tasks.reading.results import read_results
 
 _RECORD_FIELDS = ("link", "title", "abstract", "time", "id", "body", "author", "date", "rating")
@@ -35,8 +36,81 @@ _OUTLINE_HEADINGS = 5
 _OUTLINE_REPEATED = 12
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleReading:
+    """What rules read in an answer.
+
+    Attributes:
+        read_as: "page" or "result".
+        verdict: "records", "empty", "blocked" or "broken".
+        why: of a page without records: what it is instead.
+        encoding, encoding_why: what the bytes were decoded with, and why.
+        found, more: of a result page: hits it reports, whether there is a next page.
+        records: every record as the crawl would take it.
+    """
+
+    read_as: str
+    verdict: str
+    why: str
+    encoding: str = ""
+    encoding_why: str = ""
+    title: str = ""
+    found: int | None = None
+    more: bool | None = None
+    records: tuple[Any, ...] = ()
+
+
+def read_by_rules(
+    body: bytes,
+    headers: Mapping[str, str],
+    url: str,
+    rules: ResultRules | PageRules,
+    *,
+    now: datetime,
+    hint: str = "",
+    status: int = 200,
+) -> RuleReading:
+    """Read an answer by rules, and say which of four kinds it is.
+
+    Args:
+        headers: of the answer, lower-case names.
+        url: of the page, which its links are resolved against.
+        now: what relative dates count from.
+        hint: the encoding that the catalog gives the site.
+        status: of the answer; one that is no 2xx is no page, whatever its body.
+    """
+    result = isinstance(rules, ResultRules)
+    decoded = Decoded("", "", "")
+    page: ResultPage | PageRead | None = None
+    why = "the engine says that it has nothing" if result else "the page is a list of other pages"
+    verdict = "empty"
+    try:
+        decoded = decode(body, headers, hint)
+        if not _is_page(status):
+            error = ErrorClass.FORBIDDEN if status in _REFUSALS else ErrorClass.OTHER_STATUS
+            raise FetchError(error, f"{url} answers with status {status}")
+        if isinstance(rules, ResultRules):
+            page = read_results(decoded.text, url, rules, now=now)
+        else:
+            page = read_page(decoded.text, url, rules, now=now)
+    except FetchError as error:
+        verdict, why = ("blocked" if error.error.blocks else "broken"), str(error)
+    records = () if page is None else page.hits if isinstance(page, ResultPage) else page.reviews
+    return RuleReading(
+        read_as="result" if result else "page",
+        verdict="records" if records else verdict,
+        why="" if records else why,
+        encoding=decoded.encoding,
+        encoding_why=decoded.why,
+        title=page.title if isinstance(page, PageRead) else "",
+        found=page.found if isinstance(page, ResultPage) else None,
+        more=page.more if isinstance(page, ResultPage) else None,
+        records=records,
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class RuleUse:
+class RuleMatches:
     """A rule and how far it fits.
 
     Attributes:
@@ -51,15 +125,15 @@ class RuleUse:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Whether a page is a review of a product (`tasks.reading.relevance`).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelevanceCheck:
+    """Whether a page is a review of a product (`tasks.reading.relevance`, `tasks.domain.product_match`).
 
     Attributes:
         verdict: "review", "wrong_product" or "no_review".
         keywords: of the product.
         missing: those that the page lacks.
-        records: of every record, in the order of `Trial.records`, "review" or why it is none.
+        records: of every record, in their order, "review" or why it is none.
         refused: records that would not be stored as reviews, by reason.
     """
 
@@ -71,69 +145,36 @@ class Judgement:
     refused: Mapping[str, int]
 
 
-def judge(catalog: Catalog, site: str, read: PageRead, product: str) -> Judgement:
-    """What the crawl would store of a page, found by a search for a product. Raises ProductNameError."""
-    words = keywords_of(product)
-    main_text = catalog.rules_of(site).main_text
-    kept, refused = judged(read, read.reviews, main_text=main_text)
-    found = naming([words], spoken(read.title, ((review.title, review.body) for review in kept)))
-    of_record = tuple(
-        reason.value if (reason := no_review(review, main_text=main_text)) else
-        ("review" if found.named else Verdict.WRONG_PRODUCT.value)
-        for review in read.reviews
-    )  # fmt: skip
-    if not kept:
-        verdict = Verdict.NO_REVIEW
-    elif found.named:
-        verdict = Verdict.REVIEW
-    else:
-        verdict, refused = Verdict.WRONG_PRODUCT, {**refused, Verdict.WRONG_PRODUCT.value: len(kept)}
-    return Judgement(product, verdict.value, words, found.missing, of_record, refused)
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What the rules take from a page.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulePreview:
+    """What a site's rules read in a page, and how.
 
     Attributes:
-        read_as: "page" or "result".
-        verdict: "records", "empty", "blocked" or "broken".
-        why: of a page without records: what it is instead.
-        encoding, encoding_why: what the bytes were read with, and what told so.
-        found, more: of a result page: hits it reports, whether there is a next page.
+        rules: how far each rule fits; none for a page without record rules.
         strategy, strategy_why: of a page read by `main_text`: which one won, and why; empty for others.
-        candidates: what each strategy that was asked took for the main text.
-        records: every record as the crawl would take it.
+        candidates: the main text by every strategy that ran.
         outline: where a rule finds nothing, what the page looks like, to write rules by.
         judgement: what would be stored of a page, where a product was named; None: none was.
     """
 
-    read_as: str
-    verdict: str
-    why: str
-    encoding: str
-    encoding_why: str
-    title: str
-    found: int | None
-    more: bool | None
-    rules: tuple[RuleUse, ...]
+    reading: RuleReading
+    rules: tuple[RuleMatches, ...]
     strategy: str
     strategy_why: str
     candidates: tuple[Candidate, ...]
-    records: tuple[Any, ...]
     outline: tuple[str, ...]
-    judgement: Judgement | None = None
+    judgement: RelevanceCheck | None
 
 
 def is_result_page(catalog: Catalog, site: str, url: str) -> bool:
     """Whether a URL is a search of the site's engine."""
-    engine, asked = urlsplit(catalog.engine_of(site).url), urlsplit(url)
+    engine, requested = urlsplit(catalog.engine_of(site).url), urlsplit(url)
     book = HostBook(catalog)
     same_host = book.name(url) == book.of_engine(catalog.sites[site].engine)
-    return same_host and asked.path == engine.path and bool(asked.query)
+    return same_host and requested.path == engine.path and bool(requested.query)
 
 
-def try_rules(
+def preview_rules(
     catalog: Catalog,
     site: str,
     body: bytes,
@@ -144,103 +185,105 @@ def try_rules(
     now: datetime,
     status: int = 200,
     product: str | None = None,
-) -> Trial:
-    """Read a page by a site's rules.
+) -> RulePreview:
+    """Read a page by a site's rules, and show how each of them fits.
 
     Args:
-        headers: of the answer, lower-case names.
-        url: of the page, which its links are resolved against.
+        headers, url, now, status: as in `read_by_rules`.
         result: by the rules of the engine's result pages, otherwise by those of the site's pages.
-        now: what relative dates count from.
-        status: of the answer; one that is no 2xx is no page, whatever its body.
-        product: name of what the page was found for: say whether it is a review of it.
+        product: name of the product the page was found for: check whether it is a review of it.
+
+    Raises:
+        ProductNameError: `product` has no keyword.
     """
-    read_as = "result" if result else "page"
     rules: ResultRules | PageRules = catalog.engine_of(site).results if result else catalog.rules_of(site)
-    text, encoding, encoding_why, title = "", "", "", ""
-    strategy, strategy_why = "", ""
-    found: int | None = None
-    more: bool | None = None
-    records: tuple[Any, ...] = ()
-    use: tuple[RuleUse, ...] = ()
+    hint = "" if result else catalog.sites[site].encoding
+    reading = read_by_rules(body, headers, url, rules, now=now, hint=hint, status=status)
+    text = ""
+    matches: tuple[RuleMatches, ...] = ()
     candidates: tuple[Candidate, ...] = ()
-    judgement: Judgement | None = None
-    try:
-        text, encoding, encoding_why = explained(
-            body, headers, "" if result else catalog.sites[site].encoding
-        )
-        _check_status(status, url)
-        if isinstance(rules, PageRules) and rules.main_text:
-            told = main_text(text, url)
-            strategy, strategy_why, candidates = told.strategy, told.why, told.candidates
-        elif isinstance(rules, ResultRules) and rules.format == "json":
-            use = tuple(_rule_use(*told) for told in json_rule_values(text, url, rules))
-        else:
-            use = _use(parse(text), rules)
-        if isinstance(rules, ResultRules):
-            page = read_results(text, url, rules, now=now)
-            found, more, records = page.found, page.more, page.hits
-        else:
-            read = read_page(text, url, rules, now=now)
-            title, records = read.title, read.reviews
-            judgement = judge(catalog, site, read, product) if product else None
-        nothing = "the engine says that it has nothing" if result else "the page is a list of other pages"
-        verdict, why = ("records", "") if records else ("empty", nothing)
-    except FetchError as error:
-        verdict, why = ("blocked" if error.error.blocks else "broken"), str(error)
-        records = ()
-    lacking = verdict == "broken" or (verdict == "records" and any(_is_lacking(rule) for rule in use))
-    return Trial(
-        read_as=read_as,
-        verdict=verdict,
-        why=why,
-        encoding=encoding,
-        encoding_why=encoding_why,
-        title=title,
-        found=found,
-        more=more,
-        rules=use,
+    strategy = strategy_why = ""
+    with suppress(FetchError):  # `reading` has it
+        text = decode(body, headers, hint).text
+        if _is_page(status):
+            if isinstance(rules, PageRules) and rules.main_text:
+                found = main_text(text, url)
+                strategy, strategy_why, candidates = found.strategy, found.why, found.candidates
+            else:
+                matches = tuple(_matches(text, url, rules))
+    # The last page has no next one, and some pages print no number of hits.
+    lacking = [rule for rule in matches if not rule.matches and rule.name not in ("next", "found")]
+    outlined = reading.verdict == "broken" or (reading.verdict == "records" and lacking)
+    checked = product and not result and reading.verdict in ("records", "empty")
+    return RulePreview(
+        reading=reading,
+        rules=matches,
         strategy=strategy,
         strategy_why=strategy_why,
         candidates=candidates,
-        records=records,
-        outline=_outline(text) if lacking and text else (),
-        judgement=judgement,
+        outline=_outline(text) if outlined and text else (),
+        judgement=_check_relevance(catalog, site, reading, product) if checked and product else None,
     )
 
 
-def _is_lacking(rule: RuleUse) -> bool:
-    # The last page has no next one, and no number of hits is told by some.
-    return not rule.matches and rule.name not in ("next", "found")
+def _check_relevance(catalog: Catalog, site: str, reading: RuleReading, product: str) -> RelevanceCheck:
+    """What the crawl would store of a page that a search for a product found. Raises ProductNameError."""
+    words = keywords_of(product)
+    main_text = catalog.rules_of(site).main_text
+    page = PageRead(reading.title, reading.records, no_review="" if reading.records else "list")
+    kept, refused = screen_reviews(page, page.reviews, main_text=main_text)
+    match = product_match([words], matchable_text(page.title, ((one.title, one.body) for one in kept)))
+    of_reviews = Verdict.REVIEW if match.matches else Verdict.WRONG_PRODUCT
+    if kept and not match.matches:
+        refused = {**refused, of_reviews.value: len(kept)}
+    reasons = (reject_reason(review, main_text=main_text) for review in page.reviews)
+    return RelevanceCheck(
+        product=product,
+        verdict=(of_reviews if kept else Verdict.NO_REVIEW).value,
+        keywords=words,
+        missing=match.missing,
+        records=tuple((reason or of_reviews).value for reason in reasons),
+        refused=refused,
+    )
 
 
-def _check_status(status: int, url: str) -> None:
-    if not 200 <= status < 300:
-        error = ErrorClass.FORBIDDEN if status in _REFUSALS else ErrorClass.OTHER_STATUS
-        raise FetchError(error, f"{url} answers with status {status}")
+def _is_page(status: int) -> bool:
+    return 200 <= status < 300
 
 
-def _use(tree: LexborHTMLParser, rules: ResultRules | PageRules) -> tuple[RuleUse, ...]:
-    record_rule = "hit" if isinstance(rules, ResultRules) else "review"
-    selector = getattr(rules, record_rule)
-    records = select(tree, selector)
-    use = [_rule_use(record_rule, selector, [text_of(record) for record in records])]
-    for name in _RECORD_FIELDS:
-        field = field_of(getattr(rules, name, ""))
-        if field is not None:
-            values = [value for record in records if (value := field.read(record))]
-            use.append(_rule_use(name, getattr(rules, name), values))
-    for name in ("next", "page_title"):
-        if selector := getattr(rules, name, ""):
-            use.append(_rule_use(name, selector, [text_of(node) for node in select(tree, selector)]))
+def _matches(text: str, url: str, rules: ResultRules | PageRules) -> Iterator[RuleMatches]:
+    """How far each rule of records fits a text. Raises FetchError as reading it does."""
+    fields = {name: rule for name in _RECORD_FIELDS if (rule := getattr(rules, name, ""))}
+    of_page = {name: rule for name in ("next", "page_title") if (rule := getattr(rules, name, ""))}
+    posts = isinstance(rules, ResultRules) and rules.post is not None
+    if isinstance(rules, ResultRules) and rules.post is not None:
+        fields |= {name: rule for name, rule in rules.post.model_dump().items() if rule}
+    if isinstance(rules, ResultRules) and rules.format == "json":
+        answer = JsonAnswer(text, url, rules)
+        shown = (json.dumps(record, ensure_ascii=False) for record in answer.records)
+        yield _rule_matches("hit", rules.hit, shown)
+        for name, rule in fields.items():
+            yield _rule_matches(name, rule, answer.texts(rule))
+        for name, rule in (*of_page.items(), ("found", rules.found)):
+            if rule:
+                yield _rule_matches(name, rule, answer.everywhere(rule))
+        return
+    tree = parse(text, keep_hidden=posts)
+    name, rule = ("hit", rules.hit) if isinstance(rules, ResultRules) else ("review", rules.review)
+    records = Records(tree, rule)
+    yield _rule_matches(name, rule, map(text_of, records.nodes), keep_empty=True)
+    for name, rule in fields.items():
+        yield _rule_matches(name, rule, records.values(rule))
+    for name, rule in of_page.items():
+        yield _rule_matches(name, rule, map(text_of, select(tree, rule)), keep_empty=True)
     if pattern := getattr(rules, "found", ""):
-        matches = [match[1] or "" for match in re.finditer(pattern, page_text(tree))]
-        use.append(_rule_use("found", pattern, matches))
-    return tuple(use)
+        found = (match[1] or "" for match in re.finditer(pattern, page_text(tree)))
+        yield _rule_matches("found", pattern, found, keep_empty=True)
 
 
-def _rule_use(name: str, rule: str, values: list[str]) -> RuleUse:
-    return RuleUse(
+def _rule_matches(name: str, rule: str, found: Iterable[str], *, keep_empty: bool = False) -> RuleMatches:
+    values = [value for value in found if value or keep_empty]
+    return RuleMatches(
         name, rule, len(values), tuple(collapsed(value)[:_VALUE_CHARS] for value in values[:_VALUES_SHOWN])
     )
 

@@ -174,7 +174,7 @@ def _check(catalog: Catalog, page: SavedPage, now: datetime) -> Checked:
     why, took, right = "", 0, None
     try:
         hint = catalog.sites[sample.site].encoding if sample.site else ""
-        text, _ = decode(page.path.read_bytes(), {}, hint)
+        text = decode(page.path.read_bytes(), {}, hint).text
         if kind == "engine":
             found, addresses = _results(catalog, name, text)
             took = len(addresses)

@@ -23,8 +23,8 @@ from tasks.domain.crawl import ErrorClass, FetchError
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.robots import RobotsRules
 from tasks.reading.decode import decode
+from tasks.reading.interstitials import check_blocked
 from tasks.reading.markup import page_text, parse
-from tasks.reading.refusals import check_blocked
 from tasks.reading.results import read_results
 
 AT_ONCE = 8
@@ -211,14 +211,14 @@ class SiteCheck:
         try:
             if one.kind == "engine":
                 return self._results(one.name, answer)
-            text, _ = decode(answer.body, answer.headers, self._catalog.sites[one.name].encoding)
+            text = decode(answer.body, answer.headers, self._catalog.sites[one.name].encoding).text
         except FetchError as error:
             return ("refuses" if error.error.blocks else "no answer"), "-", str(error)
         blocked = check_blocked(page_text(parse(text)), answer.url, self._catalog.rules_of(one.name).blocked)
         return ("refuses", "-", f"its front page is a {blocked.value}") if blocked else ("answers", "-", "")
 
     def _results(self, name: str, answer: Answer) -> tuple[str, str, str]:
-        text, _ = decode(answer.body, answer.headers)
+        text = decode(answer.body, answer.headers).text
         try:
             page = read_results(text, answer.url, self._catalog.engines[name].results)
         except FetchError as error:

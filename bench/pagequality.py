@@ -74,7 +74,7 @@ def scores(folder: Path) -> list[Score]:
 
 
 def _score(truth: Truth) -> Score:
-    text, _ = decode(truth.raw, {})
+    text = decode(truth.raw, {}).text
     right = text == truth.text
     if truth.kind == "serp":
         return Score(truth.file, truth.kind, right, **_of_results(truth, text))

@@ -28,10 +28,9 @@ from typing import Any
 from bench.pagetruth import truths
 from splitter.errors import ProductNameError
 from splitter.keywords import keywords_of
-from tasks.domain import product_match
 from tasks.domain.crawl import Review
-from tasks.domain.product_match import spoken
-from tasks.reading.relevance import NoReview, no_review
+from tasks.domain.product_match import LEAST_SHARE, contains, matchable_text, matched_share, product_match
+from tasks.reading.relevance import RejectReason, reject_reason
 
 _TITLES, _OF_TITLE, _COMPLAINTS, _PHONE_PAGES, _REVIEWS_A_PAGE = 600, 2, 300, 12, 5
 _SHARES = (0.4, 0.5, 0.6, 0.7, 0.8)
@@ -77,7 +76,10 @@ def pairs(shared: Path) -> list[Pair]:
         *_of_cars(shared, rng),
         *(
             Pair(
-                "articles", title.words, spoken(page.page_title, [("", page.body or page.page_title)]), False
+                "articles",
+                title.words,
+                matchable_text(page.page_title, [("", page.body or page.page_title)]),
+                False,
             )
             for page in articles
             for title in rng.sample(titles, 20)
@@ -92,15 +94,17 @@ def _of_titles(titles: list[_Title], below: Iterator[str], rng: Random) -> Itera
         by_brand[title.brands[0]].append(title)
         by_kind[title.kinds[-1]].append(title)
     for title in titles:
-        yield Pair("titles", title.words, spoken(f"{title.named}怎么样", [("", next(below))]), True)
-        yield Pair("titles", title.words, spoken(title.text, [("", next(below))]), True)
+        yield Pair("titles", title.words, matchable_text(f"{title.named}怎么样", [("", next(below))]), True)
+        yield Pair("titles", title.words, matchable_text(title.text, [("", next(below))]), True)
         others = [o for o in by_brand[title.brands[0]] if not set(o.kinds) & set(title.kinds)]
         others = rng.sample(others, min(1, len(others)))
         same = [o for o in by_kind[title.kinds[-1]] if not set(o.brands) & set(title.brands)]
         others += rng.sample(same, min(1, len(same)))
         others += [o for o in rng.sample(titles, 1) if not set(o.brands) & set(title.brands)]
         for other in others:
-            yield Pair("titles", title.words, spoken(f"{other.named}怎么样", [("", next(below))]), False)
+            yield Pair(
+                "titles", title.words, matchable_text(f"{other.named}怎么样", [("", next(below))]), False
+            )
 
 
 def _of_phones(shared: Path, rng: Random) -> Iterator[Pair]:
@@ -112,7 +116,7 @@ def _of_phones(shared: Path, rng: Random) -> Iterator[Pair]:
         for other, theirs in of.items():
             for _ in range(_PHONE_PAGES if other == model else 2):
                 page = [("", body) for body in rng.sample(theirs, min(_REVIEWS_A_PAGE, len(theirs)))]
-                yield Pair("phones", words, spoken(other, page), other == model)
+                yield Pair("phones", words, matchable_text(other, page), other == model)
         del texts
 
 
@@ -120,11 +124,11 @@ def _of_cars(shared: Path, rng: Random) -> Iterator[Pair]:
     rows = _rows(shared / "reviews" / "auto_complaints_12365auto.csv")
     for row in rows[:_COMPLAINTS]:
         words = keywords_of(row["brand"] + row["car_model"])
-        yield Pair("cars", words, spoken("车质网投诉", [("", row["desc"])]), True)
+        yield Pair("cars", words, matchable_text("车质网投诉", [("", row["desc"])]), True)
         near = [o for o in rows if o["brand"] == row["brand"] and o["car_model"] != row["car_model"]]
         for other in [*rng.sample(near, min(1, len(near))), rng.choice(rows)]:
             if other["car_model"] not in row["car_model"] and row["car_model"] not in other["car_model"]:
-                yield Pair("cars", words, spoken("车质网投诉", [("", other["desc"])]), False)
+                yield Pair("cars", words, matchable_text("车质网投诉", [("", other["desc"])]), False)
 
 
 def _titles(shared: Path) -> Iterator[_Title]:
@@ -174,16 +178,16 @@ def rules() -> dict[str, Rule]:
     """Rules by name; that of the crawl is "weighed"."""
 
     def held(words: Sequence[str], text: str) -> int:
-        return sum(product_match.holds(text, word) for word in words)
+        return sum(contains(text, word) for word in words)
 
     def weighed(least: float) -> Rule:
-        return lambda words, text: product_match.share(words, text) >= least
+        return lambda words, text: matched_share(words, text) >= least
 
     return {
         "all": lambda words, text: held(words, text) == len(words),
         "any": lambda words, text: held(words, text) > 0,
         "half": lambda words, text: 2 * held(words, text) >= len(words),
-        "weighed": weighed(product_match.LEAST_SHARE),
+        "weighed": weighed(LEAST_SHARE),
         **{f"weighed_{least:g}": weighed(least) for least in _SHARES},
     }
 
@@ -218,10 +222,10 @@ def refused_reviews(shared: Path) -> dict[str, float]:
     figures: dict[str, float] = {"reviews": len(texts)}
     for name, main_text in (("record", False), ("main_text", True)):
         reasons = [
-            no_review(Review("#0", "", text, "", "", None, None), main_text=main_text) for text in texts
+            reject_reason(Review("#0", "", text, "", "", None, None), main_text=main_text) for text in texts
         ]
         figures[f"{name}.refused"] = round(sum(reason is not None for reason in reasons) / len(texts), 4)
-        for reason in NoReview:
+        for reason in RejectReason:
             if n := sum(one is reason for one in reasons):
                 figures[f"{name}.refused.{reason}"] = n
     return figures
@@ -239,7 +243,7 @@ def run(shared: Path) -> dict[str, Any]:
     ours, strict = by_rule["weighed"], by_rule["all"]
     begin = time.perf_counter()
     for pair in trial:
-        product_match.naming([pair.words], pair.text)
+        product_match([pair.words], pair.text)
     spent = time.perf_counter() - begin
     figures: dict[str, Any] = {
         f"{name}.{key}": value for name, of in by_rule.items() for key, value in of.items()
@@ -247,7 +251,7 @@ def run(shared: Path) -> dict[str, Any]:
     for source in ("titles", "phones", "cars", "articles"):
         figures[f"pairs.{source}"] = sum(pair.source == source for pair in trial)
     figures |= {f"no_review.{key}": value for key, value in refused_reviews(shared).items()}
-    figures["naming_us"] = round(1e6 * spent / len(trial), 1)
+    figures["match_us"] = round(1e6 * spent / len(trial), 1)
     ratios = {
         "precision": ours["all.precision"],
         "recall": ours["all.recall"],

@@ -145,7 +145,7 @@ def _refetch(url: str, asked: Callable[[str], Answer]) -> dict[str, Any]:
     except AskFailed as error:
         return {"url": url, "error": str(error)}
     try:
-        text, encoding = decode(answer.body, answer.headers)
+        text, encoding, _ = decode(answer.body, answer.headers)
     except FetchError as error:
         text, encoding = "", str(error)
     return {

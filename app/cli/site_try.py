@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -19,6 +19,9 @@ from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.crawl import Hit, Review
 from tasks.fetching.hosts import HostBook
+
+if TYPE_CHECKING:
+    from app.rule_preview import RulePreview
 
 _RECORDS_SHOWN = 3
 
@@ -63,7 +66,7 @@ def try_(
       reviewloop sites try 12315.com results.html --as result
       reviewloop sites try 12315.com saved.html --product 光明高钙牛奶
     """
-    from app.rule_preview import is_result_page, try_rules
+    from app.rule_preview import is_result_page, preview_rules
 
     settings = settings_of(None, sites, lab=lab)
     catalog = settings.catalog()
@@ -72,26 +75,25 @@ def try_(
     body, headers, url, got = _source(settings, catalog, site, source, read_as)
     result = read_as == "result" or (read_as is None and is_result_page(catalog, site, url))
     status = got.get("status", 200)
-    trial = try_rules(
+    preview = preview_rules(
         catalog, site, body, headers, url, result=result, now=utc_now(), status=status, product=product
     )
+    reading = preview.reading
     if as_json:
-        shown_of = {
-            **asdict(trial),
-            "records": [_fields(one) for one in trial.records[:_RECORDS_SHOWN]],
-            "count": len(trial.records),
-        }
-        print_json({"site": site, **got, **shown_of})
+        fields = asdict(preview)
+        records = [_fields(one) for one in reading.records[:_RECORDS_SHOWN]]
+        read = {**fields.pop("reading"), "records": records, "count": len(reading.records)}
+        print_json({"site": site, **got, **read, **fields})
     else:
-        _print_trial(printed(), site, got, trial)
-    if trial.verdict in ("blocked", "broken"):
+        _print_preview(printed(), site, got, preview)
+    if reading.verdict in ("blocked", "broken"):
         sys.exit(1)
 
 
 def _source(
     settings: Settings, catalog: Catalog, site: str, source: str, read_as: str | None
 ) -> tuple[bytes, dict[str, str], str, dict[str, Any]]:
-    """Body, headers, URL, and what to tell of where they come from."""
+    """Body, headers, URL, and where they come from, for people."""
     from app.http_session import ask
     from app.rule_preview import is_result_page
 
@@ -115,48 +117,49 @@ def _source(
     return body, {}, url, {"file": source, "bytes": len(body)}
 
 
-def _print_trial(out: Console, site: str, got: dict[str, Any], trial: Any) -> None:
+def _print_preview(out: Console, site: str, got: dict[str, Any], preview: RulePreview) -> None:
+    reading = preview.reading
     source = got.get("url") or got.get("file")
     came = f"status {got['status']}, {seconds(got['seconds'])}, " if "status" in got else ""
     out.print(Text(f"{shown(str(source))}", style="bold"), soft_wrap=True)
-    encoding = f"{trial.encoding} ({trial.encoding_why})" if trial.encoding else "no text"
+    encoding = f"{reading.encoding} ({reading.encoding_why})" if reading.encoding else "no text"
     out.print(
-        shown(f"{came}{got['bytes']:,} bytes, {encoding}, read as a {trial.read_as} of {site}"),
+        shown(f"{came}{got['bytes']:,} bytes, {encoding}, read as a {reading.read_as} of {site}"),
         soft_wrap=True,
     )
-    style = {"records": "bold green", "empty": "yellow"}.get(trial.verdict, "bold red")
-    told = f"{len(trial.records)} records" if trial.records else f"{trial.verdict}: {trial.why}"
-    out.print(shown(told), style=style, soft_wrap=True)
-    if trial.read_as == "result" and trial.records:
-        found = "not said" if trial.found is None else f"{trial.found:,}"
-        out.print(f"found: {found}; next page: {'yes' if trial.more else 'no'}")
-    if trial.title:
-        out.print(f"page title: {shown(trial.title)}", soft_wrap=True)
-    if trial.rules:
-        rules = ((r.name, r.rule, r.matches, short(" | ".join(r.values), 90)) for r in trial.rules)
+    style = {"records": "bold green", "empty": "yellow"}.get(reading.verdict, "bold red")
+    outcome = f"{len(reading.records)} records" if reading.records else f"{reading.verdict}: {reading.why}"
+    out.print(shown(outcome), style=style, soft_wrap=True)
+    if reading.read_as == "result" and reading.records:
+        found = "not said" if reading.found is None else f"{reading.found:,}"
+        out.print(f"found: {found}; next page: {'yes' if reading.more else 'no'}")
+    if reading.title:
+        out.print(f"page title: {shown(reading.title)}", soft_wrap=True)
+    if preview.rules:
+        rules = ((r.name, r.rule, r.matches, short(" | ".join(r.values), 90)) for r in preview.rules)
         out.print(table(("field", "rule", "matches", "first values>"), rules))
-    if trial.candidates:
-        asked = ((one.strategy, len(one.text), short(one.text, 60)) for one in trial.candidates)
+    if preview.candidates:
+        asked = ((one.strategy, len(one.text), short(one.text, 60)) for one in preview.candidates)
         out.print(
-            f"main text by {trial.strategy or 'no strategy'}: {shown(trial.strategy_why)}", soft_wrap=True
+            f"main text by {preview.strategy or 'no strategy'}: {shown(preview.strategy_why)}", soft_wrap=True
         )
         out.print(table(("strategy", "characters", "begins with>"), asked))
-    if (told_of := trial.judgement) is not None:
-        lacks = f"; the page lacks {', '.join(told_of.missing)}" if told_of.missing else ""
-        refused = ", ".join(f"{n} {reason}" for reason, n in told_of.refused.items()) or "nothing"
+    if (checked := preview.judgement) is not None:
+        lacks = f"; the page lacks {', '.join(checked.missing)}" if checked.missing else ""
+        refused = ", ".join(f"{n} {reason}" for reason, n in checked.refused.items()) or "nothing"
         out.print(
-            f"of {shown(told_of.product)} ({' & '.join(told_of.keywords)}) it is: {told_of.verdict}{lacks}; "
+            f"of {shown(checked.product)} ({' & '.join(checked.keywords)}) it is: {checked.verdict}{lacks}; "
             f"refused: {refused}",
             soft_wrap=True,
         )
-    for number, record in enumerate(trial.records[:_RECORDS_SHOWN], 1):
+    for number, record in enumerate(reading.records[:_RECORDS_SHOWN], 1):
         out.print(f"record {number}", style="bold")
         for name, value in _fields(record).items():
             if value not in (None, ""):
                 out.print(f"  {name}: {shown(short(str(value), 120))}", soft_wrap=True)
-    if trial.outline:
+    if preview.outline:
         out.print("What the page looks like", style="bold")
-        for line in trial.outline:
+        for line in preview.outline:
             out.print(f"  {shown(line)}", soft_wrap=True)
 
 

@@ -1,9 +1,9 @@
 """The main text of a page by where its text is dense: long runs with punctuation, few links.
 
-Every block (an element that holds text of its own) counts its characters outside links; where it reads like a sentence
-it gives them to the elements around it, less at every step. The element with the most, weakened by its share of links,
-holds the main text. Method after Readability (Arc90, 2009) and Sun, Song and Liao, "DOM based content extraction via
-text density" (SIGIR 2011).
+Every block (an element that holds text of its own) counts its characters outside links. A block that reads like a
+sentence adds them to the score of the elements around it, less at every step. The element with the highest score,
+weakened by its share of links, holds the main text. Method after Readability (Arc90, 2009) and Sun, Song and Liao,
+"DOM based content extraction via text density" (SIGIR 2011).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _INLINE = frozenset((
     "label", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u",
     "var", "wbr",
 ))  # fmt: skip
-# Names of classes and ids that page makers give to what is not the text; the second sort only where the name does not
-# say that it is the text as well.
+# Names of classes and ids of what is not the text; the second kind counts only where the name does not also fit
+# `_TEXTUAL`.
 _NOISE = re.compile(
     r"comment|footer|copyright|side-?bar|recommend|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|qr-?code|pagination"
     r"|disclaimer|guess-?you|hot-?(?:news|list|rank|word)|share-?(?:bar|box|to|btn|tool)",
@@ -40,7 +40,7 @@ _PERHAPS_NOISE = re.compile(
 _TEXTUAL = re.compile(r"article|content|main|body|text|post|detail|entry|story|txt", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
-# What bounds the work on a page made to cost much; ordinary ones have some hundred blocks, twenty deep.
+# Limits of the work on a page made to cost much; ordinary ones have some hundred blocks, twenty deep.
 _MOST_BLOCKS = 5000
 _MOST_DEEP = 100
 _MOST_WIDER = 5
@@ -54,26 +54,26 @@ _MOST_LINKS = 0.5
 _AROUND = 40
 _BREAK = "\x00"  # no text of a page holds one: the parser drops it
 _LINES_BEFORE, _LINES_AFTER = 2, 2
-# Lines with a date, a source, a font size: between title and text.
+# Lines between title and text: date, source, font size.
 _BYLINE = re.compile(r"\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}|来源|字号|责任编辑|浏览|阅读|收藏|分享|评论")
 _BOILERPLATE = re.compile(
     r"版权所有|ICP备|ICP证|Copyright|©|All Rights Reserved|未经(?:授权|许可|书面)", re.IGNORECASE
 )
-# Lines after the last sentence that page makers put there: what to read or do next.
+# Lines after the last sentence: what to read or do next.
 _AFTERWARDS = re.compile(
     r"推荐|正在加载|加载更多|展开|收起|返回|[上下]一[篇页条]|下页|相关(?:阅读|新闻|文章|链接)|点击查看|扫一?扫|分享到|点赞|举报"
     r"|更多(?:精彩|内容|>>)"
 )
-# Where the reader stands: 首页 > 快讯 > 公司.
+# Breadcrumbs: 首页 > 快讯 > 公司.
 _CRUMBS = re.compile(r"(?:您?(?:所在|现在|当前)的?位置|^首页\s*[>»/›])")
 _AFTERWARDS_CHARS = 30
 # Text of a link that names another page, not its writer or a section.
 _HEADLINE_CHARS = 8
-# A part of the page that holds so much of its sentences is no noise, whatever it is called.
-_TOO_MUCH = 0.8
+# Elements that hold so much of a page's sentences are no noise, whatever their names.
+_MOST_NOISE = 0.8
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class _Block:
     """An element that is no inline markup, and the text below it that no inner block holds."""
 
@@ -112,7 +112,7 @@ class _Block:
         return self.total_links / max(1, self.total)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DenseText:
     """The text and what stands around it.
 
@@ -150,7 +150,7 @@ def dense_text(tree: LexborHTMLParser) -> DenseText | None:
     if not every:
         return None
     sentences = [block for block in every if not block.noise]
-    if _chars(sentences) < (1 - _TOO_MUCH) * _chars(every):
+    if _chars(sentences) < (1 - _MOST_NOISE) * _chars(every):
         for block in blocks:
             block.noise = False
         sentences = every
@@ -276,7 +276,7 @@ def _blocks(tree: LexborHTMLParser) -> list[_Block]:
             if len(found) == _MOST_BLOCKS:
                 break
             outer = block
-            found.append(_Block(block, block.noise, block.node) if block.parts else block)
+            found.append(_Block(parent=block, noise=block.noise, node=block.node) if block.parts else block)
         found[-1].add(text, linked=linked)
     for block in found:
         block.text = _joined(block.parts)
@@ -284,7 +284,7 @@ def _blocks(tree: LexborHTMLParser) -> list[_Block]:
 
 
 def _place(element: LexborNode, places: dict[int, tuple[_Block, bool]]) -> tuple[_Block, bool]:
-    """The block that text in an element belongs to, and whether it is in a link; every element is asked once."""
+    """The block that text in an element belongs to, and whether it is in a link; each element is looked at once."""
     chain: list[LexborNode] = []
     current: LexborNode | None = element
     while current is not None and current.mem_id not in places:
@@ -293,11 +293,12 @@ def _place(element: LexborNode, places: dict[int, tuple[_Block, bool]]) -> tuple
     place = places[current.mem_id] if current is not None else None
     for node in reversed(chain):
         if place is None:
-            place = _Block(None, _is_noise(node), node), False
+            place = _Block(parent=None, noise=_is_noise(node), node=node), False
         else:
             block, linked = place
             if node.tag not in _INLINE and block.depth < _MOST_DEEP:
-                block = _Block(block, block.noise or _is_noise(node), node, depth=block.depth + 1)
+                noise = block.noise or _is_noise(node)
+                block = _Block(parent=block, noise=noise, node=node, depth=block.depth + 1)
             place = block, linked or node.tag == "a"
         places[node.mem_id] = place
     assert place is not None  # an element without a place of its own is in the chain

@@ -1,43 +1,39 @@
-"""Pages of sites, read into reviews by the catalog's rules."""
+"""Pages of sites, read into reviews by the catalog's rules: records, and the fields of each record.
+
+Each field is selected once for all records. A CSS selector matches an element or not, whatever the search started from
+(lexbor has no ``:scope``). So the first match inside a record is the first of the page's matches that has the record
+among its ancestors, or is the record. A search from every record would find the same and cost five times as much.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 from splitter.catalog.rules import PageRules
 
 from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.crawl import ErrorClass, FetchError, PageRead, Review
 from tasks.reading.dates import read_date
+from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.maintext import read_main_text
-from tasks.reading.markup import Field, field_of, first, page_text, parse, text_of
-from tasks.reading.records import Records
-from tasks.reading.refusals import raise_if_blocked
+from tasks.reading.markup import first, page_text, parse, select, text_of, texts_of
 
 LONGEST_ID = 200
 """Characters of a record's id: what is longer is none, and no database takes it."""
+
+_FIELD = re.compile(r"(.*?)(?:@([\w:-]+))?", re.DOTALL)
 _NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
-
-
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    id: Field | None
-    title: Field | None
-    body: Field
-    author: Field | None
-    date: Field | None
-    rating: Field | None
 
 
 def read_page(text: str, url: str, rules: PageRules, *, now: datetime) -> PageRead:
     """Read a page into its reviews; records without a body are dropped.
 
-    A page with reviews is a page, whatever they say; the patterns of a refusal are looked for where there is
-    none.
+    The patterns of a refusal are searched only where there is no review: a review may well speak of a captcha.
 
     Args:
         text: of the answer, decoded.
@@ -51,7 +47,7 @@ def read_page(text: str, url: str, rules: PageRules, *, now: datetime) -> PageRe
         return read_main_text(text, url, rules, now)
     tree = parse(text)
     records = Records(tree, rules.review)
-    reviews = _reviews(records, _compiled(rules), now)
+    reviews = _reviews(records, rules, now)
     if not reviews:
         shown = page_text(tree)
         raise_if_blocked(shown, url, rules.blocked)
@@ -78,12 +74,11 @@ def _next_url(tree: LexborHTMLParser, url: str, css: str) -> str:
     return following if same_host and following != here else ""
 
 
-def _reviews(records: Records, rules: _Compiled, now: datetime) -> tuple[Review, ...]:
-    values = records.values
-    bodies = values(rules.body)
+def _reviews(records: Records, rules: PageRules, now: datetime) -> tuple[Review, ...]:
+    bodies = records.values(rules.body)
     if not any(bodies):
         return ()
-    columns = [values(field) for field in (rules.id, rules.title, rules.author, rules.date, rules.rating)]
+    columns = map(records.values, (rules.id, rules.title, rules.author, rules.date, rules.rating))
     reviews: dict[str, Review] = {}
     for place, (body, key, title, author, date, rating) in enumerate(zip(bodies, *columns, strict=True)):
         if not body:
@@ -101,16 +96,120 @@ def rating_of(text: str) -> float | None:
     return float(match.group()) if match else None
 
 
-@lru_cache(maxsize=256)
-def _compiled(rules: PageRules) -> _Compiled:
-    body = field_of(rules.body)
-    if body is None:
-        raise FetchError(ErrorClass.BAD_RULE, "the rules name no body")
-    return _Compiled(
-        id=field_of(rules.id),
-        title=field_of(rules.title),
-        body=body,
-        author=field_of(rules.author),
-        date=field_of(rules.date),
-        rating=field_of(rules.rating),
-    )
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A field's rule (see splitter.catalog.rules), taken apart.
+
+    Attributes:
+        css: selector within the record; empty: the record itself.
+        attribute: whose value is read; empty: the text.
+        otherwise: rule that is read where this one is empty; empty: none.
+    """
+
+    css: str
+    attribute: str
+    otherwise: str
+
+    def values(self, nodes: Sequence[LexborNode | None]) -> list[str]:
+        """The collapsed values of elements its selector found; empty for None."""
+        name = self.attribute
+        if not name:
+            return texts_of(nodes)
+        read = [node.attrs.get(name) if node is not None else None for node in nodes]
+        return [" ".join(value.split()) if value else "" for value in read]
+
+
+@lru_cache(maxsize=1024)
+def _field_of(rule: str) -> _Field | None:
+    if not rule.strip():
+        return None
+    text, _, others = rule.partition(" | ")
+    match = _FIELD.fullmatch(text.strip())
+    css, attribute = (match[1].strip(), match[2]) if match is not None else (text, "")
+    return _Field("" if css == "." else css, (attribute or "").lower(), others)
+
+
+class Records:
+    """The elements a rule's record selector matches, in the order of the page.
+
+    Attributes:
+        nodes: the records.
+    """
+
+    def __init__(self, tree: LexborHTMLParser, css: str) -> None:
+        """Raises FetchError(BAD_RULE) for what is no selector."""
+        self.nodes = select(tree, css)
+        self._ids = [node.mem_id for node in self.nodes]
+        self._places = {node_id: place for place, node_id in enumerate(self._ids)}
+        self._scope: LexborHTMLParser | LexborNode = tree
+        self._nested = False
+        self._found: dict[str, Sequence[LexborNode | None]] = {}
+        parents = [node.parent for node in self.nodes]
+        if (
+            len({parent.mem_id if parent is not None else 0 for parent in parents}) == 1
+            and parents[0] is not None
+        ):
+            self._scope = parents[0]
+        else:
+            self._nested = self._any_nested()
+
+    def values(self, rule: str) -> list[str]:
+        """A rule's collapsed value in every record; empty where it finds nothing, or where the rule is empty."""
+        field = _field_of(rule)
+        if field is None or not self.nodes:
+            return [""] * len(self.nodes)
+        values = field.values(self._first_matches(field.css) if field.css else self.nodes)
+        if not field.otherwise or all(values):
+            return values
+        return [value or other for value, other in zip(values, self.values(field.otherwise), strict=True)]
+
+    def _first_matches(self, css: str) -> Sequence[LexborNode | None]:
+        """For every record its first match of a selector; fields often share one (a@href, a)."""
+        if css not in self._found:
+            self._found[css] = self._search(css)
+        return self._found[css]
+
+    def _search(self, css: str) -> Sequence[LexborNode | None]:
+        nodes = select(self._scope, css)
+        if not self._nested and self._one_in_each(nodes):
+            return nodes
+        found: list[LexborNode | None] = [None] * len(self.nodes)
+        for node in nodes:
+            for place in self._records_around(node):
+                if found[place] is None:
+                    found[place] = node
+        return found
+
+    def _one_in_each(self, nodes: list[LexborNode]) -> bool:
+        """True where the matches are one in each record, all equally deep: pages made from a template."""
+        if len(nodes) != len(self.nodes):
+            return False
+        level: list[LexborNode | None] = list(nodes)
+        while level[0] is not None and level[0].mem_id not in self._places:
+            level = [node.parent if node is not None else None for node in level]
+        return [node.mem_id for node in level if node is not None] == self._ids
+
+    def _records_around(self, node: LexborNode) -> list[int]:
+        """Places of the records a node is in: one at most, unless records are nested."""
+        places: list[int] = []
+        above: LexborNode | None = node
+        while above is not None:
+            place = self._places.get(above.mem_id)
+            if place is not None:
+                places.append(place)
+                if not self._nested:
+                    break
+            above = above.parent
+        return places
+
+    def _any_nested(self) -> bool:
+        """True where a record has another among its ancestors."""
+        passed: set[int] = set()
+        for node in self.nodes:
+            above = node.parent
+            while above is not None and above.mem_id not in passed:
+                if above.mem_id in self._places:
+                    return True
+                passed.add(above.mem_id)
+                above = above.parent
+        return False

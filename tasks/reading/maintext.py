@@ -1,8 +1,8 @@
-"""The main text of a page whose site has no rules, by strategies that check each other.
+"""Pages whose site has no rules: the main text by strategies that check each other, or the entries of a feed.
 
 Density (`tasks.reading.density`) comes first: on Chinese pages it is right more often than trafilatura and costs a
 tenth (`reviewloop bench pagequality`). Where the page itself contradicts it (its own description stands elsewhere, or
-most of its sentences do), trafilatura is asked too, and the page's description decides; without one, density stays
+most of its sentences do), trafilatura runs too, and the page's description decides; without one, density stays
 unless it found nothing. A text in the page's JSON-LD is taken where density agrees.
 
 A page takes milliseconds, in doubt some tens: call it in a thread, not on an event loop.
@@ -14,18 +14,17 @@ import logging
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from html import escape
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 from splitter.catalog.rules import PageRules
 
 from tasks.domain.crawl import ErrorClass, FetchError, PageRead, Review
 from tasks.reading.dates import read_date
 from tasks.reading.density import DenseText, dense_text, link_share
-from tasks.reading.feeds import is_feed, read_feed
-from tasks.reading.markup import page_text, parse
-from tasks.reading.markup_limits import check_markup
-from tasks.reading.metadata import Metadata, read_metadata
-from tasks.reading.refusals import raise_if_blocked
+from tasks.reading.interstitials import raise_if_blocked
+from tasks.reading.markup import check_markup, collapsed, page_text, parse, parse_whole
+from tasks.reading.metadata import Metadata, byline_author, byline_date, read_metadata
 
 # A text shorter than this may be a refusal.
 _REFUSAL_CHARS = 200
@@ -47,47 +46,45 @@ _LIST_CHARS, _LIST_LINKS = 300, 0.6
 _LIST_HEADED, _LIST_ENTRIES = 0.6, 4
 _BOILERPLATE = re.compile(r"版权所有|ICP备|Copyright|©", re.IGNORECASE)
 
-_AUTHOR = re.compile(
-    r"(?:作\s*者|记\s*者|撰\s*文|文|发布者|发布人|投诉人|楼主|责任编辑|责编|编\s*辑|\bby)\s*[:：/|]\s*"
-    r"(?:记者)?([^\s:：,，;；()（）|/<>\[\]【】]{2,20})",
-    re.IGNORECASE,
+# Atomic groups: a failing match must not try to read two comments as one.
+_FEED = re.compile(
+    r"\s*+(?:(?><\?xml[^>]*>|<!--.*?-->|<!DOCTYPE[^>]*>)\s*+)*+<(?:rss|feed|rdf:RDF)\b",
+    re.IGNORECASE | re.DOTALL,
 )
-_BYLINE_CHARS = 120
-# Day and clock of elements side by side: 10-0812:00.
-_DAY_AND_CLOCK = re.compile(r"(-[0-3]\d)(?=\d\d[:：])")
-_DAY = r"(?<!\d)(?:199\d|20[0-4]\d)\s?[-/.年]\s?\d{1,2}\s?[-/.月]\s?\d{1,2}\s?日?"
-_CLOCK = r"\d{1,2}[:：]\d\d(?:[:：]\d\d)?"
-# What says most first: a line with day and clock is a byline, a bare day may be anything's.
-_DATES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"{_DAY}\s*{_CLOCK}",
-        _DAY,
-        rf"(?<!\d)[01]\d-[0-3]\d\s*{_CLOCK}",
-        rf"\d{{1,2}}(?:月\d{{1,2}}日\s*|-\d{{1,2}}\s+){_CLOCK}|(?:今天|昨天|前天)\s*{_CLOCK}|(?:半|\d{{1,3}})\s?\S{{1,3}}前",
-        r"^[01]?\d月[0-3]?\d日$",
-    )
+_HEAD_CHARS = 4000
+_CDATA, _CDATA_END = "<![CDATA[", "]]>"
+_ENTRIES = "item, entry"
+_ENTRY_BODIES = (r"content\:encoded", "content", "description", "summary")
+_ENTRY_DATES = ("pubdate", r"dc\:date", "published", "issued", "created", "updated", "modified")
+_ENTRY_AUTHORS = (r"dc\:creator", "author name", "author")
+_ENTRY_KEYS = ("guid", "id")
+# RSS writes people as an address with the name behind it; only the name is shown.
+_ADDRESSED = re.compile(r"\S+@\S+ \(([^()]+)\)")
+# What blog programs put after an entry: links to the rest of it.
+_ONWARD = re.compile(
+    r"\s*(?:\(\s*浏览全文\s*引用此文\s*\)|\.\.\.\s*more|(?:阅读|浏览|查看)(?:全文|更多)|继续阅读|read more)\W*$",
+    re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a strategy took for the main text: "density", "json-ld" or "trafilatura"."""
+    """The main text by one strategy: "density", "json-ld" or "trafilatura"."""
 
     strategy: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MainText:
     """A page as the strategies read it.
 
     Attributes:
-        body: of the strategy that won; empty where none found a text.
-        strategy: that one; empty where none.
-        why: it won, for people.
+        body: the text of the strategy that won; empty where none found a text.
+        strategy: the one that won; empty where none did.
+        why: the reason it won, for people.
         listing: why the page is a list of others and no text; empty where it is a text.
-        candidates: of every strategy that was asked.
+        candidates: of every strategy that ran.
     """
 
     metadata: Metadata
@@ -121,10 +118,10 @@ def read_main_text(text: str, url: str, rules: PageRules, now: datetime) -> Page
         raise_if_blocked(f"{found.metadata.page_title} {found.body}", url, rules.blocked)
         return PageRead(found.metadata.page_title, (), no_review="list")
     if len(found.body) < _REFUSAL_CHARS:
-        told = f"{found.metadata.page_title} {found.body}" if found.body else page_text(parse(text))
-        raise_if_blocked(told, url, rules.blocked)
+        shown = f"{found.metadata.page_title} {found.body}" if found.body else page_text(parse(text))
+        raise_if_blocked(shown, url, rules.blocked)
         if not found.body:
-            raise FetchError(ErrorClass.BAD_RULE, f"no main text: {found.why}; the page says: {told[:120]}")
+            raise FetchError(ErrorClass.BAD_RULE, f"no main text: {found.why}; the page says: {shown[:120]}")
     review = Review(
         key="#0",
         title=found.metadata.title,
@@ -138,14 +135,13 @@ def read_main_text(text: str, url: str, rules: PageRules, now: datetime) -> Page
 
 
 def main_text(text: str, url: str) -> MainText:
-    """The main text of a page by all strategies that it needs. Raises FetchError(TOO_LARGE), see `markup_limits`."""
-    check_markup(text)
-    tree = LexborHTMLParser(text)
+    """The main text of a page by all strategies that it needs. Raises FetchError(TOO_LARGE), see `check_markup`."""
+    tree = parse_whole(text)
     metadata = read_metadata(tree)
     dense = dense_text(tree)
     candidates, why = _candidates(text, url, metadata, dense)
     winner, reason = _winner(candidates, metadata)
-    # Lines around the densest text tell nothing of a text that stands elsewhere.
+    # Lines around the densest text are no byline of a text that stands elsewhere.
     around = dense.around if dense and winner and winner.strategy != "trafilatura" else ()
     body = _without_title(winner.text, metadata.title) if winner else ""
     return MainText(
@@ -153,8 +149,8 @@ def main_text(text: str, url: str) -> MainText:
         body=body,
         strategy=winner.strategy if winner else "",
         why=f"{why}; {reason}",
-        author=metadata.author or _author(around),
-        date_text=metadata.date_text or _date(around),
+        author=metadata.author or byline_author(around),
+        date_text=metadata.date_text or byline_date(around),
         candidates=candidates,
         listing=_listing(tree, dense, metadata, winner.text if winner else ""),
     )
@@ -163,8 +159,8 @@ def main_text(text: str, url: str) -> MainText:
 def _listing(tree: LexborHTMLParser, dense: DenseText | None, metadata: Metadata, body: str) -> str:
     """Why a page is a list of other pages; empty where it is not.
 
-    A text that the page describes, that speaks of what its title says, or that is most of the page, is a text. What is
-    left is a list where little of it is text, or where the text is abstracts under the headlines of other pages.
+    A page is no list if its description or its title is about its text, or if that text is much of the page. Of the
+    others, those are lists that have little text, or whose text is abstracts under the headlines of other pages.
     """
     if dense is None:
         links, chars = link_share(tree)
@@ -176,11 +172,11 @@ def _listing(tree: LexborHTMLParser, dense: DenseText | None, metadata: Metadata
         return f"{dense.headed:.0%} of its sentences stand under the headlines of other pages"
     if len(body) >= _LIST_TEXT or dense.of_page >= _LIST_OF_PAGE:
         return ""
-    said = _BOILERPLATE.search(body) is None and title_share(metadata.title, body) >= _LIST_TITLE
-    return "" if said else f"its densest text is {dense.of_page:.0%} of the page and not about its title"
+    on_topic = _BOILERPLATE.search(body) is None and _title_share(metadata.title, body) >= _LIST_TITLE
+    return "" if on_topic else f"its densest text is {dense.of_page:.0%} of the page and not about its title"
 
 
-def title_share(title: str, text: str) -> float:
+def _title_share(title: str, text: str) -> float:
     """Share of a title's pairs of characters that stand in a text: 0 to 1."""
     title, text = _NO_WORD.sub("", title.lower()), _NO_WORD.sub("", text.lower())
     pairs = {title[place : place + 2] for place in range(len(title) - 1)}
@@ -190,8 +186,8 @@ def title_share(title: str, text: str) -> float:
 def _without_title(text: str, title: str) -> str:
     """A text without the page's title above it, alone or with a word beside it (原创)."""
     first, _, rest = text.partition("\n")
-    squeezed, told = _BLANKS.sub("", first), _BLANKS.sub("", title)
-    again = told and told in squeezed and len(squeezed) <= len(told) + _BESIDE_TITLE
+    squeezed, title = _BLANKS.sub("", first), _BLANKS.sub("", title)
+    again = title and title in squeezed and len(squeezed) <= len(title) + _BESIDE_TITLE
     return rest if again and len(rest) >= _LEAST_CHARS else text
 
 
@@ -221,9 +217,9 @@ def _winner(candidates: tuple[Candidate, ...], metadata: Metadata) -> tuple[Cand
     shares = [covered(metadata.description, one.text) for one in candidates] if metadata.description else []
     if shares and max(shares) >= _THERE and shares[0] < _MISSING:
         return candidates[shares.index(max(shares))], "it alone holds the page's description"
-    told = next((one for one in candidates if one.strategy == "json-ld"), None)
-    if told and covered(first.text, told.text) >= _THERE:
-        return told, "the page's own text, as in JSON-LD"
+    json_ld = next((one for one in candidates if one.strategy == "json-ld"), None)
+    if json_ld and covered(first.text, json_ld.text) >= _THERE:
+        return json_ld, "the page's own text, as in JSON-LD"
     return first, "no other holds more of what the page says of itself"
 
 
@@ -247,15 +243,57 @@ def _by_library(text: str, url: str) -> str:
     return document.text or ""
 
 
-def _author(lines: tuple[str, ...]) -> str:
-    named = (match[1] for line in lines if len(line) <= _BYLINE_CHARS and (match := _AUTHOR.search(line)))
-    return next((name for name in named if not name.isdigit()), "")
+def is_feed(text: str) -> bool:
+    """Whether a document is a feed (RSS, Atom), by its root element."""
+    return _FEED.match(text[:_HEAD_CHARS]) is not None
 
 
-def _date(lines: tuple[str, ...]) -> str:
-    short = [line for line in lines if len(line) <= _BYLINE_CHARS]
-    for pattern in _DATES:
-        for line in short:
-            if match := pattern.search(line):
-                return _DAY_AND_CLOCK.sub(r"\1 ", match.group())
+def read_feed(text: str, now: datetime) -> PageRead:
+    """Read a feed: its title, and a review for every entry with a text.
+
+    By the HTML parser: it accepts malformed feeds, which no XML parser does, and expands no entities of their own.
+
+    Raises:
+        FetchError: TOO_LARGE for markup made to choke a parser.
+    """
+    check_markup(text)
+    tree = LexborHTMLParser(_without_cdata(text))
+    title = tree.css_first("title")
+    reviews = []
+    for place, entry in enumerate(tree.css(_ENTRIES)):
+        heading = _plain(_entry_value(entry, ("title",)))
+        body = _ONWARD.sub("", _plain(_entry_value(entry, _ENTRY_BODIES))) or heading
+        if not body:
+            continue
+        date_text = _entry_value(entry, _ENTRY_DATES)
+        key = _entry_value(entry, _ENTRY_KEYS) or f"#{place}"
+        author = _ADDRESSED.sub(r"\1", _plain(_entry_value(entry, _ENTRY_AUTHORS)))
+        reviews.append(Review(key, heading, body, author, date_text, read_date(date_text, now), None))
+    return PageRead(_plain(title.text()) if title is not None else "", tuple(reviews))
+
+
+def _without_cdata(text: str) -> str:
+    """A document with its CDATA sections written as escaped text, which an HTML parser reads."""
+    first, *sections = text.split(_CDATA)
+    parts = [first]
+    for section in sections:
+        inside, end, after = section.partition(_CDATA_END)
+        parts += [escape(inside, quote=False), after] if end else [section]
+    return "".join(parts)
+
+
+def _entry_value(entry: LexborNode, names: tuple[str, ...]) -> str:
+    for name in names:
+        node = entry.css_first(name)
+        if node is not None and (value := collapsed(node.text())):
+            return value
     return ""
+
+
+def _plain(html: str) -> str:
+    """Text of a value that may hold markup."""
+    if "<" not in html and "&" not in html:
+        return collapsed(html)
+    tree = LexborHTMLParser(html)
+    tree.strip_tags(["script", "style"])
+    return collapsed(tree.body.text(separator=" ")) if tree.body is not None else ""

@@ -1,90 +1,82 @@
-"""HTML as a reader sees it: a tree without what is not shown, fields of rules, text with collapsed blanks."""
+"""HTML as a reader sees it: a tree without what is not shown, and text with collapsed blanks.
+
+Pages made to choke a parser are refused before they are parsed (`check_markup`).
+"""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from tasks.domain.crawl import ErrorClass, FetchError
-from tasks.reading.markup_limits import check_markup
 
 _NOT_SHOWN_TAGS = ["script", "style", "template", "noscript"]
 _NOT_SHOWN = '[hidden], [style*="display:none" i], [style*="display: none" i]'
-# What every element that _NOT_SHOWN matches has: asked first, as most pages have none of them.
+# What every element that _NOT_SHOWN matches has: searched first, as most pages have none of them.
 _MAYBE_NOT_SHOWN = '[hidden], [style*="none" i]'
 # Between these, words must not grow together.
 _BLOCKS = ["p", "div", "br", "li", "tr", "td", "th", "dt", "dd", "blockquote", "section", "article"]
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
-# A tag's number is cheaper to ask for than its name.
+# Reading a tag's number costs less than reading its name.
 _BLOCK_IDS = frozenset(LexborHTMLParser("").create_node(name).tag_id for name in _BLOCKS + _HEADINGS)
-_FIELD = re.compile(r"(.*?)(?:@([\w:-]+))?", re.DOTALL)
 
 # A page's tree is some hundred kilobytes, which glibc hands back to the system with every page and takes again, page
-# fault by page fault, with the next: a fifth of the time to read one. Having freed one block of this size, it keeps
-# up to twice as much (mallopt(3), M_MMAP_THRESHOLD: the dynamic adjustment). Other allocators don't state.
+# fault by page fault, with the next: a fifth of the time to read one. Once one block of this size was freed, it keeps
+# up to twice as much (mallopt(3), M_MMAP_THRESHOLD: the dynamic adjustment). Harmless with other allocators.
 _KEPT_BYTES = 4 << 20
 _block = bytearray(_KEPT_BYTES)
 del _block
 
+# Pages below both can't be bad enough to matter, whatever their shape; they cost one count.
+_SMALL_CHARS = 65_536
+_SMALL_TAGS = 2000
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field of a rule (see splitter.catalog.rules), taken apart.
+_MAX_DEPTH = 1000
+_MAX_ATTRIBUTES = 1000
+_MAX_REPEATED = 500_000
+# The standard repeats no more than three equal ones (its "Noah's Ark clause").
+_EQUAL_REPEATED = 3
 
-    Attributes:
-        css: selector within the record; empty: the record itself.
-        attribute: whose value is read; empty: the text.
-        otherwise: read where this one is empty.
-    """
-
-    css: str
-    attribute: str
-    otherwise: Field | None = None
-
-    def read(self, record: LexborNode) -> str:
-        """Its collapsed value in one record; empty where it is not there."""
-        node = first(record, self.css) if self.css else record
-        value = self.values([node])[0]
-        return value if value or self.otherwise is None else self.otherwise.read(record)
-
-    def values(self, nodes: Sequence[LexborNode | None]) -> list[str]:
-        """The collapsed values of elements its selector found; empty for None."""
-        name = self.attribute
-        if not name:
-            return texts_of(nodes)
-        read = [node.attrs.get(name) if node is not None else None for node in nodes]
-        return [" ".join(value.split()) if value else "" for value in read]
+# Quotes hide a ">" only where a value may stand, after "=".
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*+)([^>=]*+(?:=\s*+(?:\"[^\"]*\"|'[^']*')?[^>=]*+)*+)")
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_BETWEEN = re.compile(r"[=/]")
+_FORMATTING = frozenset(
+    ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
+)
+_VOID = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "wbr"]
+)
+# Their end tags may be left out: the next one closes them.
+_CLOSED_BY_NEXT = frozenset(["p", "li", "td", "th", "tr", "dt", "dd", "option"])
+_NEVER_NESTED = _VOID | _CLOSED_BY_NEXT
 
 
-@lru_cache(maxsize=1024)
-def field_of(rule: str) -> Field | None:
-    """The field a rule writes (see splitter.catalog.rules); None for the empty rule."""
-    if not rule.strip():
-        return None
-    text, _, others = rule.partition(" | ")
-    match = _FIELD.fullmatch(text.strip())
-    css, attribute = (match[1].strip(), match[2]) if match is not None else (text, "")
-    return Field("" if css == "." else css, (attribute or "").lower(), field_of(others))
+def parse_whole(text: str) -> LexborHTMLParser:
+    """The tree of a page with all its elements. Raises FetchError(TOO_LARGE), see `check_markup`."""
+    check_markup(text)
+    return LexborHTMLParser(text)
 
 
-def parse(text: str, *, hidden: bool = False) -> LexborHTMLParser:
+def parse(text: str, *, keep_hidden: bool = False) -> LexborHTMLParser:
     """The tree of a page without scripts, styles, templates and hidden elements.
 
     Args:
-        hidden: what the page hides until somebody asks for it stays (long posts, folded).
+        keep_hidden: hidden elements stay: engines fold long posts, and show them whole when somebody clicks.
 
     Raises:
-        FetchError: TOO_LARGE for markup made to choke a parser (see `tasks.reading.markup_limits`).
+        FetchError: TOO_LARGE, see `check_markup`.
     """
-    check_markup(text)
-    tree = LexborHTMLParser(text)
+    tree = parse_whole(text)
     tree.strip_tags(_NOT_SHOWN_TAGS)
-    if not hidden and tree.css_matches(_MAYBE_NOT_SHOWN):
-        _remove_hidden(tree)
+    if not keep_hidden and tree.css_matches(_MAYBE_NOT_SHOWN):
+        for node in tree.css(_NOT_SHOWN):
+            # One inside another is gone with it; the document's own root stays.
+            if node.parent is not None and node.tag not in ("html", "body"):
+                node.decompose()
     return tree
 
 
@@ -139,13 +131,6 @@ def collapsed(text: str) -> str:
     return " ".join(text.split())
 
 
-def _remove_hidden(tree: LexborHTMLParser) -> None:
-    for node in tree.css(_NOT_SHOWN):
-        # One inside another is gone with it; the document's own root stays.
-        if node.parent is not None and node.tag not in ("html", "body"):
-            node.decompose()
-
-
 def _separated(node: LexborNode | None, end: int = 0) -> str:
     """Text of a node and what follows it under its parent, blanks around blocks.
 
@@ -181,3 +166,57 @@ def _separated(node: LexborNode | None, end: int = 0) -> str:
 
 def _bad_selector(css: str) -> FetchError:
     return FetchError(ErrorClass.BAD_RULE, f"the rule {css!r} is no CSS selector")
+
+
+def check_markup(html: str) -> None:
+    """Refuse a page made to choke a parser. One pass over the tags, none for small pages.
+
+    Three shapes cost an HTML5 parser time that grows with the square of their size: elements nested very deep, one tag
+    with very many attributes, and formatting elements left open, which the standard repeats in every paragraph that
+    follows (HTML, 13.2.4.3). Everything else is linear: the limit of the body's size is enough for it.
+
+    Raises:
+        FetchError: TOO_LARGE, with the limit that the markup is over.
+    """
+    if len(html) <= _SMALL_CHARS and html.count("<") <= _SMALL_TAGS:
+        return
+    depth = repeated = 0
+    formatting = _OpenFormatting()
+    for closing, name, attributes in _TAG.findall(html):
+        name = name.lower()
+        if len(attributes) > _MAX_ATTRIBUTES:
+            count = len(_BETWEEN.sub(" ", _QUOTED.sub("", attributes)).split())
+            if count > _MAX_ATTRIBUTES:
+                raise FetchError(
+                    ErrorClass.TOO_LARGE, f"a <{name}> has {count} attributes, over {_MAX_ATTRIBUTES}"
+                )
+        if name in _FORMATTING:
+            formatting.meet(name, attributes, bool(closing))
+        elif not closing:
+            repeated += formatting.open
+        if name not in _NEVER_NESTED:
+            depth = max(0, depth - 1) if closing else depth + 1
+        if depth > _MAX_DEPTH or repeated > _MAX_REPEATED:
+            raise FetchError(
+                ErrorClass.TOO_LARGE,
+                f"markup nested {depth} deep (limit {_MAX_DEPTH}), with {repeated} repeats of open formatting "
+                f"(limit {_MAX_REPEATED})",
+            )
+
+
+class _OpenFormatting:
+    """Formatting elements open at a place, as far as they will be repeated."""
+
+    def __init__(self) -> None:
+        self.open = 0
+        self._attributes: dict[str, list[str]] = defaultdict(list)
+
+    def meet(self, name: str, attributes: str, closing: bool) -> None:
+        """Count a start or end tag; a link closes the one before it."""
+        mine = self._attributes[name]
+        if (closing or name == "a") and mine:
+            mine.pop()
+            self.open -= 1
+        if not closing and mine[-_EQUAL_REPEATED:].count(attributes) < _EQUAL_REPEATED:
+            mine.append(attributes)
+            self.open += 1

@@ -1,4 +1,4 @@
-"""What a page says about itself: JSON-LD (schema.org), Open Graph and other meta tags, its title and headings."""
+"""Title, author and date of a page: JSON-LD (schema.org), Open Graph and other meta tags, headings, the byline."""
 
 from __future__ import annotations
 
@@ -44,20 +44,42 @@ _SEPARATOR = re.compile(
     r"\s*(?:[|｜_]|--+|[–—]+|::|»|\s[-@]\s|(?<=[\u4e00-\u9fff】》？！])-(?=[\u4e00-\u9fffA-Z]))\s*"
 )
 _ADDRESS = re.compile(r"https?://|@|^[\w.-]+\.(?:com|cn|net|org)\b", re.I)
+_BYLINE_AUTHOR = re.compile(
+    r"(?:作\s*者|记\s*者|撰\s*文|文|发布者|发布人|投诉人|楼主|责任编辑|责编|编\s*辑|\bby)\s*[:：/|]\s*"
+    r"(?:记者)?([^\s:：,，;；()（）|/<>\[\]【】]{2,20})",
+    re.IGNORECASE,
+)
+_BYLINE_CHARS = 120
+# Day and clock of elements side by side: 10-0812:00.
+_DAY_AND_CLOCK = re.compile(r"(-[0-3]\d)(?=\d\d[:：])")
+_DAY = r"(?<!\d)(?:199\d|20[0-4]\d)\s?[-/.年]\s?\d{1,2}\s?[-/.月]\s?\d{1,2}\s?日?"
+_CLOCK = r"\d{1,2}[:：]\d\d(?:[:：]\d\d)?"
+# Most reliable first: a line with day and clock is a byline, a bare day may be anything's.
+_BYLINE_DATES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"{_DAY}\s*{_CLOCK}",
+        _DAY,
+        rf"(?<!\d)[01]\d-[0-3]\d\s*{_CLOCK}",
+        rf"\d{{1,2}}(?:月\d{{1,2}}日\s*|-\d{{1,2}}\s+){_CLOCK}|(?:今天|昨天|前天)\s*{_CLOCK}|(?:半|\d{{1,3}})\s?\S{{1,3}}前",
+        r"^[01]?\d月[0-3]?\d日$",
+    )
+)
+
 _HEADING_CHARS = (4, 120)
 _PAGE_TITLE_CHARS = 500
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
     """What a page says about itself; empty where it says nothing.
 
     Attributes:
-        title: cleaned of the site's name where it can be told.
+        title: without the site's name where that is recognised.
         page_title: of the `title` element, as written.
         body: the whole text, where JSON-LD holds it.
         date_text: as written.
-        description: what it says it is about; empty where that is too short to tell pages apart.
+        description: what it says it is about; empty where that is too short to be of use.
     """
 
     title: str
@@ -69,18 +91,18 @@ class Metadata:
 
 
 def read_metadata(tree: LexborHTMLParser) -> Metadata:
-    """Read them off a whole tree (with its scripts)."""
-    told = _json_ld(tree)
+    """Read the metadata of a whole tree (with its scripts)."""
+    json_ld = _json_ld(tree)
     metas = _metas(tree)
     element = tree.css_first("title")
     page_title = collapsed(element.text())[:_PAGE_TITLE_CHARS] if element is not None else ""
     descriptions = (text for text in _named(metas, _META_DESCRIPTIONS) if len(text) >= _DESCRIPTION_CHARS)
     return Metadata(
-        title=_title(tree, page_title, [told.get("title", ""), *_named(metas, _META_TITLES)]),
+        title=_title(tree, page_title, [json_ld.get("title", ""), *_named(metas, _META_TITLES)]),
         page_title=page_title,
-        body=told.get("body", ""),
-        author=told.get("author", "") or _author(metas),
-        date_text=told.get("date", "") or next(iter(_named(metas, _META_DATES)), ""),
+        body=json_ld.get("body", ""),
+        author=json_ld.get("author", "") or _author(metas),
+        date_text=json_ld.get("date", "") or next(iter(_named(metas, _META_DATES)), ""),
         description=next(descriptions, "").rstrip(".…"),
     )
 
@@ -109,13 +131,13 @@ def _title(tree: LexborHTMLParser, page_title: str, candidates: list[str]) -> st
     headings = [collapsed(node.text()) for tag in ("h1", "h2") for node in tree.css(tag)[:5]]
     least, most = _HEADING_CHARS
     squeezed = _squeezed(page_title)
-    told = [text for text in [*headings, *candidates] if least <= len(text) <= most]
-    parts = [text for text in told if _squeezed(text) in squeezed and len(_squeezed(text)) < len(squeezed)]
+    likely = [text for text in [*headings, *candidates] if least <= len(text) <= most]
+    parts = [text for text in likely if _squeezed(text) in squeezed and len(_squeezed(text)) < len(squeezed)]
     if parts:  # the first words of the title, and as many as any place has
         return max(parts, key=lambda text: (squeezed.startswith(_squeezed(text)), len(text)))
     if page_title:
         return _first_part(page_title)
-    return next(iter(told), "")
+    return next(iter(likely), "")
 
 
 def _squeezed(text: str) -> str:
@@ -132,7 +154,7 @@ def _first_part(title: str) -> str:
 
 def _json_ld(tree: LexborHTMLParser) -> dict[str, str]:
     """Title, body, author and date of the first things of a text's type in JSON-LD scripts."""
-    told: dict[str, str] = {}
+    found: dict[str, str] = {}
     for script in tree.css('script[type="application/ld+json"]')[:20]:
         source = script.text()
         if len(source) > _MAX_JSON_CHARS:
@@ -145,8 +167,8 @@ def _json_ld(tree: LexborHTMLParser) -> dict[str, str]:
             if _TEXT_TYPES.search(str(thing.get("@type", ""))):
                 for key, value in _of_thing(thing):
                     if value:
-                        told.setdefault(key, value)
-    return told
+                        found.setdefault(key, value)
+    return found
 
 
 def _things(data: Any, depth: int) -> Iterator[dict[str, Any]]:
@@ -177,3 +199,24 @@ def _string(value: Any) -> str:
         root = LexborHTMLParser(text).body
         text = root.text(separator=" ") if root is not None else ""
     return collapsed(text)
+
+
+def byline_author(lines: tuple[str, ...]) -> str:
+    """The author that lines around a text name; empty where none does."""
+    named = (match[1] for line in _short(lines) if (match := _BYLINE_AUTHOR.search(line)))
+    return next((name for name in named if not name.isdigit()), "")
+
+
+def byline_date(lines: tuple[str, ...]) -> str:
+    """The date as lines around a text write it; empty where none does."""
+    found = (
+        match.group()
+        for pattern in _BYLINE_DATES
+        for line in _short(lines)
+        if (match := pattern.search(line))
+    )
+    return _DAY_AND_CLOCK.sub(r"\1 ", next(found, ""))
+
+
+def _short(lines: tuple[str, ...]) -> list[str]:
+    return [line for line in lines if len(line) <= _BYLINE_CHARS]

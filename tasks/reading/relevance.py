@@ -1,15 +1,8 @@
-"""Whether what a page says is a review of the product that it was found for.
+"""Relevance check of a page's records: which of them are reviews at all, and why the others are none.
 
-A search for 光明 & 高钙 & 牛奶 also finds pages about something else, lists of other pages, what a shop says of
-its goods. Two questions are apart, because a page serves several products:
-
-- Is a record a review at all? That is the record's own: `judged` sorts out those that are none, with the reason.
-- Does the page name the product? That is of the pair (page, product): `naming`. The page as a whole is asked (its
-  title and all its reviews): the posts of a thread rarely repeat what it is about.
-
-A page names a product if it holds enough of a keyword set: the words of the product's name, or of one of its
-aliases, weighed by what they tell (a model most, an attribute least), and of those that identify it at least one.
-The weights and the share are chosen by `reviewloop bench relevance`. All pure: text in, decision out.
+A search for 光明 & 高钙 & 牛奶 also finds pages about something else, lists of other pages, and what a shop says of its
+goods. Two questions are separate, because a page serves several products: whether a record is a review (here), and
+whether the page is about the product it was found for (`tasks.domain.product_match`).
 """
 
 from __future__ import annotations
@@ -23,10 +16,10 @@ from typing import NamedTuple
 from tasks.domain.crawl import PageRead, Review
 
 _LEAST_TEXT = 5
-"""Letters of a main text; less is a caption or a notice. A record may be a single word: 赞."""
+"""Letters of a main text; less is a caption or a notice. A record of a list may be a single word: 赞."""
 
 _WORD = re.compile(r"\w")
-# What shops put in the place of a review that nobody wrote.
+# Placeholders of shops where nobody wrote a review.
 _NOT_WRITTEN = re.compile(
     r"(?:此|该)?(?:用户|会员|买家|顾客|客户)(?:没有|未|暂未)(?:及时)?(?:填写|写下|做出|作出|发表)(?:任何)?(?:评价|评论)?(?:内容)?"
     r"|系统默认(?:好评|评价)|评价方未及时做出评价.*|(?:默认)?好评[!！。]?系统自动.*|暂无(?:评价|评论)(?:内容)?"
@@ -55,56 +48,57 @@ _OPINION = re.compile(
 _LEAST_SPECS = 4
 
 
-class NoReview(StrEnum):
+class RejectReason(StrEnum):
     """Why a record is no review."""
 
     EMPTY = "empty"  # not one letter or digit
     SHORT = "short"  # a main text of some words
     BOILERPLATE = "boilerplate"  # what a site puts where nobody wrote anything, or its buttons
     LIST = "list"  # the page lists other pages
-    LOGIN = "login"  # it asks to sign in
+    LOGIN = "login"  # a request to sign in
     GOODS = "goods"  # a shop's or maker's description: a data sheet, and nobody's opinion
 
 
-class Judged(NamedTuple):
-    """A page's reviews, and how many records were none, by reason (`NoReview`)."""
+class ScreenedReviews(NamedTuple):
+    """A page's reviews, and how many records are none, by reason (`RejectReason`)."""
 
     reviews: tuple[Review, ...]
     refused: Mapping[str, int]
 
 
-def judged(read: PageRead, reviews: Sequence[Review], *, main_text: bool) -> Judged:
-    """Sort out what is no review.
+def screen_reviews(read: PageRead, reviews: Sequence[Review], *, main_text: bool) -> ScreenedReviews:
+    """Separate reviews from records that are none.
 
     Args:
-        read: the page; of its records those of `reviews` count, which may come from several parts of a list.
+        read: the page, or the first page of a list.
+        reviews: its records, of all pages of the list.
         main_text: whether they were read without record rules.
     """
     kept: list[Review] = []
     refused: Counter[str] = Counter()
     for review in reviews:
-        reason = no_review(review, main_text=main_text)
+        reason = reject_reason(review, main_text=main_text)
         if reason is None:
             kept.append(review)
         else:
             refused[reason.value] += 1
     if not reviews and read.no_review:
         refused[read.no_review] += 1
-    return Judged(tuple(kept), dict(refused))
+    return ScreenedReviews(tuple(kept), dict(refused))
 
 
-def no_review(review: Review, *, main_text: bool) -> NoReview | None:
+def reject_reason(review: Review, *, main_text: bool) -> RejectReason | None:
     """Why a record is no review; None where it may be one."""
     body = review.body
     if _WORD.search(body) is None:
-        return NoReview.EMPTY
+        return RejectReason.EMPTY
     if _NOT_WRITTEN.fullmatch(body.strip(" 。.!！[]【】")) or _CONTROLS.fullmatch(body):
-        return NoReview.BOILERPLATE
+        return RejectReason.BOILERPLATE
     if not main_text:
         return None
     if len(body) < _LOGIN_CHARS and _LOGIN.search(body):
-        return NoReview.LOGIN
+        return RejectReason.LOGIN
     if len(_WORD.findall(body[: 4 * _LEAST_TEXT])) < _LEAST_TEXT:
-        return NoReview.SHORT
+        return RejectReason.SHORT
     sheet = len(set(_SPEC.findall(body))) + len(set(_SHOP.findall(body)))
-    return NoReview.GOODS if sheet >= _LEAST_SPECS and _OPINION.search(body) is None else None
+    return RejectReason.GOODS if sheet >= _LEAST_SPECS and _OPINION.search(body) is None else None

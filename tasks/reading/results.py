@@ -1,4 +1,4 @@
-"""Result pages of search engines, read by the catalog's rules.
+"""Result pages of search engines, read into hits by the catalog's rules, whatever their format.
 
 Empty, blocked and broken are three answers: an engine that says it has nothing gives an empty ResultPage, one
 that refuses gives the refusal's error, and a page in which the rules find nothing gives BAD_RULE.
@@ -7,26 +7,47 @@ that refuses gives the refusal's error, and a page in which the rules find nothi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import datetime
-from functools import lru_cache
+from typing import Protocol
 
-from selectolax.lexbor import LexborHTMLParser
 from splitter.catalog.rules import PostRules, ResultRules
 
-from tasks.domain.crawl import ErrorClass, FetchError, ResultPage
-from tasks.reading.hits import HitFields, PostFields, hits_of, number_of
-from tasks.reading.json_results import read_json_results
-from tasks.reading.markup import field_of, first, page_text, parse
-from tasks.reading.records import Records
-from tasks.reading.refusals import raise_if_blocked
+from tasks.domain.address import joined
+from tasks.domain.crawl import ErrorClass, FetchError, Hit, ResultPage, Review
+from tasks.reading.dates import read_date
+from tasks.reading.extract import LONGEST_ID, Records, rating_of
+from tasks.reading.interstitials import raise_if_blocked
+from tasks.reading.json_results import JsonAnswer, number_of
+from tasks.reading.markup import first, page_text, parse
+
+# What stands at the end of a long post to show it whole, or short again; the letter is an icon's.
+_FULL_TEXT = re.compile(r"[\s\u200b]*(?:(?:展开|收起)全文\s*[a-z]?|(?:展开c|收起d))\s*$")
+
+
+class Answer(Protocol):
+    """A result page of some format, before its records are read as hits."""
+
+    def values(self, rule: str, /) -> list[str]:
+        """A rule's value in every record; empty where it finds nothing, or where the rule is empty."""
+
+    def texts(self, rule: str, /) -> list[str]:
+        """The same, as a reader sees it: without markup."""
+
+    def found(self) -> int | None:
+        """The number of hits it reports; None where it reports none."""
+
+    def has_next(self) -> bool:
+        """Whether there is a next page."""
+
+    def raise_unless_empty(self) -> None:
+        """Of an answer without hits: raise a refusal or BAD_RULE, unless the engine says that it has nothing."""
 
 
 def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | None = None) -> ResultPage:
     """Read a result page.
 
-    A page with hits is a result page, whatever their texts say; the engine's marker for "nothing", then the
-    patterns of a refusal, are looked for where there is none.
+    Marks of an empty answer and of a refusal are searched only where there is no hit: a hit's text may hold them.
 
     Args:
         text: of the answer, decoded.
@@ -34,63 +55,104 @@ def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | Non
         now: aware; what relative times (3小时前) count from; None: no times are read.
 
     Raises:
-        FetchError: the refusal's class; BAD_RULE telling what the selectors matched; of JSON, BAD_CONTENT for
+        FetchError: the refusal's class; BAD_RULE with what the selectors matched; of JSON, BAD_CONTENT for
             what broke off, TOO_LARGE for what is made to choke a parser.
     """
-    if rules.format == "json":
-        return read_json_results(text, url, rules, now)
-    tree = parse(text, hidden=rules.post is not None)
-    records = Records(tree, rules.hit)
-    hits = hits_of(_rows(records, rules), url, now)
-    if hits:
-        more = bool(rules.next) and first(tree, rules.next) is not None
-        return ResultPage(_found(tree, records, rules.found), hits, empty=False, more=more)
-    shown = page_text(tree)
-    if any(_regex(pattern).search(shown) for pattern in rules.empty):
+    answer: Answer = JsonAnswer(text, url, rules) if rules.format == "json" else _HtmlAnswer(text, url, rules)
+    hits = _hits(answer, rules, url, now)
+    if not hits:
+        answer.raise_unless_empty()
         return ResultPage(found=0, hits=(), empty=True, more=False)
-    raise_if_blocked(shown, url, rules.blocked)
-    raise _bad_rule(tree, records, rules, shown)
+    # A page with hits that reports 0 reports nothing.
+    return ResultPage(answer.found() or None, hits, empty=False, more=answer.has_next())
 
 
-def _rows(records: Records, rules: ResultRules) -> Iterator[HitFields]:
-    columns = [
-        records.values(field_of(field)) for field in (rules.link, rules.title, rules.abstract, rules.time)
-    ]
-    posts: list[PostFields | None] = [None] * len(records.nodes)
-    if rules.post is not None:
-        posts = _posts(records, rules.post)
-    for link, title, abstract, time, post in zip(*columns, posts, strict=True):
-        yield HitFields(link, title, abstract, time, post)
+def _hits(answer: Answer, rules: ResultRules, url: str, now: datetime | None) -> tuple[Hit, ...]:
+    """The hits of an answer, each address once. A record without an address, or a post without a text, is no hit."""
+    links, titles = answer.values(rules.link), answer.texts(rules.title)
+    posts = _posts(answer, rules.post, titles, now) if rules.post is not None else [None] * len(links)
+    rows = zip(links, titles, answer.texts(rules.abstract), answer.values(rules.time), posts, strict=True)
+    hits: dict[str, Hit] = {}
+    for link, title, abstract, time, post in rows:
+        address = _address(link, url)
+        if address and address not in hits and (post is None or post.body):
+            hits[address] = Hit(address, title, abstract, _time(time, now), post)
+    return tuple(hits.values())
 
 
-def _posts(records: Records, rules: PostRules) -> list[PostFields | None]:
-    fields = (rules.id, rules.body, rules.author, rules.date, rules.rating)
-    columns = [records.values(field_of(field)) for field in fields]
-    return [PostFields(*values) for values in zip(*columns, strict=True)]
-
-
-def _found(tree: LexborHTMLParser, records: Records, pattern: str) -> int | None:
-    """The number of hits the page reports: before its first hit, where engines print it, or else anywhere.
-
-    A page with hits that says 0 counts none.
-    """
-    if not pattern:
-        return None
-    search = _regex(pattern).search
-    match = search(page_text(tree, before=records.nodes[0])) or search(page_text(tree))
-    return (number_of(match[1] or "") or None) if match else None
-
-
-def _bad_rule(tree: LexborHTMLParser, records: Records, rules: ResultRules, shown: str) -> FetchError:
-    filled = sum(map(bool, records.values(field_of(rules.link))))
-    links = len(tree.css("a[href]"))
-    return FetchError(
-        ErrorClass.BAD_RULE,
-        f"hit {rules.hit!r} matches {len(records.nodes)}, link {rules.link!r} is filled in {filled} of them, "
-        f"none usable; no mark of an empty answer; the page has {links} links and says: {shown[:120]}",
+def _posts(answer: Answer, rules: PostRules, titles: Sequence[str], now: datetime | None) -> list[Review]:
+    """The posts of an engine whose hits are whole posts."""
+    rows = zip(
+        answer.values(rules.id),
+        titles,
+        answer.texts(rules.body),
+        answer.texts(rules.author),
+        answer.values(rules.date),
+        answer.values(rules.rating),
+        strict=True,
     )
+    return [
+        Review(
+            key=key if 0 < len(key) <= LONGEST_ID else "#0",
+            title=title,
+            body=_FULL_TEXT.sub("", body) or body,
+            author=author,
+            date_text=date,
+            date=_time(date, now),
+            rating=rating_of(rating),
+        )
+        for key, title, body, author, date, rating in rows
+    ]
 
 
-@lru_cache(maxsize=256)
-def _regex(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+def _address(reference: str, url: str) -> str:
+    """The absolute address of a hit; empty where it has none that leads to another page."""
+    if not reference or reference.startswith("#"):
+        return ""
+    try:
+        return joined(url, reference)
+    except FetchError:  # javascript:, mailto:, an address that can't be requested
+        return ""
+
+
+def _time(text: str, now: datetime | None) -> datetime | None:
+    return read_date(text, now) if now is not None else None
+
+
+class _HtmlAnswer:
+    """A result page in HTML."""
+
+    def __init__(self, text: str, url: str, rules: ResultRules) -> None:
+        self._url, self._rules = url, rules
+        self._tree = parse(text, keep_hidden=rules.post is not None)
+        self._records = Records(self._tree, rules.hit)
+
+    def values(self, rule: str) -> list[str]:
+        return self._records.values(rule)
+
+    texts = values
+
+    def found(self) -> int | None:
+        """The number before the first hit, where engines print it, or else anywhere on the page."""
+        if not self._rules.found:
+            return None
+        search = re.compile(self._rules.found).search
+        before = page_text(self._tree, before=self._records.nodes[0])
+        match = search(before) or search(page_text(self._tree))
+        return number_of(match[1] or "") if match else None
+
+    def has_next(self) -> bool:
+        return bool(self._rules.next) and first(self._tree, self._rules.next) is not None
+
+    def raise_unless_empty(self) -> None:
+        rules, shown = self._rules, page_text(self._tree)
+        if any(re.search(pattern, shown) for pattern in rules.empty):
+            return
+        raise_if_blocked(shown, self._url, rules.blocked)
+        filled = sum(map(bool, self.values(rules.link)))
+        links = len(self._tree.css("a[href]"))
+        raise FetchError(
+            ErrorClass.BAD_RULE,
+            f"hit {rules.hit!r} matches {len(self._records.nodes)}, link {rules.link!r} is filled in {filled} of "
+            f"them, none usable; no mark of an empty answer; the page has {links} links and says: {shown[:120]}",
+        )

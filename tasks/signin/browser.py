@@ -18,8 +18,7 @@ from tasks.domain.address import joined, sendable
 from tasks.domain.crawl import ErrorClass, FetchError
 from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
 from tasks.reading.decode import decode
-from tasks.reading.markup import collapsed
-from tasks.reading.markup_limits import check_markup
+from tasks.reading.markup import check_markup, collapsed
 from tasks.signin.errors import SignInBroken
 
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -181,7 +180,7 @@ class Session:
             location = response.headers.get("location")
             if response.status_code not in _REDIRECTS or not location:
                 lowered = {name.lower(): value for name, value in response.headers.items()}
-                return Page(url, response.status_code, *decode(response.content, lowered))
+                return Page(url, response.status_code, *decode(response.content, lowered)[:2])
             after = joined(url, location)
             if stop_at and after.partition("?")[0] == stop_at.partition("?")[0]:
                 return Page(after, response.status_code, "", "utf-8")

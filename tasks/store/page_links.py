@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
-from tasks.domain.product_match import Verdict, naming, spoken
+from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.store.bulk import insert_rows, time_writer
 from tasks.store.statement_batch import later
 from tasks.store.tables import (
@@ -77,15 +77,15 @@ def judged(page_id: int, product_id: int, sets: KeywordSets, said: str | None, n
     """What a page is to a product.
 
     Args:
-        said: by the page (`tasks.reading.relevance.spoken`); None: its site is not judged.
+        said: by the page (`tasks.domain.product_match.matchable_text`); None: its site is not judged.
         n_reviews: reviews it has.
     """
     if said is None:
         return Link(page_id, product_id)
     if not n_reviews:
         return Link(page_id, product_id, Verdict.NO_REVIEW)
-    found = naming(sets, said)
-    if found.named:
+    found = product_match(sets, said)
+    if found.matches:
         return Link(page_id, product_id)
     return Link(page_id, product_id, Verdict.WRONG_PRODUCT, found.missing, n_reviews)
 
@@ -173,7 +173,7 @@ def _stored_text(conn: Connection, of: Collection[int]) -> dict[int, tuple[str, 
         .order_by(reviews.c.id)
     ):
         texts[page_id].append((title, body))
-    return {page_id: (spoken(titles[page_id], told), len(told)) for page_id, told in texts.items()}
+    return {page_id: (matchable_text(titles[page_id], told), len(told)) for page_id, told in texts.items()}
 
 
 def refusals(conn: Connection, of: Mapping[int, Mapping[str, int]], *, again: bool = False) -> None:
@@ -189,7 +189,7 @@ class Refused:
     """Why records of a site's pages are no reviews of a product.
 
     Attributes:
-        reason: "wrong_product", or one of `tasks.reading.relevance.NoReview`.
+        reason: "wrong_product", or one of `tasks.reading.relevance.RejectReason`.
         pages: how many have such records.
         n: records.
     """

@@ -41,7 +41,7 @@ class NewPage:
         size: bytes of these bodies.
         etag, last_modified: as answered, to ask the next time whether it has changed.
         refused: records that are no review, by reason; `reviews` holds none of them.
-        said: what it says, to be judged by (`tasks.reading.relevance.spoken`); None: not judged.
+        said: what it says, to be judged by (`tasks.domain.product_match.matchable_text`); None: not judged.
     """
 
     target_id: int

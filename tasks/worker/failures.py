@@ -81,6 +81,6 @@ class Failures:
 def _last_response(url: str, error: FetchError) -> dict[str, object]:
     last: dict[str, object] = {"url": url, "error": error.error.value, "detail": error.detail[:500]}
     if error.response is not None:
-        text, _ = decode(error.response.body[:4000], error.response.headers)
+        text = decode(error.response.body[:4000], error.response.headers).text
         last |= {"status": error.response.status, "url": error.response.url, "head": text[:1000]}
     return last

@@ -14,8 +14,7 @@ from tasks.fetching.hosts import HostBook, slower
 from tasks.fetching.pace import Answer
 from tasks.fetching.permits import SendTimes, WaitTooLong
 from tasks.fetching.robots import RobotsRules
-from tasks.reading.redirects import led_to
-from tasks.reading.refusals import check_blocked
+from tasks.reading.interstitials import check_blocked, redirect_target
 from tasks.signin.signins import SignIns
 from tasks.worker.pseudonyms import Pseudonyms
 from tasks.worker.robots_book import RobotsBook
@@ -93,7 +92,7 @@ class Fetcher:
         """
         response = await self._ask(url, self._before_page, headers, follow=False)
         self._timing.bytes += len(response.body)
-        return led_to(response)
+        return redirect_target(response)
 
     async def signed_in_again(self, url: str, error: FetchError) -> bool:
         """Whether, after this refusal, a new sign-in makes another try worth while."""

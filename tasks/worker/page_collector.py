@@ -10,11 +10,11 @@ from types import MappingProxyType
 from splitter.catalog.model import Catalog
 
 from tasks.domain.crawl import FetchError, Hit, PageRead, Response, Review
-from tasks.domain.product_match import spoken
+from tasks.domain.product_match import matchable_text
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.decode import decode
 from tasks.reading.extract import read_page
-from tasks.reading.relevance import judged
+from tasks.reading.relevance import screen_reviews
 from tasks.store.leases import WorkTarget
 from tasks.store.pages import NewPage
 from tasks.worker.fetcher import Dependencies, Fetcher
@@ -117,9 +117,9 @@ class Collector:
         refused: Mapping[str, int] = {}
         said = None
         if self._judge:
-            kept, refused = judged(read, reviews, main_text=self._rules.main_text)
+            kept, refused = screen_reviews(read, reviews, main_text=self._rules.main_text)
             reviews = kept
-            said = spoken(read.title, ((review.title, review.body) for review in reviews))
+            said = matchable_text(read.title, ((review.title, review.body) for review in reviews))
         return NewPage(
             target.id,
             target.url,
@@ -136,7 +136,7 @@ class Collector:
         )
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:
-        text, encoding = decode(response.body, response.headers, self._encoding_hint)
+        text, encoding, _ = decode(response.body, response.headers, self._encoding_hint)
         now = self._deps.now()
         if self._rules.main_text:
             # Milliseconds, in which others' answers would wait.

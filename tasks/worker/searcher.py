@@ -14,7 +14,7 @@ from tasks.domain.crawl import FetchError, Hit, ResultPage
 from tasks.domain.page_key import canonical, page_key
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.decode import decode
-from tasks.reading.refusals import check_blocked
+from tasks.reading.interstitials import check_blocked
 from tasks.reading.results import read_results
 from tasks.store.result_pages import FoundHit
 from tasks.worker.fetcher import Dependencies, Fetcher, NotAsked
@@ -57,7 +57,7 @@ class Searcher:
     async def read(self, url: str) -> ReadResult:
         """A result page. Raises FetchError, WaitTooLong."""
         response = await self._fetcher.page(url, self._headers, blocked=self._blocked)
-        text, _ = decode(response.body, response.headers)
+        text = decode(response.body, response.headers).text
         page = read_results(text, response.url, self._rules, now=self._deps.now())
         return _by_address(await self._led_on(page))
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from app.http_session import AskFailed, ask
-from app.rule_preview import try_rules
+from app.rule_preview import preview_rules
 from splitter.catalog.load import load_catalog
 from tasks.worker.settings import CrawlSettings
 
@@ -153,11 +153,11 @@ def test_empty_and_blocked_are_told_apart(reviewloop, tmp_path):
 def test_an_error_status_is_no_page(catalog, status, verdict):
     body = '<div class="post" id="1"><div class="post-body">很好</div></div>'.encode()
     url = "http://12315.com/thread-1.html"
-    good = try_rules(catalog, "12315.com", body, {}, url, result=False, now=NOW)
+    good = preview_rules(catalog, "12315.com", body, {}, url, result=False, now=NOW).reading
     assert (good.verdict, len(good.records)) == ("records", 1)
-    trial = try_rules(catalog, "12315.com", body, {}, url, result=False, now=NOW, status=status)
-    assert (trial.verdict, trial.records) == (verdict, ())
-    assert f"status {status}" in trial.why
+    read = preview_rules(catalog, "12315.com", body, {}, url, result=False, now=NOW, status=status).reading
+    assert (read.verdict, read.records) == (verdict, ())
+    assert f"status {status}" in read.why
 
 
 def test_what_steers_a_terminal_is_not_printed(reviewloop, tmp_path):

@@ -17,8 +17,7 @@ from app.lab.sites import site_format
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Kind
 from splitter.catalog.rules import PageRules
-from tasks.reading.markup import field_of
-from tasks.reading.records import Records
+from tasks.reading.extract import Records
 
 NAMES = st.sampled_from(["post", "a", "b-c", "x_1"])
 COMPOUNDS = st.builds(
@@ -45,9 +44,9 @@ def test_every_record_has_its_fields(selector, texts):
     rows = [[("@data-id", str(n)), ("p.body", text), ("a.name", "某人")] for n, text in enumerate(texts)]
     found = Records(LexborHTMLParser(records(selector, rows)), selector)
     assert len(found.nodes) == len(texts)
-    assert found.values(field_of("p.body")) == [" ".join(text.split()) for text in texts]
-    assert found.values(field_of("@data-id")) == [str(n) for n in range(len(texts))]
-    assert found.values(field_of("a.name")) == ["某人"] * len(texts)
+    assert found.values("p.body") == [" ".join(text.split()) for text in texts]
+    assert found.values("@data-id") == [str(n) for n in range(len(texts))]
+    assert found.values("a.name") == ["某人"] * len(texts)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,7 @@ def test_selectors_as_catalogs_have_them(record, fields):
     found = Records(LexborHTMLParser(records(record, [list(fields.items())] * 2)), record)
     assert len(found.nodes) == 2
     for rule, value in fields.items():
-        assert found.values(field_of(rule.split(" | ")[0])) == [value, value]
+        assert found.values(rule.split(" | ")[0]) == [value, value]
 
 
 @pytest.mark.parametrize(

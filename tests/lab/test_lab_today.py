@@ -17,7 +17,7 @@ from splitter.catalog.load import load_catalog
 from splitter.catalog.model import Catalog
 from splitter.urls import search_url
 from tasks.domain.crawl import ErrorClass, FetchError
-from tasks.reading.decode import decode, explained
+from tasks.reading.decode import decode
 from tasks.reading.extract import read_page
 from tasks.reading.results import read_results
 
@@ -58,7 +58,7 @@ def followed(web: LocalWeb, url: str):
 
 def results_at(web: LocalWeb, url: str, rules):
     document, final = followed(web, url)
-    text, _ = decode(document.body, {"content-type": document.content_type})
+    text = decode(document.body, {"content-type": document.content_type}).text
     return read_results(text, final, rules, now=NOW)
 
 
@@ -152,7 +152,7 @@ def test_an_engines_own_refusal_is_read_as_one(name, answer):
     if document.status != 200:
         assert document.status in (429, 432)
         return
-    text, _ = decode(document.body, {"content-type": document.content_type})
+    text = decode(document.body, {"content-type": document.content_type}).text
     with pytest.raises(FetchError) as refused:
         read_results(text, url, engine.results)
     assert refused.value.error.blocks
@@ -171,7 +171,7 @@ def test_reviews_found_are_the_posts_served(today, site):
     for page in corpus.pages(site, several(corpus, site, 7))[:5]:
         url = corpus.url(page)
         document = asked(web, url)
-        text, _ = decode(document.body, {"content-type": document.content_type})
+        text = decode(document.body, {"content-type": document.content_type}).text
         read = read_page(text, url, rules, now=NOW)
         content = corpus.content(page)
         assert len(read.reviews) == len(content.posts)
@@ -208,7 +208,7 @@ def test_a_site_writes_the_encoding_its_catalog_names_and_says_none(today):
         document = asked(web, corpus.url(page))
         assert "charset" not in document.content_type
         assert b"charset=" not in document.body
-        assert explained(document.body, {}).encoding == "gb18030"
+        assert decode(document.body, {}).encoding == "gb18030"
 
 
 def test_engines_at_one_address_are_told_apart_by_their_parameters(today):

@@ -34,7 +34,7 @@ PAGES = [
 
 def read(data: Path, name: str) -> tuple[ResultPage, list[dict[str, Any]]]:
     engine = ENGINES["weibo-desktop" if "weibo" in name else "sogou" if "sogou" in name else "baidu"]
-    text, _ = decode((data / "pages" / f"{name}.html").read_bytes(), {})
+    text = decode((data / "pages" / f"{name}.html").read_bytes(), {}).text
     expected = json.loads((data / "pages" / "expected" / f"{name}.json").read_text("utf-8"))
     return read_results(text, engine.url, engine.results, now=NOW), expected["results"]
 

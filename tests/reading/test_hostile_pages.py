@@ -67,7 +67,7 @@ async def fetched(pieces: Pieces, limits: FetchLimits, timeout_s: float) -> Resp
 
 
 def read(response: Response) -> PageRead:
-    text, _ = decode(response.body, response.headers)
+    text = decode(response.body, response.headers).text
     return read_page(text, response.url, PAGE, now=NOW)
 
 
@@ -350,7 +350,7 @@ async def ask(path):
 def outcome(path):
     try:
         response = asyncio.run(ask(path))
-        text, _ = decode(response.body, response.headers)
+        text = decode(response.body, response.headers).text
         return f"page {len(read_page(text, response.url, PAGE, now=NOW).reviews)}"
     except FetchError as error:
         return error.error.value

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from splitter.catalog.rules import PostRules, ResultRules
 from tasks.domain.crawl import ErrorClass, FetchError
-from tasks.reading.json_results import json_rule_values
+from tasks.reading.json_results import JsonAnswer
 from tasks.reading.results import read_results
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
@@ -211,13 +211,14 @@ def test_whatever_is_answered_is_a_page_or_a_typed_error(document):
         assert hit.post.body
 
 
-def test_what_each_rule_finds_is_told():
+def test_values_of_each_rule():
     text = answer({"id": 5, "text": "<p>喝了</p>", "user": {"name": "甲"}}, {"id": 6}, total=9)
-    told = {name: (rule, values) for name, rule, values in json_rule_values(text, URL, POSTS)}
-    assert told["link"] == (POSTS.link, ["https://s.example.com/p/5", "https://s.example.com/p/6"])
-    assert told["body"] == ("text", ["喝了"])
-    assert told["author"][1] == ["甲"]
-    assert (told["found"][1], told["next"][1]) == (["9"], [])
-    assert len(told["hit"][1]) == 2
+    read = JsonAnswer(text, URL, POSTS)
+    assert len(read.records) == 2
+    assert read.values(POSTS.link) == ["https://s.example.com/p/5", "https://s.example.com/p/6"]
+    assert read.texts("text") == ["喝了", ""]
+    assert read.texts("user.name") == ["甲", ""]
+    assert read.values("") == ["", ""]
+    assert (read.everywhere(POSTS.found), read.everywhere(POSTS.next)) == (["9"], [])
     with pytest.raises(FetchError):
-        json_rule_values("<html>", URL, POSTS)
+        JsonAnswer("<html>", URL, POSTS)

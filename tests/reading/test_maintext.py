@@ -20,8 +20,7 @@ from tasks.domain.crawl import ErrorClass, FetchError
 from tasks.reading.dates import CHINA
 from tasks.reading.density import dense_text
 from tasks.reading.extract import read_page
-from tasks.reading.feeds import is_feed
-from tasks.reading.maintext import covered, main_text
+from tasks.reading.maintext import covered, is_feed, main_text
 from tasks.reading.metadata import read_metadata
 
 NOW = datetime(2013, 5, 6, 20, 30, tzinfo=CHINA)

@@ -13,8 +13,8 @@ from splitter.catalog.rules import PageRules, ResultRules
 from tasks.domain.crawl import ErrorClass, FetchError, Hit
 from tasks.reading.dates import CHINA
 from tasks.reading.extract import read_page
+from tasks.reading.interstitials import check_blocked
 from tasks.reading.markup import collapsed
-from tasks.reading.refusals import check_blocked
 from tasks.reading.results import read_results
 
 NOW = datetime(2013, 5, 6, 20, 30, tzinfo=CHINA)

@@ -12,8 +12,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.domain.crawl import ErrorClass, FetchError
 from tasks.reading.decode import decode
-from tasks.reading.markup import field_of, page_text, parse, text_of
-from tasks.reading.records import Records
+from tasks.reading.extract import Records
+from tasks.reading.markup import page_text, parse, text_of
 
 PAGE_FILES = sorted((Path(__file__).parents[2].parent / "shared" / "data" / "pages").glob("*.html"))
 RECORDS_A_PAGE = 60
@@ -27,11 +27,11 @@ def slow_text(node: LexborNode) -> str:
 
 
 def slow_values(tree: LexborHTMLParser, css: str, rule: str) -> list[str]:
-    field = field_of(rule)
+    field, _, attribute = rule.partition("@")
     records = list({node.mem_id: node for node in tree.css(css)}.values())
-    found = [record.css_first(field.css) if field.css else record for record in records]
-    if field.attribute:
-        values = [node.attributes.get(field.attribute) if node else "" for node in found]
+    found = [record.css_first(field) if field else record for record in records]
+    if attribute:
+        values = [node.attributes.get(attribute) if node else "" for node in found]
         return [" ".join((value or "").split()) for value in values]
     return [text_of(node) if node else "" for node in found]
 
@@ -39,7 +39,7 @@ def slow_values(tree: LexborHTMLParser, css: str, rule: str) -> list[str]:
 @given(PAGES, st.sampled_from(SELECTORS), st.sampled_from([*SELECTORS, "@data-id", ".t@data-id"]))
 def test_fields_are_those_found_from_each_record(html, css, rule):
     tree = parse(html)
-    assert Records(tree, css).values(field_of(rule)) == slow_values(tree, css, rule)
+    assert Records(tree, css).values(rule) == slow_values(tree, css, rule)
 
 
 @given(PAGES, st.sampled_from(["div", "body", "span", "em, section"]))
@@ -64,13 +64,13 @@ def test_the_text_before_an_element_begins_the_text_of_the_page(html):
 @pytest.mark.skipif(not PAGE_FILES, reason="the shared data is not beside the repository")
 @pytest.mark.parametrize("path", PAGE_FILES, ids=lambda path: path.stem)
 def test_saved_pages_read_the_same_either_way(path):
-    text, _ = decode(path.read_bytes(), {})
+    text = decode(path.read_bytes(), {}).text
     tree = parse(text)
     css = "div.result, li, tr, article, p"
     if len(tree.css(css)) > 4000:  # a search from each of very many nested records takes minutes
         css = "div.result, article"
     for rule in ("a@href", "a", "h3 a", "span, em", "p", "@class"):
-        assert Records(tree, css).values(field_of(rule)) == slow_values(tree, css, rule)
+        assert Records(tree, css).values(rule) == slow_values(tree, css, rule)
     nodes = tree.css(css)[:RECORDS_A_PAGE]
     texts = [text_of(node) for node in nodes]
     whole = page_text(tree)
@@ -95,27 +95,27 @@ def test_saved_pages_read_the_same_either_way(path):
 )
 def test_the_first_match_in_each_record(html, expected):
     tree = parse(html)
-    assert Records(tree, ".r").values(field_of("b")) == expected == slow_values(tree, ".r", "b")
+    assert Records(tree, ".r").values("b") == expected == slow_values(tree, ".r", "b")
 
 
 def test_an_element_that_two_parts_of_a_selector_match_is_one_record():
     records = Records(parse("<div class='a b'>x</div><p class=b>y</p>"), ".a, .b")
-    assert records.values(field_of(".b")) == ["x", "y"]
+    assert records.values(".b") == ["x", "y"]
 
 
 def test_without_records_or_field_there_are_no_values():
     tree = parse("<p>x</p>")
-    assert Records(tree, "li").values(field_of("p")) == []
-    assert Records(tree, "p").values(None) == [""]
+    assert Records(tree, "li").values("p") == []
+    assert Records(tree, "p").values("") == [""]
 
 
 def test_deep_markup_is_read_without_recursion():
-    (text,) = Records(parse("<span>" * 900 + "x<br>y" + "</span>" * 900), "body").values(field_of("span"))
+    (text,) = Records(parse("<span>" * 900 + "x<br>y" + "</span>" * 900), "body").values("span")
     assert text == "x y"
 
 
 @pytest.mark.parametrize(("css", "rule"), [("p[", "b"), ("p", "b["), ("p", ":scope > b")])
 def test_what_is_no_selector_is_a_bad_rule(css, rule):
     with pytest.raises(FetchError) as caught:
-        Records(parse("<p><b>x</b></p>"), css).values(field_of(rule))
+        Records(parse("<p><b>x</b></p>"), css).values(rule)
     assert caught.value.error is ErrorClass.BAD_RULE

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 
 from splitter.keywords import keywords_of
 from tasks.domain.crawl import PageRead, Review
-from tasks.domain.product_match import LEAST_SHARE, TEXT_CHARS, holds, naming, share, spoken
-from tasks.reading.relevance import NoReview, judged, no_review
+from tasks.domain.product_match import (
+    LEAST_SHARE,
+    TEXT_CHARS,
+    contains,
+    matchable_text,
+    matched_share,
+    product_match,
+)
+from tasks.reading.relevance import RejectReason, reject_reason, screen_reviews
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -21,7 +28,9 @@ def record(body: str, key: str = "#0") -> Review:
 
 
 def named(product: str, title: str, *bodies: str) -> bool:
-    return naming([keywords_of(product)], spoken(title, [("", body) for body in bodies])).named
+    return product_match(
+        [keywords_of(product)], matchable_text(title, [("", body) for body in bodies])
+    ).matches
 
 
 @pytest.mark.parametrize(
@@ -69,17 +78,17 @@ def test_other_models_are_other_products():
     ],
 )
 def test_how_a_word_may_be_written(text, word, expected):
-    assert holds(spoken(text, ()), word) is expected
+    assert contains(matchable_text(text, ()), word) is expected
 
 
 def test_any_of_the_keyword_sets_will_do_and_the_nearest_tells_what_is_missing():
     sets = [("光明", "牛奶"), ("bright", "milk")]
-    assert naming(sets, spoken("Bright Milk 1L", ())).named
-    found = naming(sets, spoken("蒙牛 milk bright", ()))
-    assert found.named
-    found = naming([("光明", "高钙", "牛奶"), ("优倍",)], spoken("光明冰砖", ()))
-    assert (found.named, found.missing) == (False, ("高钙", "牛奶"))
-    assert naming([], "x").named
+    assert product_match(sets, matchable_text("Bright Milk 1L", ())).matches
+    found = product_match(sets, matchable_text("蒙牛 milk bright", ()))
+    assert found.matches
+    found = product_match([("光明", "高钙", "牛奶"), ("优倍",)], matchable_text("光明冰砖", ()))
+    assert (found.matches, found.missing) == (False, ("高钙", "牛奶"))
+    assert product_match([], "x").matches
 
 
 @pytest.mark.parametrize(
@@ -87,41 +96,41 @@ def test_any_of_the_keyword_sets_will_do_and_the_nearest_tells_what_is_missing()
     [
         ("赞", False, None),
         ("ok", False, None),
-        ("👍👍👍", False, NoReview.EMPTY),
-        ("。。。！", False, NoReview.EMPTY),
-        ("此用户没有填写评价内容", False, NoReview.BOILERPLATE),
-        ("此用户未填写评价内容。", False, NoReview.BOILERPLATE),
-        ("系统默认好评!", False, NoReview.BOILERPLATE),
-        ("该评论已被删除", False, NoReview.BOILERPLATE),
-        ("回复(3) 举报 | 赞[12]", False, NoReview.BOILERPLATE),
+        ("👍👍👍", False, RejectReason.EMPTY),
+        ("。。。！", False, RejectReason.EMPTY),
+        ("此用户没有填写评价内容", False, RejectReason.BOILERPLATE),
+        ("此用户未填写评价内容。", False, RejectReason.BOILERPLATE),
+        ("系统默认好评!", False, RejectReason.BOILERPLATE),
+        ("该评论已被删除", False, RejectReason.BOILERPLATE),
+        ("回复(3) 举报 | 赞[12]", False, RejectReason.BOILERPLATE),
         ("评论里说客服没有填写评价内容，我也没收到货", False, None),
-        ("更多精彩", True, NoReview.SHORT),
-        ("您还没有登录，登录后才能查看完整内容，没有帐号请先注册", True, NoReview.LOGIN),
+        ("更多精彩", True, RejectReason.SHORT),
+        ("您还没有登录，登录后才能查看完整内容，没有帐号请先注册", True, RejectReason.LOGIN),
         ("登录后发现余额不见了，打电话给客服，客服说要等三天，三天后还是没有人联系我，" * 6, True, None),
         (
             "品牌：光明 净含量：250ml 保质期：6个月 配料：生牛乳 产地：上海 生产许可证编号：QS1234",
             True,
-            NoReview.GOODS,
+            RejectReason.GOODS,
         ),
         ("品牌：光明 净含量：250ml 保质期：6个月 配料：生牛乳。我买的这一箱感觉有点发酸，很失望", True, None),
         ("喝了一个月了，味道一直不错", True, None),
     ],
 )
 def test_what_is_no_review(body, main_text, reason):
-    assert no_review(record(body), main_text=main_text) is reason
+    assert reject_reason(record(body), main_text=main_text) is reason
 
 
 def test_the_reviews_of_a_page_are_sorted_and_what_is_none_is_counted():
-    kept, refused = judged(
+    kept, refused = screen_reviews(
         PageRead(""), [record("很好", "a"), record("…", "b"), record("！", "c")], main_text=False
     )
     assert [review.key for review in kept] == ["a"]
     assert refused == {"empty": 2}
-    assert judged(PageRead("", no_review="list"), (), main_text=True) == ((), {"list": 1})
+    assert screen_reviews(PageRead("", no_review="list"), (), main_text=True) == ((), {"list": 1})
 
 
 def test_what_a_page_says_is_bounded():
-    assert len(spoken("t", [("", "字" * TEXT_CHARS), ("", "牛奶" * TEXT_CHARS)])) <= TEXT_CHARS + 10
+    assert len(matchable_text("t", [("", "字" * TEXT_CHARS), ("", "牛奶" * TEXT_CHARS)])) <= TEXT_CHARS + 10
 
 
 @given(
@@ -129,9 +138,9 @@ def test_what_a_page_says_is_bounded():
     st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=4),
 )
 def test_any_text_and_any_words_give_a_share(texts, words):
-    said = spoken("".join(texts), [("", text) for text in texts])
-    assert 0 <= share(words, said) <= 1 + 1e-9
-    assert naming([words], said).named == (share(words, said) >= LEAST_SHARE)
+    said = matchable_text("".join(texts), [("", text) for text in texts])
+    assert 0 <= matched_share(words, said) <= 1 + 1e-9
+    assert product_match([words], said).matches == (matched_share(words, said) >= LEAST_SHARE)
 
 
 def test_precision_and_recall_may_not_drop():

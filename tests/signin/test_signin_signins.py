@@ -123,7 +123,7 @@ def test_the_pages_behind_every_wall_are_collected_with_their_reviews(world):
             for url in world.lab.web.truth(site, ("光明", "牛奶"))[:5]:
                 headers = signins.headers_for(url) if signed_in else {}
                 response = await downloader.fetch(url, headers=headers)
-                text, _ = decode(response.body, response.headers)
+                text = decode(response.body, response.headers).text
                 reviews += len(read_page(text, response.url, rules, now=datetime.now(UTC)).reviews)
         return reviews
 

@@ -11,7 +11,7 @@ from world import World, hit, review
 
 from tasks.domain.crawl import Hit, ResultPage, Review
 from tasks.domain.page_key import page_key
-from tasks.domain.product_match import spoken
+from tasks.domain.product_match import matchable_text
 from tasks.store import ended_targets, page_links, pages, result_pages
 from tasks.store.ended_targets import EndedTarget, TargetEnd
 from tasks.store.leases import Lease, WorkTarget
@@ -52,7 +52,7 @@ def _page(target: WorkTarget, read: Sequence[Review], **changed: object) -> NewP
     values: dict[str, object] = {
         "title": "帖子",
         "content_hash": "0",
-        "said": spoken("帖子", [(one.title, one.body) for one in read]),
+        "said": matchable_text("帖子", [(one.title, one.body) for one in read]),
         **changed,
     }
     return NewPage(

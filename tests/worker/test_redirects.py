@@ -18,7 +18,7 @@ from tasks.domain.crawl import ErrorClass, FetchError, Response
 from tasks.domain.page_key import page_key
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.permits import WaitTooLong
-from tasks.reading.redirects import led_to
+from tasks.reading.interstitials import redirect_target
 from tasks.worker.fetcher import Fetcher, NotAsked
 from tasks.worker.searcher import Searcher
 from tasks.worker.settings import CrawlSettings
@@ -60,12 +60,12 @@ def response(status: int = 200, body: str = "", **headers: str) -> Response:
     ],
 )  # fmt: skip
 def test_where_an_answer_leads(answered, address):
-    assert led_to(answered) == address
+    assert redirect_target(answered) == address
 
 
 def test_hostile_pages_are_scanned_in_no_time():
     for piece in ("<meta ", "<meta content=0;url=", "location=", "var u='http:" + "/" * 50):
-        assert led_to(response(200, piece * 200_000)) is None
+        assert redirect_target(response(200, piece * 200_000)) is None
 
 
 class Fetched:
@@ -224,4 +224,4 @@ def test_the_downloader_stops_at_a_redirect_if_asked_to():
 
     got, requests = asyncio.run(run())
     assert (got.status, got.headers["location"], requests) == (302, "http://a.cn/1", 1)
-    assert led_to(got) == "http://a.cn/1"
+    assert redirect_target(got) == "http://a.cn/1"
