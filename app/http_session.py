@@ -11,7 +11,7 @@ import requests
 
 from splitter.errors import ReviewloopError
 from tasks.domain.address import authority_of, joined, sendable
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
 from tasks.worker.settings import CrawlSettings
 

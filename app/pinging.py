@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from app import wiring
 from app.config import Settings
 from splitter.catalog.model import Catalog
-from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
 from tasks.fetching.permits import LocalSendTimes, WaitTooLong
 from tasks.scheduling.proximity.noise import without_noise
 from tasks.store.database import Store

@@ -17,7 +17,8 @@ from bs4 import BeautifulSoup
 from splitter.catalog.model import Catalog
 from splitter.catalog.rules import PageRules, ResultRules
 from splitter.keywords import keywords_of
-from tasks.domain.crawl import ErrorClass, FetchError, PageRead, ResultPage
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import PageRead, ResultPage
 from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.fetching.hosts import HostBook
 from tasks.reading.decode import Decoded, decode

@@ -21,7 +21,7 @@ from selectolax.lexbor import LexborHTMLParser
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.address import joined
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.decode import decode
 from tasks.reading.extract import read_page
 from tasks.reading.results import read_results

@@ -19,7 +19,7 @@ from requests import Timeout
 from app.http_session import Answer, AskFailed
 from splitter.catalog.model import Catalog
 from splitter.urls import search_url
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.robots import RobotsRules
 from tasks.reading.decode import decode

@@ -22,7 +22,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from bench.pagetruth import Truth, fragment_f1, token_f1, truths
 from splitter.catalog.load import load_catalog
-from tasks.domain.crawl import FetchError, PageRead, ResultPage
+from tasks.domain.failures import FetchError
+from tasks.domain.pages import PageRead, ResultPage
 from tasks.reading.dates import CHINA, read_date
 from tasks.reading.decode import decode
 from tasks.reading.density import dense_text

@@ -27,7 +27,7 @@ from app.cluster import processes
 from app.cluster.servers import RedisServer
 from bench.labs import lab_process
 from splitter.catalog.model import Limits
-from tasks.domain.crawl import FetchError
+from tasks.domain.failures import FetchError
 from tasks.fetching.downloader import Downloader
 from tasks.fetching.pace import Answer
 from tasks.fetching.redis_permits import RedisSendTimes

@@ -28,7 +28,7 @@ from typing import Any
 from bench.pagetruth import truths
 from splitter.errors import ProductNameError
 from splitter.keywords import keywords_of
-from tasks.domain.crawl import Review
+from tasks.domain.pages import Review
 from tasks.domain.product_match import LEAST_SHARE, contains, matchable_text, matched_share, product_match
 from tasks.reading.relevance import RejectReason, reject_reason
 

@@ -25,8 +25,8 @@ from random import Random
 from typing import Any
 
 from bench import scale_store
-from tasks.domain.model import NodeView, SubtaskView
 from tasks.domain.pair_stats import PairStats
+from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.decision import AllocationSettings
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge

@@ -16,7 +16,7 @@ from app.cli.output import clock, percent, print_json, printed, seconds, shown, 
 from app.cli.tables import COLORS
 from app.config import Settings
 from tasks.domain.errors import UnknownSubtask
-from tasks.domain.model import State
+from tasks.domain.states import State
 from tasks.store import page_links, reports
 from tasks.store.database import Store, read_now
 

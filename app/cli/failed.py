@@ -28,9 +28,8 @@ from app.cli.output import (
 from app.cli.tables import print_manual
 from app.http_session import Answer, AskFailed, ask
 from splitter.errors import InputError
-from tasks.domain.crawl import FetchError
 from tasks.domain.errors import TaskError, UnknownSubtask
-from tasks.domain.model import Reason
+from tasks.domain.failures import FailureReason, FetchError
 from tasks.reading.decode import decode
 from tasks.store import manual, reports
 from tasks.store.database import Store, read_now
@@ -219,7 +218,7 @@ def _print_again(out: Console, again: Mapping[str, Any]) -> None:
 @failed.command()
 @click.argument("subtasks", type=int, nargs=-1)
 @click.option("--all", "every", is_flag=True, help="All that wait.")
-@click.option("--reason", type=click.Choice([str(r) for r in Reason]), help="All with this cause.")
+@click.option("--reason", type=click.Choice([str(r) for r in FailureReason]), help="All with this cause.")
 @click.option("--site", metavar="NAME", help="All of this site.")
 @db_option
 @json_option

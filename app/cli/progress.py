@@ -15,7 +15,7 @@ from rich.text import Text
 
 from app.cli.output import messages, seconds
 from app.cli.tables import COLORS, queue_line
-from tasks.domain.model import State
+from tasks.domain.states import State
 from tasks.store import nodes, reports
 from tasks.store.database import Store, read_now
 from tasks.store.nodes import NodeRow

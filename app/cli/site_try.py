@@ -17,7 +17,7 @@ from app.config import Settings
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
-from tasks.domain.crawl import Hit, Review
+from tasks.domain.pages import Hit, Review
 from tasks.fetching.hosts import HostBook
 
 if TYPE_CHECKING:

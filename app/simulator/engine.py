@@ -24,8 +24,9 @@ from app.simulator.hosts import Host
 from app.simulator.outcome import Options, Window
 from app.simulator.world import Node, Task, World, chunks
 from tasks.domain.breaker import RestSettings
-from tasks.domain.model import NodeView, Reason, SubtaskView
+from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult, PairStats
+from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.decision import AllocationStrategy, Assignment
 from tasks.scheduling.modification import fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -358,13 +359,13 @@ class Engine:
         subtask, node = run.subtask, run.node
         left = sum(subtask.todo)
         host = self._hosts[subtask.site]
-        reason: Reason | None = None
+        reason: FailureReason | None = None
         if run.failed:
-            reason = Reason.RESULT_PAGE_BROKEN
+            reason = FailureReason.RESULT_PAGE_BROKEN
         elif not run.collected and left:
-            reason = Reason.NOTHING_STORED
+            reason = FailureReason.NOTHING_STORED
             if host is not None and host.blocked(node, self.now):
-                reason = Reason.BLOCKED
+                reason = FailureReason.BLOCKED
                 until = host.refused(node, self.now, self._rests, self._recalling)
                 self._at(until, _Event.HOST, subtask.site)
         if host is not None and run.collected:
@@ -386,7 +387,9 @@ class Engine:
         began = run.silenced_s if run.silenced_s is not None else self.now - self._silent_after_s
         if not run.begun or run.silenced_s is not None:
             self._leave(run, AttemptOutcome.SILENT, self.now - began)
-            self._failed(run.subtask, run.node, Reason.SILENT if run.begun else Reason.NOT_STARTED)
+            self._failed(
+                run.subtask, run.node, FailureReason.SILENT if run.begun else FailureReason.NOT_STARTED
+            )
 
     def _leave(self, run: Run, outcome: AttemptOutcome, lost_s: float) -> None:
         """An attempt is over: its slot is free, and what it showed is known."""
@@ -418,7 +421,7 @@ class Engine:
             host.ended(node, run.tried, run.active_s - overhead_s + run.wait_s)
             self._ready.set_host(host.view(self.now))
 
-    def _failed(self, subtask: Subtask, node: int, reason: Reason) -> None:
+    def _failed(self, subtask: Subtask, node: int, reason: FailureReason) -> None:
         name = self._world.nodes[node].name
         subtask.failed_on = (*(one for one in subtask.failed_on if one != name), name)
         if not any(subtask.todo):  # collected or given up before its node died

@@ -14,8 +14,8 @@ from random import Random
 from app.simulator.world import Block, Site
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import RestSettings, rest_s
-from tasks.domain.crawl import ErrorClass
-from tasks.domain.model import HostView
+from tasks.domain.failures import ErrorClass
+from tasks.domain.views import HostView
 from tasks.scheduling.capacity import feeding, pace
 
 _UNLIMITED = Limits(per_address_per_s=1000, total_per_s=10_000)

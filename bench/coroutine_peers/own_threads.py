@@ -13,7 +13,7 @@ import pycurl
 
 from bench.coroutine_peers import window
 from tasks.domain.address import authority_of, sendable
-from tasks.domain.crawl import Response
+from tasks.domain.pages import Response
 from tasks.fetching.downloader import FetchLimits
 from tasks.fetching.guard import check_authority
 from tasks.fetching.inflate import ACCEPT_ENCODING, inflated

@@ -16,7 +16,8 @@ from typing import Self
 import aiohttp
 from yarl import URL
 
-from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
 from tasks.fetching.downloader import Downloader, FetchLimits
 from tasks.fetching.inflate import ACCEPT_ENCODING, inflated
 

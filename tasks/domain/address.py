@@ -12,7 +12,7 @@ from urllib.parse import quote, urljoin
 
 from yarl import URL
 
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 
 MAX_URL_CHARS = 8000
 

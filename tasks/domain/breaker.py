@@ -14,7 +14,7 @@ from enum import StrEnum
 from random import Random
 from types import MappingProxyType
 
-from tasks.domain.crawl import ErrorClass
+from tasks.domain.failures import ErrorClass
 
 _FIRST_S: Mapping[ErrorClass, float] = MappingProxyType(
     {

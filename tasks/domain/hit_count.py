@@ -13,7 +13,14 @@ from enum import StrEnum
 
 from splitter.catalog.model import Engine
 
-from tasks.domain.crawl import Provenance
+
+class Provenance(StrEnum):
+    """Where the number of hits found comes from."""
+
+    REPORTED = "reported"  # the engine printed it
+    COUNTED = "counted"  # counted up to the last page
+    CAPPED = "capped"  # the engine lists no more than this
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from typing import Self
 import pycurl
 
 from tasks.domain.address import authority_of, joined, sendable
-from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
 from tasks.fetching.guard import check_authority
 from tasks.fetching.inflate import ACCEPT_ENCODING, inflated
 from tasks.fetching.multi import Multi

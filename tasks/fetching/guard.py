@@ -12,7 +12,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 from tasks.domain.address import authority_of, sendable
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 
 # An IPv4 address hides in the last 32 bits of these (RFC 6052; RFC 4291, 2.5.5.1).
 _CARRIES_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))

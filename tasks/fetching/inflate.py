@@ -11,7 +11,7 @@ from collections.abc import Callable
 import brotli  # type: ignore[import-untyped]
 import zstandard
 
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 
 _NO_ANSWER = frozenset({ErrorClass.TIMEOUT, ErrorClass.CUT_OFF, ErrorClass.CONNECT})
 # Say nothing of the pace: a breaker opens, or no request was made at all.

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 import pycurl
 
-from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
 
 _END = (b"\r\n", b"\n")
 

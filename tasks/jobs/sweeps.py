@@ -12,8 +12,9 @@ from splitter.catalog.model import Site
 from sqlalchemy import Connection
 
 from tasks.domain.breaker import BackoffSettings, backoff_s
-from tasks.domain.model import HostView, NodeView, Reason, State, SubtaskView
-from tasks.domain.queues import Transition
+from tasks.domain.failures import FailureReason
+from tasks.domain.states import State, Transition
+from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
 from tasks.jobs.partitioning import divide
 from tasks.scheduling import admission
@@ -225,7 +226,7 @@ def recall(conn: Connection, now: datetime, context: Context) -> Recalled:
         if not started and nodes.alive(conn, now, lease.node, silent_after):
             released += endings.release(conn, now, lease, "a live node did not start it in time")
         else:
-            reason = Reason.SILENT if started else Reason.NOT_STARTED
+            reason = FailureReason.SILENT if started else FailureReason.NOT_STARTED
             silenced += endings.silence(conn, now, lease, reason)
     for view in views.failed(conn, _BATCH):
         decision = after_failure(

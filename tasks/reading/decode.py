@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from bs4.dammit import UnicodeDammit
 
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 
 # UTF-32's little-endian mark begins with that of UTF-16, so it comes first.
 _BOMS = (

@@ -17,7 +17,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from splitter.catalog.rules import PageRules
 
 from tasks.domain.address import authority_of, joined, sendable
-from tasks.domain.crawl import ErrorClass, FetchError, PageRead, Review
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import PageRead, Review
 from tasks.reading.dates import read_date
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.maintext import read_main_text

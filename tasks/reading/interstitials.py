@@ -15,7 +15,8 @@ from functools import lru_cache
 from html import unescape
 
 from tasks.domain.address import joined
-from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
 
 # The kind of a refusal by its wording; the first that fits.
 _WORDING = (

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from splitter.catalog.paths import EACH, Path, Template, condition_of, path_of, paths_of, values_of
 from splitter.catalog.rules import ResultRules
 
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.interstitials import check_blocked, refusal
 from tasks.reading.markup import collapsed, page_text, parse, parse_whole, select
 

@@ -19,7 +19,8 @@ from html import escape
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from splitter.catalog.rules import PageRules
 
-from tasks.domain.crawl import ErrorClass, FetchError, PageRead, Review
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import PageRead, Review
 from tasks.reading.dates import read_date
 from tasks.reading.density import DenseText, dense_text, link_share
 from tasks.reading.interstitials import raise_if_blocked

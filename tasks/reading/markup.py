@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 
 _NOT_SHOWN_TAGS = ["script", "style", "template", "noscript"]
 _NOT_SHOWN = '[hidden], [style*="display:none" i], [style*="display: none" i]'

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from tasks.domain.crawl import PageRead, Review
+from tasks.domain.pages import PageRead, Review
 
 _LEAST_TEXT = 5
 """Letters of a main text; less is a caption or a notice. A record of a list may be a single word: 赞."""

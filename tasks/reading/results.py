@@ -14,7 +14,8 @@ from typing import Protocol
 from splitter.catalog.rules import PostRules, ResultRules
 
 from tasks.domain.address import joined
-from tasks.domain.crawl import ErrorClass, FetchError, Hit, ResultPage, Review
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.reading.dates import read_date
 from tasks.reading.extract import LONGEST_ID, Records, rating_of
 from tasks.reading.interstitials import raise_if_blocked

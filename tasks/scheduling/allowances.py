@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.domain.model import HostView
+from tasks.domain.views import HostView
 from tasks.scheduling.pair_backoff import PairBackoff
 from tasks.scheduling.ready_queue import ReadyQueue
 

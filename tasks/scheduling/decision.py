@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.domain.model import NodeView, SubtaskView
+from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.fluid import FluidSettings
 from tasks.scheduling.posterior import EstimateSettings

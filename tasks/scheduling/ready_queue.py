@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
-from tasks.domain.model import HostView, NodeView, SubtaskView
+from tasks.domain.views import HostView, NodeView, SubtaskView
 
 Split = Callable[[SubtaskView], int]
 """What a strategy tells waiting subtasks apart by, beyond the rules of the ready queue."""

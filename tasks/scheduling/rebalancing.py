@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tasks.domain.model import HostView, SubtaskView
+from tasks.domain.views import HostView, SubtaskView
 
 _BEAT_S = 5.0
 """A heartbeat's interval: within it a node begins what it holds if it has a slot, a lost notification

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from tasks.domain.model import Reason
+from tasks.domain.failures import FailureReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,31 +68,38 @@ class ToManual:
     suggestion: str
 
 
-_ABOUT_HOST = frozenset({Reason.HOST_UNREACHABLE, Reason.RESULT_PAGE_BROKEN, Reason.NOTHING_STORED})
+_ABOUT_HOST = frozenset(
+    {FailureReason.HOST_UNREACHABLE, FailureReason.RESULT_PAGE_BROKEN, FailureReason.NOTHING_STORED}
+)
 """Reasons that lie with the host, whichever node asks: time may cure them, haste won't."""
 
-SUGGESTIONS: dict[Reason, str] = {
-    Reason.NOT_STARTED: "see `nodes list`: are the nodes alive, do their workers take work? Then retry",
-    Reason.SILENT: "see what the nodes waited for (`failed show`), restart a node that hangs, then retry",
-    Reason.HOST_UNREACHABLE: "check that the site still exists under this name; "
+SUGGESTIONS: dict[FailureReason, str] = {
+    FailureReason.NOT_STARTED: "see `nodes list`: are the nodes alive, do their workers take work? Then retry",
+    FailureReason.SILENT: "see what the nodes waited for (`failed show`), restart a node that hangs, then retry",
+    FailureReason.HOST_UNREACHABLE: "check that the site still exists under this name; "
     "correct sites.yaml and retry, or abandon",
-    Reason.BLOCKED: "lower the host's limits in sites.yaml, or give a node another address or a sign-in; "
+    FailureReason.BLOCKED: "lower the host's limits in sites.yaml, or give a node another address or a sign-in; "
     "wait, then retry",
-    Reason.NOTHING_STORED: "fetch a page again (`failed show --refetch`) and compare it with a browser; "
+    FailureReason.NOTHING_STORED: "fetch a page again (`failed show --refetch`) and compare it with a browser; "
     "if the site is broken, retry later",
-    Reason.RESULT_PAGE_BROKEN: "open the search URL in a browser: the engine may be down (retry later) "
+    FailureReason.RESULT_PAGE_BROKEN: "open the search URL in a browser: the engine may be down (retry later) "
     "or have moved (correct its url in sites.yaml)",
-    Reason.BAD_RULE: "compare the answer (`failed show --refetch`) with the rules in sites.yaml by "
+    FailureReason.BAD_RULE: "compare the answer (`failed show --refetch`) with the rules in sites.yaml by "
     "`sites try`, correct them, then retry all with this cause",
-    Reason.ROBOTS: "the host's robots.txt refuses this search: take the site out of sites.yaml, abandon",
-    Reason.BAD_URL: "correct the engine's url and params in sites.yaml, then retry",
-    Reason.NODE_ERROR: "read the node's log (a defect, or its disk is full), repair the node, then retry",
+    FailureReason.ROBOTS: "the host's robots.txt refuses this search: take the site out of sites.yaml, abandon",
+    FailureReason.BAD_URL: "correct the engine's url and params in sites.yaml, then retry",
+    FailureReason.NODE_ERROR: "read the node's log (a defect, or its disk is full), repair the node, then retry",
 }
 """By reason: what a person could do about it."""
 
 
 def after_failure(
-    reason: Reason, node: str, recalls: int, failed_on: Sequence[str], settings: RecallSettings, rng: Random
+    reason: FailureReason,
+    node: str,
+    recalls: int,
+    failed_on: Sequence[str],
+    settings: RecallSettings,
+    rng: Random,
 ) -> Recall | ToManual:
     """What becomes of a subtask that just failed.
 
@@ -116,7 +123,7 @@ def after_failure(
     return Recall(_delay_s(reason, recalls, settings, rng), avoid)
 
 
-def _delay_s(reason: Reason, recalls: int, settings: RecallSettings, rng: Random) -> float:
+def _delay_s(reason: FailureReason, recalls: int, settings: RecallSettings, rng: Random) -> float:
     """backoff * 2 ** recalls, at most the longest, times a chance in [0.5, 1] that keeps subtasks from
     returning all at once; 0 where the host is not the cause."""
     if reason not in _ABOUT_HOST:

@@ -15,7 +15,7 @@ import requests
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.domain.address import joined, sendable
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
 from tasks.reading.decode import decode
 from tasks.reading.markup import check_markup, collapsed

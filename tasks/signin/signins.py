@@ -19,7 +19,7 @@ from splitter.catalog.sign_in import SignInRules
 from splitter.errors import InputError
 
 from tasks.domain.address import authority_of
-from tasks.domain.crawl import FetchError
+from tasks.domain.failures import FetchError
 from tasks.fetching.guarded_session import SessionSettings
 from tasks.signin.browser import Session
 from tasks.signin.credentials import Credentials

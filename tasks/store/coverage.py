@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, func, select
 
-from tasks.domain.crawl import Provenance
-from tasks.domain.hit_count import PartState
+from tasks.domain.hit_count import PartState, Provenance
 from tasks.store.tables import targets, task_parts, tasks
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, select, update
 
-from tasks.domain.model import Reason
+from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
-from tasks.domain.queues import Transition
+from tasks.domain.states import Transition
 from tasks.scheduling.proximity.moving import RoundTrip
 from tasks.store import stats, transitions
 from tasks.store.hosts import Rest, recovered, rest_host
@@ -49,7 +49,7 @@ class Report:
     """
 
     counters: Counters
-    reason: Reason | None = None
+    reason: FailureReason | None = None
     rests: tuple[Rest, ...] = ()
     last_response: Mapping[str, Any] | None = None
     note: str = ""
@@ -166,7 +166,7 @@ def release_many(conn: Connection, now: datetime, given_back: Mapping[Lease, str
     return released
 
 
-def silence(conn: Connection, now: datetime, lease: Lease, reason: Reason) -> bool:
+def silence(conn: Connection, now: datetime, lease: Lease, reason: FailureReason) -> bool:
     """Take back a lease that ran out: CRAWL to FAILED; the attempt is closed as silent.
 
     Returns:
@@ -251,7 +251,7 @@ class _Ended:
 
     attempt_id: int
     outcome: str
-    reason: Reason | None = None
+    reason: FailureReason | None = None
     counters: Counters | None = None
     last_response: Mapping[str, Any] | None = None
     lost_s: float = 0.0

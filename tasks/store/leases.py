@@ -13,8 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
 
-from tasks.domain.model import State
-from tasks.domain.queues import Transition
+from tasks.domain.states import State, Transition
 from tasks.store import transitions
 from tasks.store.bulk import insert_as_table
 from tasks.store.statement_batch import later

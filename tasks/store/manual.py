@@ -12,8 +12,7 @@ from splitter.errors import InputError
 from sqlalchemy import Connection, select, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
-from tasks.domain.model import State
-from tasks.domain.queues import Transition
+from tasks.domain.states import State, Transition
 from tasks.store import endings, leases, nodes, transitions
 from tasks.store.tables import subtasks, targets
 

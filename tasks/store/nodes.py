@@ -11,7 +11,7 @@ from splitter.catalog.model import Kind
 from sqlalchemy import Connection, Row, func, select, update
 
 from tasks.domain.errors import UnknownNode
-from tasks.domain.model import State
+from tasks.domain.states import State
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store.database import insert_or
 from tasks.store.statement_batch import later

@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, case, func, select, update
 
-from tasks.domain.crawl import Review
+from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
 from tasks.store import page_links, review_writes
 from tasks.store.database import insert_new

@@ -13,8 +13,18 @@ from typing import Any
 from splitter.spans import Span
 from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
-from tasks.domain.crawl import Provenance, ResultPage
-from tasks.domain.hit_count import Known, Listing, Lists, Part, PartState, all_counted, known, total
+from tasks.domain.hit_count import (
+    Known,
+    Listing,
+    Lists,
+    Part,
+    PartState,
+    Provenance,
+    all_counted,
+    known,
+    total,
+)
+from tasks.domain.pages import ResultPage
 from tasks.store.statement_batch import later
 from tasks.store.tables import pages, reviews, targets, task_parts, tasks
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, Integer, Select, String, func, literal, select, true
 
-from tasks.domain.model import State
+from tasks.domain.states import State
 from tasks.scheduling.admission import Entrant
 from tasks.scheduling.ready_queue import Backlog
 from tasks.store.bulk import as_table

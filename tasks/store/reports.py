@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from tasks.domain.model import State
 from tasks.domain.pair_stats import SUMS, PairStats
+from tasks.domain.states import State
 from tasks.store.stats import attempt_sums
 from tasks.store.tables import (
     attempts,

@@ -15,8 +15,8 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, update
 
-from tasks.domain.crawl import ResultPage
 from tasks.domain.hit_count import Lists
+from tasks.domain.pages import ResultPage
 from tasks.store import page_links
 from tasks.store import partitions as parts
 from tasks.store.database import insert_new

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from tasks.domain.crawl import Review
+from tasks.domain.pages import Review
 from tasks.store.bulk import insert_rows, rows_with, time_writer
 from tasks.store.leases import Lease
 from tasks.store.tables import reviews

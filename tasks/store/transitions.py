@@ -14,8 +14,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Row, bindparam, insert, select, update
 
 from tasks.domain.errors import IllegalTransition, LeaseLost, UnknownSubtask
-from tasks.domain.model import State
-from tasks.domain.queues import Transition, source, target
+from tasks.domain.states import State, Transition, source, target
 from tasks.store.bulk import as_table, insert_as_table
 from tasks.store.statement_batch import later
 from tasks.store.tables import events, subtasks

@@ -16,7 +16,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
-from tasks.domain.model import State
+from tasks.domain.states import State
 from tasks.store.invariants.attempts import attempt_violations
 from tasks.store.invariants.event_log import log_violations
 from tasks.store.invariants.losses import loss_violations

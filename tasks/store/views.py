@@ -12,7 +12,9 @@ from typing import Any
 from splitter.catalog.model import Limits
 from sqlalchemy import Connection, func, select
 
-from tasks.domain.model import HostView, NodeView, Reason, State, SubtaskView
+from tasks.domain.failures import FailureReason
+from tasks.domain.states import State
+from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling import capacity as feeding
 from tasks.scheduling.rebalancing import HeldLease, Holder, pace
 from tasks.store import hosts as host_store
@@ -213,7 +215,7 @@ class FailedView:
     id: int
     site: str
     node: str
-    reason: Reason
+    reason: FailureReason
     recalls: int
     failed_on: tuple[str, ...]
 
@@ -231,7 +233,7 @@ def failed(conn: Connection, limit: int) -> list[FailedView]:
             r.id,
             r.site,
             r.failed_on[-1] if r.failed_on else "",
-            Reason(r.reason),
+            FailureReason(r.reason),
             r.recalls,
             tuple(r.failed_on),
         )

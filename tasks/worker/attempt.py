@@ -16,7 +16,7 @@ from datetime import timedelta
 
 from splitter.catalog.model import Catalog
 
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.hit_count import Lists
 from tasks.fetching.permits import WaitTooLong
 from tasks.scheduling.recall import RecallSettings

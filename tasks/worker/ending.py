@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tasks.domain.crawl import ErrorClass
-from tasks.domain.model import Reason
+from tasks.domain.failures import ErrorClass, FailureReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +29,31 @@ class Ending:
     hit_errors: Mapping[ErrorClass, int]
 
 
-_OF_RESULT: Mapping[ErrorClass, Reason] = {
-    ErrorClass.CONNECT: Reason.HOST_UNREACHABLE,
-    ErrorClass.BAD_RULE: Reason.BAD_RULE,
-    ErrorClass.ROBOTS: Reason.ROBOTS,
-    ErrorClass.NOT_FOUND: Reason.BAD_URL,
-    ErrorClass.OTHER_STATUS: Reason.BAD_URL,
-    ErrorClass.SCHEME_REFUSED: Reason.BAD_URL,
-    ErrorClass.ADDRESS_REFUSED: Reason.BAD_URL,
-    ErrorClass.REDIRECTS: Reason.BAD_URL,
+_OF_RESULT: Mapping[ErrorClass, FailureReason] = {
+    ErrorClass.CONNECT: FailureReason.HOST_UNREACHABLE,
+    ErrorClass.BAD_RULE: FailureReason.BAD_RULE,
+    ErrorClass.ROBOTS: FailureReason.ROBOTS,
+    ErrorClass.NOT_FOUND: FailureReason.BAD_URL,
+    ErrorClass.OTHER_STATUS: FailureReason.BAD_URL,
+    ErrorClass.SCHEME_REFUSED: FailureReason.BAD_URL,
+    ErrorClass.ADDRESS_REFUSED: FailureReason.BAD_URL,
+    ErrorClass.REDIRECTS: FailureReason.BAD_URL,
 }
 
 
-def failure(ending: Ending) -> Reason | None:
+def failure(ending: Ending) -> FailureReason | None:
     """The reason an attempt failed, or None where it succeeded."""
     if ending.collected or not ending.left:
         return None
     if ending.result_error is not None:
         if ending.result_error.blocks:
-            return Reason.BLOCKED
-        return _OF_RESULT.get(ending.result_error, Reason.RESULT_PAGE_BROKEN)
+            return FailureReason.BLOCKED
+        return _OF_RESULT.get(ending.result_error, FailureReason.RESULT_PAGE_BROKEN)
     errors = {error: n for error, n in ending.hit_errors.items() if n}
     if any(error.blocks for error in errors):
-        return Reason.BLOCKED
+        return FailureReason.BLOCKED
     if ErrorClass.CONNECT in errors:
-        return Reason.HOST_UNREACHABLE
+        return FailureReason.HOST_UNREACHABLE
     if errors and set(errors) <= {ErrorClass.BAD_RULE}:
-        return Reason.BAD_RULE
-    return Reason.NOTHING_STORED
+        return FailureReason.BAD_RULE
+    return FailureReason.NOTHING_STORED

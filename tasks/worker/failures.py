@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from tasks.domain.breaker import rest_s
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.pace import Answer
 from tasks.reading.decode import decode
 from tasks.store.hosts import Rest

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
 
-from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
 from tasks.fetching.downloader import BeforeRequest, Downloader
 from tasks.fetching.hosts import HostBook, slower
 from tasks.fetching.pace import Answer

@@ -14,7 +14,7 @@ from itertools import chain, islice, repeat
 from splitter.catalog.model import Catalog
 from sqlalchemy import Connection
 
-from tasks.domain.model import Reason
+from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import RecallSettings
 from tasks.store import endings, leases, nodes
 from tasks.store.endings import CLOSES, Close, Report
@@ -228,7 +228,7 @@ class CrawlNode:
     async def _close_broken(self, lease: Lease, error: Exception) -> None:
         while isinstance(error, ExceptionGroup):  # of the lanes: which one says nothing, what does
             error = error.exceptions[0]
-        report = Report(Counters(), Reason.NODE_ERROR, note=f"{type(error).__name__}: {error}"[:500])
+        report = Report(Counters(), FailureReason.NODE_ERROR, note=f"{type(error).__name__}: {error}"[:500])
         try:
             await self._writer.soon(CLOSES, Close(lease, report))
         except Exception:

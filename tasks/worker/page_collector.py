@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 from splitter.catalog.model import Catalog
 
-from tasks.domain.crawl import FetchError, Hit, PageRead, Response, Review
+from tasks.domain.failures import FetchError
+from tasks.domain.pages import Hit, PageRead, Response, Review
 from tasks.domain.product_match import matchable_text
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.decode import decode

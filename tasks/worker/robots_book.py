@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from sqlalchemy import Connection
 
 from tasks.domain.address import authority_of
-from tasks.domain.crawl import FetchError, Response
+from tasks.domain.failures import FetchError
+from tasks.domain.pages import Response
 from tasks.fetching.robots import RobotsRules
 from tasks.store.hosts import Robots, load_robots, save_robots
 from tasks.store.writer import BatchOperation, Writer

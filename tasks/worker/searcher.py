@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from splitter.catalog.model import Engine
 from splitter.catalog.paths import condition_of
 
-from tasks.domain.crawl import FetchError, Hit, ResultPage
+from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical, page_key
+from tasks.domain.pages import Hit, ResultPage
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.decode import decode
 from tasks.reading.interstitials import check_blocked

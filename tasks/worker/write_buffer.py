@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.store.database import unstorable
 from tasks.store.ended_targets import ENDS, EndedTarget, TargetEnd
 from tasks.store.leases import Lease, WorkTarget

@@ -8,8 +8,8 @@ from sqlalchemy import select, update
 from splitter.catalog.model import Kind
 from splitter.errors import InputError
 from tasks.domain.errors import IllegalTransition, UnknownNode, UnknownSubtask
-from tasks.domain.model import Reason
-from tasks.domain.queues import Transition
+from tasks.domain.failures import FailureReason
+from tasks.domain.states import Transition
 from tasks.store import endings, leases, manual, nodes, products, reports, transitions
 from tasks.store.database import read_now
 from tasks.store.endings import Report
@@ -38,9 +38,9 @@ def conn(store):
         transitions.move(conn, now, number, Transition.ADMIT, transitions.Note())
         [lease] = leases.grant(conn, now, [Grant(number, "node1", 10, 20.0, {})], LEASE)
         leases.start_many(conn, now, [leases.Begin(lease, LEASE)])
-        report = Report(Counters(tried=1, offered=1), Reason.BLOCKED)
+        report = Report(Counters(tried=1, offered=1), FailureReason.BLOCKED)
         endings.close_many(conn, now, [endings.Close(lease, report)])
-        note = transitions.Note(reason=Reason.BLOCKED, detail={"why": "blocked", "suggestion": "wait"})
+        note = transitions.Note(reason=FailureReason.BLOCKED, detail={"why": "blocked", "suggestion": "wait"})
         transitions.move(conn, now, number, Transition.GIVE_UP, note)
         conn.execute(update(targets).where(targets.c.url == URLS[0]).values(state="given_up", tries=3))
         yield conn

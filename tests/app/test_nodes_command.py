@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from splitter.catalog.model import Kind
-from tasks.domain.queues import Transition
+from tasks.domain.states import Transition
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store import hosts, leases, nodes, products, queued, transitions, views
 from tasks.store.database import Store, read_now

@@ -9,7 +9,8 @@ import pytest
 from scripted_server import answer, lab
 
 from app.pinging import Ask, Ping, httpping
-from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
 from tasks.fetching.downloader import Downloader
 from tasks.fetching.permits import WaitTooLong
 

@@ -19,7 +19,7 @@ from app.cluster.broker import make_app
 from app.cluster.control_process import opened_control
 from app.config import Settings
 from splitter.catalog.model import Kind
-from tasks.domain.model import State
+from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.celery_tasks import crawl_queue
 from tasks.store import leases, nodes

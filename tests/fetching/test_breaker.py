@@ -19,7 +19,7 @@ from tasks.domain.breaker import (
     rest_s,
     state_of,
 )
-from tasks.domain.crawl import ErrorClass
+from tasks.domain.failures import ErrorClass
 
 EXACT = RestSettings(jitter=0.0)
 BLOCKS = [error for error in ErrorClass if error.blocks]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.domain.address import MAX_URL_CHARS, joined
-from tasks.domain.crawl import FetchError
+from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical, page_key
 
 

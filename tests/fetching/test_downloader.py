@@ -24,7 +24,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 from scripted_server import NOW, Server, answer, lab, small
 
-from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
 from tasks.fetching.downloader import Downloader
 from tasks.fetching.responses import retry_after_s
 

@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import LONGEST_ASKED_S
-from tasks.domain.crawl import ErrorClass
+from tasks.domain.failures import ErrorClass
 from tasks.fetching.pace import FULL, Answer, of_host
 from tasks.fetching.permits import MAX_AHEAD_S, MOST_DEBT_S, LocalSendTimes, SendTimes, first_gap, spacings_s
 from tasks.fetching.redis_permits import RedisSendTimes

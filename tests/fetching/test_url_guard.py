@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from tasks.domain.address import joined, sendable
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.guard import address_allowed, check_url
 
 

@@ -16,7 +16,7 @@ from app.lab.web import LocalWeb
 from splitter.catalog.load import load_catalog
 from splitter.catalog.model import Catalog
 from splitter.urls import search_url
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.decode import decode
 from tasks.reading.extract import read_page
 from tasks.reading.results import read_results

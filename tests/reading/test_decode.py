@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zhconv import convert
 
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.decode import declarations, decode
 
 TEXT = "光明高钙牛奶的包装在我们这里是坏的，投诉了也不理。"

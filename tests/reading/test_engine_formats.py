@@ -11,7 +11,8 @@ import made_engines as made
 import pytest
 
 from splitter.catalog.load import load_catalog
-from tasks.domain.crawl import ErrorClass, FetchError, ResultPage
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import ResultPage
 from tasks.reading.results import read_results
 
 ENGINES = load_catalog(Path(__file__).parents[2] / "sites.yaml").engines

@@ -12,7 +12,7 @@ import pytest
 
 from bench.pagetruth import token_f1
 from splitter.catalog.load import load_catalog
-from tasks.domain.crawl import Hit, ResultPage
+from tasks.domain.pages import Hit, ResultPage
 from tasks.reading.decode import decode
 from tasks.reading.results import read_results
 

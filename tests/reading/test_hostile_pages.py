@@ -22,7 +22,8 @@ import zstandard
 from scripted_server import NOW, answer, lab, small
 
 from splitter.catalog.rules import PageRules, ResultRules
-from tasks.domain.crawl import ErrorClass, FetchError, PageRead, Response
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import PageRead, Response
 from tasks.fetching.downloader import FetchLimits
 from tasks.fetching.guard import check_url
 from tasks.reading.decode import decode
@@ -334,7 +335,7 @@ from splitter.catalog.rules import PageRules
 from tasks.reading.decode import decode
 from tasks.fetching.downloader import Downloader
 from tasks.reading.extract import read_page
-from tasks.domain.crawl import FetchError
+from tasks.domain.failures import FetchError
 
 NOW = datetime.now(UTC)
 PAGE = PageRules(review="div.r", body=".b", title=".t", page_title="title")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.catalog.rules import PostRules, ResultRules
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.json_results import JsonAnswer
 from tasks.reading.results import read_results
 

@@ -16,7 +16,7 @@ import splitter
 from splitter.catalog.load import parse_catalog
 from splitter.catalog.rules import PageRules
 from splitter.errors import CatalogError
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.dates import CHINA
 from tasks.reading.density import dense_text
 from tasks.reading.extract import read_page

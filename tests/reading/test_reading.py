@@ -10,7 +10,8 @@ import yaml
 
 import splitter
 from splitter.catalog.rules import PageRules, ResultRules
-from tasks.domain.crawl import ErrorClass, FetchError, Hit
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Hit
 from tasks.reading.dates import CHINA
 from tasks.reading.extract import read_page
 from tasks.reading.interstitials import check_blocked

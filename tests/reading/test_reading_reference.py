@@ -13,7 +13,8 @@ from made_pages import BLOCKS, PAGES, SELECTORS
 
 from bench.pages import RESULT_RULES, RULES, result_page, review_page
 from splitter.catalog.rules import PageRules
-from tasks.domain.crawl import FetchError, Hit, PageRead, Review
+from tasks.domain.failures import FetchError
+from tasks.domain.pages import Hit, PageRead, Review
 from tasks.reading.dates import CHINA, read_date
 from tasks.reading.extract import read_page
 from tasks.reading.results import read_results

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from made_pages import BLOCKS, PAGES, SELECTORS
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from tasks.domain.crawl import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.decode import decode
 from tasks.reading.extract import Records
 from tasks.reading.markup import page_text, parse, text_of

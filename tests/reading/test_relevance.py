@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.keywords import keywords_of
-from tasks.domain.crawl import PageRead, Review
+from tasks.domain.pages import PageRead, Review
 from tasks.domain.product_match import (
     LEAST_SHARE,
     TEXT_CHARS,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.domain.model import HostView, NodeView, SubtaskView
 from tasks.domain.pair_stats import PairStats
+from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling.decision import AllocationSettings, Assignment, waits
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge

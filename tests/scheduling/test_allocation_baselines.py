@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.domain.model import HostView, NodeView, SubtaskView
 from tasks.domain.pair_stats import PairStats
+from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling.balance.curves import linear
 from tasks.scheduling.baselines.consistent_hash import Hashing
 from tasks.scheduling.decision import AllocationSettings, waits

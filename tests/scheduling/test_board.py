@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tasks.domain.model import HostView, NodeView, SubtaskView
+from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling.ready_queue import ReadyQueue, size_class
 
 META = frozenset({"meta"})

@@ -8,8 +8,9 @@ from statistics import median
 
 import pytest
 
-from tasks.domain.model import NodeView, Reason, SubtaskView
+from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
+from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.posterior import posterior
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -132,7 +133,7 @@ class Loop:
         if result.outcome is AttemptOutcome.SUCCEEDED:
             return
         recalls = self.recalls.get(subtask.id, 0)
-        reason = Reason.SILENT if result.outcome is AttemptOutcome.SILENT else Reason.BLOCKED
+        reason = FailureReason.SILENT if result.outcome is AttemptOutcome.SILENT else FailureReason.BLOCKED
         after = after_failure(reason, result.node, recalls, subtask.failed_on, RecallSettings(), self.rng)
         if isinstance(after, Recall):
             self.recalls[subtask.id] = recalls + 1

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.domain.crawl import Provenance
-from tasks.domain.hit_count import Known, Listing, Lists, Part, PartState, known, total
+from tasks.domain.hit_count import Known, Listing, Lists, Part, PartState, Provenance, known, total
 
 LISTS = Lists(most=760, per_page=10, count_cap=100_000_000)
 REPORTED, COUNTED, CAPPED = Provenance.REPORTED, Provenance.COUNTED, Provenance.CAPPED

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain.model import HostView, SubtaskView
+from tasks.domain.views import HostView, SubtaskView
 from tasks.scheduling.rebalancing import (
     HeldLease,
     Holder,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain.model import Reason
+from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import (
     SUGGESTIONS,
     Recall,
@@ -16,7 +16,7 @@ from tasks.scheduling.recall import (
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS = RecallSettings()
-CURABLE = [reason for reason in Reason if reason.curable]
+CURABLE = [reason for reason in FailureReason if reason.curable]
 
 
 def fail(reason, recalls=0, failed_on=(), settings=SETTINGS, node="n1", seed=0):
@@ -37,14 +37,17 @@ def test_five_recalls_in_a_round_then_a_person(reason):
     assert outcomes[5].suggestion == SUGGESTIONS[reason]
 
 
-@pytest.mark.parametrize("reason", [Reason.BAD_RULE, Reason.ROBOTS, Reason.BAD_URL])
+@pytest.mark.parametrize("reason", [FailureReason.BAD_RULE, FailureReason.ROBOTS, FailureReason.BAD_URL])
 def test_what_no_other_node_could_cure_goes_to_a_person_at_once(reason):
     outcome = fail(reason)
     assert isinstance(outcome, ToManual)
     assert "no other node could cure it" in outcome.why
 
 
-@pytest.mark.parametrize("reason", [Reason.SILENT, Reason.NOT_STARTED, Reason.BLOCKED, Reason.NODE_ERROR])
+@pytest.mark.parametrize(
+    "reason",
+    [FailureReason.SILENT, FailureReason.NOT_STARTED, FailureReason.BLOCKED, FailureReason.NODE_ERROR],
+)
 def test_what_lies_with_a_node_is_recalled_at_once(reason):
     assert fail(reason, recalls=4).not_before_delay_s == 0.0
 
@@ -52,25 +55,25 @@ def test_what_lies_with_a_node_is_recalled_at_once(reason):
 @given(st.integers(0, 4), st.integers(0, 1000))
 def test_the_delay_before_asking_a_host_again_grows_and_is_bounded(recalls, seed):
     settings = RecallSettings(backoff_s=2, backoff_max_s=20)
-    delay = fail(Reason.HOST_UNREACHABLE, recalls, settings=settings, seed=seed).not_before_delay_s
+    delay = fail(FailureReason.HOST_UNREACHABLE, recalls, settings=settings, seed=seed).not_before_delay_s
     full = min(20, 2 * 2**recalls)
     assert full / 2 <= delay <= full
 
 
 def test_delays_of_several_subtasks_differ():
-    delays = {fail(Reason.HOST_UNREACHABLE, 2, seed=seed).not_before_delay_s for seed in range(20)}
+    delays = {fail(FailureReason.HOST_UNREACHABLE, 2, seed=seed).not_before_delay_s for seed in range(20)}
     assert len(delays) == 20
 
 
 def test_nodes_to_avoid_are_kept_the_oldest_failure_first_and_once_each():
-    assert fail(Reason.SILENT, 2, ("n2", "n3")).avoid == ("n2", "n3", "n1")
-    assert fail(Reason.SILENT, 2, ("n1", "n3")).avoid == ("n3", "n1")
+    assert fail(FailureReason.SILENT, 2, ("n2", "n3")).avoid == ("n2", "n3", "n1")
+    assert fail(FailureReason.SILENT, 2, ("n1", "n3")).avoid == ("n3", "n1")
 
 
 def test_with_recall_switched_off_every_failure_waits_for_a_person():
-    for reason in Reason:
+    for reason in FailureReason:
         assert isinstance(fail(reason, settings=RecallSettings(enabled=False)), ToManual)
 
 
 def test_every_reason_has_a_suggestion():
-    assert set(SUGGESTIONS) == set(Reason)
+    assert set(SUGGESTIONS) == set(FailureReason)

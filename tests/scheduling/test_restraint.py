@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.domain.model import HostView, NodeView, SubtaskView
+from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling.decision import AllocationSettings, waits
 from tasks.scheduling.pair_backoff import PairBackoff
 from tasks.scheduling.ready_queue import ReadyQueue

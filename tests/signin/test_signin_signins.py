@@ -17,7 +17,7 @@ from app.wiring import OWN
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
-from tasks.domain.crawl import FetchError
+from tasks.domain.failures import FetchError
 from tasks.fetching.downloader import Downloader
 from tasks.fetching.guarded_session import SessionSettings
 from tasks.reading.decode import decode

@@ -14,8 +14,8 @@ from sqlalchemy import insert, update
 from app.simulator.load import parse_scenario
 from app.simulator.outcome import Options
 from app.simulator.simulate import simulate
-from tasks.domain.model import State
 from tasks.domain.pair_stats import SUMS
+from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.scheduling.decision import AllocationSettings

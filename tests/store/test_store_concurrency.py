@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import Connection
 from world import SILENT, World, hit
 
-from tasks.domain.model import Reason, State
+from tasks.domain.failures import FailureReason
+from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
 from tasks.store import endings, leases
@@ -56,7 +57,7 @@ def test_closed_and_silenced_at_once_one_of_them_counts(world: World) -> None:
     def end(n: int) -> list[bool]:
         if n == 0:
             return [world.close(lease) for lease in held]
-        return [world.do(endings.silence, lease, Reason.SILENT) for lease in held]
+        return [world.do(endings.silence, lease, FailureReason.SILENT) for lease in held]
 
     closed, silenced = _at_once(2, end)
     assert [a + b for a, b in zip(closed, silenced, strict=True)] == [1] * 6
@@ -134,7 +135,7 @@ def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world:
         ((seen, _),) = leases.overdue(conn, now, 10)
         with world.store.begin() as node:
             assert leases.progress_many(node, in_time, [leases.Begin(lease, SILENT, Counters())]) == [True]
-        return endings.silence(conn, now, seen, Reason.SILENT)
+        return endings.silence(conn, now, seen, FailureReason.SILENT)
 
     assert not world.do(sweep)
     assert world.state(lease.subtask_id) is State.CRAWL

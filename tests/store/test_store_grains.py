@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 from world import SILENT, World, hit, page_of, review
 
-from tasks.domain.crawl import Hit, ResultPage, Review
-from tasks.domain.model import Reason
+from tasks.domain.failures import FailureReason
 from tasks.domain.page_key import page_key
-from tasks.domain.queues import Transition
+from tasks.domain.pages import Hit, ResultPage, Review
+from tasks.domain.states import Transition
 from tasks.store import endings, transitions
 from tasks.store.database import Store
 from tasks.store.ended_targets import ENDS, EndedTarget, TargetEnd
@@ -77,7 +77,7 @@ class Scene:
         self._read("lost", [hit("1"), hit("4")])
         lost = self.leases["lost"]
         self.world.pass_s(61)
-        assert self.world.do(endings.silence, lost, Reason.SILENT)
+        assert self.world.do(endings.silence, lost, FailureReason.SILENT)
         recalled = {"recalls": 1}
         self.world.do(
             transitions.move, lost.subtask_id, Transition.RECALL, transitions.Note(), values=recalled
@@ -258,7 +258,7 @@ _STEPS = st.one_of(
         st.just("close"),
         st.sampled_from(["reading", "next", "lost", "first"]),
         st.integers(0, 2),
-        st.sampled_from([None, None, Reason.BLOCKED]),
+        st.sampled_from([None, None, FailureReason.BLOCKED]),
         st.sampled_from([None, None, "drained"]),
     ),
 )
@@ -307,7 +307,7 @@ def test_a_grain_gives_what_its_items_give_one_by_one(store: Store, batches: lis
     [
         pytest.param([("start", "granted"), ("start", "granted")], id="a notification that rings twice"),
         pytest.param(
-            [("close", "reading", 1, None, None), ("close", "reading", 2, Reason.BLOCKED, None)],
+            [("close", "reading", 1, None, None), ("close", "reading", 2, FailureReason.BLOCKED, None)],
             id="an attempt that closes twice",
         ),
         pytest.param(
@@ -337,7 +337,7 @@ def test_a_grain_gives_what_its_items_give_one_by_one(store: Store, batches: lis
                 ("progress", "reading", 2),
                 ("progress", "reading", 3),
                 ("close", "reading", 2, None, None),
-                ("close", "next", 1, Reason.BLOCKED, None),
+                ("close", "next", 1, FailureReason.BLOCKED, None),
                 ("close", "first", 0, None, "drained"),
             ],
             id="to the end",
@@ -359,6 +359,6 @@ def test_a_doorbell_that_rings_twice_in_one_grain_starts_one_attempt(world: Worl
 
 def test_an_attempt_closes_once_however_often_it_says_so_in_one_grain(world: World) -> None:
     lease, _ = world.begin(world.waiting())
-    closes = [Close(lease, Report(Counters())), Close(lease, Report(Counters(), Reason.BLOCKED))]
+    closes = [Close(lease, Report(Counters())), Close(lease, Report(Counters(), FailureReason.BLOCKED))]
     assert world.do(CLOSES.run, closes) == [True, False]
     assert world.pair().attempts == 1

@@ -11,7 +11,7 @@ from world import SITE, START, World
 
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import BreakerState
-from tasks.domain.model import HostView
+from tasks.domain.views import HostView
 from tasks.store import hosts, views
 from tasks.store.database import Store
 from tasks.store.hosts import Breaker, Rest

@@ -8,7 +8,8 @@ import pytest
 from world import SILENT, START, World, hit
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
-from tasks.domain.model import Reason, State
+from tasks.domain.failures import FailureReason
+from tasks.domain.states import State
 from tasks.store import endings, leases, pages
 from tasks.store.ended_targets import TargetEnd
 from tasks.store.hosts import Rest
@@ -62,7 +63,7 @@ class TestBoundary:
     def test_silence(self, world: World, at: object, in_force: bool) -> None:
         lease, _ = world.begin(world.waiting())
         world.now = at
-        assert world.do(endings.silence, lease, Reason.SILENT) is not in_force
+        assert world.do(endings.silence, lease, FailureReason.SILENT) is not in_force
         assert world.state(lease.subtask_id) is (State.CRAWL if in_force else State.FAILED)
 
 
@@ -102,10 +103,15 @@ def test_an_attempt_that_succeeds(world: World) -> None:
 def test_an_attempt_that_fails(world: World) -> None:
     lease, _ = world.begin(world.waiting())
     last = {"url": hit("1"), "status": 403, "head": "访问过于频繁\x00\ud800"}
-    assert world.close(lease, Counters(offered=1), reason=Reason.BLOCKED, last_response=last)
+    assert world.close(lease, Counters(offered=1), reason=FailureReason.BLOCKED, last_response=last)
     row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
-    assert (row.state, row.reason, row.failed_on, row.left) == (State.FAILED, Reason.BLOCKED, ["n1"], 10)
-    assert (attempt.outcome, attempt.reason) == ("failed", Reason.BLOCKED)
+    assert (row.state, row.reason, row.failed_on, row.left) == (
+        State.FAILED,
+        FailureReason.BLOCKED,
+        ["n1"],
+        10,
+    )
+    assert (attempt.outcome, attempt.reason) == ("failed", FailureReason.BLOCKED)
     assert attempt.last_response == {**last, "head": "访问过于频繁\ufffd\ufffd"}
 
 
@@ -169,7 +175,7 @@ def _lost(world: World, how: str) -> Lease:
         world.interrupt(lease, Counters(), "shutdown")
     else:
         world.pass_s(60)
-        world.do(endings.silence, lease, Reason.SILENT)
+        world.do(endings.silence, lease, FailureReason.SILENT)
     if how == "given back":
         world.begin(lease.subtask_id, "n2")
     return lease
@@ -184,10 +190,10 @@ class TestLostLease:
         assert world.start(lease) is None
         assert not world.progress(lease, Counters(tried=9))
         assert not world.close(lease, Counters(tried=9))
-        assert not world.close(lease, Counters(tried=9), reason=Reason.BAD_RULE)
+        assert not world.close(lease, Counters(tried=9), reason=FailureReason.BAD_RULE)
         assert not world.do(endings.release, lease, "drained")
         assert not world.interrupt(lease, Counters(), "shutdown")
-        assert not world.do(endings.silence, lease, Reason.SILENT)
+        assert not world.do(endings.silence, lease, FailureReason.SILENT)
         world.end_target(lease, TargetEnd(target.id, "refused", "not_found", True))
         after = [world.rows(table) for table in (attempts, events, targets)], world.subtask(lease.subtask_id)
         assert after == before

@@ -15,8 +15,9 @@ from sqlalchemy import event
 from world import CATALOG, SILENT, START, World
 
 from splitter.catalog.model import Kind
-from tasks.domain.crawl import Response
-from tasks.domain.model import NodeView, State
+from tasks.domain.pages import Response
+from tasks.domain.states import State
+from tasks.domain.views import NodeView
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.permits import LocalSendTimes
 from tasks.jobs import sweeps

@@ -17,8 +17,8 @@ from hypothesis.stateful import (
 )
 from world import World, hit
 
-from tasks.domain.model import Reason, State
-from tasks.domain.queues import MAX_RECALLS
+from tasks.domain.failures import FailureReason
+from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import sweeps
 from tasks.store import endings, manual, nodes
 from tasks.store.database import Store
@@ -129,8 +129,8 @@ class Loop(RuleBasedStateMachine):
             end = TargetEnd(found.id, state, "timeout", counts)
             self.world.end_target(lease, end)
 
-    @rule(lease=held, reason=st.none() | st.sampled_from(list(Reason)), tried=st.integers(0, 3))
-    def close(self, lease: Lease, reason: Reason | None, tried: int) -> None:
+    @rule(lease=held, reason=st.none() | st.sampled_from(list(FailureReason)), tried=st.integers(0, 3))
+    def close(self, lease: Lease, reason: FailureReason | None, tried: int) -> None:
         self.world.close(lease, Counters(offered=tried + 1, tried=tried, active_s=0.3), reason=reason)
 
     @rule(lease=held)
@@ -145,14 +145,14 @@ class Loop(RuleBasedStateMachine):
     def go_silent(self, lease: Lease, place: int) -> None:
         """A minute passes, the lease is taken back, and then a page of it arrives."""
         self.world.pass_s(60)
-        self.world.do(endings.silence, lease, Reason.SILENT)
+        self.world.do(endings.silence, lease, FailureReason.SILENT)
         self.save_page(lease, place)
 
     @rule(target=held, lease=held, node=st.sampled_from(NODES))
     def is_replaced(self, lease: Lease, node: str) -> Any:
         """The lease is taken back and another node works on the subtask."""
         self.world.pass_s(60)
-        self.world.do(endings.silence, lease, Reason.SILENT)
+        self.world.do(endings.silence, lease, FailureReason.SILENT)
         self.world.sweep(sweeps.recall)
         again = self.world.grant(lease.subtask_id, node)
         return multiple() if again is None else again

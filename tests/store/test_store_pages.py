@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 from world import World, hit, review
 
-from tasks.domain.crawl import Provenance
+from tasks.domain.hit_count import Provenance
 from tasks.store.ended_targets import TargetEnd
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.tables import page_products, reviews, targets, tasks

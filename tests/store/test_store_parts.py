@@ -10,9 +10,9 @@ import pytest
 from world import CATALOG, SITE, World, hit
 
 from splitter.catalog.model import TimeFilter
-from tasks.domain.crawl import Hit, Provenance, ResultPage
-from tasks.domain.hit_count import Lists
+from tasks.domain.hit_count import Lists, Provenance
 from tasks.domain.page_key import canonical, page_key
+from tasks.domain.pages import Hit, ResultPage
 from tasks.jobs import sweeps
 from tasks.scheduling.query_refinement import NarrowSettings
 from tasks.store import coverage, products, result_pages

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from world import SITE, World, hit
 
-from tasks.domain.model import State
+from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.store import endings, products

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlalchemy import event
 from world import CATALOG, SITE, World
 
-from tasks.domain.model import State
+from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.scheduling.admission import Entrant

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from world import SITE, World, hit, page_of, review
 
-from tasks.domain.crawl import Review
 from tasks.domain.page_key import page_key
+from tasks.domain.pages import Review
 from tasks.jobs import sweeps
 from tasks.store import ended_targets, pages, products
 from tasks.store.ended_targets import EndedTarget, TargetEnd

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 from world import World, hit, review
 
-from tasks.domain.crawl import Hit, ResultPage, Review
 from tasks.domain.page_key import page_key
+from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.product_match import matchable_text
 from tasks.store import ended_targets, page_links, pages, result_pages
 from tasks.store.ended_targets import EndedTarget, TargetEnd

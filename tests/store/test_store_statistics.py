@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from world import SITE, World, hit
 
-from tasks.domain.model import Reason
+from tasks.domain.failures import FailureReason
 from tasks.scheduling.proximity.moving import RoundTrip
 from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
 from tasks.store import endings, leases, reports, stats
@@ -35,7 +35,7 @@ def test_a_success_counts_what_is_stored(world: World) -> None:
 
 
 def test_a_failure(world: World) -> None:
-    world.close(_work(world, "甲"), SEEN, reason=Reason.NOTHING_STORED)
+    world.close(_work(world, "甲"), SEEN, reason=FailureReason.NOTHING_STORED)
     assert _sums(world) == (1, 1, 0, 5, 4, 1, 8.0)
 
 
@@ -43,7 +43,7 @@ def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World)
     lease = _work(world, "甲")
     world.progress(lease, SEEN)
     world.pass_s(75)
-    assert world.do(endings.silence, lease, Reason.SILENT)
+    assert world.do(endings.silence, lease, FailureReason.SILENT)
     assert _sums(world) == (1, 0, 1, 5, 4, 1, 8.0)
     assert world.pair().lost_s == 75.0
 
@@ -51,7 +51,7 @@ def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World)
 def test_pages_count_though_their_node_never_reported(world: World) -> None:
     lease = _work(world, "甲")
     world.pass_s(60)
-    world.do(endings.silence, lease, Reason.SILENT)
+    world.do(endings.silence, lease, FailureReason.SILENT)
     assert _sums(world) == (1, 0, 1, 1, 1, 1, 0.0)
 
 
@@ -77,7 +77,7 @@ def test_an_attempt_is_folded_once_whoever_closes_it_first(world: World) -> None
     world.close(lease, SEEN)
     world.close(lease, SEEN)
     world.pass_s(60)
-    world.do(endings.silence, lease, Reason.SILENT)
+    world.do(endings.silence, lease, FailureReason.SILENT)
     world.do(endings.cancel, lease.subtask_id, "not wanted")
     assert _sums(world) == (1, 0, 0, 5, 4, 1, 8.0)
 
@@ -112,7 +112,7 @@ def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(worl
     world.interrupt(_work(world, "丙"), SEEN, "shutdown", near=RoundTrip(50.0, 10))
     lease = _work(world, "丁")
     world.pass_s(75)
-    world.do(endings.silence, lease, Reason.SILENT)
+    world.do(endings.silence, lease, FailureReason.SILENT)
     assert world.pair().rtt_ms == pytest.approx(75.0)
     assert world.pair().rtt_n == 20
     assert world.look(stats.round_trips) == {(SITE, "n1"): pytest.approx(75.0)}

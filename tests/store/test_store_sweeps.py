@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from world import START, World, hit
 
-from tasks.domain.model import Reason, State
-from tasks.domain.queues import MAX_RECALLS, Transition
+from tasks.domain.failures import FailureReason
+from tasks.domain.states import MAX_RECALLS, State, Transition
 from tasks.jobs import sweeps
 from tasks.jobs.sweeps import Recalled
 from tasks.store import endings, manual
@@ -25,7 +25,12 @@ def test_silence_is_recalled_to_another_node(world: World) -> None:
     world.pass_s(0.000001)
     assert world.sweep(sweeps.recall) == Recalled(silenced=1, recalled=1)
     row = world.subtask(lease.subtask_id)
-    assert (row.state, row.recalls, row.failed_on, row.reason) == (State.WAIT, 1, ["n1"], Reason.SILENT)
+    assert (row.state, row.recalls, row.failed_on, row.reason) == (
+        State.WAIT,
+        1,
+        ["n1"],
+        FailureReason.SILENT,
+    )
     assert (row.lease_token, row.attempt_id) == (None, None)
     assert _events(world, lease.subtask_id)[-3:] == ["allocate", "silent", "recall"]
 
@@ -62,11 +67,11 @@ def test_a_lease_that_a_silent_node_did_not_start_is_recalled(world: World, know
     world.pass_s(60)
     assert world.sweep(sweeps.recall) == Recalled(silenced=1, recalled=1)
     row = world.subtask(lease.subtask_id)
-    assert (row.reason, row.recalls) == (Reason.NOT_STARTED, 1)
+    assert (row.reason, row.recalls) == (FailureReason.NOT_STARTED, 1)
 
 
-@pytest.mark.parametrize("reason", [r for r in Reason if not r.curable])
-def test_what_no_node_could_cure_goes_to_a_person_at_once(world: World, reason: Reason) -> None:
+@pytest.mark.parametrize("reason", [r for r in FailureReason if not r.curable])
+def test_what_no_node_could_cure_goes_to_a_person_at_once(world: World, reason: FailureReason) -> None:
     lease, _ = world.begin(world.waiting())
     world.close(lease, reason=reason)
     assert world.sweep(sweeps.recall) == Recalled(manual=1)
@@ -76,7 +81,7 @@ def test_what_no_node_could_cure_goes_to_a_person_at_once(world: World, reason: 
 
 def test_a_hosts_failure_waits_before_it_is_tried_again(world: World) -> None:
     lease, _ = world.begin(world.waiting())
-    world.close(lease, reason=Reason.HOST_UNREACHABLE)
+    world.close(lease, reason=FailureReason.HOST_UNREACHABLE)
     world.sweep(sweeps.recall)
     assert world.subtask(lease.subtask_id).not_before > world.now
     world.node("n2")

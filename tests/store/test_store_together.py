@@ -12,9 +12,9 @@ from sqlalchemy import Connection, event, insert, select, text, update
 from sqlalchemy.exc import IntegrityError, OperationalError, StatementError
 from world import SILENT, World, hit, page_of, review
 
-from tasks.domain.crawl import Hit, ResultPage
 from tasks.domain.page_key import page_key
-from tasks.domain.queues import Transition
+from tasks.domain.pages import Hit, ResultPage
+from tasks.domain.states import Transition
 from tasks.store import transitions
 from tasks.store.bulk import insert_rows, rows_with
 from tasks.store.database import Store, lost_deadlock, read_now

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, select
 from world import World
 
 from tasks.domain.errors import IllegalTransition, LeaseLost, UnknownSubtask
-from tasks.domain.model import Reason, State
-from tasks.domain.queues import LEGAL, Transition, source, target
+from tasks.domain.failures import FailureReason
+from tasks.domain.states import LEGAL, State, Transition, source, target
 from tasks.jobs import sweeps
 from tasks.store import endings, transitions
 from tasks.store.tables import attempts, events, subtasks
@@ -31,7 +31,7 @@ def _in(world: World, state: State) -> int:
         return subtask_id
     lease, work = world.begin(subtask_id)
     if state in (State.FAILED, State.MANUAL):
-        world.close(lease, reason=Reason.BAD_RULE)
+        world.close(lease, reason=FailureReason.BAD_RULE)
     if state is State.MANUAL:
         world.sweep(sweeps.recall)
     if state in (State.SLEEP, State.DONE):

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import Connection, event, insert
 from world import SITE, START, World, hit
 
-from tasks.domain.model import Reason, State
-from tasks.domain.queues import MAX_RECALLS, Transition
+from tasks.domain.failures import FailureReason
+from tasks.domain.states import MAX_RECALLS, State, Transition
 from tasks.jobs import sweeps
 from tasks.store import endings
 from tasks.store.database import Store
@@ -33,7 +33,7 @@ def told(store: Store) -> World:
     world.sweep(sweeps.wake)
     world.begin(CRAWLING)
     lease, _ = world.begin(FAILED_ONCE)
-    world.close(lease, Counters(offered=1), reason=Reason.BLOCKED)
+    world.close(lease, Counters(offered=1), reason=FailureReason.BLOCKED)
     world.sweep(sweeps.recall)
     assert [world.state(n) for n in (1, 2, 3, 4)] == [State.DONE, State.CRAWL, State.WAIT, State.WAIT]
     assert world.verification().violations == ()

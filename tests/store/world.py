@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Table, select
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Kind
-from tasks.domain.crawl import Hit, ResultPage, Review
-from tasks.domain.model import State
 from tasks.domain.page_key import canonical, page_key
+from tasks.domain.pages import Hit, ResultPage, Review
+from tasks.domain.states import State
 from tasks.fetching.hosts import HostBook
 from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings

@@ -11,9 +11,9 @@ from sqlalchemy import select
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
-from tasks.domain.crawl import ErrorClass, FetchError, Response
-from tasks.domain.model import Reason, State
-from tasks.domain.queues import Transition
+from tasks.domain.failures import ErrorClass, FailureReason, FetchError
+from tasks.domain.pages import Response
+from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.permits import LocalSendTimes
 from tasks.scheduling.recall import RecallSettings
@@ -366,7 +366,7 @@ def test_pages_that_come_after_the_recall_are_kept_and_marked_late(tmp_path):
     async def take_back(attempt, writer, lease):
         async def silence():
             late = timedelta(minutes=2)
-            await writer.run(lambda conn, now: endings.silence(conn, now + late, lease, Reason.SILENT))
+            await writer.run(lambda conn, now: endings.silence(conn, now + late, lease, FailureReason.SILENT))
 
         world.web.before[hit(1)] = silence
 

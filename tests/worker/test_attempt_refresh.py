@@ -12,9 +12,9 @@ from sqlalchemy import update
 from test_attempt import NOW, SEARCH, SITE, World, complaint, hit, result_page
 
 from splitter.catalog.model import Catalog
-from tasks.domain.crawl import ErrorClass, FetchError, Response
-from tasks.domain.model import State
-from tasks.domain.queues import Transition
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
+from tasks.domain.states import State, Transition
 from tasks.store import products, transitions
 from tasks.store.tables import page_products, pages, reviews, subtasks, virtual_tasks
 from tasks.store.verify import verify

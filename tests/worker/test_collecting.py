@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from splitter.catalog.rules import PageRules, ResultRules
-from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.page_key import page_key
+from tasks.domain.pages import Response
 from tasks.fetching.permits import WaitTooLong
 from tasks.store.leases import WorkTarget
 from tasks.store.pages import NewPage

@@ -12,7 +12,7 @@ from test_attempt import NOW, SEARCH, SITE, World
 
 from splitter.catalog.model import Kind
 from splitter.catalog.rules import PostRules, ResultRules
-from tasks.domain.model import State
+from tasks.domain.states import State
 from tasks.store.tables import page_products, pages, reviews
 from tasks.store.verify import verify
 

@@ -14,9 +14,8 @@ from sqlalchemy import select
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Kind
-from tasks.domain.crawl import Response
-from tasks.domain.model import State
-from tasks.domain.queues import Transition
+from tasks.domain.pages import Response
+from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.robots import RobotsRules
 from tasks.scheduling.recall import RecallSettings

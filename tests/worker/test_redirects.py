@@ -14,8 +14,9 @@ from scripted_server import answer, lab
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Engine, Kind
 from splitter.catalog.rules import ResultRules
-from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.page_key import page_key
+from tasks.domain.pages import Response
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.interstitials import redirect_target

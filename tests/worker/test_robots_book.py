@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.domain.crawl import ErrorClass, FetchError, Response
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
 from tasks.store import migrate
 from tasks.store.database import Store
 from tasks.store.tables import hosts

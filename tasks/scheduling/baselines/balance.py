@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from tasks.domain.model import NodeView
+from tasks.domain.views import NodeView
 from tasks.scheduling import posterior as estimate
 from tasks.scheduling.balance.curves import Curve, Curves, linear
 from tasks.scheduling.balance.exact import exact

@@ -16,7 +16,7 @@ from itertools import chain
 from random import Random
 from zlib import crc32
 
-from tasks.domain.model import SubtaskView
+from tasks.domain.views import SubtaskView
 from tasks.scheduling.baselines.dispatch import Choice, DecisionContext
 from tasks.scheduling.baselines.owning import Lines
 from tasks.scheduling.decision import AllocationSettings, Assignment

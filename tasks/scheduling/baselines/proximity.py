@@ -15,7 +15,7 @@ from itertools import islice
 from random import Random
 from zlib import crc32
 
-from tasks.domain.model import SubtaskView
+from tasks.domain.views import SubtaskView
 from tasks.scheduling.baselines.consistent_hash import point
 from tasks.scheduling.baselines.dispatch import Choice, DecisionContext
 from tasks.scheduling.baselines.owning import Lines

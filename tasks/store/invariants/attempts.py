@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, and_, case, func, or_, select
 
-from tasks.domain.model import State
 from tasks.domain.pair_stats import SUMS
+from tasks.domain.states import State
 from tasks.store.invariants.violation import Violation
 from tasks.store.stats import attempt_sums
 from tasks.store.tables import attempts, pages, pair_stats, subtasks

@@ -8,8 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from tasks.domain.model import State
-from tasks.domain.queues import LEGAL, MAX_RECALLS, Transition
+from tasks.domain.states import LEGAL, MAX_RECALLS, State, Transition
 from tasks.store.invariants.violation import Violation
 from tasks.store.tables import events, subtasks
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, and_, func, or_, select
 
 from tasks.domain.hit_count import PartState
-from tasks.domain.model import State
+from tasks.domain.states import State
 from tasks.store.invariants.violation import Violation
 from tasks.store.tables import (
     attempts,

@@ -1,49 +1,10 @@
-"""Words of the loop as types: states, reasons, and the facts strategies decide from (DESIGN.md, 1 and 3)."""
+"""Facts that decisions are made from: nodes, hosts and waiting subtasks as a strategy sees them, frozen."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
-
-
-class State(StrEnum):
-    """The queue a subtask is in: each is in exactly one."""
-
-    PRIORITY = "PRIORITY"
-    WAIT = "WAIT"
-    CRAWL = "CRAWL"
-    SLEEP = "SLEEP"
-    FAILED = "FAILED"
-    MANUAL = "MANUAL"
-    DONE = "DONE"
-    CANCELLED = "CANCELLED"
-
-    @property
-    def settled(self) -> bool:
-        """True where nothing more happens by itself (MANUAL waits for a person)."""
-        return self in (State.DONE, State.CANCELLED, State.MANUAL)
-
-
-class Reason(StrEnum):
-    """Why an attempt failed."""
-
-    NOT_STARTED = "not_started"  # the lease ran out before the node began
-    SILENT = "silent"  # begun, then no progress until the lease ran out
-    HOST_UNREACHABLE = "host_unreachable"  # nobody answers there
-    BLOCKED = "blocked"  # captcha, 403, 429, login wall: the host refuses this node address
-    NOTHING_STORED = "nothing_stored"  # the host answers, but every page tried was broken
-    RESULT_PAGE_BROKEN = "result_page_broken"  # no result page could be read: 5xx, timeouts, cut off
-    BAD_RULE = "bad_rule"  # pages are answered, the catalog's rules find nothing in them
-    ROBOTS = "robots"  # robots.txt refuses the search
-    BAD_URL = "bad_url"  # scheme or address refused, or 404 for the search itself
-    NODE_ERROR = "node_error"  # the node itself failed (a defect, out of disk, ...)
-
-    @property
-    def curable(self) -> bool:
-        """True where another node may succeed; the others go to MANUAL at once."""
-        return self not in (Reason.BAD_RULE, Reason.ROBOTS, Reason.BAD_URL)
 
 
 @dataclass(frozen=True, slots=True)

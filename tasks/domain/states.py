@@ -1,6 +1,6 @@
-"""The state machine of a subtask: which transition leads from which queue to which (DESIGN.md, 3).
+"""The state machine of a subtask: its states (queues), and which transition leads from which to which.
 
-This table is the only place that says what is legal; `tasks.store.transitions` performs it and `verify` proves it.
+The table is the only place that says what is legal; `tasks.store.transitions` performs it and `verify` proves it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,27 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from tasks.domain.errors import IllegalTransition
-from tasks.domain.model import State
 
 MAX_RECALLS = 5
 """Recalls in one round before a subtask waits for a person (2014 product paper, 'recall')."""
+
+
+class State(StrEnum):
+    """The queue a subtask is in: each subtask is in exactly one."""
+
+    PRIORITY = "PRIORITY"
+    WAIT = "WAIT"
+    CRAWL = "CRAWL"
+    SLEEP = "SLEEP"
+    FAILED = "FAILED"
+    MANUAL = "MANUAL"
+    DONE = "DONE"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def settled(self) -> bool:
+        """True where nothing more happens by itself (MANUAL waits for a person)."""
+        return self in (State.DONE, State.CANCELLED, State.MANUAL)
 
 
 class Transition(StrEnum):

@@ -1,0 +1,106 @@
+"""What can go wrong, typed: why a request gave no page (`ErrorClass`), and why an attempt failed (`FailureReason`)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from tasks.domain.pages import Response
+
+
+class ErrorClass(StrEnum):
+    """Why a request did not give a page. One class an error, everywhere: statistics, CLI, events."""
+
+    NOT_FOUND = "not_found"  # 404, 410: the target is gone
+    SERVER_ERROR = "server_error"  # 5xx
+    RATE_LIMITED = "rate_limited"  # 429, or a page that says so
+    FORBIDDEN = "forbidden"  # 401, 403, 432 and the like
+    CAPTCHA = "captcha"  # a captcha page, whatever its status
+    LOGIN_WALL = "login_wall"  # a page that asks to sign in, whatever its status
+    TIMEOUT = "timeout"  # no (whole) answer within the time of one request
+    CONNECT = "connect"  # refused, unreachable, name not resolved
+    CUT_OFF = "cut_off"  # reset, or a body shorter than announced
+    TOO_LARGE = "too_large"  # body or headers over the limit
+    REDIRECTS = "redirects"  # too many, or a loop
+    BAD_CONTENT = "bad_content"  # not text, or not decodable
+    SCHEME_REFUSED = "scheme_refused"  # neither http nor https
+    ADDRESS_REFUSED = "address_refused"  # private, loopback, link-local ... address
+    ROBOTS = "robots"  # robots.txt refuses the URL
+    BAD_RULE = "bad_rule"  # a page was answered, but its rules find nothing in it
+    OTHER_STATUS = "other_status"  # any other 4xx
+
+    @property
+    def about_host(self) -> bool:
+        """True where the error is about (host, node address), not about the target: it does not count as a try."""
+        return self in _ABOUT_HOST
+
+    @property
+    def blocks(self) -> bool:
+        """True where the host refuses this node address: it should rest (blocked is not broken, and not empty)."""
+        return self in _BLOCKS
+
+    @property
+    def final(self) -> bool:
+        """True where asking again, from any node, would not help: the target is refused at once."""
+        return self in _FINAL
+
+
+_BLOCKS = frozenset(
+    {ErrorClass.RATE_LIMITED, ErrorClass.FORBIDDEN, ErrorClass.CAPTCHA, ErrorClass.LOGIN_WALL}
+)
+_ABOUT_HOST = _BLOCKS | {ErrorClass.CONNECT}
+_FINAL = frozenset(
+    {
+        ErrorClass.NOT_FOUND,
+        ErrorClass.SCHEME_REFUSED,
+        ErrorClass.ADDRESS_REFUSED,
+        ErrorClass.ROBOTS,
+        ErrorClass.TOO_LARGE,
+        ErrorClass.REDIRECTS,
+        ErrorClass.OTHER_STATUS,
+    }
+)
+
+
+class FetchError(Exception):
+    """A request that gave no usable page.
+
+    Attributes:
+        error: its class.
+        detail: one line for people: what came instead.
+        retry_after_s: what the host asked to wait, if it did.
+        response: the answer, where there was a whole one (for `failed show`).
+    """
+
+    def __init__(
+        self,
+        error: ErrorClass,
+        detail: str,
+        *,
+        retry_after_s: float | None = None,
+        response: Response | None = None,
+    ) -> None:
+        super().__init__(f"{error.value}: {detail}")
+        self.error = error
+        self.detail = detail
+        self.retry_after_s = retry_after_s
+        self.response = response
+
+
+class FailureReason(StrEnum):
+    """Why an attempt failed."""
+
+    NOT_STARTED = "not_started"  # the lease ran out before the node began
+    SILENT = "silent"  # begun, then no progress until the lease ran out
+    HOST_UNREACHABLE = "host_unreachable"  # nobody answers there
+    BLOCKED = "blocked"  # captcha, 403, 429, login wall: the host refuses this node address
+    NOTHING_STORED = "nothing_stored"  # the host answers, but every page tried was broken
+    RESULT_PAGE_BROKEN = "result_page_broken"  # no result page could be read: 5xx, timeouts, cut off
+    BAD_RULE = "bad_rule"  # pages are answered, the catalog's rules find nothing in them
+    ROBOTS = "robots"  # robots.txt refuses the search
+    BAD_URL = "bad_url"  # scheme or address refused, or 404 for the search itself
+    NODE_ERROR = "node_error"  # the node itself failed (a defect, out of disk, ...)
+
+    @property
+    def curable(self) -> bool:
+        """True where another node may succeed; the others go to MANUAL at once."""
+        return self not in (FailureReason.BAD_RULE, FailureReason.ROBOTS, FailureReason.BAD_URL)

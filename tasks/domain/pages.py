@@ -1,0 +1,97 @@
+"""What a request brings: the response, and the result page with its hits or the page with its reviews read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole answer.
+
+    Attributes:
+        url: the final address, after redirects.
+        status: HTTP status.
+        headers: lower-case names.
+        body: decompressed.
+        elapsed_s: from sending to the last byte.
+        first_byte_s: response time of the last request: from when it was sent, over a connection that stood, to the
+            first byte of the answer; 0 where that is not known.
+    """
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    elapsed_s: float
+    first_byte_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One entry of a result page: an absolute address, its title and abstract.
+
+    Attributes:
+        time: when it was published, aware; None where the result page does not tell, or not so that it can be read.
+        post: the whole post it is, where the engine's result pages hold posts.
+    """
+
+    url: str
+    title: str
+    abstract: str = ""
+    time: datetime | None = None
+    post: Review | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPage:
+    """A result page as read. No hits and not `empty` never reaches here: that is a FetchError(BAD_RULE).
+
+    Attributes:
+        found: number of hits the search reports; None where it reports none.
+        hits: in their order, absolute addresses, without repeats.
+        empty: the engine says it has nothing (a proven empty answer).
+        more: there is a next page.
+    """
+
+    found: int | None
+    hits: tuple[Hit, ...]
+    empty: bool
+    more: bool
+
+
+class Review(NamedTuple):
+    """One review as read from a page. A tuple: pages bring tens of them, and it is made in a third of the time.
+
+    Attributes:
+        key: the record's id on its page, or ``#n`` (its place, from 0) where it has none.
+        date_text: the date as written.
+        date: aware, where it could be read (sites of the catalog are read as UTC+8).
+        rating: as written, as a number, where there is one.
+    """
+
+    key: str
+    title: str
+    body: str
+    author: str
+    date_text: str
+    date: datetime | None
+    rating: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    """A page as read: title and reviews (none is possible: a page without a review).
+
+    Attributes:
+        next_url: where its review list goes on: a sendable address on the same host; empty where it ends here.
+        no_review: why a page without a review has none ("list": a list of other pages); empty where it has some.
+    """
+
+    title: str
+    reviews: tuple[Review, ...] = field(default=())
+    next_url: str = ""
+    no_review: str = ""
