@@ -1,22 +1,25 @@
-"""`reviewloop simulate`: a scenario in virtual time, by the strategies that run for real."""
+"""`reviewloop simulate`: a scenario in virtual time, with the allocation strategies that production runs."""
 
 from __future__ import annotations
 
 import csv
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from app.cli.options import json_option, settings_of, store_there
-from app.cli.output import percent, print_json, printed, say, seconds, table
+from app.cli.output import Cell, print_json, printed, say, seconds, table
 from splitter.errors import InputError
 
 if TYPE_CHECKING:
-    from app.simulator.outcome import Outcome
+    from app.simulator.outcome import SimulatedRun
     from app.simulator.scenario import Scenario
 
-_TOLD = (
+_KEYS = (
     "strategy",
     "seed",
     "pages_collected",
@@ -37,8 +40,27 @@ _TOLD = (
 
 @click.command()
 @click.argument("scenario", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--strategy", default="feedback", show_default=True, help="Of allocation.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the work drawn and of all chance.")
+@click.option(
+    "--strategy",
+    "strategies",
+    multiple=True,
+    default=("feedback",),
+    show_default=True,
+    metavar="NAME[,NAME...]",
+    help="Allocation strategy; repeatable.",
+)
+@click.option(
+    "--seed",
+    "seeds",
+    type=int,
+    multiple=True,
+    default=(0,),
+    show_default=True,
+    help="Of the work drawn and of all chance; repeatable.",
+)
+@click.option(
+    "--seeds", "first_seeds", type=click.IntRange(1), metavar="N", help="Seeds 1 to N instead of --seed."
+)
 @click.option(
     "--from",
     "recorded",
@@ -59,8 +81,9 @@ _TOLD = (
 @json_option
 def simulate(
     scenario: Path | None,
-    strategy: str,
-    seed: int,
+    strategies: tuple[str, ...],
+    seeds: tuple[int, ...],
+    first_seeds: int | None,
     recorded: str | None,
     sites: str | None,
     write: Path | None,
@@ -72,11 +95,13 @@ def simulate(
     """Run scenarios in virtual time and compare with a proven bound.
 
     SCENARIO is a YAML file (docs/simulator.md). The bound is what a scheduler could expect at best that knows all
-    rates in advance.
+    rates in advance. Each strategy runs with each seed. --json prints one document, of several runs one object a
+    line.
 
     \b
     Examples:
       reviewloop simulate paper2014.yaml --strategy random
+      reviewloop simulate paper2014.yaml --strategy feedback,random --seeds 5
       reviewloop simulate --from run.db --strategy feedback --write run.yaml
     """
     # Slow to import (numpy, scipy); a wrong option should be told at once.
@@ -98,15 +123,24 @@ def simulate(
         write_scenario(played, write)
         say(f"The run's scenario is in {write}.", "dim")
     options = Options(modification=not no_modification, recall=not no_recall, timeline=timeline is not None)
-    done = run(played, strategy, seed, options)
-    if timeline is not None:
-        _write_timeline(timeline, done)
-    if as_json:
-        print_json(
-            {key: value for key, value in _told(done).items() if value is not None or key == "oracle_ratio"}
-        )
-    else:
-        _print(done)
+    names = list(dict.fromkeys(name.strip() for text in strategies for name in text.split(",")))
+    drawn = list(dict.fromkeys(range(1, first_seeds + 1) if first_seeds else seeds))
+    several = len(names) * len(drawn) > 1
+    if several and timeline is not None:
+        raise InputError("--timeline is of one run: name one strategy and one seed")
+    done: dict[str, list[SimulatedRun]] = {}
+    for name in names:
+        for seed in drawn:
+            one = run(played, name, seed, options)
+            done.setdefault(name, []).append(one)
+            if timeline is not None:
+                _write_timeline(timeline, one)
+            if as_json and several:
+                click.echo(json.dumps(_document(one)))
+            elif as_json:
+                print_json(_document(one))
+    if not as_json:
+        _print(done, drawn)
 
 
 def _left_out(*, limits_known: bool) -> str:
@@ -118,36 +152,54 @@ def _left_out(*, limits_known: bool) -> str:
     )
 
 
-def _told(done: Outcome) -> dict[str, object]:
-    return {key: getattr(done, key) for key in _TOLD}
+def _document(done: SimulatedRun) -> dict[str, object]:
+    values = {key: getattr(done, key) for key in _KEYS}
+    return {key: value for key, value in values.items() if value is not None or key == "oracle_ratio"}
 
 
-def _print(done: Outcome) -> None:
+def _print(done: Mapping[str, Sequence[SimulatedRun]], seeds: Sequence[int]) -> None:
+    """A row for each strategy: the mean over the seeds, below it the lowest and the highest."""
+    rows: list[list[Cell]] = [
+        [name, *(_spread(runs, of, show) for of, show in _COLUMNS.values())] for name, runs in done.items()
+    ]
+    several = f"Mean of seeds {', '.join(map(str, seeds))}; below it the lowest and the highest."
     out = printed()
-    rows: list[tuple[str, str | int | float | None]] = [
-        ("strategy", done.strategy),
-        ("seed", done.seed),
-        ("pages collected", done.pages_collected),
-        ("of pages found", done.pages_found),
-        ("makespan" if done.settled else "ended, with work left, after", seconds(done.makespan_s)),
-        ("pages per second", done.goodput_pages_per_s),
-        ("recalls", done.recalls),
-        ("left to a person", done.manual),
-    ]
-    if done.oracle_pages is not None:
-        rows.append(("bound: pages", round(done.oracle_pages)))
-    if done.oracle_makespan_s is not None:
-        rows.append(("bound: makespan", seconds(done.oracle_makespan_s)))
-    rows += [
-        ("share of the bound", percent(done.oracle_ratio)),
-        ("decisions", done.decisions),
-        ("microseconds a decision, median", done.decision_us_p50),
-        ("microseconds a decision, 99 %", done.decision_us_p99),
-    ]
-    out.print(table(("", "value"), rows))
+    out.print(table(("strategy", *_COLUMNS), rows, caption=several if len(seeds) > 1 else ""))
+    found = [one.pages_found for runs in done.values() for one in runs]
+    out.print(
+        f"{sum(found) / len(found):,.0f} pages found. of bound: share of the proven bound; manual: subtasks left to a "
+        "person.",
+        style="dim",
+    )
+    for name, runs in done.items():
+        if left := [str(one.seed) for one in runs if not one.settled]:
+            out.print(f"{name}: ended with work left (seed {', '.join(left)}).", style="dim")
 
 
-def _write_timeline(path: Path, done: Outcome) -> None:
+_COLUMNS: Mapping[str, tuple[Callable[[SimulatedRun], float | None], Callable[[float], str]]] = {
+    "pages": (lambda one: one.pages_collected, lambda value: f"{value:,.0f}"),
+    "of bound": (lambda one: one.oracle_ratio, lambda value: f"{value:.1%}"),
+    "makespan": (lambda one: one.makespan_s, lambda value: seconds(value) or ""),
+    "recalls": (lambda one: one.recalls, lambda value: f"{value:,.0f}"),
+    "manual": (lambda one: one.manual, lambda value: f"{value:,.0f}"),
+    "decision": (lambda one: one.decision_us_p50, lambda value: f"{value:,.0f} us"),
+}
+
+
+def _spread(
+    runs: Sequence[SimulatedRun], of: Callable[[SimulatedRun], float | None], show: Callable[[float], str]
+) -> Text:
+    """Mean of the runs that have a value and, of several runs, the lowest and the highest below it."""
+    values = [value for one in runs if (value := of(one)) is not None]
+    if not values:
+        return Text("-", style="dim")
+    text = Text(show(sum(values) / len(values)), justify="right")
+    if len(runs) > 1:
+        text.append(f"\n{show(min(values))}\n{show(max(values))}", style="dim")
+    return text
+
+
+def _write_timeline(path: Path, done: SimulatedRun) -> None:
     """Raises InputError: the file cannot be written."""
     try:
         with path.open("w", encoding="utf-8", newline="") as file:

@@ -38,8 +38,8 @@ class Stretch(NamedTuple):
     completion: float
 
 
-class Run:
-    """An attempt.
+class Attempt:
+    """An attempt under way.
 
     Attributes:
         node: its number.
@@ -49,10 +49,10 @@ class Run:
         avail: pages it has not tried, by tries they had before.
         tried, collected, given_up, active_s, wait_s: so far.
         failed: it failed at its start.
-        begun: a node that was alive took it on.
-        over: its subtask is no longer its business.
+        begun: it was started by a node that was alive.
+        over: it has ended; events that still name it are ignored.
         silenced_s: when its node died, or it hung.
-        pending: the page under way: (class it is of, collected or not).
+        pending, pending_s: the page under way: (tries it had before, collected or not), and its seconds.
     """
 
     __slots__ = (
@@ -96,6 +96,14 @@ class Run:
                 return tries
         raise AssertionError("an attempt takes no more pages than are left")
 
+    def count_pending(self) -> None:
+        """The page under way, if there is one, has ended."""
+        if self.pending is not None:
+            tries, collected = self.pending
+            self.pending = None
+            self.active_s += self.pending_s
+            self.count(tries, 1, int(collected))
+
     def count(self, tries: int, pages: int, collected: int) -> None:
         """Pages with so many earlier tries were tried: so many of them collected."""
         todo = self.subtask.todo
@@ -110,23 +118,23 @@ class Run:
             self.given_up += missed
 
 
-def plan(course: Course, run: Run, start_s: float) -> float:
+def lay_out(course: Course, attempt: Attempt, start_s: float) -> float:
     """Lay out the pages of an attempt that nothing will hold up; returns when the last one ends.
 
     Each page has the rates in force when it starts. One that is begun within the budget is ended.
 
     Args:
-        start_s: of its first page; `run.active_s` is what it took until then.
+        start_s: of its first page; `attempt.active_s` is what it took until then.
     """
-    left, t, spent = run.responsible, start_s, run.active_s
+    left, t, spent = attempt.responsible, start_s, attempt.active_s
     first = True
-    while left and (first or spent < run.budget_s):
+    while left and (first or spent < attempt.budget_s):
         place = course.at(t)
         seconds, chance = course.rates[place].seconds_per_page, course.rates[place].completion
-        pages = min(left, max(1, math.ceil((run.budget_s - spent) / seconds - 1e-9)))
+        pages = min(left, max(1, math.ceil((attempt.budget_s - spent) / seconds - 1e-9)))
         if place + 1 < len(course.from_s):
             pages = min(pages, max(1, math.ceil((course.from_s[place + 1] - t) / seconds - 1e-9)))
-        run.stretches.append(Stretch(t, pages, seconds, chance))
+        attempt.stretches.append(Stretch(t, pages, seconds, chance))
         left -= pages
         t += pages * seconds
         spent += pages * seconds
@@ -134,19 +142,19 @@ def plan(course: Course, run: Run, start_s: float) -> float:
     return t
 
 
-def settle(run: Run, until_s: float, rng: np.random.Generator) -> None:
+def draw_pages(attempt: Attempt, until_s: float, rng: np.random.Generator) -> None:
     """Draw what the planned pages that ended by `until_s` came to."""
-    for stretch in run.stretches:
+    for stretch in attempt.stretches:
         pages, seconds = stretch.pages, stretch.seconds_per_page
         if stretch.from_s + pages * seconds > until_s + 1e-9:
             pages = max(0, min(pages, math.floor((until_s - stretch.from_s) / seconds + 1e-9)))
-        run.active_s += pages * seconds
+        attempt.active_s += pages * seconds
         while pages:
-            tries = run.next_class()
-            some = min(pages, run.avail[tries])
-            run.count(tries, some, _binomial(some, stretch.completion, rng))
+            tries = attempt.next_class()
+            some = min(pages, attempt.avail[tries])
+            attempt.count(tries, some, _binomial(some, stretch.completion, rng))
             pages -= some
-    run.stretches = []
+    attempt.stretches = []
 
 
 def _binomial(pages: int, chance: float, rng: np.random.Generator) -> int:

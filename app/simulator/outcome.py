@@ -1,18 +1,21 @@
-"""What a simulated run is asked to do, and what it came to."""
+"""Options of a simulated run, what is counted while it runs, and its figures."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from tasks.domain.pair_stats import PairStats
+from app.simulator.attempts import Attempt, Subtask
+from app.simulator.world import World
+from tasks.domain.pair_stats import AttemptResult, PairStats
 from tasks.scheduling.decision import AllocationSettings
 from tasks.scheduling.modification import ModificationSettings
 from tasks.scheduling.recall import RecallSettings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What may be different from one run of a scenario to the next.
 
@@ -39,7 +42,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A pair's attempts that ended within a window; `from_s` is its begin."""
+    """Sums over a pair's attempts that ended in the window from `from_s` on."""
 
     from_s: float
     site: str
@@ -47,8 +50,8 @@ class Window:
     stats: PairStats
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedRun:
     """A run's figures.
 
     Attributes:
@@ -86,3 +89,51 @@ class Outcome:
     window_s: float
     pages_over_time: tuple[int, ...]
     windows: tuple[Window, ...]
+
+
+class Figures:
+    """What is counted while a run goes on.
+
+    Attributes:
+        pairs: sums over the attempts of each (site, node), by their numbers.
+        settled_s: when the last subtask was settled.
+    """
+
+    def __init__(self, world: World, options: Options) -> None:
+        self._world, self._options = world, options
+        self.found = self.collected = self.given_up = self.recalls = self.manual = self.attempts = 0
+        self.settled_s = 0.0
+        self.manual_pages: dict[str, int] = {}
+        self.decision_us = array("d")
+        self.pairs: dict[tuple[int, int], PairStats] = {}
+        self.over_time: list[int] = []
+        self._windows: dict[tuple[int, int, int], PairStats] = {}
+
+    def close(self, now_s: float, attempt: Attempt, result: AttemptResult) -> None:
+        """An attempt ended, or was cut off by the scenario's end."""
+        self.collected += result.collected
+        self.given_up += attempt.given_up
+        self.attempts += 1
+        at = int(now_s / self._options.window_s)
+        while len(self.over_time) <= at:
+            self.over_time.append(0)
+        self.over_time[at] += result.collected
+        site, node = attempt.subtask.site, attempt.node
+        self.pairs[site, node] = self.pairs.get((site, node), PairStats()).with_attempt(result)
+        if self._options.timeline:
+            window = at, site, node
+            self._windows[window] = self._windows.get(window, PairStats()).with_attempt(result)
+
+    def leave_to_a_person(self, subtask: Subtask) -> None:
+        """A subtask ended in MANUAL."""
+        self.manual += 1
+        site = self._world.sites[subtask.site].name
+        self.manual_pages[site] = self.manual_pages.get(site, 0) + sum(subtask.todo)
+
+    def windows(self) -> tuple[Window, ...]:
+        """What was kept for the timeline, in the order of time."""
+        sites, nodes = self._world.sites, self._world.nodes
+        return tuple(
+            Window(at * self._options.window_s, sites[site].name, nodes[node].name, stats)
+            for (at, site, node), stats in sorted(self._windows.items())
+        )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from app.simulator.outcome import Outcome
+from app.simulator.outcome import SimulatedRun
 from bench import plots as drawing
 from bench.strategy_runs import near, switched_off
 from bench.strategy_runs.runs import FEEDBACK, Outcomes
@@ -86,7 +86,7 @@ _SHOWN = (FEEDBACK, near.WITH_PRIOR, near.TOP_1, near.TOP_3, "random")
 _EARLY_MIN = 30
 
 
-def completion(outcome: Outcome) -> dict[str, dict[str, list[tuple[float, float]]]]:
+def completion(outcome: SimulatedRun) -> dict[str, dict[str, list[tuple[float, float]]]]:
     """By node and site, (hours, completion rate); not a number where a window is empty, so that the line has a gap."""
     found: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
     # What the end of the run cut off makes a window of its own.

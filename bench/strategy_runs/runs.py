@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 from app.simulator.load import parse_scenario
 from app.simulator.oracle import Bound, bound
-from app.simulator.outcome import Options, Outcome
+from app.simulator.outcome import Options, SimulatedRun
 from app.simulator.scenario import Scenario
 from app.simulator.simulate import measured_by, simulate
 
@@ -74,7 +74,7 @@ class Run:
 Key = tuple[str, str, int]
 """(scenario, label, seed)."""
 
-Outcomes = Mapping[Key, Outcome]
+Outcomes = Mapping[Key, SimulatedRun]
 
 _Limit = tuple[Scene, int, tuple[tuple[str, int], ...]]
 """What a bound depends on: scenario, seed and, where work is done to its end, hits left to a person by site."""
@@ -114,7 +114,7 @@ class Workers:
     def __init__(self, pool: Pool, progress: Progress) -> None:
         self._pool, self._progress = pool, progress
 
-    def simulated(self, runs: Iterable[Run], part: str = "runs") -> dict[Key, Outcome]:
+    def simulated(self, runs: Iterable[Run], part: str = "runs") -> dict[Key, SimulatedRun]:
         """Simulate all, the longest first; by key, in the order given.
 
         Raises:
@@ -122,7 +122,7 @@ class Workers:
         """
         wanted = list(runs)
         longest_first = sorted(wanted, key=weight, reverse=True)
-        found: dict[Key, Outcome] = {}
+        found: dict[Key, SimulatedRun] = {}
         for key, outcome in self._pool.imap_unordered(_one, longest_first):
             found[key] = outcome
             self._progress.tell(part, len(found), len(wanted))
@@ -174,12 +174,12 @@ def weight(run: Run) -> float:
 _loaded = lru_cache(maxsize=None)(loaded)
 
 
-def _one(run: Run) -> tuple[Key, Outcome]:
+def _one(run: Run) -> tuple[Key, SimulatedRun]:
     options = replace(run.options, oracle=False)
     return run.key, simulate(_loaded(run.scene), run.strategy, run.seed, options)
 
 
-def _limit(run: Run, outcome: Outcome) -> _Limit:
+def _limit(run: Run, outcome: SimulatedRun) -> _Limit:
     left = outcome.manual_pages if _loaded(run.scene).until_done else {}
     return run.scene, run.seed, tuple(sorted(left.items()))
 

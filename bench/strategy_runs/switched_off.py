@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from app.simulator.outcome import Options, Outcome
+from app.simulator.outcome import Options, SimulatedRun
 from bench.strategy_runs import contest
 from bench.strategy_runs.runs import FEEDBACK, Key, Outcomes, Run, Scene
 
@@ -41,7 +41,7 @@ def runs(scenes: Sequence[Scene]) -> list[Run]:
     ]
 
 
-def with_all_on(outcomes: Outcomes) -> dict[Key, Outcome]:
+def with_all_on(outcomes: Outcomes) -> dict[Key, SimulatedRun]:
     """By variant: of these runs and those of `contest`."""
     return {
         (scenario, label, seed): outcomes[scenario, _IN_CONTEST.get(label, label), seed]
@@ -75,7 +75,7 @@ def compared(outcomes: Outcomes, scenario: str) -> dict[str, Any]:
     }
 
 
-def moved(outcome: Outcome) -> int:
+def moved(outcome: SimulatedRun) -> int:
     """Hits that were offered to another node than they would have been with the shares of the window before."""
     offered: dict[str, dict[float, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     for window in outcome.windows:

@@ -1,4 +1,4 @@
-"""`reviewloop simulate`: a document with the keys of DESIGN.md, 6, and clear errors."""
+"""`reviewloop simulate`: a document whose keys stay as they are, a table for people, clear errors."""
 
 import csv
 import json
@@ -62,7 +62,28 @@ def test_work_done_to_its_end_tells_the_other_bound(scenario):
 def test_a_table_for_people(scenario):
     done = simulated(scenario, "--no-modification", "--no-recall")
     assert done.exit_code == 0
-    assert "share of the bound" in done.output
+    assert "share of the proven bound" in done.output
+
+
+def test_several_strategies_and_seeds_in_one_table_of_80_columns(scenario, monkeypatch):
+    monkeypatch.setattr("app.cli.output._WIDTH_OF_FILES", 80)
+    done = simulated(scenario, "--strategy", "feedback,random", "--strategy", "proximity", "--seeds", 2)
+    assert done.exit_code == 0, done.output
+    assert max(map(len, done.output.splitlines())) <= 80
+    assert "…" not in done.output
+    for said in ("feedback", "random", "proximity", "makespan", "seeds 1, 2"):
+        assert said in done.output
+
+
+def test_several_runs_are_one_object_a_line_each_as_if_alone(scenario):
+    done = simulated(scenario, "--strategy", "random,feedback", "--seed", 3, "--seed", 1, "--json")
+    runs = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(run["strategy"], run["seed"]) for run in runs] == [
+        ("random", 3), ("random", 1), ("feedback", 3), ("feedback", 1),
+    ]  # fmt: skip
+    alone = json.loads(simulated(scenario, "--strategy", "feedback", "--seed", 1, "--json").stdout)
+    measured = {"decision_us_p50", "decision_us_p99"}
+    assert {**runs[3], **dict.fromkeys(measured)} == {**alone, **dict.fromkeys(measured)}
 
 
 @pytest.mark.parametrize(
@@ -73,6 +94,7 @@ def test_a_table_for_people(scenario):
         (["--from", "none.db"], "no database"),
         (["SCENARIO", "--strategy", "best"], "no strategy 'best'"),
         (["SCENARIO", "--write", "x.yaml"], "--from"),
+        (["SCENARIO", "--seeds", "2", "--timeline", "x.csv"], "--timeline"),
     ],
 )
 def test_wrong_input_ends_with_2(scenario, arguments, told):
