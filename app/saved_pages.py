@@ -1,4 +1,4 @@
-"""A catalog's rules against saved pages: which still take what stands in them, for `sites check --offline`.
+"""A catalog's rules against saved pages: which of them still read what is there, for `sites check --offline`.
 
 Which page is read by which rules is data: ``app/samples/index.yaml``. Its `shipped` pages are small ones of our own in
 the known formats; its `saved` pages are real ones in a folder beside the project, where it is there.
@@ -18,13 +18,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 from selectolax.lexbor import LexborHTMLParser
 
+from app.rule_preview import RuleReading, read_by_rules
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.address import joined
-from tasks.domain.failures import ErrorClass, FetchError
-from tasks.reading.decode import decode
-from tasks.reading.extract import read_page
-from tasks.reading.results import read_results
+from tasks.domain.failures import FetchError
+from tasks.domain.pages import Review
 
 SAMPLES = Path(__file__).with_name("samples")
 """Folder of the pages that come with the project, and of the index."""
@@ -43,7 +42,7 @@ class Sample(BaseModel):
         engine, site, rules: by whose rules it is read: one of the three.
         answer: what kind of answer it is.
         records: hits, reviews or posts in it; None: what the truth beside it says, or at least one.
-        found: the number of hits it reports; None: nobody said.
+        found: the number of hits it reports; None: unknown.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -62,7 +61,7 @@ class SavedPage:
     """A sample where it lies, with what is known about it.
 
     Attributes:
-        truth: what a person or an engine's own list says of the page; empty where nobody does.
+        truth: what is right for the page, by a person or by the engine's own list; empty where unknown.
     """
 
     sample: Sample
@@ -71,19 +70,20 @@ class SavedPage:
     truth: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What rules take from a saved page.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageCheck:
+    """What rules read in a saved page, and whether that is right.
 
     Attributes:
         kind, name: "engine" or "rules", and which.
         site: whose page it is, where it is a site's.
         file: the page; empty: there is none.
         answer: "records", "empty", "blocked" or "broken"; `should` is what it is.
-        expected, took, right: records: that should be there, that were taken, that are among the expected; None
-            where nobody told.
+        expected, took, right: records: that should be there, that were read, that are among the expected; None
+            where that is unknown.
         found, found_should: the number of hits that the page reports, as read and as it is.
         verdict: "fits", "does not fit" or "no saved page".
+        why: the reason for the verdict, for people.
     """
 
     kind: str
@@ -109,8 +109,9 @@ def saved_pages(folder: Path | None) -> list[SavedPage]:
         folder: of real pages; None: there is none.
     """
     index = yaml.safe_load((SAMPLES / "index.yaml").read_text("utf-8"))
-    pages = [SavedPage(one, SAMPLES / one.file, "shipped", {}) for one in map(_sample, index["shipped"])]
-    for one in map(_sample, index["saved"]):
+    shipped, saved = (map(Sample.model_validate, index[source]) for source in ("shipped", "saved"))
+    pages = [SavedPage(one, SAMPLES / one.file, "shipped", {}) for one in shipped]
+    for one in saved:
         if folder is not None and (path := folder / one.file).is_file():
             pages.append(SavedPage(one, path, "saved", _truth(path)))
     return pages
@@ -131,34 +132,31 @@ def your_page(catalog: Catalog, text: str) -> SavedPage:
 _TABLES = {"engine": "engines", "site": "sites", "rules": "rules"}
 
 
-def _sample(entry: Mapping[str, Any]) -> Sample:
-    return Sample.model_validate(entry)
-
-
 def _truth(path: Path) -> dict[str, Any]:
     """What ``expected/`` beside the page says of it: a list of results, or a text."""
-    folder = path.parent / "expected"
-    if (told := folder / f"{path.stem}.json").is_file():
-        truth = json.loads(told.read_text("utf-8"))
+    file = path.parent / "expected" / path.name
+    if (listed := file.with_suffix(".json")).is_file():
+        truth = json.loads(listed.read_text("utf-8"))
         return truth if isinstance(truth, dict) else {}
-    if (told := folder / f"{path.stem}.html").is_file():
-        body = LexborHTMLParser(told.read_text("utf-8")).body
+    if (html := file.with_suffix(".html")).is_file():
+        body = LexborHTMLParser(html.read_text("utf-8")).body
         return {"content": body.text(separator=" ")} if body is not None else {}
-    if (told := folder / f"{path.stem}.txt").is_file():
-        return {"content": told.read_text("utf-8")}
-    return {}
+    text = file.with_suffix(".txt")
+    return {"content": text.read_text("utf-8")} if text.is_file() else {}
 
 
-def check_saved(catalog: Catalog, pages: Sequence[SavedPage], now: datetime) -> list[Checked]:
-    """Read every page whose engine, site or rules the catalog has; then name what no page tells of.
+def check_saved(catalog: Catalog, pages: Sequence[SavedPage], now: datetime) -> list[PageCheck]:
+    """Read every page whose engine, site or rules the catalog has; then name those without a page.
 
     Args:
         now: what relative dates count from.
     """
     checked = [_check(catalog, page, now) for page in pages if _known(catalog, page.sample)]
-    told = {(one.kind, one.name) for one in checked}
+    with_page = {(one.kind, one.name) for one in checked}
     every = [("engine", name) for name in catalog.engines] + [("rules", name) for name in catalog.rules]
-    return checked + [Checked(kind, name) for kind, name in every if (kind, name) not in told]
+    return checked + [
+        PageCheck(kind=kind, name=name) for kind, name in every if (kind, name) not in with_page
+    ]
 
 
 def _known(catalog: Catalog, sample: Sample) -> bool:
@@ -166,63 +164,56 @@ def _known(catalog: Catalog, sample: Sample) -> bool:
     return all(name in getattr(catalog, table) for table, name in named if name)
 
 
-def _check(catalog: Catalog, page: SavedPage, now: datetime) -> Checked:
-    sample = page.sample
+def _check(catalog: Catalog, page: SavedPage, now: datetime) -> PageCheck:
+    sample, truth = page.sample, page.truth
     kind = "engine" if sample.engine else "rules"
     name = sample.engine or sample.rules or catalog.sites[sample.site].rules
-    found: int | None = None
-    why, took, right = "", 0, None
-    try:
-        hint = catalog.sites[sample.site].encoding if sample.site else ""
-        text = decode(page.path.read_bytes(), {}, hint).text
-        if kind == "engine":
-            found, addresses = _results(catalog, name, text)
-            took = len(addresses)
-            right = _right_hits(page.truth, addresses, catalog.engines[name].url)
-        else:
-            took, right = _reviews(catalog, name, sample.site, text, page.truth, now)
-        answer = "records" if took else "empty"
-    except FetchError as error:
-        answer, why = ("blocked" if error.error.blocks else "broken"), str(error)
-    expected = sample.records if sample.records is not None else _expected(page.truth)
-    wrong = _wrong(sample, answer, took, right, expected, found)
-    return Checked(
+    engine = catalog.engines[name] if sample.engine else None
+    read = read_by_rules(
+        page.path.read_bytes(),
+        {},
+        engine.url if engine else f"http://{sample.site or 'example.com'}/",
+        engine.results if engine else catalog.rules[name],
+        now=now,
+        hint=catalog.sites[sample.site].encoding if sample.site else "",
+    )
+    right = None
+    if engine and read.verdict in ("records", "empty"):
+        right = _right_hits(truth, {hit.url for hit in read.records}, engine.url)
+    elif read.records:
+        right = _right_reviews(truth, read.records)
+    expected = sample.records if sample.records is not None else _expected(truth)
+    wrong = _wrong(sample, read, right, expected)
+    return PageCheck(
         kind=kind,
         name=name,
         site=sample.site,
         file=sample.file,
         source=page.source,
-        answer=answer,
+        answer=read.verdict,
         should=sample.answer,
         expected=expected if sample.answer == "records" else None,
-        took=took,
+        took=len(read.records),
         right=right,
-        found=found,
+        found=read.found,
         found_should=sample.found,
         verdict="does not fit" if wrong else "fits",
-        why="; ".join(part for part in (wrong, why if wrong else "") if part),
+        why="; ".join(part for part in (wrong, read.why if wrong else "") if part),
     )
 
 
-def _wrong(
-    sample: Sample, answer: str, took: int, right: int | None, expected: int | None, found: int | None
-) -> str:
-    """What is wrong with the outcome; empty where nothing is."""
-    if answer != sample.answer:
-        return f"read as {answer}, but it is {sample.answer}"
-    if sample.found is not None and found != sample.found:
-        return f"reports {sample.found:,} hits, read as {'none' if found is None else f'{found:,}'}"
-    if answer == "records" and expected is not None:
+def _wrong(sample: Sample, read: RuleReading, right: int | None, expected: int | None) -> str:
+    """What is wrong with a reading; empty where nothing is."""
+    if read.verdict != sample.answer:
+        return f"read as {read.verdict}, but it is {sample.answer}"
+    if sample.found is not None and read.found != sample.found:
+        return f"reports {sample.found:,} hits, read as {'none' if read.found is None else f'{read.found:,}'}"
+    if read.records and expected is not None:
+        took = len(read.records)
         exact = sample.records is not None and took != expected
         if exact or took < _ENOUGH * expected or (right is not None and right < _ENOUGH * expected):
             return f"{took if right is None else right} of {expected} records"
     return ""
-
-
-def _results(catalog: Catalog, name: str, text: str) -> tuple[int | None, set[str]]:
-    engine = catalog.engines[name]
-    page = read_results(text, engine.url, engine.results)
-    return page.found, {hit.url for hit in page.hits}
 
 
 def _listed(truth: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -252,38 +243,27 @@ def _absolute(url: str, reference: object) -> str:
         return ""
 
 
-def _reviews(
-    catalog: Catalog, name: str, site: str, text: str, truth: Mapping[str, Any], now: datetime
-) -> tuple[int, int | None]:
-    """How many reviews a page gives, and how many of them are right; None where nobody told."""
-    read = read_page(text, f"http://{site or 'example.com'}/", catalog.rules[name], now=now)
-    if not read.reviews:
-        raise FetchError(ErrorClass.BAD_RULE, "no review in it")
-    bodies = [review.body for review in read.reviews]
+def _right_reviews(truth: Mapping[str, Any], reviews: Sequence[Review]) -> int | None:
+    """How many reviews of a page are right; None where that is unknown."""
     listed = _listed(truth)
     if listed is not None:
-        by_id = {review.key: review.body for review in read.reviews}
-        right = sum(_alike(by_id.get(str(one.get("mid")), ""), one.get("text", "")) for one in listed)
-        return len(bodies), right
+        by_id = {review.key: review.body for review in reviews}
+        return sum(_alike(by_id.get(str(one.get("mid")), ""), one.get("text", "")) for one in listed)
     if "content" in truth:
-        return len(bodies), int(_alike(bodies[0], truth["content"]))
+        return int(_alike(reviews[0].body, truth["content"]))
     if fragments := truth.get("must_contain"):
-        squeezed = "".join(bodies[0].split())
+        squeezed = "".join(reviews[0].body.split())
         there = sum("".join(fragment.split()) in squeezed for fragment in fragments)
-        return len(bodies), int(2 * there > len(fragments))
-    return len(bodies), None
+        return int(2 * there > len(fragments))
+    return None
 
 
 def _alike(text: str, truth: str) -> bool:
     """Whether two texts share enough of their characters: F1 of their multisets, blanks apart."""
-    got, expected = _characters(text), _characters(truth)
+    got, expected = (Counter("".join(one.split())) for one in (text, truth))
     return 2 * (got & expected).total() >= _ENOUGH * (got.total() + expected.total()) > 0
 
 
-def _characters(text: str) -> Counter[str]:
-    return Counter("".join(text.split()))
-
-
-def broken(checked: Iterable[Checked]) -> list[Checked]:
+def broken(checked: Iterable[PageCheck]) -> list[PageCheck]:
     """Those whose rules do not fit their page."""
     return [one for one in checked if one.verdict == "does not fit"]

@@ -1,7 +1,7 @@
 """Which engines and sites of a catalog answer today, and what changed: for `sites check`.
 
-Each is asked once, its robots.txt first; a host's requests follow each other at its own pace, and all together end in
-time.
+Each is requested once, its robots.txt first. A host's requests follow each other at the catalog's pace; all of it ends
+in a given time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import socket
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -28,30 +28,32 @@ from tasks.reading.markup import page_text, parse
 from tasks.reading.results import read_results
 
 AT_ONCE = 8
-"""Hosts asked at the same time."""
+"""Hosts requested at the same time."""
 
 _REFUSALS = (401, 403, 412, 429, 432)
 _LONGEST_PAUSE_S = 5.0
+_TIME_OVER = "the time was over"
 
 
-class Asks(Protocol):
-    """Asks for a page (`app.http_session.ask` with its settings). Raises AskFailed."""
+class FetchPage(Protocol):
+    """Fetches a page (`app.http_session.ask` with its settings). Raises AskFailed."""
 
     def __call__(self, url: str, /, *, headers: Mapping[str, str] | None = None) -> Answer:
         """The answer, through redirects."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What came of asking an engine's search page or a site's front page.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteAnswer:
+    """What an engine's search page or a site's front page answered.
 
     Attributes:
         kind, name: "engine" or "site", and which.
-        url: asked; `final_url`: what answered, after redirects; empty where nobody did.
+        url: requested; `final_url`: what answered, after redirects; empty where nobody did.
         http: "200", "no such name", "no connection", "no answer in time", "not asked", "refused here".
         robots: "allows", "refuses", "not obeyed", "unknown".
         rules: of an engine: "10 hits", "empty answer", "nothing", "-".
         verdict: "answers", "gone", "no answer", "moved to X", "refuses", "rules find nothing", "not asked".
+        why: the reason for the verdict, for people.
     """
 
     kind: str
@@ -65,23 +67,16 @@ class Seen:
     why: str = ""
 
     @property
-    def heard(self) -> bool:
-        """Whether anybody answered at all."""
+    def reached(self) -> bool:
+        """Whether any server answered at all."""
         return self.http.isdigit() or self.robots in ("allows", "refuses")
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    kind: str
-    name: str
-    url: str
 
 
 class SiteCheck:
     """One round over a catalog.
 
     Args:
-        keywords: what every engine is asked for.
+        keywords: what every engine is searched for.
         agent: name that robots.txt is read for.
         left_s: seconds that are left for all of it; nothing is begun when there are none.
         pause: waits so many seconds.
@@ -90,7 +85,7 @@ class SiteCheck:
     def __init__(
         self,
         catalog: Catalog,
-        ask: Asks,
+        fetch: FetchPage,
         keywords: Sequence[str],
         *,
         agent: str,
@@ -98,76 +93,78 @@ class SiteCheck:
         pause: Callable[[float], None],
     ) -> None:
         self._catalog = catalog
-        self._ask = ask
+        self._fetch = fetch
         self._keywords = tuple(keywords)
         self._agent = agent
         self._left_s = left_s
         self._pause = pause
         self._hosts = HostBook(catalog)
 
-    def run(self) -> list[Seen]:
-        """Ask every engine and every site; engines first, each in the catalog's order."""
+    def run(self) -> list[SiteAnswer]:
+        """Request every engine and every site; engines first, each in the catalog's order."""
         wanted = [
-            _Wanted("engine", name, search_url(engine, self._keywords, site=None, page=1))
+            SiteAnswer(kind="engine", name=name, url=search_url(engine, self._keywords, site=None, page=1))
             for name, engine in self._catalog.engines.items()
         ]
-        wanted += [_Wanted("site", name, f"http://{name}/") for name in self._catalog.sites]
-        by_host: dict[str, list[_Wanted]] = defaultdict(list)
+        wanted += [SiteAnswer(kind="site", name=name, url=f"http://{name}/") for name in self._catalog.sites]
+        by_host: dict[str, list[SiteAnswer]] = defaultdict(list)
         for one in wanted:
             by_host[urlsplit(one.url).netloc.lower().removeprefix("www.")].append(one)
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            answers = [seen for of_host in pool.map(self._of_host, by_host.values()) for seen in of_host]
-        found = {(seen.kind, seen.name): seen for seen in answers}
+            answers = [answer for of_host in pool.map(self._of_host, by_host.values()) for answer in of_host]
+        found = {(answer.kind, answer.name): answer for answer in answers}
         return [found[one.kind, one.name] for one in wanted]
 
-    def _of_host(self, wanted: Sequence[_Wanted]) -> list[Seen]:
+    def _of_host(self, wanted: Sequence[SiteAnswer]) -> list[SiteAnswer]:
         robots: dict[str, RobotsRules | AskFailed] = {}
-        return [self._one(one, robots) for one in wanted]
+        return [self._checked(one, robots) for one in wanted]
 
-    def _one(self, one: _Wanted, robots: dict[str, RobotsRules | AskFailed]) -> Seen:
-        seen = self._at(one, one.url, robots)
-        if one.kind == "site" and not seen.heard and seen.verdict != "not asked":
+    def _checked(self, one: SiteAnswer, robots: dict[str, RobotsRules | AskFailed]) -> SiteAnswer:
+        answer = self._request(one, robots)
+        if one.kind == "site" and not answer.reached and answer.verdict != "not asked":
             # Many a name has an address only with www.
-            again = self._at(one, f"http://www.{one.name}/", robots)
-            seen = again if again.heard else seen
-        return seen
+            again = self._request(replace(one, url=f"http://www.{one.name}/"), robots)
+            return again if again.reached else answer
+        return answer
 
-    def _at(self, one: _Wanted, url: str, robots: dict[str, RobotsRules | AskFailed]) -> Seen:
+    def _request(self, one: SiteAnswer, known: dict[str, RobotsRules | AskFailed]) -> SiteAnswer:
         decision = self._catalog.sites[one.name].robots if one.kind == "site" else None
-        says = "not obeyed"
-        if decision is None or decision.obey:
-            try:
-                rules = self._robots(url, robots)
-            except AskFailed as error:
-                return _unheard(one, url, error)
-            if rules is None:
-                return Seen(one.kind, one.name, url, why="the time was over")
-            if not rules.state.answered:
-                says = "unknown"
-            elif not rules.allows(url, self._agent):
-                return Seen(
-                    one.kind, one.name, url, robots="refuses", verdict="refuses", why="robots.txt refuses it"
-                )
-            else:
-                says = "allows"
-        if self._left_s() <= 0:
-            return Seen(one.kind, one.name, url, robots=says, why="the time was over")
-        self._wait(url)
+        headers = self._catalog.engines[one.name].headers if one.kind == "engine" else None
         try:
-            answer = self._asked(one, url)
+            if decision is not None and not decision.obey:
+                one = replace(one, robots="not obeyed")
+            else:
+                rules = self._robots(one.url, known)
+                if rules is None:
+                    return replace(one, why=_TIME_OVER)
+                if rules.state.answered:
+                    one = replace(one, robots="allows" if rules.allows(one.url, self._agent) else "refuses")
+                if one.robots == "refuses":
+                    return replace(one, verdict="refuses", why="robots.txt refuses it")
+            if self._left_s() <= 0:
+                return replace(one, why=_TIME_OVER)
+            limits = self._hosts.limits(self._hosts.name(one.url))
+            self._pause(min(1 / limits.per_address_per_s, _LONGEST_PAUSE_S, max(0.0, self._left_s())))
+            answer = self._fetch(one.url, headers=headers)
         except AskFailed as error:
-            return _unheard(one, url, error, says)
-        return self._judged(one, url, answer, says)
+            return _unanswered(one, error)
+        verdict, found, why = self._verdict(one, answer)
+        moved = _moved(urlsplit(one.url).hostname or "", urlsplit(answer.url).hostname or "")
+        if moved and verdict != "refuses" and (one.kind, verdict) != ("engine", "answers"):
+            verdict = f"moved to {moved}"
+        return replace(
+            one, final_url=answer.url, http=str(answer.status), rules=found, verdict=verdict, why=why
+        )
 
     def _robots(self, url: str, known: dict[str, RobotsRules | AskFailed]) -> RobotsRules | None:
-        """The rules of a host, asked once; None where the time is over. Raises AskFailed."""
+        """The rules of a host, requested once; None where the time is over. Raises AskFailed."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin not in known:
             if self._left_s() <= 0:
                 return None
             try:
-                answer = self._ask(f"{origin}/robots.txt")
+                answer = self._fetch(f"{origin}/robots.txt")
                 known[origin] = RobotsRules.parse(answer.body.decode("utf-8", "replace"), answer.status)
             except AskFailed as error:
                 known[origin] = error
@@ -176,66 +173,35 @@ class SiteCheck:
             raise found
         return found
 
-    def _wait(self, url: str) -> None:
-        limits = self._hosts.limits(self._hosts.name(url))
-        self._pause(min(1 / limits.per_address_per_s, _LONGEST_PAUSE_S, max(0.0, self._left_s())))
-
-    def _asked(self, one: _Wanted, url: str) -> Answer:
-        return self._ask(
-            url, headers=self._catalog.engines[one.name].headers if one.kind == "engine" else None
-        )
-
-    def _judged(self, one: _Wanted, url: str, answer: Answer, robots: str) -> Seen:
-        verdict, rules, why = self._verdict(one, answer)
-        moved = _moved(urlsplit(url).hostname or "", urlsplit(answer.url).hostname or "")
-        if moved and verdict not in ("refuses", "answers with hits"):
-            verdict = f"moved to {moved}"
-        return Seen(
-            one.kind,
-            one.name,
-            url,
-            answer.url,
-            str(answer.status),
-            robots,
-            rules,
-            "answers" if verdict == "answers with hits" else verdict,
-            why,
-        )
-
-    def _verdict(self, one: _Wanted, answer: Answer) -> tuple[str, str, str]:
+    def _verdict(self, one: SiteAnswer, answer: Answer) -> tuple[str, str, str]:
         """Verdict, what the rules found, and why."""
         if answer.status in _REFUSALS:
             return "refuses", "-", f"status {answer.status}"
         if not 200 <= answer.status < 300:
             return "no answer", "-", f"status {answer.status}"
+        hint = self._catalog.sites[one.name].encoding if one.kind == "site" else ""
         try:
+            text = decode(answer.body, answer.headers, hint).text
             if one.kind == "engine":
-                return self._results(one.name, answer)
-            text = decode(answer.body, answer.headers, self._catalog.sites[one.name].encoding).text
+                hits = read_results(text, answer.url, self._catalog.engines[one.name].results).hits
+                return "answers", f"{len(hits)} hits" if hits else "empty answer", ""
+            rules = self._catalog.rules_of(one.name)
+            blocked = check_blocked(page_text(parse(text)), answer.url, rules.blocked)
         except FetchError as error:
-            return ("refuses" if error.error.blocks else "no answer"), "-", str(error)
-        blocked = check_blocked(page_text(parse(text)), answer.url, self._catalog.rules_of(one.name).blocked)
+            if error.error.blocks:
+                return "refuses", "-", str(error)
+            if one.kind == "engine":
+                return "rules find nothing", "nothing", str(error)
+            return "no answer", "-", str(error)
         return ("refuses", "-", f"its front page is a {blocked.value}") if blocked else ("answers", "-", "")
 
-    def _results(self, name: str, answer: Answer) -> tuple[str, str, str]:
-        text = decode(answer.body, answer.headers).text
-        try:
-            page = read_results(text, answer.url, self._catalog.engines[name].results)
-        except FetchError as error:
-            return (
-                ("refuses", "-", str(error))
-                if error.error.blocks
-                else ("rules find nothing", "nothing", str(error))
-            )
-        return "answers with hits", f"{len(page.hits)} hits" if page.hits else "empty answer", ""
+
+def offline(answers: Sequence[SiteAnswer]) -> bool:
+    """Whether no server at all answered, which is about this machine and not about the sites."""
+    return bool(answers) and not any(one.reached for one in answers)
 
 
-def offline(seen: Sequence[Seen]) -> bool:
-    """Whether nobody at all was heard of, which is about this machine and not about the sites."""
-    return bool(seen) and not any(one.heard for one in seen)
-
-
-def _unheard(one: _Wanted, url: str, error: AskFailed, robots: str = "unknown") -> Seen:
+def _unanswered(one: SiteAnswer, error: AskFailed) -> SiteAnswer:
     http, verdict = "no connection", "no answer"
     causes = _causes(error)
     if any(isinstance(cause, socket.gaierror) for cause in causes):
@@ -244,7 +210,7 @@ def _unheard(one: _Wanted, url: str, error: AskFailed, robots: str = "unknown") 
         http = "no answer in time"
     elif any(isinstance(cause, FetchError) for cause in causes):
         http = "refused here"
-    return Seen(one.kind, one.name, url, http=http, robots=robots, verdict=verdict, why=str(error))
+    return replace(one, http=http, verdict=verdict, why=str(error))
 
 
 def _timed_out(cause: BaseException) -> bool:

@@ -23,18 +23,18 @@ from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 
 if TYPE_CHECKING:
-    from app.saved_pages import Checked
-    from app.site_check import Seen
+    from app.saved_pages import PageCheck
+    from app.site_check import SiteAnswer
 
 PAGES = ROOT.parent / "shared" / "data" / "pages"
-"""Where saved pages are looked for unless told otherwise: beside the project."""
+"""Where saved pages are by default: beside the project."""
 
 _REQUEST_S = 10.0
 _STYLES = {"fits": "green", "answers": "green", "does not fit": "bold red", "rules find nothing": "bold red"}
 
 
 @click.command()
-@click.option("--offline", is_flag=True, help="Ask nobody: run the rules against saved pages.")
+@click.option("--offline", is_flag=True, help="Send no request: run the rules against saved pages.")
 @click.option(
     "--pages",
     "folder",
@@ -49,14 +49,14 @@ _STYLES = {"fits": "green", "answers": "green", "does not fit": "bold red", "rul
     metavar="NAME=FILE",
     help="A saved page of yours, read by the rules of that engine or site (with --offline); repeatable.",
 )
-@click.option("--query", default="牛奶", show_default=True, help="What every engine is asked for.")
+@click.option("--query", default="牛奶", show_default=True, help="What every engine is searched for.")
 @click.option(
     "--within",
     type=click.FloatRange(0, min_open=True),
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="Ask nobody any more after so long.",
+    help="Send no more requests after so long.",
 )
 @lab_option
 @sites_option
@@ -73,9 +73,10 @@ def check(
 ) -> None:
     """Check a catalog: is it right, who answers today, do its rules still fit.
 
-    First the file itself: every problem is told by file, line and key, with exit status 2. Then each engine's search
-    and each site's front page are asked once, robots.txt first. --offline asks nobody and runs the rules against saved
-    pages instead. Exit status 1 where rules find nothing in a page that has something, or nobody could be reached.
+    First the file itself: every problem is shown with file, line and key, with exit status 2. Then each engine's
+    search and each site's front page are requested once, robots.txt first. --offline sends no request and runs the
+    rules against saved pages instead. Exit status 1 where rules find nothing in a page that has something, or nobody
+    could be reached.
 
     \b
     Examples:
@@ -109,9 +110,11 @@ def _counts(catalog: Catalog) -> dict[str, Any]:
 
 def _print_counts(out: Console, catalog: Catalog) -> None:
     counts = _counts(catalog)
-    told = ", ".join(f"{n} {name}" for name, n in sorted((counts["by_group"] or counts["by_kind"]).items()))
+    by_group = ", ".join(
+        f"{n} {name}" for name, n in sorted((counts["by_group"] or counts["by_kind"]).items())
+    )
     out.print(
-        f"{catalog.name} is right: {counts['sites']} sites ({told}), {counts['engines']} engines, "
+        f"{catalog.name} is right: {counts['sites']} sites ({by_group}), {counts['engines']} engines, "
         f"{counts['rules']} sets of page rules",
         soft_wrap=True,
     )
@@ -136,7 +139,7 @@ def _offline(catalog: Catalog, folder: Path | None, yours: Sequence[str], as_jso
     return not broken(checked)
 
 
-def _print_saved(out: Console, catalog: Catalog, folder: Path | None, checked: Sequence[Checked]) -> None:
+def _print_saved(out: Console, catalog: Catalog, folder: Path | None, checked: Sequence[PageCheck]) -> None:
     _print_counts(out, catalog)
     read = [one for one in checked if one.file]
     out.print(
@@ -180,7 +183,7 @@ def _online(settings: Settings, catalog: Catalog, query: str, within_s: float, a
     crawl = settings.crawl()
     crawl = replace(crawl, request_timeout_s=min(crawl.request_timeout_s, _REQUEST_S))
     end_s = time.monotonic() + within_s
-    asked = SiteCheck(
+    check = SiteCheck(
         catalog,
         partial(ask, settings=crawl, trusts=HostBook(catalog).may_be_private),
         product_query(query).keywords,
@@ -188,7 +191,7 @@ def _online(settings: Settings, catalog: Catalog, query: str, within_s: float, a
         left_s=lambda: end_s - time.monotonic(),
         pause=time.sleep,
     )
-    seen = asked.run()
+    seen = check.run()
     alone = offline(seen)
     if as_json:
         print_json({**_counts(catalog), "reached": not alone, "seen": [asdict(one) for one in seen]})
@@ -197,7 +200,7 @@ def _online(settings: Settings, catalog: Catalog, query: str, within_s: float, a
     return not alone and not any(one.verdict == "rules find nothing" for one in seen)
 
 
-def _print_seen(out: Console, catalog: Catalog, seen: Sequence[Seen], alone: bool) -> None:
+def _print_seen(out: Console, catalog: Catalog, seen: Sequence[SiteAnswer], alone: bool) -> None:
     _print_counts(out, catalog)
     if alone:
         out.print(
@@ -243,5 +246,5 @@ def _print_seen(out: Console, catalog: Catalog, seen: Sequence[Seen], alone: boo
     out.print(", ".join(f"{n} {verdict}" for verdict, n in counted.most_common()), soft_wrap=True)
 
 
-def _verdict(one: Seen) -> Text:
+def _verdict(one: SiteAnswer) -> Text:
     return Text(one.verdict, style=_STYLES.get(one.verdict, "yellow"))

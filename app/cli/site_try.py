@@ -1,4 +1,4 @@
-"""`reviewloop sites try`: what a site's rules take from one page, asked from its URL or read from a file."""
+"""`reviewloop sites try`: what a site's rules take from one page, fetched from its URL or read from a file."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def try_(
     sites: str | None,
     as_json: bool,
 ) -> None:
-    """Show what the rules of SITE take from a page, asked once from its URL or read from a file.
+    """Show what the rules of SITE take from a page, fetched once from its URL or read from a file.
 
-    Tells apart what the crawl tells apart: records, a proven empty answer, a refusal, a page the rules don't fit.
+    The page is records, a proven empty answer, a refusal, or a page the rules don't fit, as in a crawl.
     For every rule it shows how often it matches and its first values; for a site without record rules, which
-    strategy found the main text. Where a rule finds nothing, an outline of the page shows what rules could be
-    written by. Exit status 1 for a refusal or a page that doesn't fit.
+    strategy found the main text. Where a rule finds nothing, an outline of the page helps to write rules. Exit
+    status 1 for a refusal or a page that doesn't fit.
 
     \b
     Examples:
@@ -139,11 +139,11 @@ def _print_preview(out: Console, site: str, got: dict[str, Any], preview: RulePr
         rules = ((r.name, r.rule, r.matches, short(" | ".join(r.values), 90)) for r in preview.rules)
         out.print(table(("field", "rule", "matches", "first values>"), rules))
     if preview.candidates:
-        asked = ((one.strategy, len(one.text), short(one.text, 60)) for one in preview.candidates)
+        rows = ((one.strategy, len(one.text), short(one.text, 60)) for one in preview.candidates)
         out.print(
             f"main text by {preview.strategy or 'no strategy'}: {shown(preview.strategy_why)}", soft_wrap=True
         )
-        out.print(table(("strategy", "characters", "begins with>"), asked))
+        out.print(table(("strategy", "characters", "begins with>"), rows))
     if (checked := preview.judgement) is not None:
         lacks = f"; the page lacks {', '.join(checked.missing)}" if checked.missing else ""
         refused = ", ".join(f"{n} {reason}" for reason, n in checked.refused.items()) or "nothing"

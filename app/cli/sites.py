@@ -1,10 +1,12 @@
-"""`reviewloop sites`: the catalog, what robots.txt says of it, and what its sites have brought."""
+"""`reviewloop sites`: list them, measure how soon they answer, sign in to them."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
@@ -15,18 +17,19 @@ from app.cli.options import (
     group_option,
     in_groups,
     json_option,
+    lab_option,
     settings_of,
     sites_option,
     sqlite_file,
     store_there,
 )
 from app.cli.output import print_json, printed, shown, table_of
-from app.cli.signin import sign_in
 from app.cli.site_check import check
-from app.cli.site_ping import ping_
 from app.cli.site_try import try_
 from app.config import Settings
+from app.wiring import opened_store, utc_now
 from splitter.catalog.model import Catalog
+from splitter.errors import InputError
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.planning import Permission, addresses, permission
@@ -34,6 +37,9 @@ from tasks.store import reports
 from tasks.store.database import read_now
 from tasks.store.hosts import load_robots
 from tasks.store.reports import SiteRow
+
+if TYPE_CHECKING:
+    from app.pinging import Pinged
 
 _ROBOTS_OF_ANY_AGE = timedelta(days=36_500)
 
@@ -51,9 +57,7 @@ def sites() -> None:
 
 
 sites.add_command(check)
-sites.add_command(sign_in)
 sites.add_command(try_)
-sites.add_command(ping_)
 
 
 @sites.command("list")
@@ -65,7 +69,7 @@ def list_(group: tuple[str, ...], db: str | None, sites: str | None, as_json: bo
     """List sites with their group, engine, limits, what robots.txt says, and what they have brought.
 
     A site is "not permitted" where robots.txt of its own host or of its engine's refuses; it then gets no task.
-    "unknown": not asked yet (a runner asks when it makes tasks), or nobody answers.
+    "unknown": not requested yet (a runner does that when it makes tasks), or nobody answers.
 
     \b
     Example:
@@ -105,12 +109,12 @@ def list_(group: tuple[str, ...], db: str | None, sites: str | None, as_json: bo
         if row["robots"] == "not permitted":
             out.print(f"{row['site']}: not permitted: {row['robots_why']}", style="red", soft_wrap=True)
         if not row["robots_obeyed"]:
-            told = f"{row['site']}: robots.txt is not obeyed: {row['robots_decision']}"
-            out.print(shown(told), style="yellow", soft_wrap=True)
+            decision = f"{row['site']}: robots.txt is not obeyed: {row['robots_decision']}"
+            out.print(shown(decision), style="yellow", soft_wrap=True)
 
 
 def _stored(settings: Settings, catalog: Catalog) -> tuple[dict[str, Permission], dict[str, SiteRow]]:
-    """Permissions by what robots.txt said when it was asked last, and what each site has had."""
+    """Permissions by the robots.txt that was fetched last, and what each site has brought."""
     rules: dict[str, RobotsRules] = {}
     had: dict[str, SiteRow] = {}
     urls = {url for site in catalog.sites for url in addresses(catalog, site)}
@@ -145,3 +149,91 @@ def _site(catalog: Catalog, name: str, allowed: Permission, had: SiteRow) -> dic
         "robots_decision": site.robots.reason if site.robots else "",
         **asdict(had),
     }
+
+
+@sites.command("ping")
+@click.argument("names", metavar="SITE...", nargs=-1, required=True)
+@lab_option
+@db_option
+@sites_option
+@json_option
+def ping_(
+    names: tuple[str, ...],
+    lab: tuple[str, int] | None,
+    db: str | None,
+    sites: str | None,
+    as_json: bool,
+) -> None:
+    """Measure how soon SITEs answer this machine: a handful of requests each, noise removed.
+
+    It is the time from a request to the first byte of its answer, over a connection that is already open, within
+    robots.txt and the catalog's limits. Crawling measures the same by itself: see `control pairs`. Exit status 1
+    where a site could not be measured.
+
+    \b
+    Example:
+      reviewloop sites ping 12315.com cca.org.cn
+    """
+    from app.pinging import ping
+
+    settings = settings_of(db, sites, lab=lab)
+    catalog = settings.catalog()
+    for name in names:
+        if name not in catalog.sites:
+            raise InputError(f"there is no site {name!r} in {catalog.name}: see `reviewloop sites list`")
+    with opened_store(settings) as store:
+        answers = ping(settings, catalog, store, list(dict.fromkeys(names)))
+    if as_json:
+        print_json({"sites": [asdict(one) for one in answers]})
+    else:
+        columns: dict[str, Callable[[Pinged], Any]] = {
+            "site": lambda one: one.site,
+            "answers in": lambda one: None if one.rtt_ms is None else f"{one.rtt_ms:.1f} ms",
+            "measured": lambda one: " ".join(f"{ms:.0f}" for ms in one.measured_ms) or None,
+            "why not": lambda one: shown(one.why) or None,
+        }
+        printed().print(table_of(answers, columns))
+    if any(one.rtt_ms is None for one in answers):
+        sys.exit(1)
+
+
+@sites.command("sign-in")
+@click.argument("site")
+@click.option("--forget", is_flag=True, help="Forget what is kept of SITE instead.")
+@lab_option
+@sites_option
+@json_option
+def sign_in(site: str, forget: bool, lab: tuple[str, int] | None, sites: str | None, as_json: bool) -> None:
+    """Sign in to SITE (or an engine) now, and show until when it holds.
+
+    A run signs in by itself; this tries it out. Name and password come from the environment:
+    REVIEWLOOP_LOGIN_BBS_EXAMPLE_COM_USER and _PASSWORD for bbs.example.com (a dot is _, a dash __), _CLIENT_ID and
+    _CLIENT_SECRET for OAuth 2. REVIEWLOOP_SECRET_KEY encrypts what is kept.
+
+    \b
+    Examples:
+      reviewloop sites sign-in bbs.example.com
+      reviewloop sites sign-in bbs.example.com --forget
+    """
+    from app.wiring import sign_ins as open_sign_ins  # brings requests and cryptography
+
+    settings = settings_of(None, sites, lab=lab)
+    catalog = settings.catalog()
+    sign_ins = open_sign_ins(settings, catalog, address=settings.address, clock=utc_now)
+    if forget:
+        forgotten = sign_ins.forget(site)
+        if as_json:
+            print_json({"site": site, "forgotten": forgotten})
+        else:
+            printed().print(f"{site}: {'forgotten' if forgotten else 'there was nothing to forget'}")
+        return
+    until = sign_ins.sign_in(site)
+    if as_json:
+        print_json(
+            {"site": site, "until": until.isoformat(timespec="seconds"), "kept_in": settings.sign_in_file}
+        )
+    else:
+        printed().print(
+            f"signed in to {site} until {until:%Y-%m-%d %H:%M:%S} UTC; kept in {settings.sign_in_file}",
+            soft_wrap=True,
+        )

@@ -131,7 +131,7 @@ def test_an_engine(page, verdict, rules):
 def test_robots_first_and_nothing_behind_its_refusal():
     web = Web({"http://a.cn/robots.txt": "User-agent: *\nDisallow: /\n", "http://a.cn/": "首页"})
     told = web.seen()["a.cn"]
-    assert (told.robots, told.verdict, told.heard) == ("refuses", "refuses", True)
+    assert (told.robots, told.verdict, told.reached) == ("refuses", "refuses", True)
     assert "http://a.cn/" not in web.asked
     assert web.asked.index("http://s.cn/robots.txt") < web.asked.index(SEARCH)
 
