@@ -18,7 +18,7 @@ from app import loops, wiring
 from app.config import Settings
 from app.summary import write_report
 from splitter.catalog.model import Catalog, Kind
-from tasks.fetching.permits import LocalSendTimes
+from tasks.fetching.permits import LocalPermits
 from tasks.jobs import planning
 from tasks.jobs.context import Context
 from tasks.jobs.repost_linking import link_reposts
@@ -123,11 +123,11 @@ class EmbeddedRunner:
     async def _open_nodes(self, stack: AsyncExitStack) -> None:
         await self._writer.run(self._register)
         robots = RobotsBook(self._writer)
-        send_times = LocalSendTimes(time.monotonic, self._settings.crawl().longest_wait_s)
+        permits = LocalPermits(time.monotonic, self._settings.crawl().longest_wait_s)
         seen = SeenPages(None)
         for node in self._node_rows:
             tools = await stack.enter_async_context(
-                wiring.deps(self._settings, self._catalog, robots, send_times, seen, address=node.address)
+                wiring.deps(self._settings, self._catalog, robots, permits, seen, address=node.address)
             )
             self._control = self._control or tools
             crawl_node = wiring.crawl_node(

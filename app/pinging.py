@@ -19,7 +19,7 @@ from app.config import Settings
 from splitter.catalog.model import Catalog
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
-from tasks.fetching.permits import LocalSendTimes, WaitTooLong
+from tasks.fetching.permits import LocalPermits, WaitTooLong
 from tasks.scheduling.proximity.noise import without_noise
 from tasks.store.database import Store
 from tasks.store.writer import Writer
@@ -88,10 +88,10 @@ def ping(settings: Settings, catalog: Catalog, store: Store, sites: Sequence[str
 
 async def _ping(settings: Settings, catalog: Catalog, store: Store, sites: Sequence[str]) -> list[Pinged]:
     writer = Writer(store)
-    send_times = LocalSendTimes(time.monotonic, settings.crawl().longest_wait_s)
+    permits = LocalPermits(time.monotonic, settings.crawl().longest_wait_s)
     try:
         async with wiring.deps(
-            settings, catalog, RobotsBook(writer), send_times, SeenPages(None), address=None
+            settings, catalog, RobotsBook(writer), permits, SeenPages(None), address=None
         ) as tools:
             fetcher = Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None)
             return list(await asyncio.gather(*(_ping_one(site, fetcher) for site in sites)))

@@ -20,7 +20,7 @@ from splitter.errors import InputError
 from tasks.fetching.downloader import Downloader
 from tasks.fetching.guarded_session import SessionSettings
 from tasks.fetching.hosts import HostBook
-from tasks.fetching.permits import SendTimes
+from tasks.fetching.permits import Permits
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.context import Context
 from tasks.jobs.scheduler_state import SchedulerState
@@ -69,7 +69,7 @@ async def deps(
     settings: Settings,
     catalog: Catalog,
     robots: RobotsBook,
-    send_times: SendTimes,
+    permits: Permits,
     seen: SeenPages,
     *,
     address: str | None,
@@ -90,7 +90,7 @@ async def deps(
     ) as downloader:
         yield Dependencies(
             downloader,
-            send_times,
+            permits,
             robots,
             hosts,
             address or settings.machine or platform.node(),

@@ -29,8 +29,8 @@ from bench.labs import lab_process
 from splitter.catalog.model import Limits
 from tasks.domain.failures import FetchError
 from tasks.fetching.downloader import Downloader
-from tasks.fetching.pace import Answer
-from tasks.fetching.redis_permits import RedisSendTimes
+from tasks.fetching.pace import AnswerSample
+from tasks.fetching.redis_permits import RedisPermits
 
 NODES = 8
 LANES = 4
@@ -172,10 +172,10 @@ async def _asks(ready: Barrier, case: Case, lab: tuple[str, int], redis_url: str
         await redis.ping()
         await asyncio.to_thread(ready.wait, _START_S)
         end = time.monotonic() + case.seconds
-        send_times = RedisSendTimes(redis, time.monotonic)
+        permits = RedisPermits(redis, time.monotonic)
 
         async def in_turn(_url: str) -> None:
-            await asyncio.sleep(await send_times.reserve(HOST, address, case.limits))
+            await asyncio.sleep(await permits.reserve(HOST, address, case.limits))
 
         async def lane(number: int) -> None:
             asked = 0
@@ -183,10 +183,10 @@ async def _asks(ready: Barrier, case: Case, lab: tuple[str, int], redis_url: str
                 asked += 1
                 url = f"http://{HOST}/{address}/{number}/{asked}"
                 try:
-                    answer = Answer((await downloader.fetch(url, before_request=in_turn)).elapsed_s)
+                    answer = AnswerSample((await downloader.fetch(url, before_request=in_turn)).elapsed_s)
                 except FetchError as error:
-                    answer = Answer.failed(error, error.response.elapsed_s if error.response else 0.0)
-                await send_times.observed(HOST, address, case.limits, answer)
+                    answer = AnswerSample.failed(error, error.response.elapsed_s if error.response else 0.0)
+                await permits.observe(HOST, address, case.limits, answer)
 
         await asyncio.gather(*(lane(number) for number in range(LANES)))
 

@@ -12,7 +12,7 @@ from app.cluster.broker import open_redis
 from app.config import Settings
 from app.summary import write_report
 from splitter.catalog.model import Catalog
-from tasks.fetching.redis_permits import RedisSendTimes
+from tasks.fetching.redis_permits import RedisPermits
 from tasks.jobs import planning
 from tasks.jobs.runtime import Control
 from tasks.store import products
@@ -80,7 +80,7 @@ class Planner:
                 self._settings,
                 self._catalog,
                 RobotsBook(self._writer),
-                RedisSendTimes(redis, asyncio.get_running_loop().time),
+                RedisPermits(redis, asyncio.get_running_loop().time),
                 SeenPages(None),
                 address=self._settings.address,
             ) as tools,

@@ -23,7 +23,7 @@ from app.config import Settings
 from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError
 from tasks.domain.errors import TaskError
-from tasks.fetching.redis_permits import RedisSendTimes
+from tasks.fetching.redis_permits import RedisPermits
 from tasks.jobs.celery_tasks import ask_for_turn, be_ready_to_ask
 from tasks.store import nodes
 from tasks.store.database import Store
@@ -145,13 +145,13 @@ class NodeProcess:
         self._seen = SeenPages(
             RedisSeen(redis, time.monotonic), remembered=buffers.seen_remembered, batch=buffers.seen_batch
         )
-        send_times = RedisSendTimes(redis, time.monotonic, self._settings.crawl().longest_wait_s)
+        permits = RedisPermits(redis, time.monotonic, self._settings.crawl().longest_wait_s)
         tools = await stack.enter_async_context(
             wiring.deps(
                 self._settings,
                 catalog,
                 RobotsBook(writer),
-                send_times,
+                permits,
                 self._seen,
                 address=row.address,
             )

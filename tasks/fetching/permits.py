@@ -1,9 +1,10 @@
-"""When a host may be asked: send times spaced per (host, node address) and per host, at the pace it bears.
+"""Send permits: when a host may be asked. Spaced per (host, node address) and per host, at the pace of both.
 
-The spacing of the host holds between any two granted times, that of an address on average and else up to
-`MOST_DEBT_S`, so in any 10 s there are at most 10 x limit + 1 of them. A granted time is met a little late now and then
-(a busy loop, a slow round trip), which squeezes it against the next one; `SPACING_MARGIN` keeps room for 0.2 s of both
-in 10 s and costs 2 % of the rate. The pace (see `tasks.fetching.pace`) only ever widens the spacings.
+A permit is leave to send one request to a host from one address at a granted time. The spacing of the host holds
+between any two granted times, that of an address on average and else up to `MOST_DEBT_S`, so in any 10 s there are at
+most 10 x limit + 1 of them. A request is sent a little later than granted now and then (a busy loop, a slow round
+trip), which brings it closer to the next one; `SPACING_MARGIN` leaves 0.2 s in 10 s for both and costs 2 % of the rate.
+The pace (`tasks.fetching.pace`) only ever widens the spacings.
 """
 
 from __future__ import annotations
@@ -17,15 +18,23 @@ from typing import Protocol
 from splitter.catalog.model import Limits
 
 from tasks.domain.breaker import LONGEST_ASKED_S
-from tasks.fetching.pace import FULL, UNKNOWN, Answer, Known, Pace, of_address, of_host
+from tasks.fetching.pace import (
+    FULL,
+    NEW_ADDRESS,
+    AddressPace,
+    AnswerSample,
+    Pace,
+    address_pace_after,
+    host_pace_after,
+)
 
 SPACING_MARGIN = 1.02
-# A send time further ahead than a lease can bridge is not kept for anybody (DESIGN.md, 3).
+# Permits further ahead are not granted: a lease can't bridge a longer wait.
 MAX_AHEAD_S = 30.0
 # A host that was slowed down and not asked for so long is given its configured pace again.
 REMEMBER_S = 600.0
 MOST_DEBT_S = 0.05
-"""What an address waits at most to be in step with others and its next time makes up for: of the 0.2 s in 10 s that
+"""The most of a wait to be in step with others that the address's next permit makes up for: of the 0.2 s in 10 s that
 `SPACING_MARGIN` leaves."""
 _SWEEP_HOSTS = 1000
 # Rounding of sums of large times.
@@ -33,7 +42,7 @@ _EPSILON_S = 1e-6
 
 
 class WaitTooLong(Exception):
-    """The next send time of a host is further ahead than an attempt may wait.
+    """The next permit of a host is further ahead than an attempt may wait.
 
     Attributes:
         host: which one; `wait_s`: how far ahead.
@@ -45,14 +54,14 @@ class WaitTooLong(Exception):
         self.wait_s = wait_s
 
 
-class SendTimes(Protocol):
-    """Hands out the moments at which hosts may be asked; first come, first served."""
+class Permits(Protocol):
+    """Grants permits; first come, first served."""
 
     async def reserve(self, host: str, address: str, limits: Limits) -> float:
-        """Reserve one send time and tell how many seconds it is away (0: now).
+        """Reserve one permit; the seconds until its time (0: now).
 
-        Where it would be more than `MAX_AHEAD_S` away (a resting host), the wait is told but nothing is
-        reserved: end the attempt or ask again later.
+        Where that would be more than `MAX_AHEAD_S` (a resting host), the wait is returned and nothing is
+        reserved: end the attempt or try again later.
 
         Args:
             host: the server that answers, with its port if it is not the default one.
@@ -61,10 +70,10 @@ class SendTimes(Protocol):
         """
 
     async def push_back(self, host: str, address: str, delay_s: float) -> None:
-        """Let nothing be sent from this address to this host for so many seconds (Retry-After, a rest)."""
+        """Grant this address nothing at this host for so many seconds (Retry-After, a rest)."""
 
-    async def observed(self, host: str, address: str, limits: Limits, answer: Answer) -> None:
-        """Learn from what a request came to: the pace of its address, and of its host for all addresses.
+    async def observe(self, host: str, address: str, limits: Limits, answer: AnswerSample) -> None:
+        """Adapt the pace of an address, and of its host for all addresses, to the outcome of a request.
 
         A Retry-After is kept as `push_back` keeps it. Call it once for every request that was made.
 
@@ -72,7 +81,7 @@ class SendTimes(Protocol):
             host: as reserved for.
             address: as reserved for.
             limits: as reserved under.
-            answer: what the request came to.
+            answer: the outcome.
         """
 
 
@@ -83,15 +92,15 @@ def spacings_s(limits: Limits) -> tuple[float, float]:
 
 @dataclass(slots=True)
 class _Address:
-    """A node address at a host: the earliest time of its next request, and what is known of the host from it."""
+    """A node address at a host: the earliest time of its next request, and its pace."""
 
     next_at: float
-    known: Known = UNKNOWN
+    own: AddressPace = NEW_ADDRESS
 
 
 @dataclass(slots=True)
 class _Host:
-    """What is known of a host.
+    """Permits and paces of one host.
 
     Attributes:
         granted: times granted, ascending; those that no longer matter are dropped.
@@ -104,18 +113,18 @@ class _Host:
     pace: Pace = FULL
 
     def matters(self, now: float) -> bool:
-        """Whether anything of it still bears on what may be asked."""
-        return remembered(self.pace, now) or any(
-            one.next_at > now or remembered(one.known.pace, now) for one in self.addresses.values()
+        """True while anything of it still bears on the next permit."""
+        return still_slows(self.pace, now) or any(
+            one.next_at > now or still_slows(one.own.pace, now) for one in self.addresses.values()
         )
 
 
-class LocalSendTimes:
-    """Send times of one process (embedded runner): arithmetic over the clock it is given.
+class LocalPermits:
+    """Permits of one process (embedded runner): arithmetic over the clock it is given.
 
     Args:
         clock: monotonic seconds.
-        max_ahead_s: a send time further ahead is told, and not reserved.
+        max_ahead_s: a permit further ahead is not reserved.
     """
 
     def __init__(self, clock: Callable[[], float], max_ahead_s: float = MAX_AHEAD_S) -> None:
@@ -125,13 +134,13 @@ class LocalSendTimes:
         self._sweep_at = _SWEEP_HOSTS
 
     async def reserve(self, host: str, address: str, limits: Limits) -> float:
-        """See `SendTimes`."""
+        """See `Permits`."""
         now = self._clock()
         state = self._hosts.get(host) or self._new_host(host, now)
         mine = state.addresses.get(address)
         if mine is None:
             mine = state.addresses[address] = _Address(now)
-        between_own_s = SPACING_MARGIN / (limits.per_address_per_s * state.pace.share * mine.known.pace.share)
+        between_own_s = SPACING_MARGIN / (limits.per_address_per_s * state.pace.share * mine.own.pace.share)
         between_all_s = SPACING_MARGIN / (limits.total_per_s * state.pace.share)
         gap_at = at = max(now, mine.next_at)
         granted = state.granted
@@ -147,19 +156,19 @@ class LocalSendTimes:
         return at - now
 
     async def push_back(self, host: str, address: str, delay_s: float) -> None:
-        """See `SendTimes`."""
+        """See `Permits`."""
         now = self._clock()
         mine = self._address(host, address, now)
         mine.next_at = max(mine.next_at, now + delay_s)
 
-    async def observed(self, host: str, address: str, limits: Limits, answer: Answer) -> None:
-        """See `SendTimes`."""
+    async def observe(self, host: str, address: str, limits: Limits, answer: AnswerSample) -> None:
+        """See `Permits`."""
         now = self._clock()
         mine = self._address(host, address, now)
-        mine.known = of_address(mine.known, answer, now, 1.0 / limits.per_address_per_s)
+        mine.own = address_pace_after(mine.own, answer, now, 1.0 / limits.per_address_per_s)
         state = self._hosts[host]
         if answer.error is not None or not state.pace.untroubled:
-            state.pace = of_host(state.pace, answer, now, 1.0 / limits.total_per_s)
+            state.pace = host_pace_after(state.pace, answer, now, 1.0 / limits.total_per_s)
         if answer.retry_after_s is not None:
             mine.next_at = max(mine.next_at, now + min(answer.retry_after_s, LONGEST_ASKED_S))
 
@@ -177,27 +186,27 @@ class LocalSendTimes:
         return state
 
     def _forget_idle(self, now: float) -> None:
-        """Drop hosts of the past: pages come from very many hosts, few of them twice."""
+        """Drop idle hosts: pages come from very many hosts, few of them twice."""
         self._hosts = {host: state for host, state in self._hosts.items() if state.matters(now)}
         self._sweep_at = _SWEEP_HOSTS + 2 * len(self._hosts)
 
 
-def remembered(pace: Pace, now: float) -> bool:
-    """Whether a pace still slows anybody down."""
+def still_slows(pace: Pace, now: float) -> bool:
+    """True while a pace is below the configured one."""
     return pace.share < 1.0 and now - max(pace.cut_at, pace.raised_at) < REMEMBER_S
 
 
 def in_step(granted: list[float], at: float, spacing_s: float, near_s: float) -> float:
     """The first time from ``at`` on that is whole spacings away from the granted times (ascending) around it.
 
-    Times strewn at random would leave gaps that are too small for one more: with 8 nodes at 20/s, 81 % of a host of
+    Times spread at random would leave gaps that are too small for one more: with 8 nodes at 20/s, 81 % of a host of
     50/s were used.
 
     Args:
         granted: times granted, ascending.
         at: where there is room.
         spacing_s: between two times.
-        near_s: times further away are no reason to wait.
+        near_s: granted times further away are ignored.
     """
     place = bisect_left(granted, at)
     if place < len(granted) and granted[place] - at < near_s:

@@ -1,9 +1,9 @@
-"""Send times shared by all processes of a cluster: the same arithmetic as LocalSendTimes, in one Lua script.
+"""Permits shared by all processes of a cluster: the same arithmetic as LocalPermits, in one Lua script.
 
 Times are whole microseconds of Redis' own clock, so that the clocks of the nodes don't matter. A node that
-asks a host often reserves several send times per round trip and hands them out itself. What it learns of its own
-address stays with it; the pace of the host as a whole is kept in Redis, told only when it changes, and applied to
-what any node reserves.
+often asks a host reserves several permits per round trip and hands them out itself. The pace of its own address stays
+in its process; the pace of the host as a whole is kept in Redis, written only when it changes, and applied to what any
+node reserves.
 """
 
 from __future__ import annotations
@@ -17,22 +17,34 @@ from redis.asyncio import Redis
 from splitter.catalog.model import Limits
 
 from tasks.domain.breaker import LONGEST_ASKED_S
-from tasks.fetching.pace import DEFAULT, FULL, UNKNOWN, Answer, Known, Pace, of_address, of_host, round_of
-from tasks.fetching.permits import MAX_AHEAD_S, MOST_DEBT_S, REMEMBER_S, remembered, spacings_s
+from tasks.fetching.pace import (
+    CUT,
+    FLOOR,
+    FULL,
+    NEW_ADDRESS,
+    STEP,
+    AddressPace,
+    AnswerSample,
+    Pace,
+    address_pace_after,
+    host_pace_after,
+    round_length_s,
+)
+from tasks.fetching.permits import MAX_AHEAD_S, MOST_DEBT_S, REMEMBER_S, spacings_s, still_slows
 
-# A batch reaches no further than this: what is reserved and then not needed is lost to others, and times strewn
-# ahead leave gaps too small to use. Addresses with a spacing above it reserve one time after the other.
+# A batch reaches no further ahead: permits reserved and not used are lost to others, and single times far ahead leave
+# gaps too small to use. Addresses with a wider spacing reserve one permit at a time.
 _BATCH_AHEAD_S = 0.25
 _MAX_BATCH = 32
-# A held time is met up to so much late (within SPACING_MARGIN's room), then dropped.
+# A reserved permit is used up to so much late (SPACING_MARGIN leaves as much), then dropped.
 _LATE_S = 0.1
-_SWEEP_HELD = 1000
+_SWEEP_RESERVED = 1000
 _PREFIX = "reviewloop:send"
 _EXPIRE_AFTER_S = 60
 
 _NOW = """
-local function clock(told)
-  if told ~= '' then return tonumber(told) end
+local function clock(given)
+  if given ~= '' then return tonumber(given) end
   local t = redis.call('TIME')
   return t[1] * 1000000 + t[2]
 end
@@ -41,8 +53,8 @@ end
 # KEYS: granted times of the host (sorted set), next time of the address, pace of the host (hash).
 # ARGV: spacing of the address, spacing of the host, how many, furthest from now, furthest from the first,
 #       seconds until the keys expire, now (empty: Redis' clock), most debt. Times are in microseconds.
-# Returns: the host's pace, as text, and waits from now. Only one where others stand in its way (a host at its limit);
-# none reserved where it is over the furthest.
+# Returns: the host's pace, as text, and waits from now. Only one where the times of others push it back (a host at its
+# limit); where it would be over the furthest, its wait is returned and nothing reserved.
 # A time near others' is put in step with them (see `tasks.fetching.permits.in_step`).
 _RESERVE = (
     _NOW
@@ -135,39 +147,39 @@ return word
 
 
 @dataclass(slots=True)
-class _Held:
-    """Send times of one (host, address) reserved and not yet handed out, and what it learned there.
+class _Reserved:
+    """Permits of one (host, address) that are reserved and not yet handed out, and its pace.
 
     Attributes:
         times: on the local clock, ascending.
         batch: how many to reserve next: grows while all of a batch is used, shrinks when some went stale.
-        lock: held while Redis is asked, so that those who wait share the answer.
-        asking: how many want a send time now.
-        known: of the host from this address.
+        lock: reserved while Redis is asked, so that those who wait share the answer.
+        asking: how many want a permit now.
+        own: pace of the address at the host.
     """
 
     times: deque[float] = field(default_factory=deque)
     batch: int = 1
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     asking: int = 0
-    known: Known = UNKNOWN
+    own: AddressPace = NEW_ADDRESS
 
     def matters(self, now: float) -> bool:
-        """Whether anything of it still bears on what may be asked."""
-        return bool(self.times) or self.lock.locked() or remembered(self.known.pace, now)
+        """True while anything of it still bears on the next permit."""
+        return bool(self.times) or self.lock.locked() or still_slows(self.own.pace, now)
 
 
-class RedisSendTimes:
-    """Send times of a cluster (see `tasks.fetching.permits.SendTimes`).
+class RedisPermits:
+    """Permits of a cluster (see `tasks.fetching.permits.Permits`).
 
     One process, one event loop per object: a node's address must not be shared by several processes, or a
-    rest its host asks for would not reach the times the other one holds.
+    rest its host asks for would not withdraw the permits that another one has reserved.
 
     Args:
         redis: an open client; its owner closes it.
-        clock: monotonic seconds of this process, to hand out what is held.
-        max_ahead_s: a send time further ahead is told, and not reserved.
-        redis_now_us: in tests, the time Redis is told instead of asking its own clock.
+        clock: monotonic seconds of this process, to hand out what is reserved.
+        max_ahead_s: a permit further ahead is not reserved.
+        redis_now_us: in tests, the time to use in place of Redis' own clock.
     """
 
     def __init__(
@@ -184,73 +196,73 @@ class RedisSendTimes:
         self._reserve = redis.register_script(_RESERVE)
         self._push_back = redis.register_script(_PUSH_BACK)
         self._move = redis.register_script(_MOVE)
-        # Of hosts as a whole; the share is the one Redis told last. Hosts in no trouble are missing.
+        # Of hosts as a whole; the share is the last one read from Redis. Hosts at full pace are missing.
         self._paces: dict[str, Pace] = {}
-        self._held: dict[tuple[str, str], _Held] = {}
-        self._sweep_at = _SWEEP_HELD
+        self._reserved: dict[tuple[str, str], _Reserved] = {}
+        self._sweep_at = _SWEEP_RESERVED
 
     async def reserve(self, host: str, address: str, limits: Limits) -> float:
-        """See `SendTimes`. Raises redis.RedisError where Redis doesn't answer."""
-        held = self._held_of(host, address)
-        held.asking += 1
+        """See `Permits`. Raises redis.RedisError where Redis doesn't answer."""
+        reserved = self._reserved_of(host, address)
+        reserved.asking += 1
         try:
-            return await self._next(held, host, address, limits)
+            return await self._next(reserved, host, address, limits)
         finally:
-            held.asking -= 1
+            reserved.asking -= 1
 
-    async def _next(self, held: _Held, host: str, address: str, limits: Limits) -> float:
-        async with held.lock:
+    async def _next(self, reserved: _Reserved, host: str, address: str, limits: Limits) -> float:
+        async with reserved.lock:
             now = self._clock()
-            self._drop_stale(held, now)
-            if held.times:
-                return max(0.0, held.times.popleft() - now)
+            self._drop_stale(reserved, now)
+            if reserved.times:
+                return max(0.0, reserved.times.popleft() - now)
             # Those that wait for the lock meanwhile go by the same answer.
-            held.batch = min(_MAX_BATCH, max(held.batch, held.asking))
-            waits_s = await self._ask(host, address, limits, held)
-            if len(waits_s) == held.batch:
-                held.batch = min(_MAX_BATCH, 2 * held.batch)
+            reserved.batch = min(_MAX_BATCH, max(reserved.batch, reserved.asking))
+            waits_s = await self._ask(host, address, limits, reserved)
+            if len(waits_s) == reserved.batch:
+                reserved.batch = min(_MAX_BATCH, 2 * reserved.batch)
             # Counted from the answer on: a slow round trip makes a request late, never early.
             now = self._clock()
-            held.times.extend(now + wait_s for wait_s in waits_s[1:])
+            reserved.times.extend(now + wait_s for wait_s in waits_s[1:])
             return waits_s[0]
 
     async def push_back(self, host: str, address: str, delay_s: float) -> None:
-        """See `SendTimes`. Raises redis.RedisError where Redis doesn't answer."""
-        self._held_of(host, address).times.clear()
+        """See `Permits`. Raises redis.RedisError where Redis doesn't answer."""
+        self._reserved_of(host, address).times.clear()
         _, mine, _ = self._keys(host, address)
         keep_s = int(delay_s) + _EXPIRE_AFTER_S
         await self._push_back(keys=[mine], args=[_us(delay_s), keep_s, self._now()])
 
-    async def observed(self, host: str, address: str, limits: Limits, answer: Answer) -> None:
-        """See `SendTimes`. Redis is asked only where the host's pace is to change, and for a Retry-After.
+    async def observe(self, host: str, address: str, limits: Limits, answer: AnswerSample) -> None:
+        """See `Permits`. Redis is asked only where the host's pace is to change, and for a Retry-After.
 
         Raises:
             redis.RedisError: Redis doesn't answer.
         """
-        held = self._held_of(host, address)
+        reserved = self._reserved_of(host, address)
         now = self._clock()
-        before = held.known.pace.share
-        held.known = of_address(held.known, answer, now, 1.0 / limits.per_address_per_s)
-        if held.known.pace.share < before:
-            held.times.clear()  # reserved at the pace that was too fast
+        before = reserved.own.pace.share
+        reserved.own = address_pace_after(reserved.own, answer, now, 1.0 / limits.per_address_per_s)
+        if reserved.own.pace.share < before:
+            reserved.times.clear()  # reserved at the pace that was too fast
         pace = self._paces.get(host, FULL)
         if answer.error is not None or pace is not FULL:
-            after = of_host(pace, answer, now, 1.0 / limits.total_per_s)
+            after = host_pace_after(pace, answer, now, 1.0 / limits.total_per_s)
             self._keep(host, after)
             if after.share != pace.share:
-                await self._tell(host, limits, pace, after)
+                await self._step(host, limits, pace, after)
         if answer.retry_after_s is not None:
             await self.push_back(host, address, min(answer.retry_after_s, LONGEST_ASKED_S))
 
-    async def _tell(self, host: str, limits: Limits, before: Pace, after: Pace) -> None:
-        """Let Redis take the step that this process would, and take over the pace that it says."""
-        round_s = round_of(before.share, 1.0 / limits.total_per_s)
+    async def _step(self, host: str, limits: Limits, before: Pace, after: Pace) -> None:
+        """Let Redis take the step for all processes, and take over the pace that comes of it."""
+        round_s = round_length_s(before.share, 1.0 / limits.total_per_s)
         share = await self._move(
             keys=[self._keys(host, "")[2]],
             args=[
-                DEFAULT.step if after.share > before.share else 0,
-                DEFAULT.cut,
-                DEFAULT.floor,
+                STEP if after.share > before.share else 0,
+                CUT,
+                FLOOR,
                 _us(round_s),
                 int(REMEMBER_S + round_s),
                 self._now(),
@@ -264,14 +276,14 @@ class RedisSendTimes:
         else:
             self._paces[host] = pace
 
-    async def _ask(self, host: str, address: str, limits: Limits, held: _Held) -> list[float]:
+    async def _ask(self, host: str, address: str, limits: Limits, reserved: _Reserved) -> list[float]:
         between_own_s, between_all_s = spacings_s(limits)
         share, *waits = await self._reserve(
             keys=self._keys(host, address),
             args=[
-                _us(between_own_s / held.known.pace.share),
+                _us(between_own_s / reserved.own.pace.share),
                 _us(between_all_s),
-                held.batch,
+                reserved.batch,
                 _us(self._max_ahead_s),
                 _us(_BATCH_AHEAD_S),
                 int(between_all_s) + _EXPIRE_AFTER_S,
@@ -284,24 +296,24 @@ class RedisSendTimes:
             self._keep(host, replace(known, share=float(share)))
         return [wait / 1e6 for wait in waits]
 
-    def _held_of(self, host: str, address: str) -> _Held:
-        held = self._held.get((host, address))
-        if held is None:
-            if len(self._held) >= self._sweep_at:
+    def _reserved_of(self, host: str, address: str) -> _Reserved:
+        reserved = self._reserved.get((host, address))
+        if reserved is None:
+            if len(self._reserved) >= self._sweep_at:
                 self._forget_idle(self._clock())
-            held = self._held[host, address] = _Held()
-        return held
+            reserved = self._reserved[host, address] = _Reserved()
+        return reserved
 
     def _forget_idle(self, now: float) -> None:
-        self._held = {key: held for key, held in self._held.items() if held.matters(now)}
-        self._paces = {host: pace for host, pace in self._paces.items() if remembered(pace, now)}
-        self._sweep_at = _SWEEP_HELD + 2 * len(self._held)
+        self._reserved = {key: reserved for key, reserved in self._reserved.items() if reserved.matters(now)}
+        self._paces = {host: pace for host, pace in self._paces.items() if still_slows(pace, now)}
+        self._sweep_at = _SWEEP_RESERVED + 2 * len(self._reserved)
 
     @staticmethod
-    def _drop_stale(held: _Held, now: float) -> None:
-        while held.times and held.times[0] < now - _LATE_S:
-            held.times.popleft()
-            held.batch = max(1, held.batch // 2)
+    def _drop_stale(reserved: _Reserved, now: float) -> None:
+        while reserved.times and reserved.times[0] < now - _LATE_S:
+            reserved.times.popleft()
+            reserved.batch = max(1, reserved.batch // 2)
 
     def _keys(self, host: str, address: str) -> list[str]:
         times = f"{_PREFIX}:{{{host}}}"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tasks.domain.breaker import rest_s
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.fetching.pace import Answer
+from tasks.fetching.pace import AnswerSample
 from tasks.reading.decode import decode
 from tasks.store.hosts import Rest
 from tasks.worker.fetcher import Dependencies
@@ -61,11 +61,11 @@ class Failures:
             self.rests[host] = rest
             # Other attempts of this node at that host find out here; other decisions, and how many refusals in a row
             # there have been, from the store.
-            await deps.send_times.push_back(host, deps.address, rest.seconds(1))
+            await deps.permits.push_back(host, deps.address, rest.seconds(1))
             if kind is ErrorClass.RATE_LIMITED and error.response is None:
                 # "Too often", said by a page with status 200: to the downloader it was an answer like any other.
                 limits = deps.hosts.limits(host)
-                await deps.send_times.observed(host, deps.address, limits, Answer(0.0, kind))
+                await deps.permits.observe(host, deps.address, limits, AnswerSample(0.0, kind))
         elif kind in (ErrorClass.CONNECT, ErrorClass.TIMEOUT):
             self._unanswered[host] += 1
             if self._unanswered[host] >= deps.settings.unreachable_after:

@@ -12,8 +12,8 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.downloader import BeforeRequest, Downloader
 from tasks.fetching.hosts import HostBook, slower
-from tasks.fetching.pace import Answer
-from tasks.fetching.permits import SendTimes, WaitTooLong
+from tasks.fetching.pace import AnswerSample
+from tasks.fetching.permits import Permits, WaitTooLong
 from tasks.fetching.robots import RobotsRules
 from tasks.reading.interstitials import check_blocked, redirect_target
 from tasks.signin.signins import SignIns
@@ -38,7 +38,7 @@ class Dependencies:
     """What a node's attempts share: its downloader and the books of its process."""
 
     downloader: Downloader
-    send_times: SendTimes
+    permits: Permits
     robots: RobotsBook
     hosts: HostBook
     address: str
@@ -126,10 +126,10 @@ class Fetcher:
             if not isinstance(error, NotAsked):
                 if error.error is ErrorClass.NOT_FOUND and error.response is not None:
                     self._timed(error.response)
-                await self._observed(url, Answer.failed(error, self._took_s(error)))
+                await self._observed(url, AnswerSample.failed(error, self._took_s(error)))
             raise
         self._timed(response)
-        await self._observed(url, Answer(response.elapsed_s))
+        await self._observed(url, AnswerSample(response.elapsed_s))
         return response
 
     def _timed(self, response: Response) -> None:
@@ -142,10 +142,10 @@ class Fetcher:
             return error.response.elapsed_s
         return self._deps.settings.request_timeout_s if error.error is ErrorClass.TIMEOUT else 0.0
 
-    async def _observed(self, url: str, answer: Answer) -> None:
+    async def _observed(self, url: str, answer: AnswerSample) -> None:
         deps = self._deps
         host = deps.hosts.name(url)
-        await deps.send_times.observed(host, deps.address, deps.hosts.limits(host), answer)
+        await deps.permits.observe(host, deps.address, deps.hosts.limits(host), answer)
 
     async def _allowed(self, url: str) -> float | None:
         """The Crawl-delay of the robots.txt that allows the URL. Raises NotAsked where it does not."""
@@ -185,7 +185,7 @@ class Fetcher:
         host = deps.hosts.name(url)
         limits = slower(deps.hosts.limits(host), crawl_delay_s)
         with self._timing.waiting:  # for the answer, too: the send times may be kept far away
-            wait_s = await deps.send_times.reserve(host, deps.address, limits)
+            wait_s = await deps.permits.reserve(host, deps.address, limits)
             if wait_s > deps.settings.longest_wait_s:
                 raise WaitTooLong(host, wait_s)
             if wait_s > 0:

@@ -20,7 +20,7 @@ from app.cluster.processes import Program
 from app.cluster.servers import RedisServer
 from app.config import Settings
 from splitter.catalog.model import Limits
-from tasks.fetching.redis_permits import RedisSendTimes
+from tasks.fetching.redis_permits import RedisPermits
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def _watches(sentinel):
         return None
 
 
-def test_messages_and_send_times_go_through_the_master_a_sentinel_names(sentinel_settings):
+def test_messages_and_permits_go_through_the_master_a_sentinel_names(sentinel_settings):
     app = make_app(sentinel_settings)
     app.send_task("tick", ("turn",), queue="control")
     with app.connection_for_read() as connection, connection.SimpleQueue("control") as queue:
@@ -70,7 +70,7 @@ def test_messages_and_send_times_go_through_the_master_a_sentinel_names(sentinel
 
     async def reserve():
         async with open_redis(sentinel_settings) as redis:
-            times = RedisSendTimes(redis, time.monotonic)
+            times = RedisPermits(redis, time.monotonic)
             limits = Limits(per_address_per_s=1.0, total_per_s=1.0)
             return [await times.reserve("h", "a", limits) for _ in range(2)]
 

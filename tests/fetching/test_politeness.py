@@ -16,9 +16,9 @@ from redis.asyncio import Redis
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import LONGEST_ASKED_S
 from tasks.domain.failures import ErrorClass
-from tasks.fetching.pace import FULL, Answer, of_host
-from tasks.fetching.permits import MAX_AHEAD_S, MOST_DEBT_S, LocalSendTimes, SendTimes, first_gap, spacings_s
-from tasks.fetching.redis_permits import RedisSendTimes
+from tasks.fetching.pace import FULL, AnswerSample, host_pace_after
+from tasks.fetching.permits import MAX_AHEAD_S, MOST_DEBT_S, LocalPermits, Permits, first_gap, spacings_s
+from tasks.fetching.redis_permits import RedisPermits
 
 START = 1_700_000_000.0
 
@@ -34,7 +34,7 @@ class Clock:
         return round(self.now * 1e6)
 
 
-Scenario = Callable[[Callable[[], SendTimes], Clock, str], Awaitable[None]]
+Scenario = Callable[[Callable[[], Permits], Clock, str], Awaitable[None]]
 
 
 @pytest.fixture(params=["local", "redis"])
@@ -44,14 +44,14 @@ def play(request) -> Callable[[Scenario], None]:
     def run(scenario: Scenario) -> None:
         async def local() -> None:
             clock = Clock()
-            shared = LocalSendTimes(clock)
+            shared = LocalPermits(clock)
             await scenario(lambda: shared, clock, "h.cn")
 
         async def redis() -> None:
             clock = Clock()
             async with Redis.from_url(request.getfixturevalue("redis_url")) as client:
                 await scenario(
-                    lambda: RedisSendTimes(client, clock, redis_now_us=clock.us), clock, f"{uuid4().hex}.cn"
+                    lambda: RedisPermits(client, clock, redis_now_us=clock.us), clock, f"{uuid4().hex}.cn"
                 )
 
         asyncio.run(local() if request.param == "local" else redis())
@@ -155,12 +155,12 @@ def test_no_time_is_kept_further_ahead_than_a_lease_bridges(play):
     play(scenario)
 
 
-PAGE = Answer(0.1)
-TOO_OFTEN = Answer(0.1, ErrorClass.RATE_LIMITED)
-OVERLOADED = Answer(0.1, ErrorClass.SERVER_ERROR, 7.0)
+PAGE = AnswerSample(0.1)
+TOO_OFTEN = AnswerSample(0.1, ErrorClass.RATE_LIMITED)
+OVERLOADED = AnswerSample(0.1, ErrorClass.SERVER_ERROR, 7.0)
 
 
-async def spacing_of(times: SendTimes, clock: Clock, host: str, address: str, limits: Limits) -> float:
+async def spacing_of(times: Permits, clock: Clock, host: str, address: str, limits: Limits) -> float:
     """Seconds between the send times that an address gets now; the first ones may be of an earlier pace."""
     for _ in range(20):
         clock.now += await times.reserve(host, address, limits)
@@ -173,7 +173,7 @@ async def spacing_of(times: SendTimes, clock: Clock, host: str, address: str, li
 def test_a_refused_rate_slows_that_address_alone(play):
     async def scenario(node, clock, host):
         first, second, limits = node(), node(), Limits(per_address_per_s=10, total_per_s=1000)
-        await first.observed(host, "n1", limits, TOO_OFTEN)
+        await first.observe(host, "n1", limits, TOO_OFTEN)
         assert await spacing_of(first, clock, host, "n1", limits) == pytest.approx(0.204, abs=1e-4)
         assert await spacing_of(second, clock, host, "n2", limits) == pytest.approx(0.102, abs=1e-4)
         assert await spacing_of(first, clock, f"x.{host}", "n1", limits) == pytest.approx(0.102, abs=1e-4)
@@ -184,7 +184,7 @@ def test_a_refused_rate_slows_that_address_alone(play):
 def test_an_overload_of_the_host_slows_every_node(play):
     async def scenario(node, clock, host):
         first, second, limits = node(), node(), Limits(per_address_per_s=10, total_per_s=10)
-        await first.observed(host, "n1", limits, OVERLOADED)
+        await first.observe(host, "n1", limits, OVERLOADED)
         assert await spacing_of(second, clock, host, "n2", limits) == pytest.approx(0.204, abs=1e-4)
 
     play(scenario)
@@ -193,9 +193,9 @@ def test_an_overload_of_the_host_slows_every_node(play):
 def test_nothing_goes_before_what_retry_after_asks(play):
     async def scenario(node, clock, host):
         times, limits = node(), Limits(per_address_per_s=10, total_per_s=10)
-        await times.observed(host, "n1", limits, OVERLOADED)
+        await times.observe(host, "n1", limits, OVERLOADED)
         assert await times.reserve(host, "n1", limits) == pytest.approx(7, abs=1e-4)
-        await times.observed(host, "n1", limits, Answer(0.1, ErrorClass.RATE_LIMITED, 1e12))
+        await times.observe(host, "n1", limits, AnswerSample(0.1, ErrorClass.RATE_LIMITED, 1e12))
         assert await times.reserve(host, "n1", limits) == pytest.approx(LONGEST_ASKED_S, abs=1e-3)
 
     play(scenario)
@@ -205,13 +205,13 @@ def test_good_answers_bring_the_configured_pace_back_and_no_more(play):
     async def scenario(node, clock, host):
         nodes, limits = {f"n{n}": node() for n in range(2)}, Limits(per_address_per_s=10, total_per_s=10)
         for name, times in nodes.items():
-            await times.observed(host, name, limits, OVERLOADED)
+            await times.observe(host, name, limits, OVERLOADED)
         clock.now += 7
         spacings = []
         for _ in range(200):
             for name, times in nodes.items():
                 clock.now += await times.reserve(host, name, limits)
-                await times.observed(host, name, limits, PAGE)
+                await times.observe(host, name, limits, PAGE)
             spacings.append(await spacing_of(nodes["n0"], clock, host, "n0", limits))
         assert spacings[0] > 0.25
         assert all(later <= sooner + 1e-4 for sooner, later in pairwise(spacings))
@@ -284,7 +284,7 @@ def test_first_gap_is_free_and_the_first(granted, earliest, spacing):
 def test_local_times_keep_both_spacings(own, total, asked):
     async def run() -> dict[str, list[float]]:
         clock, limits = Clock(), Limits(per_address_per_s=own, total_per_s=total)
-        times = LocalSendTimes(clock)
+        times = LocalPermits(clock)
         sent: dict[str, list[float]] = {}
         for node, passed_s in asked:
             clock.now += passed_s
@@ -305,7 +305,7 @@ def test_local_times_keep_both_spacings(own, total, asked):
 def test_local_times_forget_hosts_of_the_past():
     async def run() -> int:
         clock = Clock()
-        times, limits = LocalSendTimes(clock), Limits(per_address_per_s=1, total_per_s=1)
+        times, limits = LocalPermits(clock), Limits(per_address_per_s=1, total_per_s=1)
         for n in range(5000):
             clock.now += 0.01
             await times.reserve(f"h{n}.cn", "n1", limits)
@@ -317,8 +317,8 @@ def test_local_times_forget_hosts_of_the_past():
 def test_local_times_remember_a_host_in_trouble():
     async def run() -> float:
         clock = Clock()
-        times, limits = LocalSendTimes(clock), Limits(per_address_per_s=10, total_per_s=10)
-        await times.observed("slow.cn", "n1", limits, TOO_OFTEN)
+        times, limits = LocalPermits(clock), Limits(per_address_per_s=10, total_per_s=10)
+        await times.observe("slow.cn", "n1", limits, TOO_OFTEN)
         for n in range(5000):
             clock.now += 0.01
             await times.reserve(f"h{n}.cn", "n1", limits)
@@ -339,7 +339,7 @@ def with_redis(redis_url: str, scenario: Callable[[Redis, str], Awaitable[None]]
 def test_redis_is_asked_for_several_times_at_once(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=100, total_per_s=100)
-        times = RedisSendTimes(client, clock, redis_now_us=clock.us)
+        times = RedisPermits(client, clock, redis_now_us=clock.us)
         before = (await client.info("commandstats")).get("cmdstat_evalsha", {"calls": 0})["calls"]
         for _ in range(100):
             clock.now += await times.reserve(host, "n1", limits)
@@ -353,11 +353,11 @@ def test_redis_is_asked_for_several_times_at_once(redis_url):
 def test_ordinary_answers_do_not_ask_redis(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=100, total_per_s=100)
-        times = RedisSendTimes(client, clock, redis_now_us=clock.us)
+        times = RedisPermits(client, clock, redis_now_us=clock.us)
         await times.reserve(host, "n1", limits)
         before = (await client.info("stats"))["total_commands_processed"]
         for error in (None, ErrorClass.NOT_FOUND, ErrorClass.SERVER_ERROR, ErrorClass.TIMEOUT, None) * 20:
-            await times.observed(host, "n1", limits, Answer(0.1, error))
+            await times.observe(host, "n1", limits, AnswerSample(0.1, error))
         assert (await client.info("stats"))["total_commands_processed"] - before == 1  # the question itself
 
     with_redis(redis_url, scenario)
@@ -370,13 +370,13 @@ def test_redis_takes_the_steps_of_the_law(redis_url, seed):
     async def scenario(client, host):
         chance, clock = Random(seed), Clock()
         limits = Limits(per_address_per_s=20, total_per_s=20)
-        times, pace = RedisSendTimes(client, clock, redis_now_us=clock.us), FULL
+        times, pace = RedisPermits(client, clock, redis_now_us=clock.us), FULL
         for _ in range(300):
             clock.now += chance.expovariate(1.0)
             troubled = chance.random() < 0.3
-            answer = Answer(0.1, ErrorClass.SERVER_ERROR, 0.0) if troubled else PAGE
-            pace = of_host(pace, answer, clock.now, 1 / 20)
-            await times.observed(host, "n1", limits, answer)
+            answer = AnswerSample(0.1, ErrorClass.SERVER_ERROR, 0.0) if troubled else PAGE
+            pace = host_pace_after(pace, answer, clock.now, 1 / 20)
+            await times.observe(host, "n1", limits, answer)
             share = await client.hget(f"reviewloop:send:{{{host}}}:pace", "share")
             assert float(share or 1) == pytest.approx(pace.share)
         assert pace.share < 1
@@ -387,9 +387,9 @@ def test_redis_takes_the_steps_of_the_law(redis_url, seed):
 def test_processes_in_the_same_trouble_slow_the_host_once(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=10, total_per_s=10)
-        nodes = [RedisSendTimes(client, clock, redis_now_us=clock.us) for _ in range(8)]
+        nodes = [RedisPermits(client, clock, redis_now_us=clock.us) for _ in range(8)]
         for n, times in enumerate(nodes):
-            await times.observed(host, f"n{n}", limits, OVERLOADED)
+            await times.observe(host, f"n{n}", limits, OVERLOADED)
         assert float(await client.hget(f"reviewloop:send:{{{host}}}:pace", "share")) == 0.5
 
     with_redis(redis_url, scenario)
@@ -398,7 +398,7 @@ def test_processes_in_the_same_trouble_slow_the_host_once(redis_url):
 def test_redis_waiters_of_one_process_share_a_round_trip(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=10, total_per_s=10)
-        times = RedisSendTimes(client, clock, redis_now_us=clock.us)
+        times = RedisPermits(client, clock, redis_now_us=clock.us)
         waits = await asyncio.gather(*(times.reserve(host, "n1", limits) for _ in range(10)))
         assert waits == pytest.approx([n * 0.102 for n in range(10)], abs=1e-4)
 
@@ -408,7 +408,7 @@ def test_redis_waiters_of_one_process_share_a_round_trip(redis_url):
 def test_held_times_that_went_stale_are_not_used(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=10, total_per_s=10)
-        times = RedisSendTimes(client, clock, redis_now_us=clock.us)
+        times = RedisPermits(client, clock, redis_now_us=clock.us)
         for _ in range(4):
             clock.now += await times.reserve(host, "n1", limits)
         clock.now += 60
@@ -421,7 +421,7 @@ def test_held_times_that_went_stale_are_not_used(redis_url):
 def test_redis_keeps_its_own_time_and_forgets(redis_url):
     async def scenario(client, host):
         clock, limits = Clock(), Limits(per_address_per_s=1, total_per_s=2)
-        times = RedisSendTimes(client, clock)
+        times = RedisPermits(client, clock)
         assert await times.reserve(host, "n1", limits) == 0
         assert 0.5 < await times.reserve(host, "n1", limits) <= 1.02
         keys = [key async for key in client.scan_iter(f"*{host}*")]

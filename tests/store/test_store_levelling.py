@@ -19,7 +19,7 @@ from tasks.domain.pages import Response
 from tasks.domain.states import State
 from tasks.domain.views import NodeView
 from tasks.fetching.hosts import HostBook
-from tasks.fetching.permits import LocalSendTimes
+from tasks.fetching.permits import LocalPermits
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
 from tasks.scheduling.recall import RecallSettings
@@ -307,7 +307,7 @@ class Held:
     def node(self) -> CrawlNode:
         deps = Dependencies(
             SilentWeb(),
-            LocalSendTimes(lambda: 0.0),
+            LocalPermits(lambda: 0.0),
             RobotsBook(self.writer),
             HostBook(CATALOG),
             "127.0.0.2",

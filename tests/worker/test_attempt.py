@@ -15,7 +15,7 @@ from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostBook
-from tasks.fetching.permits import LocalSendTimes
+from tasks.fetching.permits import LocalPermits
 from tasks.scheduling.recall import RecallSettings
 from tasks.store import endings, leases, migrate, nodes, products, transitions
 from tasks.store.database import Store
@@ -136,7 +136,7 @@ class World:
         (lease,) = await writer.run(lambda conn, now: leases.grant(conn, now, [wanted], within_s(within)))
         deps = Dependencies(
             self.web,
-            LocalSendTimes(self.clock),
+            LocalPermits(self.clock),
             RobotsBook(writer),
             HostBook(self.catalog),
             "127.0.0.2",
@@ -400,10 +400,10 @@ def test_more_pages_are_remembered_for_the_next_chunk(world):
 def test_a_timeout_tells_the_pace_of_a_slow_answer_and_not_of_a_fast_one(world, monkeypatch):
     told = []
 
-    async def observed(_self, _host, _address, _limits, answer):
+    async def observe(_self, _host, _address, _limits, answer):
         told.append((answer.error, answer.elapsed_s))
 
-    monkeypatch.setattr(LocalSendTimes, "observed", observed)
+    monkeypatch.setattr(LocalPermits, "observe", observe)
     world.web.answers[SEARCH] = result_page(hit(1), found=1)
     world.web.answers[hit(1)] = FetchError(ErrorClass.TIMEOUT, "silence")
     world.run()

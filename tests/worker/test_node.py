@@ -116,7 +116,7 @@ class Turns:
     async def push_back(self, *_: object) -> None:
         return
 
-    async def observed(self, *_: object) -> None:
+    async def observe(self, *_: object) -> None:
         return
 
 

@@ -179,7 +179,7 @@ def fetch(downloader: Any, url: str, blocked: tuple[str, ...]) -> Response:
         async def reserve(self, *_: Any) -> float:
             return 0.0
 
-        async def observed(self, *_: Any) -> None:
+        async def observe(self, *_: Any) -> None:
             return
 
     class Robots:
@@ -190,7 +190,7 @@ def fetch(downloader: Any, url: str, blocked: tuple[str, ...]) -> Response:
 
     deps: Any = SimpleNamespace(
         downloader=downloader,
-        send_times=Times(),
+        permits=Times(),
         robots=Robots(),
         hosts=HostBook(builtin("paper-2014")),
         address="127.0.0.2",
