@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from app.config import Settings
-from tasks.store import reports
+from tasks.store import manual, reports
 from tasks.store.database import Store, read_now
-from tasks.store.reports import FailedRow, PairRow, Stored, Totals
+from tasks.store.manual import ManualRow
+from tasks.store.reports import PairRow, Stored, Totals
 
 _NAMED = (
     "slots", "allocation", "modification", "recall", "silent_after_s", "backoff_s", "rest_factor", "seed",
@@ -31,7 +32,7 @@ class Summary:
     pairs: tuple[PairRow, ...]
     totals: Totals
     added: Stored
-    manual: tuple[FailedRow, ...]
+    manual: tuple[ManualRow, ...]
     seconds: float
     settings: Mapping[str, Any]
 
@@ -56,7 +57,7 @@ def summary(store: Store, begin: Stored, seconds: float, settings: Mapping[str, 
             pairs=tuple(reports.pairs(conn)),
             totals=reports.totals(conn),
             added=reports.stored_since(conn, begin),
-            manual=tuple(reports.waiting_for_a_person(conn)),
+            manual=tuple(manual.listed(conn)),
             seconds=round(seconds, 2),
             settings=settings,
         )
@@ -108,7 +109,7 @@ def pair_document(pair: PairRow) -> dict[str, Any]:
     }
 
 
-def _report(rows: Sequence[FailedRow], when: str) -> str:
+def _report(rows: Sequence[ManualRow], when: str) -> str:
     """What waits for a person as Markdown, grouped by cause, with what is suggested."""
     lines = [f"# Subtasks that wait for a person: {len(rows)} at {when}", ""]
     for (reason, site), group in groupby(rows, key=lambda r: (r.reason, r.site)):
@@ -126,7 +127,7 @@ def _report(rows: Sequence[FailedRow], when: str) -> str:
 def write_report(store: Store, file: str) -> None:
     """Write the report of what waits for a person to a file, whole or not at all."""
     with store.read() as conn:
-        text = _report(reports.waiting_for_a_person(conn), read_now(conn).isoformat(timespec="seconds"))
+        text = _report(manual.listed(conn), read_now(conn).isoformat(timespec="seconds"))
     path = Path(file)
     draft = path.with_name(path.name + ".new")
     draft.write_text(text, encoding="utf-8")

@@ -39,7 +39,7 @@ from splitter.errors import InputError, ReviewloopError
 from tasks.store import products as products_table
 from tasks.store import reports
 from tasks.store.database import Store, read_now
-from tasks.store.reports import FailedRow
+from tasks.store.manual import ManualRow
 from tasks.store.tables import attempts as attempts_table
 from tasks.store.verify import verify
 
@@ -223,7 +223,7 @@ def _attempts(conn: Connection) -> Iterator[tuple[str, int]]:
     return ((str(outcome), int(n)) for outcome, n in rows)
 
 
-def _causes(waiting: Iterable[FailedRow]) -> dict[str, int]:
+def _causes(waiting: Iterable[ManualRow]) -> dict[str, int]:
     """How many subtasks wait for a person, by what was said when they came there; the most frequent causes."""
     causes = Counter(str(row.why)[:120] for row in waiting)
     return dict(causes.most_common(_CAUSES_TOLD))

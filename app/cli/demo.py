@@ -27,7 +27,7 @@ from tasks.store.database import Store, read_now
 from tasks.store.verify import Verification, verify
 
 if TYPE_CHECKING:
-    from tasks.store.review_rows import ReviewRow
+    from tasks.store.reviews import ReviewRow
 
 PRODUCTS = ("光明高钙牛奶", "特仑苏", "蒙牛早餐奶", "雀巢中老年奶粉")
 NODES = 4
@@ -99,7 +99,7 @@ def _crawl(settings: Settings) -> DemoResult:
     from app import wiring
     from app.embedded import Until, crawl, numbered_nodes
     from app.lab.running import running_lab
-    from tasks.store.review_rows import review_rows
+    from tasks.store.reviews import review_rows
 
     with running_lab(settings.catalog(), "demo") as lab:
         settings = replace(settings, lab=(lab.host, lab.port))

@@ -48,7 +48,7 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
             events = reports.events_of(conn, subtask)
             attempts = reports.attempts_of(conn, subtask)
             targets = reports.targets_of(conn, subtask)
-            refused = page_links.refused(conn, site=row["site"], product_id=row["product_id"])
+            refused = page_links.refusal_counts(conn, site=row["site"], product_id=row["product_id"])
         now_would = _preview(settings, store, subtask) if row["state"] == State.WAIT else None
     if as_json:
         print_json(

@@ -19,7 +19,7 @@ import click
 from app.cli.options import db_option, json_option, pseudonymise_option, settings_of, store_there
 from app.cli.output import print_json, say
 from splitter.errors import InputError
-from tasks.store.review_rows import ReviewRow, review_rows
+from tasks.store.reviews import ReviewRow, review_rows
 from tasks.worker.pseudonyms import Pseudonyms
 
 FORMATS = ("csv", "jsonl")

@@ -31,7 +31,7 @@ from splitter.errors import InputError
 from tasks.domain.errors import TaskError, UnknownSubtask
 from tasks.domain.failures import FailureReason, FetchError
 from tasks.reading.decode import decode
-from tasks.store import manual, reports
+from tasks.store import closing, manual, reports
 from tasks.store.database import Store, read_now
 
 _HEAD = 600
@@ -62,7 +62,7 @@ def list_(db: str | None, as_json: bool) -> None:
       reviewloop failed list --json
     """
     with store_there(settings_of(db)) as store, store.read() as conn:
-        rows = reports.waiting_for_a_person(conn)
+        rows = manual.listed(conn)
     if not as_json:
         print_manual(printed(), rows, f" --db {db}" if db else "")
         return
@@ -105,7 +105,7 @@ def show(
             raise UnknownSubtask(f"there is no subtask {subtask}")
         attempts = reports.attempts_of(conn, subtask)
         targets = reports.targets_of(conn, subtask)
-        waiting = [r for r in reports.waiting_for_a_person(conn) if r.subtask_id == subtask]
+        waiting = [r for r in manual.listed(conn) if r.subtask_id == subtask]
     again = None
     if refetch:
         again = _refetch(_last_url(attempts, targets), lambda url: ask(url, settings.crawl()))
@@ -288,7 +288,7 @@ def abandon(subtasks: tuple[int, ...], why: str, db: str | None, as_json: bool) 
         _each(
             store,
             subtasks,
-            lambda conn, now, number: manual.abandon(conn, now, number, why),
+            lambda conn, now, number: closing.cancel(conn, now, number, why),
             "abandoned",
             as_json,
         )

@@ -57,7 +57,7 @@ def list_(db: str | None, as_json: bool) -> None:
     settings = settings_of(db)
     with store_there(settings) as store, store.read() as conn:
         now, rows = read_now(conn), node_store.listed(conn)
-        breakers = host_store.rests(conn, now)
+        breakers = host_store.breakers(conn, now)
     rule = settings.loop().buffer
     if as_json:
         documents = [node_document(row, now, rule) for row in rows]
@@ -138,7 +138,7 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
       reviewloop control pairs --json
     """
     with store_there(settings_of(db)) as store, store.read() as conn:
-        refused = page_links.refused(conn, site=site)
+        refused = page_links.refusal_counts(conn, site=site)
         if products:
             by_product = reports.pairs_by_product(conn, site, node)
             rows, names = [row.pair for row in by_product], [row.product for row in by_product]

@@ -19,7 +19,7 @@ from tasks.domain.states import State
 from tasks.store import nodes, reports
 from tasks.store.database import Store, read_now
 from tasks.store.nodes import NodeRow
-from tasks.store.reports import Load, Stored
+from tasks.store.reports import Stored, WaitingSummary
 
 _WINDOW_S = 15.0
 _LINE_EVERY_S = 5.0
@@ -44,7 +44,7 @@ class Snapshot:
     queues: Mapping[str, int]
     nodes: tuple[NodeRow, ...]
     added: Stored
-    load: Load
+    load: WaitingSummary
     next_in_s: float
 
     @property
@@ -141,7 +141,7 @@ class Progress:
         with self._store.read() as conn:
             now = read_now(conn)
             self._mark = reports.stored_since(conn, self._mark)
-            load = reports.load(conn, now)
+            load = reports.waiting_summary(conn, now)
             wait_s = max(0.0, (load.next_at - now).total_seconds()) if load.next_at else 0.0
             return Snapshot(
                 at_s=at_s,

@@ -14,9 +14,9 @@ from app.cli.options import db_option, json_option, settings_of, sqlite_file, st
 from app.cli.output import ago, clock, print_json, printed, seconds, table
 from app.cli.tables import counted, coverage_text, queue_line
 from tasks.jobs.schedule import SWEEPS
-from tasks.store import coverage, nodes, page_links, reports
+from tasks.store import coverage, nodes, page_links, products, reports
 from tasks.store.database import read_now
-from tasks.store.reports import Load
+from tasks.store.reports import WaitingSummary
 from tasks.store.verify import verify as check_invariants
 
 
@@ -34,8 +34,8 @@ def status(db: str | None, as_json: bool) -> None:
     settings = settings_of(db)
     with store_there(settings) as store, store.read() as conn:
         now = read_now(conn)
-        queues, load, totals = reports.queues(conn), reports.load(conn, now), reports.totals(conn)
-        refused = page_links.refused_by_reason(conn)
+        queues, load, totals = reports.queues(conn), reports.waiting_summary(conn, now), reports.totals(conn)
+        refused = page_links.refusals_by_reason(conn)
         rows = nodes.listed(conn)
         engines = settings.catalog().engines
         covered = sum(
@@ -91,7 +91,7 @@ def status(db: str | None, as_json: bool) -> None:
         out.print("No node has run yet: reviewloop run --until-done", style="dim")
 
 
-def _waiting(load: Load, now: datetime) -> str:
+def _waiting(load: WaitingSummary, now: datetime) -> str:
     if load.oldest_at is None:
         return "nothing"
     waiting = f"the oldest came to its queue {ago(load.oldest_at, now)}"
@@ -132,7 +132,7 @@ def list_(db: str | None, as_json: bool) -> None:
     recrawls = []
     if path is None or path.is_file():
         with store_there(settings) as store, store.read() as conn:
-            recrawls = reports.recrawls(conn)
+            recrawls = products.recrawls(conn)
     if as_json:
         print_json({"sweeps": SWEEPS, "recrawls": recrawls})
         return

@@ -12,7 +12,8 @@ from rich.text import Text
 from app.cli.output import Cell, percent, seconds, shown, table, table_of
 from app.summary import Summary
 from tasks.store.coverage import Coverage
-from tasks.store.reports import FailedRow, PairRow
+from tasks.store.manual import ManualRow
+from tasks.store.reports import PairRow
 
 _NODES_A_TABLE = 8
 _SUBTASKS_SHOWN = 8
@@ -110,7 +111,7 @@ def pair_list(pairs: Sequence[PairRow], products: Sequence[str] = ()) -> Table:
     return table_of(list(zip(products or [""] * len(pairs), pairs, strict=True)), columns)
 
 
-def print_manual(out: Console, rows: Sequence[FailedRow], db_hint: str = "") -> None:
+def print_manual(out: Console, rows: Sequence[ManualRow], db_hint: str = "") -> None:
     """Print what waits for a person, grouped by cause, with what is suggested."""
     if not rows:
         out.print("Nothing waits for a person.", style="green")

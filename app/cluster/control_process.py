@@ -17,7 +17,7 @@ from tasks.jobs import planning
 from tasks.jobs.runtime import Control
 from tasks.store import products
 from tasks.store.database import Store
-from tasks.store.page_keys import page_count, page_keys
+from tasks.store.known_pages import page_count, page_keys
 from tasks.store.writer import Writer
 from tasks.worker.redis_seen import RedisSeen
 from tasks.worker.robots_book import RobotsBook

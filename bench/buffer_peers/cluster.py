@@ -33,7 +33,7 @@ from bench.delayproxy import delayed
 from splitter.errors import ReviewloopError
 from tasks.jobs.celery_tasks import CONTROL, crawl_queue
 from tasks.store.database import Store
-from tasks.store.page_keys import page_count, page_keys
+from tasks.store.known_pages import page_count, page_keys
 from tasks.worker.redis_seen import RedisSeen
 
 NODE = "far"

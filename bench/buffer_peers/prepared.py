@@ -18,10 +18,10 @@ from bench.addresses import keyword, site
 from bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, known_url
 from tasks.domain.page_key import canonical, page_key
 from tasks.jobs import planning, sweeps
-from tasks.store import endings, leases, pages, products
+from tasks.store import closing, leases, pages, products
+from tasks.store.closing import AttemptReport, Close
 from tasks.store.database import Store, read_now
-from tasks.store.endings import Close, Report
-from tasks.store.leases import Begin, Counters, Grant, Lease
+from tasks.store.leases import Counters, Grant, Lease, Renewal
 from tasks.store.pages import NewPage, SavedPage
 from tasks.store.products import NewProduct
 from tasks.store.tables import attempts, subtasks, targets
@@ -86,10 +86,10 @@ def _store_known(store: Store, settings: Settings) -> None:
         sweeps.admit(conn, now, wiring.context(settings, catalog()))
         subtask_id = conn.execute(select(subtasks.c.id)).scalar_one()
         (lease,) = leases.grant(conn, now, [Grant(subtask_id, "earlier", 1, 1.0, {})], _SILENT)
-        leases.start_many(conn, now, [Begin(lease, _SILENT)])
+        leases.start_many(conn, now, [Renewal(lease, _SILENT)])
         for number in range(SITES):
             pages.save_pages(conn, now, [_known(lease, number, place) for place in range(POOL_OF_A_SITE)])
-        endings.close_many(conn, now, [Close(lease, Report(Counters()))])
+        closing.close_many(conn, now, [Close(lease, AttemptReport(counters=Counters()))])
 
 
 def _known(lease: Lease, site_number: int, place: int) -> SavedPage:

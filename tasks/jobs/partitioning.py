@@ -16,7 +16,7 @@ from tasks.domain.hit_count import Lists, PartState
 from tasks.jobs.context import Context
 from tasks.scheduling.query_refinement import Asked, Full, Relax, Split, next_step
 from tasks.store import partitions as parts
-from tasks.store.partitions import NewPart, PartRow
+from tasks.store.partitions import NewPartition, PartitionRow
 from tasks.store.views import SleepingView
 
 
@@ -67,7 +67,7 @@ def _engine(context: Context, site: str) -> Engine | None:
     return catalog.engine_of(site) if site in catalog.sites else None
 
 
-def _of_note(part: PartRow, lists: Lists) -> bool:
+def _of_note(part: PartitionRow, lists: Lists) -> bool:
     """Whether anything but going on may become of a part."""
     listing = part.listing
     return (listing.ended and not listing.listed) or listing.over(lists)
@@ -78,9 +78,9 @@ def _replaced(
     now: datetime,
     context: Context,
     view: SleepingView,
-    part: PartRow,
+    part: PartitionRow,
     engine: Engine,
-    there: Collection[PartRow],
+    there: Collection[PartitionRow],
 ) -> tuple[PartState, Split | Relax | Full, list[int]] | None:
     rules = context.settings.narrowing
     step = next_step(
@@ -108,12 +108,12 @@ def _replaced(
                 ]
                 # One page tells whether the span holds too much.
                 seeds = [urls[:1], *cut(urls[1:], chunk_pages)]
-                by.append(NewPart(part.keywords, seeds, part.dropped, part.own_words, span))
+                by.append(NewPartition(part.keywords, seeds, part.dropped, part.own_words, span))
             return PartState.SPLIT, step, parts.replace_part(conn, part, PartState.SPLIT, by)
         case Relax():
             pages = sum(len(urls) for urls in parts.urls_of(conn, part))
             urls = [search_url(engine, step.keywords, site=view.site, page=n) for n in range(1, pages + 1)]
-            fewer = NewPart(
+            fewer = NewPartition(
                 step.keywords, cut(urls, chunk_pages), (*part.dropped, step.dropped), part.own_words
             )
             return PartState.RELAXED, step, parts.replace_part(conn, part, PartState.RELAXED, [fewer])

@@ -26,7 +26,7 @@ from tasks.scheduling.decision import AllocationStrategy, Distances
 from tasks.scheduling.proximity.delays import Delays
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import HALF_LIFE_S, Knowledge
-from tasks.store import queued, stats
+from tasks.store import stats, views
 
 _SHORT = timedelta(seconds=2)
 _LONG = timedelta(seconds=60)
@@ -130,7 +130,7 @@ class SchedulerState:
         begin_s = self._clock()
         if self._count_at_s is not None and begin_s < self._count_at_s:
             return
-        self.ready.set_pending(queued.pending(conn))
+        self.ready.set_pending(views.pending(conn))
         end_s = self._clock()
         self._count_at_s = end_s + max(_COUNT_EVERY_S, (end_s - begin_s) / _COUNT_SHARE)
 

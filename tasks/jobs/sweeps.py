@@ -26,11 +26,10 @@ from tasks.scheduling.rebalancing import level as levelled
 from tasks.scheduling.recall import Recall, ToManual, after_failure
 from tasks.store import (
     chunks,
-    endings,
+    closing,
     leases,
     nodes,
     products,
-    queued,
     retention,
     transitions,
     views,
@@ -44,15 +43,15 @@ _BATCH = 1000
 
 def admit(conn: Connection, now: datetime, context: Context) -> int:
     """PRIORITY to WAIT: of every site a few, higher priority first; returns how many."""
-    heads = queued.heads(conn)
+    heads = views.heads(conn)
     if not heads:
         return 0
-    waiting = queued.waiting_by_site(conn)
+    waiting = views.waiting_by_site(conn)
     limit = context.settings.wait_limit
-    found = queued.entrants(conn, admission.openings(heads, waiting, limit))
+    found = views.entrants(conn, admission.openings(heads, waiting, limit))
     chosen = admission.admitted(found, heads, waiting, limit)
     ids = transitions.locked(conn, State.PRIORITY, chosen[:_BATCH])
-    moves = [Move(subtask_id, transitions.Note(), {}) for subtask_id in ids]
+    moves = [Move(subtask_id, transitions.EventData(), {}) for subtask_id in ids]
     transitions.move_many(conn, now, Transition.ADMIT, moves)
     return len(moves)
 
@@ -112,7 +111,7 @@ def _give_back(conn: Connection, now: datetime, flow: Levelling, chosen: Collect
     why = {one.lease.attempt_id: one.why for one in flow.returned if one.lease.subtask.id in chosen}
     of = {one.lease.node for one in flow.returned}
     held = [lease for node in sorted(of) for lease in leases.unstarted_of(conn, node)]
-    endings.release_many(conn, now, {one: why[one.attempt_id] for one in held if one.attempt_id in why})
+    closing.release(conn, now, {one: why[one.attempt_id] for one in held if one.attempt_id in why})
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,14 +219,17 @@ class Recalled:
 
 def recall(conn: Connection, now: datetime, context: Context) -> Recalled:
     """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
-    silenced = released = recalled = manual = 0
+    recalled = manual = 0
     silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
+    late: dict[Lease, str] = {}
+    silent: dict[Lease, FailureReason] = {}
     for lease, started in leases.overdue(conn, now, _BATCH):
         if not started and nodes.alive(conn, now, lease.node, silent_after):
-            released += endings.release(conn, now, lease, "a live node did not start it in time")
+            late[lease] = "a live node did not start it in time"
         else:
-            reason = FailureReason.SILENT if started else FailureReason.NOT_STARTED
-            silenced += endings.silence(conn, now, lease, reason)
+            silent[lease] = FailureReason.SILENT if started else FailureReason.NOT_STARTED
+    released = len(closing.release(conn, now, late)) if late else 0
+    silenced = len(closing.silence(conn, now, silent)) if silent else 0
     for view in views.failed(conn, _BATCH):
         decision = after_failure(
             view.reason, view.node, view.recalls, view.failed_on, context.settings.recall, context.rng
@@ -240,7 +242,7 @@ def recall(conn: Connection, now: datetime, context: Context) -> Recalled:
 
 
 def _recall(conn: Connection, now: datetime, view: views.FailedView, decision: Recall) -> bool:
-    note = transitions.Note(
+    note = transitions.EventData(
         node=view.node,
         reason=view.reason,
         detail={
@@ -258,7 +260,7 @@ def _recall(conn: Connection, now: datetime, view: views.FailedView, decision: R
 
 
 def _to_manual(conn: Connection, now: datetime, view: views.FailedView, decision: ToManual) -> bool:
-    note = transitions.Note(node=view.node, reason=view.reason, detail=asdict(decision))
+    note = transitions.EventData(node=view.node, reason=view.reason, detail=asdict(decision))
     return transitions.try_move(conn, now, view.id, Transition.GIVE_UP, note)
 
 
@@ -301,7 +303,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
             "modification": asdict(limits),
             **divided.told.get(view.id, {}),
         }
-        moves.append(Move(view.id, transitions.Note(node=view.node, detail=detail), {}))
+        moves.append(Move(view.id, transitions.EventData(node=view.node, detail=detail), {}))
     transitions.move_many(conn, now, Transition.WAKE, moves)
     return len(moves)
 

@@ -1,10 +1,10 @@
-"""Many rows of one table in one statement, with as little as possible between them and the driver.
+"""Many rows of one table in one statement, at little cost a row.
 
-The one place of hand-written inserts: a page brings tens of reviews, and building a statement's parameters through
-SQLAlchemy costs as much as storing them.
+The only hand-written inserts: a page brings tens of reviews, and building a statement's parameters through SQLAlchemy
+costs as much as storing them.
 
-To PostgreSQL a batch of transitions goes as one JSON document that the server reads as a table (`as_table`): one text
-to quote and one statement to parse and plan instead of a thousand, which was most of what a transition cost.
+PostgreSQL receives a batch of transitions as one JSON document that it reads as a table (`as_table`): one text to quote
+and one statement to parse and plan instead of a thousand, which was most of the cost of a transition.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Insert, Table, TableValuedAlias, column, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import Text, TypeEngine
 
-from tasks.store.statement_batch import LATER
+from tasks.store.statement_batch import DEFERRED
 
 _ROWS_A_STATEMENT = 1000
 _VALUES_A_STATEMENT = 10_000
@@ -34,7 +34,7 @@ def insert_rows(
     *,
     new_only: bool = False,
 ) -> None:
-    """Insert rows as they are.
+    """Insert rows by a hand-written statement.
 
     Args:
         columns: of the table, in the order of each row's values: numbers, texts, bytes and None; times as
@@ -49,20 +49,16 @@ def insert_rows(
     for start in range(0, len(rows), _ROWS_A_STATEMENT):
         some = rows[start : start + _ROWS_A_STATEMENT]
         statement = _statement("%s", len(some), table, columns, new_only)
-        conn.exec_driver_sql(statement, tuple(chain.from_iterable(some)), execution_options=LATER)
+        conn.exec_driver_sql(statement, tuple(chain.from_iterable(some)), execution_options=DEFERRED)
 
 
 def time_writer(conn: Connection) -> Callable[[datetime | None], Any]:
-    """What turns an aware time into what the database's driver takes: the same that `UtcDateTime` stores."""
-    return _as_text if conn.dialect.name == "sqlite" else _as_it_is
+    """A function from an aware time to the driver's value, the one that `UtcDateTime` stores."""
+    return _as_text if conn.dialect.name == "sqlite" else lambda time: time
 
 
-def _as_text(moment: datetime | None) -> str | None:
-    return moment.astimezone(UTC).isoformat(" ", "microseconds")[:_ZONE_AT] if moment is not None else None
-
-
-def _as_it_is(moment: datetime | None) -> datetime | None:
-    return moment
+def _as_text(time: datetime | None) -> str | None:
+    return time.astimezone(UTC).isoformat(" ", "microseconds")[:_ZONE_AT] if time is not None else None
 
 
 def _statement(mark: str, rows: int, table: Table, columns: tuple[str, ...], new_only: bool) -> str:

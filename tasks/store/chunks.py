@@ -68,7 +68,7 @@ def release_chunks(
             for task_id, number in wanted
         ],
         [
-            transitions.Note(
+            transitions.EventData(
                 detail={
                     "chunk": number,
                     "of": len(of[task_id].chunks),
@@ -185,7 +185,7 @@ def follow_ups(conn: Connection, now: datetime, left_over: Sequence[LeftOver]) -
             }
             for one in left_over
         ],
-        [transitions.Note(detail={"follows": one.parent_id, "left": one.left}) for one in left_over],
+        [transitions.EventData(detail={"follows": one.parent_id, "left": one.left}) for one in left_over],
     )
     made = {one.parent_id: new_id for one, new_id in zip(left_over, ids, strict=True)}
     conn.execute(

@@ -1,8 +1,8 @@
 """Opening the database and beginning transactions, the same for SQLite and PostgreSQL.
 
 SQLite: WAL, a busy timeout, and BEGIN IMMEDIATE for every transaction that writes, so that a writer never finds out
-half-way that somebody else wrote. PostgreSQL: READ COMMITTED, in few round trips (`tasks.store.statement_batch`);
-what must not run twice at once takes an advisory lock.
+half-way that somebody else wrote. PostgreSQL: READ COMMITTED, in few round trips (`tasks.store.statement_batch`), and
+an advisory lock (`try_lock`) around anything that must not run twice at once.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, OperationalError
 
 from tasks.domain.errors import StoreBusy
-from tasks.store import statement_batch as together
+from tasks.store.statement_batch import batching, enable_batching
 
 BUSY_TIMEOUT_S = 30.0
 
 # 64 MiB of pages kept in memory, and a checkpoint every 16 MiB of log: random places of an index are met again before
 # they are written (measured: 8 % less CPU a page stored, docs/benchmarks.md).
-_ROOM = ("cache_size=-65536", "wal_autocheckpoint=4000")
+_MEMORY = ("cache_size=-65536", "wal_autocheckpoint=4000")
 
 _ROWS_AT_ONCE = 4000
 
@@ -62,13 +62,12 @@ def _open_postgres(url: URL, pool_size: int) -> Engine:
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_pre_ping=True,
-        # A round trip a connection, to look for a type that no table has.
-        use_native_hstore=False,
-        # Rows of one INSERT: those of a batch travel in one round trip.
+        use_native_hstore=False,  # saves each connection a round trip that looks for a type no table has
+        # Rows of one INSERT, so that those of a batch travel in one round trip.
         executemany_mode="values_plus_batch",
         insertmanyvalues_page_size=_ROWS_AT_ONCE,
     )
-    together.gathers(engine)
+    enable_batching(engine)
     return engine
 
 
@@ -77,10 +76,10 @@ def _open_sqlite(url: str) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # the driver must not begin transactions behind our back
+        connection.isolation_level = None  # the driver must not begin transactions by itself
         cursor = connection.cursor()
         _to_wal(cursor)
-        for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "temp_store=MEMORY", *_ROOM):
+        for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "temp_store=MEMORY", *_MEMORY):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
@@ -93,7 +92,7 @@ def _open_sqlite(url: str) -> Engine:
 
 
 def _to_wal(cursor: Any) -> None:
-    """Switch to WAL. SQLite does not keep its busy timeout for that: programs that start together collide."""
+    """Switch to WAL; SQLite ignores its busy timeout here, so programs that start at once would collide."""
     give_up = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -106,7 +105,7 @@ def _to_wal(cursor: Any) -> None:
 
 
 class Store:
-    """A database, opened. `begin` is the only way to write, `read` the way to look.
+    """An open database: `begin` a transaction that writes, `read` in one that does not.
 
     Thread safe: each call takes a connection of its own from the pool.
     """
@@ -126,20 +125,20 @@ class Store:
 
     def connect(self) -> Connection:
         """A connection to keep, for `begin`; the caller closes it."""
-        return together.gathered(self.engine.connect())
+        return batching(self.engine.connect())
 
     @contextmanager
-    def begin(self, kept: Connection | None = None) -> Iterator[Connection]:
+    def begin(self, connection: Connection | None = None) -> Iterator[Connection]:
         """A transaction that may write: committed at the end, rolled back on an exception.
 
         Args:
-            kept: a connection of the caller's (`connect`) to use instead of one from the pool.
+            connection: of the caller (`connect`), to use instead of one from the pool.
 
         Raises:
             StoreBusy: SQLite stayed locked by another process for longer than the busy timeout.
         """
         try:
-            with self.connect() if kept is None else nullcontext(kept) as conn, conn.begin():
+            with self.connect() if connection is None else nullcontext(connection) as conn, conn.begin():
                 yield conn
         except OperationalError as error:
             if "database is locked" in str(error.orig):
@@ -150,7 +149,7 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only reads: one consistent view, never in a writer's way."""
+        """A transaction that only reads: one consistent view, and no writer waits for it."""
         options: dict[str, Any] = (
             {"sqlite_begin": "DEFERRED"} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         )
@@ -158,7 +157,7 @@ class Store:
             yield conn
 
     def close(self) -> None:
-        """Give back every connection."""
+        """Close every connection."""
         self.engine.dispose()
 
 
@@ -183,15 +182,15 @@ def try_lock(conn: Connection, name: str) -> bool:
 
 
 def lost_deadlock(error: Exception) -> bool:
-    """Whether PostgreSQL ended a statement to free others of a deadlock: the same statement may succeed later.
+    """Whether PostgreSQL aborted a transaction to resolve a deadlock: the same transaction may succeed later.
 
-    It cannot be ruled out: transactions of several processes store pages, and each page's address is unique.
+    Deadlocks cannot be ruled out: transactions of several processes store pages, and each page's address is unique.
     """
     return isinstance(error, OperationalError) and getattr(error.orig, "pgcode", None) == "40P01"
 
 
 def unstorable(error: BaseException) -> bool:
-    """Whether an error is about what was to be stored: the same again would fail again."""
+    """Whether an error lies in the values to be stored, so that another try would fail too."""
     return isinstance(error, DataError | IntegrityError | UnicodeError)
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, delete, select, tuple_, update
 
 from tasks.domain.breaker import BreakerState, state_of
 from tasks.store.database import insert_new, insert_or
-from tasks.store.statement_batch import later
+from tasks.store.statement_batch import defer
 from tasks.store.tables import host_rests, hosts
 
 
@@ -88,7 +88,7 @@ def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
     """
     key = {"host": rest.host, "node": node}
     mine = (host_rests.c.host == rest.host) & (host_rests.c.node == node)
-    later(
+    defer(
         conn,
         insert_new(conn.dialect, host_rests),
         [{**key, "cause": rest.cause, "until": now, "times": 0}],
@@ -98,7 +98,7 @@ def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
     until = now + timedelta(seconds=rest.seconds(times))
     if until > row.until:
         values = {"cause": rest.cause, "until": until, "times": times}
-        later(conn, update(host_rests).where(mine).values(values))
+        defer(conn, update(host_rests).where(mine).values(values))
     return float((max(until, row.until) - now).total_seconds())
 
 
@@ -109,7 +109,7 @@ def recovered(conn: Connection, now: datetime, gave: Collection[tuple[str, str]]
     """
     if gave:
         half_open = tuple_(host_rests.c.host, host_rests.c.node).in_(gave) & (host_rests.c.until <= now)
-        later(conn, delete(host_rests).where(half_open))
+        defer(conn, delete(host_rests).where(half_open))
 
 
 def resting(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
@@ -125,7 +125,7 @@ def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
     return _causes(conn, host_rests.c.until <= now)
 
 
-def rests(conn: Connection, now: datetime) -> list[Breaker]:
+def breakers(conn: Connection, now: datetime) -> list[Breaker]:
     """Every breaker that is not closed, by node and host."""
     rows = conn.execute(select(host_rests).order_by(host_rests.c.node, host_rests.c.host))
     return [Breaker(r.host, r.node, r.cause, state_of(r.until, now), r.until, r.times) for r in rows]

@@ -1,4 +1,4 @@
-"""The life of an attempt: granted, started, in progress, closed. Each closes once and is folded once.
+"""Leases: granted, begun, renewed by progress. `tasks.store.closing` ends them.
 
 The lease is in the subtask's row (token, node, deadline); the attempt's row is the node-run control.
 """
@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
+from sqlalchemy import Column, ColumnElement, Connection, Row, bindparam, func, insert, select, update
 
 from tasks.domain.states import State, Transition
 from tasks.store import transitions
 from tasks.store.bulk import insert_as_table
-from tasks.store.statement_batch import later
+from tasks.store.statement_batch import defer
 from tasks.store.tables import attempts, pages, subtasks, targets
 from tasks.store.transitions import Move
 from tasks.store.writer import BatchOperation
@@ -40,9 +40,9 @@ class Grant:
     detail: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """What a node needs to start an attempt: the notification's message. JSON-able by `as_message`."""
+    """What a node needs to start an attempt; the content of a notification (`as_message`)."""
 
     subtask_id: int
     attempt_id: int
@@ -57,13 +57,13 @@ class Lease:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkTarget:
     """A target still to do.
 
     Attributes:
-        url, key: its canonical address, and what a page is known by.
-        etag, last_modified: of a page that is stored and is to be asked for again: what it was answered with.
+        url, key: its canonical address, and the key of a page at this address.
+        etag, last_modified: validators of a page that is stored and is to be fetched again.
     """
 
     id: int
@@ -77,7 +77,7 @@ class WorkTarget:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a started attempt has before it."""
+    """The work of a started attempt."""
 
     product_id: int
     task_id: int
@@ -85,9 +85,9 @@ class Work:
     targets: tuple[WorkTarget, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """What an attempt has done so far; sums, in hits, seconds and bytes (DESIGN.md, 1)."""
+    """What an attempt has done so far: sums, in hits, seconds and bytes."""
 
     offered: int = 0
     tried: int = 0
@@ -101,68 +101,63 @@ class Counters:
 
     def columns(self) -> dict[str, Any]:
         """As columns of the attempt's row."""
-        return {
-            "offered": self.offered,
-            "tried": self.tried,
-            "collected": self.collected,
-            "known": self.known,
-            "requests": self.requests,
-            "bytes": self.bytes,
-            "active_s": round(self.active_s, 6),
-            "wait_s": round(self.wait_s, 6),
-            "errors": dict(self.errors),
-        }
+        rounded = {"active_s": round(self.active_s, 6), "wait_s": round(self.wait_s, 6)}
+        return asdict(self) | rounded
+
+
+def in_force(conn: Connection, leases: Iterable[Lease], *columns: Column[Any]) -> dict[str, Row[Any]]:
+    """Lock the subtasks of these leases and find out which are in force.
+
+    Args:
+        columns: of `subtasks`, wanted besides ``id`` and ``lease_token``.
+
+    Returns:
+        The subtasks' rows of the leases in force, by token.
+    """
+    of = {lease.token: lease.subtask_id for lease in leases}
+    rows = conn.execute(
+        select(subtasks.c.id, subtasks.c.lease_token, *columns)
+        .where(subtasks.c.id.in_(set(of.values())))
+        .order_by(subtasks.c.id)  # every transaction locks in the same order
+        .with_for_update()
+    )
+    return {row.lease_token: row for row in rows if of.get(row.lease_token) == row.id}
 
 
 def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within: timedelta) -> list[Lease]:
     """Give subtasks in WAIT to nodes; those that have left WAIT meanwhile are passed over."""
     wanted = {one.subtask_id: one for one in grants}
-    rows = transitions.locked(
-        conn,
-        State.WAIT,
-        wanted,
-        subtasks.c.site,
-        subtasks.c.product_id,
-        subtasks.c.round,
-        subtasks.c.attempts,
-    )
-    tokens = {subtask_id: uuid.uuid4().hex for subtask_id in wanted if subtask_id in rows}
-    if not tokens:
+    columns = (subtasks.c.site, subtasks.c.product_id, subtasks.c.round, subtasks.c.attempts)
+    rows = transitions.locked(conn, State.WAIT, wanted, *columns)
+    given = [(one, rows[one.subtask_id]) for one in wanted.values() if one.subtask_id in rows]
+    if not given:
         return []
-    attempt_ids = _open_attempts(conn, now, tokens, wanted, rows)
-    leases = [
-        Lease(
-            subtask_id,
-            attempt_ids[subtask_id],
-            token,
-            wanted[subtask_id].node,
-            rows[subtask_id].site,
-            wanted[subtask_id].quota,
-            wanted[subtask_id].budget_s,
-        )
-        for subtask_id, token in tokens.items()
-    ]
-    transitions.move_many(
-        conn,
-        now,
-        Transition.ALLOCATE,
-        [
-            Move(
-                lease.subtask_id,
-                transitions.Note(
-                    lease.token, lease.attempt_id, lease.node, detail=wanted[lease.subtask_id].detail
-                ),
-                {
-                    "lease_token": lease.token,
-                    "lease_node": lease.node,
-                    "lease_deadline": now + start_within,
-                    "attempt_id": lease.attempt_id,
-                    "attempts": rows[lease.subtask_id].attempts + 1,
-                },
+    tokens = {one.subtask_id: uuid.uuid4().hex for one, _ in given}
+    attempt_ids = _open_attempts(conn, now, given, tokens)
+    leases, moves = [], []
+    for one, row in given:
+        token, attempt_id = tokens[one.subtask_id], attempt_ids[one.subtask_id]
+        leases.append(
+            Lease(
+                subtask_id=one.subtask_id,
+                attempt_id=attempt_id,
+                token=token,
+                node=one.node,
+                site=row.site,
+                quota=one.quota,
+                budget_s=one.budget_s,
             )
-            for lease in leases
-        ],
-    )
+        )
+        values = {
+            "lease_token": token,
+            "lease_node": one.node,
+            "lease_deadline": now + start_within,
+            "attempt_id": attempt_id,
+            "attempts": row.attempts + 1,
+        }
+        event = transitions.EventData(token, attempt_id, one.node, detail=one.detail)
+        moves.append(Move(one.subtask_id, event, values))
+    transitions.move_many(conn, now, Transition.ALLOCATE, moves)
     return leases
 
 
@@ -170,27 +165,13 @@ _OPENED = ("subtask_id", "product_id", "no", "round", "site", "node", "token", "
 
 
 def _open_attempts(
-    conn: Connection,
-    now: datetime,
-    tokens: Mapping[int, str],
-    wanted: Mapping[int, Grant],
-    rows: Mapping[int, Row[Any]],
+    conn: Connection, now: datetime, given: Sequence[tuple[Grant, Row[Any]]], tokens: Mapping[int, str]
 ) -> dict[int, int]:
-    """Rows of the node-run control, one a lease; their ids by subtask."""
-    opened = [
-        (
-            subtask_id,
-            rows[subtask_id].product_id,
-            rows[subtask_id].attempts + 1,
-            rows[subtask_id].round,
-            rows[subtask_id].site,
-            wanted[subtask_id].node,
-            token,
-            wanted[subtask_id].quota,
-            wanted[subtask_id].budget_s,
-        )
-        for subtask_id, token in tokens.items()
-    ]
+    """Insert the attempts of grants; their ids by subtask."""
+    opened = []
+    for one, row in given:
+        of = (one.subtask_id, row.product_id, row.attempts + 1, row.round, row.site)
+        opened.append((*of, one.node, tokens[one.subtask_id], one.quota, one.budget_s))
     same = {"allocated_at": now, "errors": {}}
     returned = attempts.c.subtask_id, attempts.c.id
     if conn.dialect.name == "sqlite":
@@ -202,8 +183,8 @@ def _open_attempts(
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
-    """A lease to be begun, or to be kept by a sign of life, for so long from now on.
+class Renewal:
+    """A lease to begin, or to keep by a sign of life, for `keep` from now on.
 
     Attributes:
         counters: what the attempt has done so far; None at its start.
@@ -214,14 +195,14 @@ class Begin:
     counters: Counters | None = None
 
 
-def start_many(conn: Connection, now: datetime, items: Sequence[Begin]) -> list[Work | None]:
+def start_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> list[Work | None]:
     """Begin granted attempts; None for a lease that is over, or has begun already (a doubled notification)."""
     begun = _renewed(conn, now, items, start=True)
     mine = {item.lease.subtask_id: item.lease for item in items if item.lease.token in begun}
     if not mine:
         return [None] * len(items)
     started = [lease.attempt_id for lease in mine.values()]
-    later(conn, update(attempts).where(attempts.c.id.in_(started)).values(started_at=now, progress_at=now))
+    defer(conn, update(attempts).where(attempts.c.id.in_(started)).values(started_at=now, progress_at=now))
     rows = conn.execute(
         select(subtasks.c.id, subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk).where(
             subtasks.c.id.in_(mine)
@@ -229,19 +210,19 @@ def start_many(conn: Connection, now: datetime, items: Sequence[Begin]) -> list[
     )
     todo = _to_do(conn, mine)
     works = {row.id: Work(*row[1:], tuple(todo.get(row.id, ()))) for row in rows}
-    # Of a notification that rang twice within the batch, the first one.
+    # Of a notification that came twice within the batch, the first one.
     return [works.pop(i.lease.subtask_id, None) if i.lease.token in begun else None for i in items]
 
 
 def _to_do(conn: Connection, of: Collection[int]) -> dict[int, list[WorkTarget]]:
-    """Targets to do, in their order, by subtask; of a page that is known, with what it was answered with."""
+    """Targets to do, in their order, by subtask; with the validators of pages that are known."""
     rows = conn.execute(
         select(
             targets.c.subtask_id,
             targets.c.id,
             targets.c.kind,
             targets.c.url,
-            targets.c.url_key,
+            targets.c.url_key.label("key"),
             targets.c.tries,
             pages.c.etag,
             pages.c.last_modified,
@@ -255,12 +236,13 @@ def _to_do(conn: Connection, of: Collection[int]) -> dict[int, list[WorkTarget]]
         .order_by(targets.c.id)
     )
     found: dict[int, list[WorkTarget]] = {}
-    for subtask_id, *target in rows:
-        found.setdefault(subtask_id, []).append(WorkTarget(*target))
+    for row in rows:
+        columns = dict(row._mapping)
+        found.setdefault(columns.pop("subtask_id"), []).append(WorkTarget(**columns))
     return found
 
 
-def progress_many(conn: Connection, now: datetime, items: Sequence[Begin]) -> list[bool]:
+def progress_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> list[bool]:
     """Record signs of life; False where the lease is over: the attempt must stop."""
     kept = _renewed(conn, now, items, start=False)
     rows = [
@@ -269,14 +251,14 @@ def progress_many(conn: Connection, now: datetime, items: Sequence[Begin]) -> li
         if i.counters is not None and i.lease.token in kept
     ]
     if rows:
-        later(conn, _PROGRESS.values(progress_at=now), rows)
+        defer(conn, _PROGRESS.values(progress_at=now), rows)
     return [i.lease.token in kept for i in items]
 
 
 _PROGRESS = update(attempts).where(attempts.c.id == bindparam("of"))
 
 
-def _renewed(conn: Connection, now: datetime, items: Sequence[Begin], *, start: bool) -> set[str]:
+def _renewed(conn: Connection, now: datetime, items: Sequence[Renewal], *, start: bool) -> set[str]:
     by_time: dict[timedelta, dict[str, int]] = {}
     for item in items:
         by_time.setdefault(item.keep, {})[item.lease.token] = item.lease.subtask_id
@@ -286,38 +268,44 @@ def _renewed(conn: Connection, now: datetime, items: Sequence[Begin], *, start: 
     return kept
 
 
-START: BatchOperation[Begin, Work | None] = BatchOperation(1, start_many)
-PROGRESS: BatchOperation[Begin, bool] = BatchOperation(5, progress_many)
+START: BatchOperation[Renewal, Work | None] = BatchOperation(1, start_many)
+PROGRESS: BatchOperation[Renewal, bool] = BatchOperation(5, progress_many)
 
 
-def _held() -> Select[Any]:
-    """Leases in force: the columns of `Lease`, then whether the attempt has begun."""
-    return (
+def _open_leases(
+    conn: Connection, where: ColumnElement[bool], limit: int | None = None
+) -> list[tuple[Lease, bool]]:
+    """Leases of subtasks in CRAWL, in the order of their subtasks, each with whether its attempt has begun."""
+    rows = conn.execute(
         select(
-            subtasks.c.id,
+            subtasks.c.id.label("subtask_id"),
             subtasks.c.attempt_id,
-            subtasks.c.lease_token,
-            subtasks.c.lease_node,
+            subtasks.c.lease_token.label("token"),
+            subtasks.c.lease_node.label("node"),
             subtasks.c.site,
             attempts.c.quota,
             attempts.c.budget_s,
             subtasks.c.lease_started,
         )
         .join(attempts, attempts.c.id == subtasks.c.attempt_id)
-        .where(subtasks.c.state == State.CRAWL)
+        .where(subtasks.c.state == State.CRAWL, where)
+        .order_by(subtasks.c.id)
+        .limit(limit)
     )
+    read = [dict(row._mapping) for row in rows]
+    started = [bool(columns.pop("lease_started")) for columns in read]
+    return [(Lease(**columns), begun) for columns, begun in zip(read, started, strict=True)]
 
 
 def overdue(conn: Connection, now: datetime, limit: int) -> list[tuple[Lease, bool]]:
     """Leases that have run out (deadline <= now), each with whether its attempt had begun."""
-    rows = conn.execute(_held().where(subtasks.c.lease_deadline <= now).order_by(subtasks.c.id).limit(limit))
-    return [(Lease(*r[:7]), bool(r.lease_started)) for r in rows]
+    return _open_leases(conn, subtasks.c.lease_deadline <= now, limit)
 
 
 def unstarted_of(conn: Connection, node: str) -> list[Lease]:
-    """Leases a node holds and has not started."""
-    rows = conn.execute(_held().where(subtasks.c.lease_node == node, subtasks.c.lease_started.is_(False)))
-    return [Lease(*r[:7]) for r in rows]
+    """Leases of a node that it has not begun."""
+    where = (subtasks.c.lease_node == node) & subtasks.c.lease_started.is_(False)
+    return [lease for lease, _ in _open_leases(conn, where)]
 
 
 def most_tries(conn: Connection, of: Collection[int]) -> dict[int, int]:

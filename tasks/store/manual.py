@@ -1,20 +1,76 @@
-"""What a person does about a subtask: try again, try again on a certain node, abandon it.
-
-Each is one transition (`tasks.store.transitions`, `tasks.store.leases`) with what belongs to it.
-"""
+"""Subtasks that wait for a person: listed, chosen, tried again. `tasks.store.closing.cancel` abandons one."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from splitter.catalog.model import Kind
 from splitter.errors import InputError
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.states import State, Transition
-from tasks.store import endings, leases, nodes, transitions
-from tasks.store.tables import subtasks, targets
+from tasks.store import leases, nodes, transitions
+from tasks.store.tables import events, products, subtasks, targets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManualRow:
+    """A subtask that waits for a person.
+
+    Attributes:
+        since: when it came to MANUAL.
+        why, suggestion: what the recall strategy said when it gave up.
+    """
+
+    subtask_id: int
+    product: str
+    site: str
+    chunk: int
+    reason: str
+    attempts: int
+    round: int
+    recalls: int
+    nodes: tuple[str, ...]
+    since: datetime
+    why: str
+    suggestion: str
+
+
+def listed(conn: Connection) -> list[ManualRow]:
+    """Every subtask in MANUAL, grouped by cause (reason, then site)."""
+    last = (
+        select(events.c.subtask_id, func.max(events.c.id).label("id"))
+        .where(events.c.transition == "give_up")
+        .group_by(events.c.subtask_id)
+        .subquery()
+    )
+    rows = conn.execute(
+        select(subtasks, products.c.name, events.c.at, events.c.detail)
+        .join(products, products.c.id == subtasks.c.product_id)
+        .join(last, last.c.subtask_id == subtasks.c.id)
+        .join(events, events.c.id == last.c.id)
+        .where(subtasks.c.state == State.MANUAL)
+        .order_by(subtasks.c.reason, subtasks.c.site, subtasks.c.id)
+    )
+    return [
+        ManualRow(
+            subtask_id=r.id,
+            product=r.name,
+            site=r.site,
+            chunk=r.chunk,
+            reason=r.reason or "",
+            attempts=r.attempts,
+            round=r.round,
+            recalls=r.recalls,
+            nodes=tuple(r.failed_on),
+            since=r.at,
+            why=(r.detail or {}).get("why", ""),
+            suggestion=(r.detail or {}).get("suggestion", ""),
+        )
+        for r in rows
+    ]
 
 
 def retry(conn: Connection, now: datetime, subtask_id: int, *, node: str | None = None) -> int:
@@ -53,7 +109,9 @@ def retry(conn: Connection, now: datetime, subtask_id: int, *, node: str | None 
         now,
         subtask_id,
         Transition.RETRY,
-        transitions.Note(node=node, detail={"round": row.round + 1, "left": left, "assigned_node": node}),
+        transitions.EventData(
+            node=node, detail={"round": row.round + 1, "left": left, "assigned_node": node}
+        ),
         values={
             "round": row.round + 1,
             "recalls": 0,
@@ -65,15 +123,6 @@ def retry(conn: Connection, now: datetime, subtask_id: int, *, node: str | None 
         },
     )
     return left
-
-
-def abandon(conn: Connection, now: datetime, subtask_id: int, why: str) -> None:
-    """Give a subtask up for good: CANCELLED, from any queue but DONE.
-
-    Raises:
-        UnknownSubtask, IllegalTransition: as `tasks.store.endings.cancel`.
-    """
-    endings.cancel(conn, now, subtask_id, why)
 
 
 def chosen(conn: Connection, *, reason: str | None = None, site: str | None = None) -> list[int]:

@@ -1,4 +1,4 @@
-"""Crawl nodes: who there is, who is alive, who is drained."""
+"""Crawl nodes: registered, alive, drained, and the leases they have."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tasks.domain.errors import UnknownNode
 from tasks.domain.states import State
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store.database import insert_or
-from tasks.store.statement_batch import later
+from tasks.store.statement_batch import defer
 from tasks.store.tables import attempts, nodes, subtasks
 
-# What a heartbeat tells is some seconds old: never all of the attempts are believed away from their hosts.
 _LEAST_AT_HOSTS = 0.1
+"""Least share of a node's attempts counted as at their hosts, as heartbeats are some seconds old."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,15 @@ class Node:
     address: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
-    """A node with its state: what `nodes list` shows.
+    """A node with its state, as `nodes list` shows it.
 
     Attributes:
-        attempts_per_s, backlog, idle: as of its last heartbeat (`Load`).
-        running, waiting: leases it has started, and holds without having started them.
-        waits_since: since when it has held leases and started none; None where it holds none.
-        parameters: of its machine, as it told them (2019 balance paper); None: it hasn't yet.
+        attempts_per_s, backlog, idle: as of its last heartbeat (`NodeLoad`).
+        running, waiting: leases it has begun, and has not begun.
+        waits_since: since when it has had unbegun leases and begun none; None where it has none.
+        parameters: of its machine, as it reported them (2019 balance paper); None: not reported.
     """
 
     node: Node
@@ -61,32 +61,27 @@ class NodeRow:
 
 
 def register(conn: Connection, now: datetime, node: Node) -> None:
-    """Make a node known or bring its row up to date; whether it is drained stays as it was."""
-    values = {
-        "kinds": sorted(node.kinds),
-        "slots": node.slots,
-        "address": node.address,
-        "seen_at": now,
-    }
+    """Insert or update a node; whether it is drained stays as it was."""
+    values = {"kinds": sorted(node.kinds), "slots": node.slots, "address": node.address, "seen_at": now}
     statement = insert_or(conn.dialect, nodes).values(name=node.name, registered_at=now, **values)
-    later(conn, statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
+    defer(conn, statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
 
 
 def describe(conn: Connection, names: Sequence[str], parameters: NodeParameters) -> None:
-    """Nodes tell what the machine they share is like."""
+    """Record the parameters of the machine that these nodes share."""
     described = update(nodes).where(nodes.c.name.in_(names)).values(parameters=asdict(parameters))
-    later(conn, described)
+    defer(conn, described)
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What a heartbeat carries.
+class NodeLoad:
+    """The load of a node, as its heartbeat reports it.
 
     Attributes:
         attempts_per_s: ended, mean over a fixed window (2022 buffering paper: throughput).
-        backlog: leases it holds and has not begun.
-        idle: attempts it has begun that only wait and hold no slot.
-        storing: those of them that wait for the database, not for a host.
+        backlog: leases it has not begun.
+        idle: attempts it has begun that hold no slot: they wait for a permit or for the database.
+        storing: those of them that wait for the database.
     """
 
     attempts_per_s: float
@@ -95,18 +90,12 @@ class Load:
     storing: int = 0
 
 
-def heartbeat(conn: Connection, now: datetime, name: str, load: Load) -> bool:
+def heartbeat(conn: Connection, now: datetime, name: str, load: NodeLoad) -> bool:
     """Record that a node lives, and its load; True if it is drained. Raises UnknownNode."""
     row = conn.execute(
         update(nodes)
         .where(nodes.c.name == name)
-        .values(
-            seen_at=now,
-            attempts_per_s=load.attempts_per_s,
-            backlog=load.backlog,
-            idle=load.idle,
-            storing=load.storing,
-        )
+        .values(seen_at=now, **asdict(load))
         .returning(nodes.c.drained)
     ).one_or_none()
     if row is None:
@@ -115,15 +104,15 @@ def heartbeat(conn: Connection, now: datetime, name: str, load: Load) -> bool:
 
 
 def alive(conn: Connection, now: datetime, name: str, silent_after: timedelta) -> bool:
-    """Whether a node was heard of less than `silent_after` ago."""
+    """Whether a node's last heartbeat is less than `silent_after` ago."""
     seen = conn.execute(select(nodes.c.seen_at).where(nodes.c.name == name)).scalar_one_or_none()
     return seen is not None and now - seen < silent_after
 
 
 def at_hosts(conn: Connection) -> dict[str, float]:
-    """Share of a node's begun attempts that are at a host, or wait for one; nodes where all are, are left out.
+    """Share of each node's begun attempts that load hosts; nodes where all do are left out.
 
-    The others wait for the database, which may be far away, and ask nobody meanwhile.
+    The others wait for the database, which may be far away, and send no request meanwhile.
     """
     rows = conn.execute(
         select(nodes.c.name, nodes.c.storing, func.count())
@@ -135,15 +124,14 @@ def at_hosts(conn: Connection) -> dict[str, float]:
 
 
 def leave(conn: Connection, name: str) -> None:
-    """A node says that it stops: it is silent from now on."""
+    """Record that a node stops: it counts as silent from now on."""
     conn.execute(update(nodes).where(nodes.c.name == name).values(seen_at=None))
 
 
 def set_drained(conn: Connection, name: str, drained: bool) -> None:
     """Drain a node (it gets nothing new) or take it back. Raises UnknownNode."""
     if conn.execute(update(nodes).where(nodes.c.name == name).values(drained=drained)).rowcount != 1:
-        known = ", ".join(sorted(conn.scalars(select(nodes.c.name)))) or "none yet"
-        raise UnknownNode(f"there is no node {name!r}; registered: {known}")
+        raise _unknown(conn, name)
 
 
 def find(conn: Connection, name: str) -> Node | None:
@@ -156,13 +144,17 @@ def get(conn: Connection, name: str) -> Node:
     """The node of that name. Raises UnknownNode."""
     if (node := find(conn, name)) is not None:
         return node
+    raise _unknown(conn, name)
+
+
+def _unknown(conn: Connection, name: str) -> UnknownNode:
     known = ", ".join(sorted(conn.scalars(select(nodes.c.name)))) or "none yet"
-    raise UnknownNode(f"there is no node {name!r}; registered: {known}")
+    return UnknownNode(f"there is no node {name!r}; registered: {known}")
 
 
 def listed(conn: Connection) -> Sequence[NodeRow]:
     """Every node, by name."""
-    holds = {
+    leases = {
         (row.lease_node, bool(row.lease_started)): row
         for row in conn.execute(
             select(
@@ -177,29 +169,28 @@ def listed(conn: Connection) -> Sequence[NodeRow]:
             .group_by(subtasks.c.lease_node, subtasks.c.lease_started)
         )
     }
-    return [
-        NodeRow(
-            _node(r),
-            r.drained,
-            r.seen_at,
-            r.attempts_per_s,
-            r.backlog,
-            r.idle,
-            *_held(holds.get((r.name, True)), holds.get((r.name, False))),
-            NodeParameters.of(r.parameters) if r.parameters is not None else None,
-        )
-        for r in conn.execute(select(nodes).order_by(nodes.c.name))
-    ]
+    rows = conn.execute(select(nodes).order_by(nodes.c.name))
+    return [_listed(row, leases.get((row.name, True)), leases.get((row.name, False))) for row in rows]
+
+
+def _listed(row: Row[Any], started: Row[Any] | None, unstarted: Row[Any] | None) -> NodeRow:
+    """A node, with the sums over the leases it has begun and over those it has not."""
+    waits_since = None
+    if unstarted is not None:
+        waits_since = max(unstarted.since, started.last_start if started is not None else unstarted.since)
+    return NodeRow(
+        node=_node(row),
+        drained=row.drained,
+        seen_at=row.seen_at,
+        attempts_per_s=row.attempts_per_s,
+        backlog=row.backlog,
+        idle=row.idle,
+        running=started.n if started is not None else 0,
+        waiting=unstarted.n if unstarted is not None else 0,
+        waits_since=waits_since,
+        parameters=NodeParameters.of(row.parameters) if row.parameters is not None else None,
+    )
 
 
 def _node(row: Row[Any]) -> Node:
     return Node(row.name, frozenset(Kind(kind) for kind in row.kinds), row.slots, row.address)
-
-
-def _held(started: Row[Any] | None, unstarted: Row[Any] | None) -> tuple[int, int, datetime | None]:
-    """Of a node, from what `listed` read: `running`, `waiting`, `waits_since`."""
-    running = started.n if started is not None else 0
-    if unstarted is None:
-        return running, 0, None
-    last = started.last_start if started is not None else unstarted.since
-    return running, unstarted.n, max(unstarted.since, last)

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.store.bulk import insert_rows, time_writer
-from tasks.store.statement_batch import later
+from tasks.store.statement_batch import defer
 from tasks.store.tables import (
     page_products,
     page_refusals,
@@ -105,7 +105,7 @@ def add(conn: Connection, now: datetime, links: Iterable[Link]) -> None:
 def judge_again(conn: Connection, links: Sequence[Link]) -> None:
     """Pages that were fetched again: what they are now to the products that asked."""
     if links:
-        later(
+        defer(
             conn,
             update(page_products)
             .where(
@@ -179,13 +179,13 @@ def _stored_text(conn: Connection, of: Collection[int]) -> dict[int, tuple[str, 
 def refusals(conn: Connection, of: Mapping[int, Mapping[str, int]], *, again: bool = False) -> None:
     """Count the records of pages that are no reviews, by page and reason; `again`: in place of what was counted."""
     if again and of:
-        later(conn, delete(page_refusals).where(page_refusals.c.page_id.in_(list(of))))
+        defer(conn, delete(page_refusals).where(page_refusals.c.page_id.in_(list(of))))
     rows = [(page_id, reason, n) for page_id, counted in of.items() for reason, n in sorted(counted.items())]
     insert_rows(conn, page_refusals, ("page_id", "reason", "n"), rows)
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusalCount:
     """Why records of a site's pages are no reviews of a product.
 
     Attributes:
@@ -201,7 +201,9 @@ class Refused:
     n: int
 
 
-def refused(conn: Connection, *, site: str | None = None, product_id: int | None = None) -> list[Refused]:
+def refusal_counts(
+    conn: Connection, *, site: str | None = None, product_id: int | None = None
+) -> list[RefusalCount]:
     """What is refused, by site, product and reason; of all sites and products unless one is named."""
     asked = [
         *([pages.c.site == site] if site is not None else []),
@@ -230,12 +232,15 @@ def refused(conn: Connection, *, site: str | None = None, product_id: int | None
     )
     rows: list[Any] = [*conn.execute(wrong), *conn.execute(none)]
     return sorted(
-        (Refused(site, product, reason, int(n_pages), int(n)) for site, product, reason, n_pages, n in rows),
+        (
+            RefusalCount(site, product, reason, int(n_pages), int(n))
+            for site, product, reason, n_pages, n in rows
+        ),
         key=lambda row: (row.site, row.product, row.reason),
     )
 
 
-def refused_by_reason(conn: Connection) -> dict[str, int]:
+def refusals_by_reason(conn: Connection) -> dict[str, int]:
     """How many records of stored pages are refused, by reason; wrong_product once for every product that asked."""
     wrong = conn.execute(
         select(func.sum(page_products.c.refused)).where(page_products.c.verdict == Verdict.WRONG_PRODUCT)

@@ -8,28 +8,28 @@ A batch of pages is stored with a fixed number of statements.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, func, select, update
+from sqlalchemy import Connection, Row, case, select, update
 
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
-from tasks.store import page_links, review_writes
+from tasks.store import page_links
 from tasks.store.database import insert_new
-from tasks.store.leases import Lease
+from tasks.store.known_pages import known_pages
+from tasks.store.leases import Lease, in_force
 from tasks.store.page_links import Link
-from tasks.store.statement_batch import later
+from tasks.store.reviews import save_new_reviews, save_reviews
+from tasks.store.statement_batch import defer
 from tasks.store.tables import attempts, pages, subtasks, targets
 from tasks.store.writer import BatchOperation
 
 _Row = Row[*tuple[Any, ...]]
-KnownPage = _Row
-"""A page that is stored: its number, key, hash, validators, and how many reviews it has or withholds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
     ids = _insert_pages(conn, now, items, late, locked, links)
     # Two leases of one subtask may meet here: the later page has the last word on its target.
     for is_late, of in groupby(zip(items, late, strict=True), key=itemgetter(1)):
-        later(
+        defer(
             conn,
             update(targets)
             .where(targets.c.id.in_([item.page.target_id for item, _ in of]))
@@ -106,7 +106,7 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
             fresh.append((item, replace(link, page_id=page_id)))
     page_links.add(conn, now, [link for _, link in fresh])
     page_links.refusals(conn, {link.page_id: item.page.refused for item, link in fresh if item.page.refused})
-    review_writes.save(
+    save_reviews(
         conn,
         now,
         [
@@ -123,28 +123,8 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
         if is_late and is_new
     ]
     for attempt_id in came_late:
-        later(conn, update(attempts).where(attempts.c.id == attempt_id).values(late=attempts.c.late + 1))
+        defer(conn, update(attempts).where(attempts.c.id == attempt_id).values(late=attempts.c.late + 1))
     return new
-
-
-def known_pages(conn: Connection, keys: Collection[bytes]) -> Sequence[KnownPage]:
-    """Those of these pages that are stored, with what storing them again asks about."""
-    if not keys:
-        return ()
-    return conn.execute(
-        select(
-            pages.c.url_key,
-            pages.c.id,
-            pages.c.content_hash,
-            func.coalesce(pages.c.checked_at, pages.c.fetched_at, type_=pages.c.fetched_at.type).label(
-                "checked_at"
-            ),
-            pages.c.etag,
-            pages.c.last_modified,
-            pages.c.reviews,
-            pages.c.withheld,
-        ).where(pages.c.url_key.in_(keys))
-    ).all()
 
 
 PAGES: BatchOperation[SavedPage, bool] = BatchOperation(3, save_pages)
@@ -227,14 +207,14 @@ def _save_again(
         taken = link.verdict is Verdict.REVIEW or stored.reviews > 0
         added = 0
         if taken and (changed or stored.withheld):
-            added = review_writes.save_new(
+            added = save_new_reviews(
                 conn,
                 now,
                 (item.lease, stored.id, page.url, locked[item.lease.subtask_id].site, page.reviews),
             )
         if changed:
             refused[stored.id] = page.refused
-        later(
+        defer(
             conn,
             update(pages)
             .where(pages.c.id == stored.id)
@@ -260,3 +240,74 @@ def _subtasks(conn: Connection, leases: Iterable[Lease]) -> dict[int, _Row]:
         .with_for_update()
     )
     return {row.id: row for row in rows}
+
+
+# --- targets that gave no page ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TargetEnd:
+    """A target that gave no page.
+
+    Attributes:
+        state: "todo" (may be tried again), "refused", "given_up", or "stored" (known, and unchanged).
+        counts: whether this was a try.
+    """
+
+    target_id: int
+    state: str
+    reason: str
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTarget:
+    """A target that gave no page, for a lease.
+
+    Attributes:
+        unchanged: key of a known page that was asked again and has not changed.
+        judge: as in `tasks.store.result_pages.ReadResults`.
+    """
+
+    lease: Lease
+    end: TargetEnd
+    unchanged: bytes | None = None
+    judge: bool = False
+
+
+def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -> list[None]:
+    """Record targets that gave no page; nothing happens where the lease is over (the try was cut off)."""
+    leases = in_force(conn, [item.lease for item in items], subtasks.c.product_id)
+    groups: dict[tuple[str, str, bool], list[int]] = {}
+    unchanged: dict[tuple[bytes, int], EndedTarget] = {}
+    for item in items:
+        if (subtask := leases.get(item.lease.token)) is not None:
+            end = item.end
+            groups.setdefault((end.state, end.reason, end.counts), []).append(end.target_id)
+            if item.unchanged is not None:
+                unchanged.setdefault((item.unchanged, subtask.product_id), item)
+    for (state, reason, counts), ids in groups.items():
+        defer(
+            conn,
+            update(targets)
+            .where(targets.c.id.in_(ids), targets.c.state == "todo")
+            .values(state=state, reason=reason, tries=targets.c.tries + (1 if counts else 0)),
+        )
+    if unchanged:
+        _are_unchanged(conn, now, unchanged)
+    return [None] * len(items)
+
+
+ENDS: BatchOperation[EndedTarget, None] = BatchOperation(4, end_targets)
+
+
+def _are_unchanged(conn: Connection, now: datetime, asked: Mapping[tuple[bytes, int], EndedTarget]) -> None:
+    """Known pages, each asked again for a product: it may be the first time for that one."""
+    known = {bytes(row.url_key): row.id for row in known_pages(conn, {key for key, _ in asked})}
+    of = {(known[key], product_id): item for (key, product_id), item in asked.items()}
+    new = {pair: of[pair] for pair in page_links.unlinked(conn, of)}
+    sets = page_links.keyword_sets(conn, {item.lease.subtask_id for item in new.values() if item.judge})
+    page_links.link_known(
+        conn, now, {pair: sets[item.lease.subtask_id] if item.judge else None for pair, item in new.items()}
+    )
+    defer(conn, update(pages).where(pages.c.id.in_(list(known.values()))).values(checked_at=now))

@@ -25,7 +25,7 @@ from tasks.domain.hit_count import (
     total,
 )
 from tasks.domain.pages import ResultPage
-from tasks.store.statement_batch import later
+from tasks.store.statement_batch import defer
 from tasks.store.tables import pages, reviews, targets, task_parts, tasks
 
 _DATES = 5000
@@ -33,7 +33,7 @@ _DATES = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class PartRow:
+class PartitionRow:
     """A part of a task.
 
     Attributes:
@@ -61,9 +61,9 @@ class PartRow:
         return Part(self.id, self.parent_id, self.state, self.known)
 
 
-def row_of(row: Row[Any]) -> PartRow:
+def row_of(row: Row[Any]) -> PartitionRow:
     """A row of `task_parts`, read."""
-    return PartRow(
+    return PartitionRow(
         row.id,
         row.task_id,
         row.parent_id,
@@ -78,14 +78,14 @@ def row_of(row: Row[Any]) -> PartRow:
     )
 
 
-def by_id(conn: Connection, ids: Collection[int]) -> dict[int, PartRow]:
+def by_id(conn: Connection, ids: Collection[int]) -> dict[int, PartitionRow]:
     """Parts as they are, without a lock."""
     if not ids:
         return {}
     return {row.id: row_of(row) for row in conn.execute(select(task_parts).where(task_parts.c.id.in_(ids)))}
 
 
-def of_tasks(conn: Connection, task_ids: Collection[int]) -> list[PartRow]:
+def of_tasks(conn: Connection, task_ids: Collection[int]) -> list[PartitionRow]:
     """All parts of these tasks, locked, by their ids."""
     if not task_ids:
         return []
@@ -115,7 +115,7 @@ class Shown:
 def note(conn: Connection, shown: Sequence[Shown]) -> dict[int, Known]:
     """Record what result pages show of how many hits there are; what is known of its part by then, by attempt."""
     of = {part.id: part for part in of_tasks(conn, {one.task_id for one in shown})}
-    changed: dict[int, PartRow] = {}
+    changed: dict[int, PartitionRow] = {}
     told: dict[int, Known] = {}
     for one in shown:
         part = of[one.part_id]
@@ -129,7 +129,7 @@ def note(conn: Connection, shown: Sequence[Shown]) -> dict[int, Known]:
         of[part.id] = changed[part.id] = part
         told[one.attempt_id] = part.known
     if changed:
-        later(conn, _SHOWN, [_shown(changed[part_id]) for part_id in sorted(changed)])
+        defer(conn, _SHOWN, [_shown(changed[part_id]) for part_id in sorted(changed)])
         recount(conn, of.values())
     return told
 
@@ -144,7 +144,7 @@ _SHOWN = (
 )
 
 
-def _shown(part: PartRow) -> dict[str, Any]:
+def _shown(part: PartitionRow) -> dict[str, Any]:
     return {
         "part": part.id,
         "new_pages_read": part.listing.pages,
@@ -156,9 +156,9 @@ def _shown(part: PartRow) -> dict[str, Any]:
     }
 
 
-def recount(conn: Connection, parts: Iterable[PartRow]) -> None:
+def recount(conn: Connection, parts: Iterable[PartitionRow]) -> None:
     """Write what whole tasks have found, by all of their parts."""
-    of: dict[int, list[PartRow]] = {}
+    of: dict[int, list[PartitionRow]] = {}
     for part in parts:
         of.setdefault(part.task_id, []).append(part)
     counted = different_hits(
@@ -177,7 +177,7 @@ def recount(conn: Connection, parts: Iterable[PartRow]) -> None:
             }
         )
     if rows:
-        later(conn, _TASKS, rows)
+        defer(conn, _TASKS, rows)
 
 
 _TASKS = (
@@ -207,7 +207,7 @@ def different_hits(conn: Connection, task_ids: Collection[int]) -> dict[int, int
 
 
 @dataclass(frozen=True, slots=True)
-class NewPart:
+class NewPartition:
     """A part to be asked.
 
     Attributes:
@@ -221,7 +221,9 @@ class NewPart:
     span: Span | None = None
 
 
-def replace_part(conn: Connection, part: PartRow, state: PartState, by: Sequence[NewPart]) -> list[int]:
+def replace_part(
+    conn: Connection, part: PartitionRow, state: PartState, by: Sequence[NewPartition]
+) -> list[int]:
     """Let parts take the place of one that is open, which must be locked with all of its task.
 
     Returns:
@@ -250,7 +252,7 @@ def replace_part(conn: Connection, part: PartRow, state: PartState, by: Sequence
     return firsts
 
 
-def insert_parts(conn: Connection, rows: Sequence[tuple[int, int, int | None, NewPart]]) -> None:
+def insert_parts(conn: Connection, rows: Sequence[tuple[int, int, int | None, NewPartition]]) -> None:
     """Insert parts: (task, first chunk, the part whose place it takes, what it asks)."""
     if rows:
         conn.execute(
@@ -271,7 +273,7 @@ def insert_parts(conn: Connection, rows: Sequence[tuple[int, int, int | None, Ne
         )
 
 
-def urls_of(conn: Connection, part: PartRow) -> list[Sequence[str]]:
+def urls_of(conn: Connection, part: PartitionRow) -> list[Sequence[str]]:
     """The search URLs of a part, chunk by chunk."""
     chunks = conn.execute(select(tasks.c.chunks).where(tasks.c.id == part.task_id)).scalar_one()
     found = [chunks[part.first_chunk - 1]["urls"]]

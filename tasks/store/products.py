@@ -11,7 +11,7 @@ from sqlalchemy import Connection, case, func, insert, select, update
 from tasks.domain.product_match import Verdict
 from tasks.store.chunks import release_chunks
 from tasks.store.database import insert_new
-from tasks.store.partitions import NewPart, insert_parts
+from tasks.store.partitions import NewPartition, insert_parts
 from tasks.store.tables import (
     page_products,
     pages,
@@ -168,7 +168,7 @@ def plan(conn: Connection, now: datetime, wanted: VirtualTask, planned: Sequence
     if claimed.rowcount != 1:
         return 0
     first: list[tuple[int, int]] = []
-    asked: list[tuple[int, int, int | None, NewPart]] = []
+    asked: list[tuple[int, int, int | None, NewPartition]] = []
     for task in planned:
         task_id = conn.execute(
             insert(tasks)
@@ -187,7 +187,7 @@ def plan(conn: Connection, now: datetime, wanted: VirtualTask, planned: Sequence
             if chunk.first:
                 first.append((task_id, number))
                 own = wanted.own_keywords and chunk.keywords == wanted.keywords
-                asked.append((task_id, number, None, NewPart(chunk.keywords, (), own_words=own)))
+                asked.append((task_id, number, None, NewPartition(chunk.keywords, (), own_words=own)))
     insert_parts(conn, asked)
     release_chunks(conn, now, first)
     return len(planned)
@@ -278,3 +278,22 @@ def listed(conn: Connection) -> list[ProductRow]:
         )
         for r in rows
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class RecrawlRow:
+    """A product that is looked at again and again."""
+
+    product: str
+    every_s: float
+    next_at: datetime
+
+
+def recrawls(conn: Connection) -> list[RecrawlRow]:
+    """Products with a recrawl schedule, the next one first."""
+    rows = conn.execute(
+        select(products.c.name, products.c.recrawl_every_s, products.c.next_crawl_at)
+        .where(products.c.next_crawl_at.is_not(None))
+        .order_by(products.c.next_crawl_at, products.c.id)
+    )
+    return [RecrawlRow(*tuple(row)) for row in rows]

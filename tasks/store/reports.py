@@ -46,7 +46,7 @@ def all_settled(conn: Connection) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class WaitingSummary:
     """What the queues have before them.
 
     Attributes:
@@ -60,7 +60,7 @@ class Load:
     oldest_at: datetime | None
 
 
-def load(conn: Connection, now: datetime) -> Load:
+def waiting_summary(conn: Connection, now: datetime) -> WaitingSummary:
     """What waits, and for how long."""
     held, next_at = conn.execute(
         select(func.count(), func.min(subtasks.c.not_before)).where(
@@ -70,7 +70,7 @@ def load(conn: Connection, now: datetime) -> Load:
     oldest = conn.execute(
         select(func.min(subtasks.c.changed_at)).where(subtasks.c.state.in_((State.PRIORITY, State.WAIT)))
     ).scalar_one()
-    return Load(held, next_at, oldest)
+    return WaitingSummary(held, next_at, oldest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,25 +204,6 @@ def by_site(conn: Connection) -> dict[str, SiteRow]:
 
 
 @dataclass(frozen=True, slots=True)
-class RecrawlRow:
-    """A product that is looked at again and again."""
-
-    product: str
-    every_s: float
-    next_at: datetime
-
-
-def recrawls(conn: Connection) -> list[RecrawlRow]:
-    """Products with a recrawl schedule, the next one first."""
-    rows = conn.execute(
-        select(products.c.name, products.c.recrawl_every_s, products.c.next_crawl_at)
-        .where(products.c.next_crawl_at.is_not(None))
-        .order_by(products.c.next_crawl_at, products.c.id)
-    )
-    return [RecrawlRow(*tuple(row)) for row in rows]
-
-
-@dataclass(frozen=True, slots=True)
 class Totals:
     """What is stored, and how far the targets are.
 
@@ -256,64 +237,6 @@ def totals(conn: Connection) -> Totals:
     ).scalar_one()
     stored = (count(products), count(tasks), count(pages), count(reviews))
     return Totals(*stored, int(recalls), states, count(review_links))
-
-
-@dataclass(frozen=True, slots=True)
-class FailedRow:
-    """A subtask that waits for a person.
-
-    Attributes:
-        since: when it came to MANUAL.
-        why, suggestion: what the recall strategy said when it gave up.
-    """
-
-    subtask_id: int
-    product: str
-    site: str
-    chunk: int
-    reason: str
-    attempts: int
-    round: int
-    recalls: int
-    nodes: tuple[str, ...]
-    since: datetime
-    why: str
-    suggestion: str
-
-
-def waiting_for_a_person(conn: Connection) -> list[FailedRow]:
-    """Every subtask in MANUAL, grouped by cause (reason, then site)."""
-    last = (
-        select(events.c.subtask_id, func.max(events.c.id).label("id"))
-        .where(events.c.transition == "give_up")
-        .group_by(events.c.subtask_id)
-        .subquery()
-    )
-    rows = conn.execute(
-        select(subtasks, products.c.name, events.c.at, events.c.detail)
-        .join(products, products.c.id == subtasks.c.product_id)
-        .join(last, last.c.subtask_id == subtasks.c.id)
-        .join(events, events.c.id == last.c.id)
-        .where(subtasks.c.state == State.MANUAL)
-        .order_by(subtasks.c.reason, subtasks.c.site, subtasks.c.id)
-    )
-    return [
-        FailedRow(
-            r.id,
-            r.name,
-            r.site,
-            r.chunk,
-            r.reason or "",
-            r.attempts,
-            r.round,
-            r.recalls,
-            tuple(r.failed_on),
-            r.at,
-            (r.detail or {}).get("why", ""),
-            (r.detail or {}).get("suggestion", ""),
-        )
-        for r in rows
-    ]
 
 
 def subtask(conn: Connection, subtask_id: int) -> Mapping[str, Any] | None:

@@ -13,18 +13,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, Row, bindparam, update
 
 from tasks.domain.hit_count import Lists
 from tasks.domain.pages import ResultPage
 from tasks.store import page_links
 from tasks.store import partitions as parts
 from tasks.store.database import insert_new
-from tasks.store.leases import Lease, WorkTarget
-from tasks.store.owners import Owners, owned, owners_of
-from tasks.store.pages import KnownPage, known_pages
-from tasks.store.statement_batch import later
-from tasks.store.tables import attempts, targets
+from tasks.store.known_pages import KnownPage, known_pages
+from tasks.store.leases import Lease, WorkTarget, in_force
+from tasks.store.statement_batch import defer
+from tasks.store.tables import attempts, subtasks, targets
 from tasks.store.writer import BatchOperation
 
 
@@ -42,7 +41,7 @@ class FoundHit:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadResults:
+class ReadResultPage:
     """A result page as read, ready to be stored.
 
     Attributes:
@@ -66,7 +65,7 @@ class ReadResults:
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
+class StoredHits:
     """What became of a result page's hits.
 
     Attributes:
@@ -78,48 +77,57 @@ class Hits:
     known: frozenset[bytes] = frozenset()
 
 
-def save_result_pages(conn: Connection, now: datetime, items: Sequence[ReadResults]) -> list[Hits | None]:
+_Leases = Mapping[str, Row[Any]]
+"""Leases in force, by token, with these columns of their subtasks."""
+_OF_SUBTASK = (subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id)
+
+
+def save_result_pages(
+    conn: Connection, now: datetime, items: Sequence[ReadResultPage]
+) -> list[StoredHits | None]:
     """Store what result pages revealed: found, their hits as targets, and that they need no second reading.
 
     Nothing is stored, and None told, where the lease is over: its targets could belong to a subtask that is done.
     Whoever owns the subtask now reads the page again.
     """
-    owners = owners_of(conn, [item.lease for item in items])
-    mine = [item for item in items if owned(item.lease) in owners]
+    leases = in_force(conn, [item.lease for item in items], *_OF_SUBTASK)
+    mine = [item for item in items if item.lease.token in leases]
     asked = {hit.key for item in mine for hit in item.hits if not hit.new}
     known = {bytes(row.url_key): row for row in known_pages(conn, asked)}
-    unread = _link_known_hits(conn, now, mine, owners, known)
-    todo = _new_targets(conn, now, mine, owners, known, unread)
+    unread = _link_known_hits(conn, now, mine, leases, known)
+    todo = _new_targets(conn, now, mine, leases, known, unread)
     _results_are_read(conn, mine)
-    _note_found(conn, mine, owners)
+    _note_found(conn, mine, leases)
     return [
         _hits(item, todo.get((item.lease.subtask_id, item.target.id), []), known)
-        if owned(item.lease) in owners
+        if item.lease.token in leases
         else None
         for item in items
     ]
 
 
-RESULTS: BatchOperation[ReadResults, Hits | None] = BatchOperation(2, save_result_pages)
+RESULTS: BatchOperation[ReadResultPage, StoredHits | None] = BatchOperation(2, save_result_pages)
 
 
-def _hits(item: ReadResults, todo: Sequence[WorkTarget], known: Collection[bytes]) -> Hits:
+def _hits(item: ReadResultPage, todo: Sequence[WorkTarget], known: Collection[bytes]) -> StoredHits:
     again = {target.key for target in todo}
-    return Hits(tuple(todo), frozenset(h.key for h in item.hits if h.key in known and h.key not in again))
+    return StoredHits(
+        tuple(todo), frozenset(h.key for h in item.hits if h.key in known and h.key not in again)
+    )
 
 
 def _link_known_hits(
     conn: Connection,
     now: datetime,
-    items: Sequence[ReadResults],
-    owners: Owners,
+    items: Sequence[ReadResultPage],
+    leases: _Leases,
     known: Mapping[bytes, KnownPage],
 ) -> set[tuple[int, int]]:
     """Link hits that are stored to the products that found them; those (page, product) whose reviews were withheld."""
-    asked: dict[tuple[int, int], ReadResults] = {}
+    asked: dict[tuple[int, int], ReadResultPage] = {}
     withheld: set[int] = set()
     for item in items:
-        product_id = owners[owned(item.lease)].product_id
+        product_id = leases[item.lease.token].product_id
         for hit in item.hits:
             if (page := known.get(hit.key)) is not None:
                 asked.setdefault((page.id, product_id), item)
@@ -140,8 +148,8 @@ def _link_known_hits(
 def _new_targets(
     conn: Connection,
     now: datetime,
-    items: Sequence[ReadResults],
-    owners: Owners,
+    items: Sequence[ReadResultPage],
+    leases: _Leases,
     known: Mapping[bytes, KnownPage],
     unread: Collection[tuple[int, int]],
 ) -> dict[tuple[int, int], list[WorkTarget]]:
@@ -149,7 +157,7 @@ def _new_targets(
     rows: list[dict[str, Any]] = []
     of: dict[tuple[int, bytes], tuple[int, int]] = {}
     for item in items:
-        task_id, product_id = owners[owned(item.lease)].task_id, owners[owned(item.lease)].product_id
+        task_id, product_id = leases[item.lease.token].task_id, leases[item.lease.token].product_id
         for hit in item.hits:
             page = known.get(hit.key)
             again = page is not None and (
@@ -183,20 +191,27 @@ def _new_targets(
         if row.state == "todo":
             key = bytes(row.url_key)
             page = known.get(key)
-            whole = page is not None and not page.withheld
-            validators = (page.etag, page.last_modified) if page is not None and whole else ()
-            target = WorkTarget(row.id, "hit", row.url, key, 0, *validators)
+            whole = page if page is not None and not page.withheld else None
+            target = WorkTarget(
+                id=row.id,
+                kind="hit",
+                url=row.url,
+                key=key,
+                tries=0,
+                etag=whole.etag if whole is not None else None,
+                last_modified=whole.last_modified if whole is not None else None,
+            )
             todo.setdefault(of[row.task_id, key], []).append(target)
     return todo
 
 
-def _results_are_read(conn: Connection, items: Sequence[ReadResults]) -> None:
+def _results_are_read(conn: Connection, items: Sequence[ReadResultPage]) -> None:
     if items:
         read = [item.target.id for item in items]
-        later(conn, update(targets).where(targets.c.id.in_(read)).values(state="stored", reason="read"))
+        defer(conn, update(targets).where(targets.c.id.in_(read)).values(state="stored", reason="read"))
     past_end = [target_id for item in items for target_id in item.past_end]
     if past_end:
-        later(
+        defer(
             conn,
             update(targets)
             .where(targets.c.id.in_(past_end), targets.c.state == "todo")
@@ -204,15 +219,15 @@ def _results_are_read(conn: Connection, items: Sequence[ReadResults]) -> None:
         )
     more = [item.lease.attempt_id for item in items if item.more]
     if more:
-        later(conn, update(attempts).where(attempts.c.id.in_(more)).values(more=True))
+        defer(conn, update(attempts).where(attempts.c.id.in_(more)).values(more=True))
 
 
-def _note_found(conn: Connection, items: Sequence[ReadResults], owners: Owners) -> None:
+def _note_found(conn: Connection, items: Sequence[ReadResultPage], leases: _Leases) -> None:
     """Record how many hits the searches have, as far as these result pages tell (`tasks.domain.hit_count`)."""
     shown = [
-        parts.Shown(owner.part_id, owner.task_id, item.lease.attempt_id, item.page, item.lists)
+        parts.Shown(subtask.part_id, subtask.task_id, item.lease.attempt_id, item.page, item.lists)
         for item in items
-        if (owner := owners[owned(item.lease)]).part_id is not None
+        if (subtask := leases[item.lease.token]).part_id is not None
     ]
     told = parts.note(conn, shown) if shown else {}
     notes = [
@@ -225,4 +240,4 @@ def _note_found(conn: Connection, items: Sequence[ReadResults], owners: Owners) 
             "found": bindparam("of_found"),
             "found_provenance": bindparam("of_provenance"),
         }
-        later(conn, update(attempts).where(attempts.c.id == bindparam("attempt")).values(values), notes)
+        defer(conn, update(attempts).where(attempts.c.id == bindparam("attempt")).values(values), notes)

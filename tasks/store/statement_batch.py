@@ -1,12 +1,12 @@
-"""Fewer round trips to a PostgreSQL that may be far away: what nobody waits for travels with the next statement.
+"""Statement batching: fewer round trips to a PostgreSQL that may be far away.
 
-psycopg2 sends a text as it is given it: several statements in it cost one round trip, and the last one's result comes
-back. On a `gathered` connection a transaction's BEGIN goes with its first statement, what is done `later` with the next
-one whose result is needed, and what is left of that with COMMIT. The order is kept; each statement still sees what
-was committed before it began (READ COMMITTED). An error of what was kept back shows, as the exception it always was, at
-the statement it travelled with.
+psycopg2 sends a text as it is given: several statements in one text cost one round trip, and the result of the last one
+comes back. On a `batching` connection BEGIN is sent with the first statement of a transaction, a deferred statement
+(`defer`) with the next one whose result is needed, and what is still pending with COMMIT. The order is kept, and each
+statement sees what was committed before it began (READ COMMITTED). An error in a deferred statement is raised,
+unchanged, by the statement it was sent with.
 
-SQLite has no round trips: there `later` is now.
+SQLite has no round trips: there a deferred statement is executed at once.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from typing import Any
 
 from sqlalchemy import Connection, Delete, Engine, Insert, Update, event
 
-LATER: Mapping[str, Any] = {"later": True}
-"""Execution options of a statement that may be kept back: nobody looks at its result, not even its rowcount."""
+DEFERRED: Mapping[str, Any] = {"deferred": True}
+"""Execution options of a statement that may be deferred: its result is not used, not even its rowcount."""
 
-_KEPT = "kept_back"
+_PENDING = "pending_statements"
 _BEGIN = b"BEGIN"
 
 
-def later(
+def defer(
     conn: Connection, statement: Insert | Update | Delete, rows: Sequence[Mapping[str, Any]] | None = None
 ) -> None:
-    """Execute a statement whose result nobody needs: at once, or with the next one of this transaction."""
+    """Execute a statement whose result is not used: with the next one of this transaction, or at once."""
     if isinstance(statement, Insert):
         statement = statement.inline()  # a row's new key would be a result
-    conn.execute(statement, rows, execution_options=LATER)
+    conn.execute(statement, rows, execution_options=DEFERRED)
 
 
-def gathered(conn: Connection) -> Connection:
-    """Let a connection, not yet in a transaction, gather; one to SQLite stays as it is."""
+def batching(conn: Connection) -> Connection:
+    """The connection, not yet in a transaction, with statement batching; unchanged for SQLite."""
     if conn.dialect.name == "sqlite":
         return conn
-    # The driver must not begin transactions behind our back: each time that is a round trip.
-    return conn.execution_options(isolation_level="AUTOCOMMIT", **{_KEPT: []})
+    # The driver must not begin transactions by itself: each time that is a round trip.
+    return conn.execution_options(isolation_level="AUTOCOMMIT", **{_PENDING: []})
 
 
-def gathers(engine: Engine) -> None:
-    """Enable `gathered` connections of a PostgreSQL engine (psycopg2)."""
+def enable_batching(engine: Engine) -> None:
+    """Enable `batching` connections of a PostgreSQL engine (psycopg2)."""
     event.listen(engine, "begin", _begin)
     event.listen(engine, "commit", _commit)
     event.listen(engine, "rollback", _rollback)
@@ -49,34 +49,34 @@ def gathers(engine: Engine) -> None:
     event.listen(engine, "do_executemany", _executemany)
 
 
-def _kept(conn: Connection) -> list[bytes] | None:
-    """What waits to be sent; None: the connection does not gather."""
-    kept: list[bytes] | None = conn.get_execution_options().get(_KEPT)
-    return kept
+def _pending(conn: Connection) -> list[bytes] | None:
+    """Statements not sent yet; None: the connection does no batching."""
+    pending: list[bytes] | None = conn.get_execution_options().get(_PENDING)
+    return pending
 
 
 def _begin(conn: Connection) -> None:
-    if (kept := _kept(conn)) is not None:
-        kept[:] = [_BEGIN]
+    if (pending := _pending(conn)) is not None:
+        pending[:] = [_BEGIN]
 
 
 def _commit(conn: Connection) -> None:
-    kept = _kept(conn)
-    if kept is None or kept == [_BEGIN]:
+    pending = _pending(conn)
+    if pending is None or pending == [_BEGIN]:
         return
     try:
         conn.exec_driver_sql("COMMIT")
     except BaseException:
-        _rollback(conn)  # to SQLAlchemy a transaction whose COMMIT failed is over
+        _rollback(conn)  # SQLAlchemy counts a transaction as over whose COMMIT failed
         raise
 
 
 def _rollback(conn: Connection) -> None:
-    kept = _kept(conn)
-    if kept is None:
+    pending = _pending(conn)
+    if pending is None:
         return
-    begun = kept[:1] != [_BEGIN]
-    kept.clear()
+    begun = pending[:1] != [_BEGIN]
+    pending.clear()
     if begun and not (conn.closed or conn.invalidated):
         conn.exec_driver_sql("ROLLBACK")
 
@@ -86,26 +86,26 @@ def _execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool
 
 
 def _executemany(cursor: Any, statement: str, parameters: Sequence[Any], context: Any) -> bool:
-    """Send statements with what was kept back, or keep them back; False: the connection does not gather."""
-    kept = _kept(context.root_connection)
-    if kept is None:
+    """Send a statement with the pending ones, or add it to them; False: the connection does no batching."""
+    pending = _pending(context.root_connection)
+    if pending is None:
         return False
     if cursor.name is not None:
-        _open_cursor(cursor, statement, parameters[0], kept)
+        _open_cursor(cursor, statement, parameters[0], pending)
         return True
-    kept += [cursor.mogrify(statement, of_one) for of_one in parameters]
-    if not context.execution_options.get("later"):
-        text = b";\n".join(kept)
-        kept.clear()
+    pending += [cursor.mogrify(statement, of_one) for of_one in parameters]
+    if not context.execution_options.get("deferred"):
+        text = b";\n".join(pending)
+        pending.clear()
         cursor.execute(text)
     return True
 
 
-def _open_cursor(cursor: Any, statement: str, parameters: Any, kept: list[bytes]) -> None:
-    """Execute with a server-side cursor (``yield_per``), which is declared alone."""
-    if kept:
+def _open_cursor(cursor: Any, statement: str, parameters: Any, pending: list[bytes]) -> None:
+    """Execute with a server-side cursor (``yield_per``), which must be declared in a text of its own."""
+    if pending:
         with cursor.connection.cursor() as plain:
-            plain.execute(b";\n".join(kept))
-        kept.clear()
-    cursor.withhold = True  # or the driver, which knows of no transaction, refuses
+            plain.execute(b";\n".join(pending))
+        pending.clear()
+    cursor.withhold = True  # the driver sees no transaction and would refuse a cursor without hold
     cursor.execute(statement, parameters)

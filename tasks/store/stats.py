@@ -25,7 +25,7 @@ from tasks.domain.pair_stats import SUMS, AttemptResult, PairStats
 from tasks.scheduling.proximity.moving import RoundTrip, moved
 from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
 from tasks.store.database import insert_new
-from tasks.store.statement_batch import later
+from tasks.store.statement_batch import defer
 from tasks.store.tables import attempts, pair_stats
 
 
@@ -49,7 +49,7 @@ def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
     for one in folds:
         of.setdefault((one.result.site, one.result.node), []).append(one)
     pairs = sorted(of)
-    later(
+    defer(
         conn,
         insert_new(conn.dialect, pair_stats),
         [{"site": site, "node": node, "faded_at": now} for site, node in pairs],
@@ -60,7 +60,7 @@ def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
         .order_by(pair_stats.c.site, pair_stats.c.node)
         .with_for_update()
     )
-    later(conn, _FOLD, [_folded(row, now, of[row.site, row.node]) for row in rows])
+    defer(conn, _FOLD, [_folded(row, now, of[row.site, row.node]) for row in rows])
 
 
 def _folded(row: Row[Any], now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:

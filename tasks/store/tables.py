@@ -176,7 +176,7 @@ subtasks = Table(
     Column("round", Integer, nullable=False, server_default=text("1")),
     Column("recalls", Integer, nullable=False, server_default=text("0")),
     Column("failed_on", _Json, nullable=False),  # nodes, the oldest failure first, in this round
-    Column("assigned_node", String(100)),  # a person's wish
+    Column("assigned_node", String(100)),  # chosen by a person
     Column("left", Integer, nullable=False, server_default=text("0")),  # targets to do, as far as known
     _time("not_before"),  # earliest recall
     Column("reason", String(40)),  # why it failed last
@@ -190,9 +190,8 @@ subtasks = Table(
     _time("changed_at", nullable=False),
     Index("ix_subtasks_queue", "state", text("priority DESC"), "id"),
     Index(None, "state", "lease_deadline"),
-    Index(
-        "ix_subtasks_by_site", "state", "site", text("priority DESC"), "id", "left"
-    ),  # counted from the index alone
+    # So that subtasks are counted from the index alone:
+    Index("ix_subtasks_by_site", "state", "site", text("priority DESC"), "id", "left"),
     Index(None, "task_id"),
 )
 
@@ -250,30 +249,18 @@ attempts = Table(
     Index(None, "site", "node"),
 )
 
+_SUMMED_COUNTS = ("attempts", "failed", "silent", "offered", "tried", "collected")
+
 pair_stats = Table(
     "pair_stats",
     metadata,
     Column("site", String(255), primary_key=True),
     Column("node", String(100), primary_key=True),
     # Plain sums, for people and for `verify`.
-    _count("attempts"),
-    _count("failed"),
-    _count("silent"),
-    _count("offered"),
-    _count("tried"),
-    _count("collected"),
-    _seconds("active_s"),
-    _seconds("wait_s"),
-    _seconds("lost_s"),
+    *(_count(name) for name in _SUMMED_COUNTS),
+    *(_seconds(name) for name in ("active_s", "wait_s", "lost_s")),
     # The same, faded to `faded_at`, for the strategies.
-    _seconds("f_attempts"),
-    _seconds("f_failed"),
-    _seconds("f_silent"),
-    _seconds("f_offered"),
-    _seconds("f_tried"),
-    _seconds("f_collected"),
-    _seconds("f_active_s"),
-    _seconds("f_lost_s"),
+    *(_seconds(f"f_{name}") for name in (*_SUMMED_COUNTS, "active_s", "lost_s")),
     _time("faded_at", nullable=False),
     Column(
         "rtt_ms", Float
@@ -334,10 +321,10 @@ pages = Table(
     Column("node", String(100), nullable=False),
     _ref("attempt_id", "attempts"),
     _flag("late"),
-    _time("checked_at"),  # when it was asked for again; null: never since fetched_at
+    _time("checked_at"),  # when it was fetched again; null: never since fetched_at
     Column("etag", Text),
     Column("last_modified", Text),
-    _count("withheld"),  # reviews it was read with and has not stored: it names no product that asked for it
+    _count("withheld"),  # reviews read and not stored, as the page is about no product that it was found for
     Index(None, "attempt_id"),
 )
 
@@ -351,12 +338,12 @@ page_products = Table(
     Column("verdict", String(20), nullable=False, server_default=text("'review'")),
     Column(
         "missing", Text, nullable=False, server_default=text("''")
-    ),  # keywords it lacks, a blank between two
-    _count("refused"),  # its reviews that are not this product's
+    ),  # keywords it lacks, separated by blanks
+    _count("refused"),  # reviews of the page that are not about this product
     Index(None, "product_id"),
 )
 
-# Records of a page that are no reviews, whatever the product, by reason.
+# How many records of a page are no reviews of any product, by reason.
 page_refusals = Table(
     "page_refusals",
     metadata,
@@ -397,8 +384,7 @@ review_links = Table(
     Index(None, "original_id"),
 )
 
-# Where reviews that are no reposts are found again by their text (tasks.reading.near_duplicates.bands). An index: no
-# facts.
+# An index of the texts of reviews that are no reposts (tasks.reading.near_duplicates.bands).
 review_bands = Table(
     "review_bands",
     metadata,
@@ -407,7 +393,7 @@ review_bands = Table(
     sqlite_with_rowid=False,
 )
 
-# How far a sweep that goes through a table has come.
+# The last row that a sweep through a table has processed.
 sweep_marks = Table(
     "sweep_marks",
     metadata,

@@ -6,7 +6,7 @@ caller's transaction. A transition whose compare fails changes nothing and says 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from sqlalchemy import Column, Connection, Row, bindparam, insert, select, updat
 from tasks.domain.errors import IllegalTransition, LeaseLost, UnknownSubtask
 from tasks.domain.states import State, Transition, source, target
 from tasks.store.bulk import as_table, insert_as_table
-from tasks.store.statement_batch import later
+from tasks.store.statement_batch import defer
 from tasks.store.tables import events, subtasks
 
 _NO_LEASE: Mapping[str, Any] = {
@@ -36,7 +36,7 @@ _LEAVES_LEASE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class EventData:
     """What the event log says besides the transition: who, why, and the data behind the decision."""
 
     token: str | None = None
@@ -47,7 +47,7 @@ class Note:
 
 
 def create(
-    conn: Connection, now: datetime, rows: Sequence[Mapping[str, Any]], notes: Sequence[Note]
+    conn: Connection, now: datetime, rows: Sequence[Mapping[str, Any]], notes: Sequence[EventData]
 ) -> list[int]:
     """Put new subtasks into PRIORITY.
 
@@ -77,7 +77,7 @@ def move(
     now: datetime,
     subtask_id: int,
     transition: Transition,
-    note: Note,
+    note: EventData,
     *,
     token: str | None = None,
     values: Mapping[str, Any] | None = None,
@@ -102,7 +102,7 @@ def try_move(
     now: datetime,
     subtask_id: int,
     transition: Transition,
-    note: Note,
+    note: EventData,
     *,
     token: str | None = None,
     values: Mapping[str, Any] | None = None,
@@ -135,30 +135,9 @@ class Move:
     """
 
     subtask_id: int
-    note: Note
+    note: EventData
     values: Mapping[str, Any]
     token: str | None = None
-
-
-def in_force(
-    conn: Connection, tokens: Mapping[int, Collection[str]], *columns: Column[Any]
-) -> dict[tuple[int, str], Any]:
-    """Lock subtasks, and tell which of these leases are in force.
-
-    Args:
-        tokens: by subtask, the lease tokens asked about.
-        columns: of `subtasks`, wanted besides ``id`` and ``lease_token``.
-
-    Returns:
-        The rows of those whose lease is in force, by (subtask, token).
-    """
-    rows = conn.execute(
-        select(subtasks.c.id, subtasks.c.lease_token, *columns)
-        .where(subtasks.c.id.in_(tokens))
-        .order_by(subtasks.c.id)  # everybody locks in the same order
-        .with_for_update()
-    )
-    return {(row.id, row.lease_token): row for row in rows if row.lease_token in tokens[row.id]}
 
 
 def locked(
@@ -177,8 +156,8 @@ def locked(
 def move_many(conn: Connection, now: datetime, transition: Transition, moves: Sequence[Move]) -> None:
     """Perform one transition (any but CREATE, CANCEL) for many subtasks.
 
-    Every one of them is locked and in its queue, with its lease in force (`locked`, `in_force`); the compare-and-set
-    stands all the same.
+    Each must be locked and in its queue, with its lease in force (`locked`, `tasks.store.leases.in_force`).
+    The compare-and-set is made all the same.
     """
     if not moves:
         return
@@ -198,7 +177,7 @@ def _set_each(conn: Connection, moves: Sequence[Move], begin: State | None, same
     if begin is State.CRAWL:
         statement = statement.where(subtasks.c.lease_token == bindparam("under"))
     named = {name: bindparam(f"new_{name}", type_=subtasks.c[name].type) for name in moves[0].values}
-    later(
+    defer(
         conn,
         statement.values(**same, **named),
         [
@@ -228,29 +207,31 @@ def _set_together(
     statement = update(subtasks).where(subtasks.c.id == given.c.of, subtasks.c.state == given.c.state)
     if begin is State.CRAWL:
         statement = statement.where(subtasks.c.lease_token == given.c.under)
-    later(conn, statement.values(**same, **{name: given.c[f"new_{name}"] for name in named}))
+    defer(conn, statement.values(**same, **{name: given.c[f"new_{name}"] for name in named}))
 
 
-def cancel(conn: Connection, now: datetime, subtask_id: int, note: Note) -> State:
-    """Cancel a subtask that is not settled for good; returns the queue it was in.
+def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> int | None:
+    """Cancel a subtask that is not settled for good; returns the attempt whose lease this ends.
 
     Raises:
         IllegalTransition: it is DONE or CANCELLED.
         UnknownSubtask: there is no such subtask.
     """
-    state = conn.execute(
-        select(subtasks.c.state).where(subtasks.c.id == subtask_id).with_for_update()
-    ).scalar_one_or_none()
-    if state is None:
+    row = conn.execute(
+        select(subtasks.c.state, subtasks.c.attempt_id).where(subtasks.c.id == subtask_id).with_for_update()
+    ).one_or_none()
+    if row is None:
         raise UnknownSubtask(f"there is no subtask {subtask_id}")
-    begin = State(state)
+    begin = State(row.state)
     end = target(Transition.CANCEL, begin)
-    later(
+    defer(
         conn,
         update(subtasks).where(subtasks.c.id == subtask_id).values(state=end, changed_at=now, **_NO_LEASE),
     )
-    _log(conn, now, [(subtask_id, Transition.CANCEL, begin, end, note)])
-    return begin
+    event = EventData(attempt_id=row.attempt_id, reason="cancelled", detail={"why": why})
+    _log(conn, now, [(subtask_id, Transition.CANCEL, begin, end, event)])
+    attempt_id: int | None = row.attempt_id
+    return attempt_id
 
 
 def renew(
@@ -299,7 +280,7 @@ def _why_not(
 def _log(
     conn: Connection,
     now: datetime,
-    rows: Sequence[tuple[int, Transition, State | None, State, Note]],
+    rows: Sequence[tuple[int, Transition, State | None, State, EventData]],
 ) -> None:
     if not rows:
         return
@@ -318,9 +299,9 @@ def _log(
         for subtask_id, transition, begin, end, note in rows
     ]
     if conn.dialect.name != "sqlite" and len(logged) > 1:
-        later(conn, insert_as_table(events, {"at": now}, _LOGGED, logged))
+        defer(conn, insert_as_table(events, {"at": now}, _LOGGED, logged))
     else:
-        later(conn, insert(events), [{"at": now, **dict(zip(_LOGGED, row, strict=True))} for row in logged])
+        defer(conn, insert(events), [{"at": now, **dict(zip(_LOGGED, row, strict=True))} for row in logged])
 
 
 _LOGGED = (

@@ -17,11 +17,8 @@ from datetime import datetime
 from sqlalchemy import Connection, func, select
 
 from tasks.domain.states import State
-from tasks.store.invariants.attempts import attempt_violations
-from tasks.store.invariants.event_log import log_violations
-from tasks.store.invariants.losses import loss_violations
-from tasks.store.invariants.parts import part_violations
-from tasks.store.invariants.violation import Violation
+from tasks.store.attempt_invariants import Violation, attempt_violations, log_violations
+from tasks.store.storage_invariants import loss_violations, part_violations
 from tasks.store.tables import (
     attempts,
     events,

@@ -1,12 +1,12 @@
-"""The way of a process to the database: what comes together is committed together.
+"""The writer: all writes of a process, in batches that share one transaction.
 
-SQL never runs on the event loop. All that waits shares one transaction, and so one commit; items of one
-`BatchOperation` share their statements too, so that a kind of any size costs the same number of round trips. The size
-follows the round trip by itself: what arrives while one transaction is on its way travels with the next one. What
-nobody waits for lingers a little, so that it comes in batches and not one by one.
+SQL never runs on the event loop. All queued items share one transaction, and so one commit; items of one
+`BatchOperation` share their statements too, so that a batch of any size costs the same number of round trips. The batch
+size adapts to the round trip: items that arrive during one transaction are written by the next one. Items that nobody
+waits for linger a little, so that they are written in batches and not one by one.
 
-If something in a transaction fails, it is rolled back and each of its items is done again in a transaction of its
-own: one that fails takes no other with it.
+If an item of a transaction fails, the transaction is rolled back and each of its items is written again in one of its
+own, so that only the failing one is lost.
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ Operation = Callable[[Connection, datetime], T]
 
 MOST_AT_ONCE = 2000
 _TRIES = 5
-"""Times an item is tried that loses a deadlock each time."""
+"""Most tries of an item that loses a deadlock each time."""
 _LINGER_S = (0.005, 0.05)
+"""Shortest and longest time an item lingers for others that may come: as long as the last transaction took."""
 _HURRIED_S = 0.02
-"""The most that something an event loop waits for lingers: as long as the last transaction took, at most this."""
+"""Longest time that an item lingers for which an event loop waits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchOperation(Generic[I_contra, T]):
-    """A kind of item that is written many at a time.
+    """A kind of item, with the function that writes many of them.
 
     Attributes:
-        rank: within a transaction batches run in this order, whatever order their items came in.
+        rank: kinds are written in this order within a transaction, whatever order their items came in.
         run: writes items; returns the result of each, in their order.
     """
 
@@ -62,7 +63,7 @@ _OPERATIONS: BatchOperation[Operation[Any], Any] = BatchOperation(0, _one_by_one
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """Something to write, and who waits for it: a thread's future, or an event loop's."""
+    """Something to write, with the future of the thread or event loop that waits for it."""
 
     kind: BatchOperation[Any, Any]
     what: Any
@@ -78,13 +79,13 @@ class _Item:
 class Writer:
     """Writes in shared transactions; its methods may be called from any thread.
 
-    Over one connection things are written in the order they come; over several, what must come after something else
-    has to await it.
+    Over one connection items are written in the order they come; over several, an item that must come after another one
+    has to be queued after awaiting that one.
 
     Args:
-        most: items of one transaction. 1 makes every item pay for itself (to compare: `reviewloop bench buffers`).
-        connections: transactions under way at once, each on a thread and a connection of its own. SQLite has one
-            writer anyway; to a PostgreSQL far away, further transactions need not wait for the first to return.
+        most: most items of one transaction; 1 to compare with (`reviewloop bench buffers`).
+        connections: most transactions at once, each on a thread and a connection of its own. SQLite allows one writer
+            only; to a PostgreSQL far away, further transactions need not wait for the first to return.
         clock: monotonic seconds.
     """
 
@@ -103,9 +104,11 @@ class Writer:
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._hurry = threading.Event()
         self._at_once = threading.Event()
-        self._gathering = threading.Lock()  # a kind is not shared out among the connections
+        self._taking = (
+            threading.Lock()
+        )  # one connection at a time takes a batch, so that kinds stay in one batch
         self._closed = False
-        self._door = threading.Lock()  # nothing may come to lie behind the end of the queue
+        self._putting = threading.Lock()  # nothing may be queued behind the end marker
         self._threads = [
             threading.Thread(target=self._work, name="reviewloop-writer", daemon=True)
             for _ in range(1 if store.is_sqlite else connections)
@@ -130,24 +133,24 @@ class Writer:
         return await self.soon(_OPERATIONS, operation)
 
     def soon(self, kind: BatchOperation[I_contra, T], item: I_contra) -> asyncio.Future[T]:
-        """Queue an item somebody is waiting for; on an event loop. Raises TaskError if closed."""
+        """Queue an item that the event loop waits for. Raises TaskError if closed."""
         future = self.later(kind, item)
         self.hurry()
         return future
 
     def later(self, kind: BatchOperation[I_contra, T], item: I_contra) -> asyncio.Future[T]:
-        """Queue an item that may linger until `hurry` or the next that may not. Raises TaskError if closed."""
+        """Queue an item that may linger until `hurry` or the next item that may not. Raises TaskError if closed."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._put(_Item(kind, item, future))
         return future
 
     def hurry(self) -> None:
-        """Somebody is waiting now for what was queued with `later`."""
+        """Write the items that were queued with `later` now."""
         self._hurry.set()
 
     def close(self) -> None:
         """Commit what is queued, then stop."""
-        with self._door:
+        with self._putting:
             if not self._closed:
                 self._closed = True
                 for _ in self._threads:
@@ -158,7 +161,7 @@ class Writer:
             thread.join()
 
     def _put(self, item: _Item) -> None:
-        with self._door:
+        with self._putting:
             if self._closed:
                 raise TaskError("the writer is closed")
             self._queue.put(item)
@@ -167,10 +170,10 @@ class Writer:
 
     def _work(self) -> None:
         with ExitStack() as stack:
-            connected = _Kept(self._store, stack)
-            connected.open_early()
+            connection = _WriterConnection(self._store, stack)
+            connection.open_early()
             while True:
-                with self._gathering:
+                with self._taking:
                     first = self._queue.get()
                     if first is None:
                         return
@@ -181,14 +184,14 @@ class Writer:
                     self._at_once.clear()
                     batch, stop = self._taken(first)
                 started = self._clock()
-                self._commit(connected, [item for item in batch if item.begin()])
+                self._commit(connection, [item for item in batch if item.begin()])
                 shortest, longest = _LINGER_S
                 self._linger_s = min(longest, max(shortest, self._clock() - started))
                 if stop:
                     return
 
     def _taken(self, first: _Item) -> tuple[list[_Item], bool]:
-        """What waits, at most `most`; and whether the end came with it."""
+        """The queued items, at most `most`; and whether the end marker came with them."""
         batch = [first]
         while len(batch) < self._most:
             try:
@@ -202,37 +205,37 @@ class Writer:
         self._hurry.set()
         return batch, False
 
-    def _commit(self, connected: _Kept, batch: list[_Item]) -> None:
+    def _commit(self, connection: _WriterConnection, batch: list[_Item]) -> None:
         if not batch:
             return
         try:
-            _deliver(zip(batch, self._written(connected, batch), strict=True))
+            _deliver(zip(batch, self._written(connection, batch), strict=True))
             return
         except Exception as error:
             if len(batch) == 1 and not lost_deadlock(error):
                 _deliver([(batch[0], error)])
                 return
         for item in sorted(batch, key=lambda item: item.kind.rank):
-            _deliver([(item, self._alone(connected, item))])
+            _deliver([(item, self._alone(connection, item))])
 
-    def _alone(self, connected: _Kept, item: _Item) -> Any:
-        """An item in its own transaction, again while it loses deadlocks; its result or its exception."""
+    def _alone(self, connection: _WriterConnection, item: _Item) -> Any:
+        """Write an item in its own transaction, again while it loses deadlocks; its result or its exception."""
         for tries in range(1, _TRIES + 1):
             try:
-                return self._written(connected, [item])[0]
+                return self._written(connection, [item])[0]
             except Exception as error:
                 if tries == _TRIES or not lost_deadlock(error):
                     return error
         raise AssertionError("the loop returns")
 
     @staticmethod
-    def _written(connected: _Kept, batch: list[_Item]) -> list[Any]:
-        """The results of a batch, committed; an exception of any of them rolls all back."""
+    def _written(connection: _WriterConnection, batch: list[_Item]) -> list[Any]:
+        """Write and commit a batch; its results. An exception of any item rolls all back."""
         groups: dict[BatchOperation[Any, Any], list[int]] = {}
         for place, item in enumerate(batch):
             groups.setdefault(item.kind, []).append(place)
         results: list[Any] = [None] * len(batch)
-        with connected.begin() as conn:
+        with connection.begin() as conn:
             now = read_now(conn)
             for kind, places in sorted(groups.items(), key=lambda group: group[0].rank):
                 done = kind.run(conn, now, [batch[place].what for place in places])
@@ -241,8 +244,8 @@ class Writer:
         return results
 
 
-class _Kept:
-    """The writer's own connection, kept from one transaction to the next; a new one after an error."""
+class _WriterConnection:
+    """A connection that is kept from one transaction to the next; replaced after an error."""
 
     def __init__(self, store: Store, stack: ExitStack) -> None:
         self._store = store
@@ -250,13 +253,13 @@ class _Kept:
         stack.callback(self._drop)
 
     def open_early(self) -> None:
-        """Connect before there is anything to write; where that fails, the first to write is told."""
+        """Connect before there is anything to write; if that fails, the first write fails."""
         with suppress(SQLAlchemyError):
             self._conn = self._store.connect()
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
-        """A transaction; whatever goes wrong in it, the next one gets a connection that answers."""
+        """A transaction; after an error, the next one gets a new connection."""
         if self._conn is None:
             self._conn = self._store.connect()
         try:
@@ -273,7 +276,7 @@ class _Kept:
 
 
 def _deliver(results: Iterable[tuple[_Item, Any]]) -> None:
-    """Hand out results; an exception is one. One call a loop, however many of its futures are done."""
+    """Set the results of futures; an exception is one. One call per event loop, however many futures."""
     of_loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
     for item, result in results:
         if isinstance(item.future, Future):

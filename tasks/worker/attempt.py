@@ -20,11 +20,10 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.hit_count import Lists
 from tasks.fetching.permits import WaitTooLong
 from tasks.scheduling.recall import RecallSettings
-from tasks.store.ended_targets import TargetEnd
-from tasks.store.endings import CLOSES, Close, Report
-from tasks.store.leases import START, Begin, Lease, Work, WorkTarget
-from tasks.store.pages import NewPage
-from tasks.store.result_pages import RESULTS, FoundHit, ReadResults
+from tasks.store.closing import CLOSES, AttemptReport, Close
+from tasks.store.leases import START, Lease, Renewal, Work, WorkTarget
+from tasks.store.pages import NewPage, TargetEnd
+from tasks.store.result_pages import RESULTS, FoundHit, ReadResultPage
 from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters
 from tasks.worker.ending import Ending, failure
@@ -104,7 +103,7 @@ class Attempt:
         is the orderly way.
         """
         try:
-            work = await self._writer.soon(START, Begin(self.lease, self._keep))
+            work = await self._writer.soon(START, Renewal(self.lease, self._keep))
         finally:
             self._on_begun()
         if work is None:
@@ -186,7 +185,7 @@ class Attempt:
         asked = await seen.ask([hit.key for hit in read.hits])
         saved = await self._writer.soon(
             RESULTS,
-            ReadResults(
+            ReadResultPage(
                 self.lease,
                 target,
                 page,
@@ -306,7 +305,15 @@ class Attempt:
         )
         rests, gave = tuple(failures.rests.values()), frozenset(failures.gave)
         near = self._timing.round_trip()
-        report = Report(counters, reason, rests, failures.last, self._note, gave, near)
+        report = AttemptReport(
+            counters=counters,
+            reason=reason,
+            rests=rests,
+            last_response=failures.last,
+            note=self._note,
+            gave=gave,
+            near=near,
+        )
         if self._interrupted:
             return Close(self.lease, report, self._interrupted)
         if reason is not None and self._full and not failures.any:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
-from tasks.store.leases import PROGRESS, Begin, Lease
+from tasks.store.leases import PROGRESS, Lease, Renewal
 from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters
 
@@ -56,7 +56,7 @@ class LeaseRenewal:
         """Give a sign now, behind the attempt's back."""
         self._reported_at = self._clock()
         counters = self._counters.totals(interrupted=False)
-        renewing = self._writer.later(PROGRESS, Begin(self._lease, self._keep, counters))
+        renewing = self._writer.later(PROGRESS, Renewal(self._lease, self._keep, counters))
         renewing.add_done_callback(self._renewed)
 
     def _renewed(self, renewing: asyncio.Future[bool]) -> None:

@@ -16,10 +16,10 @@ from sqlalchemy import Connection
 
 from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import endings, leases, nodes
-from tasks.store.endings import CLOSES, Close, Report
+from tasks.store import closing, leases, nodes
+from tasks.store.closing import CLOSES, AttemptReport, Close
 from tasks.store.leases import Counters, Lease
-from tasks.store.nodes import Load, Node
+from tasks.store.nodes import Node, NodeLoad
 from tasks.store.writer import Writer
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
@@ -188,7 +188,7 @@ class CrawlNode:
         rate = self._throughput.per_second(self._clock())
         waiting = [attempt for attempt in self._running.values() if attempt.waits]
         storing = sum(attempt.stores for attempt in waiting)
-        load = Load(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
+        load = NodeLoad(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
 
         def beat(conn: Connection, now: datetime) -> tuple[bool, list[Lease]]:
             return nodes.heartbeat(conn, now, self.node.name, load), leases.unstarted_of(conn, self.node.name)
@@ -221,14 +221,18 @@ class CrawlNode:
         self._waiting.clear()
 
         def release(conn: Connection, now: datetime) -> None:
-            endings.release_many(conn, now, dict.fromkeys(leases.unstarted_of(conn, self.node.name), why))
+            closing.release(conn, now, dict.fromkeys(leases.unstarted_of(conn, self.node.name), why))
 
         await self._writer.run(release)
 
     async def _close_broken(self, lease: Lease, error: Exception) -> None:
         while isinstance(error, ExceptionGroup):  # of the lanes: which one says nothing, what does
             error = error.exceptions[0]
-        report = Report(Counters(), FailureReason.NODE_ERROR, note=f"{type(error).__name__}: {error}"[:500])
+        report = AttemptReport(
+            counters=Counters(),
+            reason=FailureReason.NODE_ERROR,
+            note=f"{type(error).__name__}: {error}"[:500],
+        )
         try:
             await self._writer.soon(CLOSES, Close(lease, report))
         except Exception:

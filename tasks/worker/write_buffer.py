@@ -9,9 +9,8 @@ from typing import Any
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.store.database import unstorable
-from tasks.store.ended_targets import ENDS, EndedTarget, TargetEnd
 from tasks.store.leases import Lease, WorkTarget
-from tasks.store.pages import PAGES, NewPage, SavedPage
+from tasks.store.pages import ENDS, PAGES, EndedTarget, NewPage, SavedPage, TargetEnd
 from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters
 from tasks.worker.fetcher import Dependencies

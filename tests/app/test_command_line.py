@@ -18,7 +18,7 @@ from app.cli.output import seconds, short, shown
 from app.cli.progress import Snapshot, speed
 from app.config import from_environment
 from splitter.errors import InputError
-from tasks.store.reports import Load, Stored
+from tasks.store.reports import Stored, WaitingSummary
 
 
 def commands(group, path=()):
@@ -162,7 +162,7 @@ def test_bench(reviewloop, monkeypatch, tmp_path):
 
 def snapshot(at_s, queues, pages=0, held=0):
     full = {"WAIT": 0, "CRAWL": 0, "DONE": 0, "MANUAL": 0, **queues}
-    added, load = Stored(pages=pages), Load(held, None, None)
+    added, load = Stored(pages=pages), WaitingSummary(held, None, None)
     return Snapshot(at_s=at_s, queues=full, nodes=(), added=added, load=load, next_in_s=3.0)
 
 

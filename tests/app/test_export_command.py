@@ -7,7 +7,7 @@ from tiny_world import PRODUCTS
 
 from app.cli.export import write_csv, write_jsonl
 from tasks.store.database import Store
-from tasks.store.review_rows import review_rows
+from tasks.store.reviews import review_rows
 
 COLUMNS = [
     *(

@@ -10,13 +10,13 @@ from splitter.errors import InputError
 from tasks.domain.errors import IllegalTransition, UnknownNode, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import Transition
-from tasks.store import endings, leases, manual, nodes, products, reports, transitions
+from tasks.store import closing, leases, manual, nodes, products, reports, transitions
+from tasks.store.closing import AttemptReport
 from tasks.store.database import read_now
-from tasks.store.endings import Report
 from tasks.store.leases import Counters, Grant
 from tasks.store.nodes import Node
 from tasks.store.products import Chunk, NewProduct, Planned
-from tasks.store.review_rows import review_rows
+from tasks.store.reviews import review_rows
 from tasks.store.tables import subtasks, targets
 from tasks.store.verify import verify
 
@@ -35,12 +35,14 @@ def conn(store):
         [wanted] = products.unplanned(conn, 10)
         products.plan(conn, now, wanted, [Planned("12315.com", "baidu", "meta", (Chunk(URLS, first=True),))])
         number = conn.scalar(select(subtasks.c.id))
-        transitions.move(conn, now, number, Transition.ADMIT, transitions.Note())
+        transitions.move(conn, now, number, Transition.ADMIT, transitions.EventData())
         [lease] = leases.grant(conn, now, [Grant(number, "node1", 10, 20.0, {})], LEASE)
-        leases.start_many(conn, now, [leases.Begin(lease, LEASE)])
-        report = Report(Counters(tried=1, offered=1), FailureReason.BLOCKED)
-        endings.close_many(conn, now, [endings.Close(lease, report)])
-        note = transitions.Note(reason=FailureReason.BLOCKED, detail={"why": "blocked", "suggestion": "wait"})
+        leases.start_many(conn, now, [leases.Renewal(lease, LEASE)])
+        report = AttemptReport(counters=Counters(tried=1, offered=1), reason=FailureReason.BLOCKED)
+        closing.close_many(conn, now, [closing.Close(lease, report)])
+        note = transitions.EventData(
+            reason=FailureReason.BLOCKED, detail={"why": "blocked", "suggestion": "wait"}
+        )
         transitions.move(conn, now, number, Transition.GIVE_UP, note)
         conn.execute(update(targets).where(targets.c.url == URLS[0]).values(state="given_up", tries=3))
         yield conn
@@ -75,11 +77,11 @@ def test_a_node_must_exist_and_be_of_the_kind(conn, number):
 
 
 def test_abandon(conn, number):
-    manual.abandon(conn, read_now(conn), number, "gone")
+    closing.cancel(conn, read_now(conn), number, "gone")
     assert reports.subtask(conn, number)["state"] == "CANCELLED"
     assert reports.events_of(conn, number)[-1]["detail"] == {"why": "gone"}
     with pytest.raises(IllegalTransition):
-        manual.abandon(conn, read_now(conn), number, "again")
+        closing.cancel(conn, read_now(conn), number, "again")
 
 
 def test_chosen(conn, number):
@@ -93,7 +95,7 @@ def test_what_people_ask(conn, number):
     assert (row.product, stats.attempts, stats.failed, stats.tried) == ("特仑苏", 1, 1, 1)
     assert reports.pairs_by_product(conn, None, "node2") == []
     assert reports.by_site(conn) == {"12315.com": reports.SiteRow(tasks=1, manual=1)}
-    assert reports.recrawls(conn) == []
-    assert reports.load(conn, read_now(conn)).oldest_at is None
+    assert products.recrawls(conn) == []
+    assert reports.waiting_summary(conn, read_now(conn)).oldest_at is None
     assert reports.stored_since(conn, reports.Stored()) == reports.Stored()
     assert list(review_rows(conn, product="特仑苏", site="12315.com", since=read_now(conn))) == []

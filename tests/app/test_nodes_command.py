@@ -11,11 +11,11 @@ import pytest
 from splitter.catalog.model import Kind
 from tasks.domain.states import Transition
 from tasks.scheduling.balance.parameters import NodeParameters
-from tasks.store import hosts, leases, nodes, products, queued, transitions, views
+from tasks.store import hosts, leases, nodes, products, transitions, views
 from tasks.store.database import Store, read_now
 from tasks.store.hosts import Rest
-from tasks.store.leases import Begin, Grant
-from tasks.store.nodes import Load, Node
+from tasks.store.leases import Grant, Renewal
+from tasks.store.nodes import Node, NodeLoad
 from tasks.store.products import Chunk, NewProduct, Planned
 
 
@@ -62,7 +62,7 @@ def test_how_soon_a_node_begins_what_it_holds(sqlite_url, reviewloop):
         nodes.register(conn, now, Node("node1", frozenset(Kind), 3))
         nodes.register(conn, now, Node("node2", frozenset(Kind), 3))
         nodes.leave(conn, "node2")
-        nodes.heartbeat(conn, now, "node1", Load(0.5, backlog=6, idle=1))
+        nodes.heartbeat(conn, now, "node1", NodeLoad(0.5, backlog=6, idle=1))
         _lease(conn, now, "node1", started=4, held=6)
     store.close()
     one, two = json.loads(reviewloop("nodes", "list", "--db", sqlite_url, "--json").stdout)["nodes"]
@@ -95,10 +95,10 @@ def _lease(conn, now, node, *, started, held):
     within = timedelta(seconds=60)
     ids = [view.id for view in _admitted(conn, now)]
     given = leases.grant(conn, now, [Grant(i, node, 20, 30.0, {}) for i in ids], within)
-    leases.start_many(conn, now, [Begin(lease, within) for lease in given[:started]])
+    leases.start_many(conn, now, [Renewal(lease, within) for lease in given[:started]])
 
 
 def _admitted(conn, now):
-    for entrant in queued.entrants(conn, dict.fromkeys(queued.heads(conn), 100)):
-        transitions.move(conn, now, entrant.id, Transition.ADMIT, transitions.Note())
+    for entrant in views.entrants(conn, dict.fromkeys(views.heads(conn), 100)):
+        transitions.move(conn, now, entrant.id, Transition.ADMIT, transitions.EventData())
     return views.waiting(conn, now, 100, lambda site: (site, site))

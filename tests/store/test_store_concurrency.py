@@ -14,7 +14,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
-from tasks.store import endings, leases
+from tasks.store import closing, leases
 from tasks.store.database import try_lock
 from tasks.store.leases import Counters, Grant, Lease
 from tasks.store.tables import attempts, events, pages, reviews, targets
@@ -57,7 +57,7 @@ def test_closed_and_silenced_at_once_one_of_them_counts(world: World) -> None:
     def end(n: int) -> list[bool]:
         if n == 0:
             return [world.close(lease) for lease in held]
-        return [world.do(endings.silence, lease, FailureReason.SILENT) for lease in held]
+        return [bool(world.do(closing.silence, {lease: FailureReason.SILENT})) for lease in held]
 
     closed, silenced = _at_once(2, end)
     assert [a + b for a, b in zip(closed, silenced, strict=True)] == [1] * 6
@@ -70,7 +70,7 @@ def test_started_and_released_at_once_one_of_them_counts(world: World) -> None:
     def use(n: int) -> list[bool]:
         if n == 0:
             return [world.start(lease) is not None for lease in held]
-        return [world.do(endings.release, lease, "drained") for lease in held]
+        return [bool(world.do(closing.release, {lease: "drained"})) for lease in held]
 
     started, released = _at_once(2, use)
     assert [a + b for a, b in zip(started, released, strict=True)] == [1] * 6
@@ -84,7 +84,7 @@ def test_granted_and_cancelled_at_once_leaves_no_attempt_open(world: World) -> N
             if n == 0:
                 world.grant(subtask_id)
             else:
-                world.do(endings.cancel, subtask_id, "not wanted")
+                world.do(closing.cancel, subtask_id, "not wanted")
 
     _at_once(2, use)
     assert {world.state(subtask_id) for subtask_id in subtask_ids} == {State.CANCELLED}
@@ -131,11 +131,11 @@ def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world:
     in_time = world.now
     world.pass_s(1)
 
-    def sweep(conn: Connection, now: Any) -> bool:
+    def sweep(conn: Connection, now: Any) -> list[Lease]:
         ((seen, _),) = leases.overdue(conn, now, 10)
         with world.store.begin() as node:
-            assert leases.progress_many(node, in_time, [leases.Begin(lease, SILENT, Counters())]) == [True]
-        return endings.silence(conn, now, seen, FailureReason.SILENT)
+            assert leases.progress_many(node, in_time, [leases.Renewal(lease, SILENT, Counters())]) == [True]
+        return closing.silence(conn, now, {seen: FailureReason.SILENT})
 
     assert not world.do(sweep)
     assert world.state(lease.subtask_id) is State.CRAWL

@@ -19,14 +19,13 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.states import Transition
-from tasks.store import endings, transitions
+from tasks.store import closing, transitions
+from tasks.store.closing import CLOSES, AttemptReport, Close
 from tasks.store.database import Store
-from tasks.store.ended_targets import ENDS, EndedTarget, TargetEnd
-from tasks.store.endings import CLOSES, Close, Report
 from tasks.store.hosts import Rest
-from tasks.store.leases import PROGRESS, START, Begin, Counters, Lease, Work, WorkTarget
-from tasks.store.pages import PAGES, NewPage, SavedPage
-from tasks.store.result_pages import RESULTS, FoundHit, Hits, ReadResults
+from tasks.store.leases import PROGRESS, START, Counters, Lease, Renewal, Work, WorkTarget
+from tasks.store.pages import ENDS, PAGES, EndedTarget, NewPage, SavedPage, TargetEnd
+from tasks.store.result_pages import RESULTS, FoundHit, ReadResultPage, StoredHits
 from tasks.store.tables import metadata, reviews
 from tasks.store.writer import BatchOperation
 
@@ -56,7 +55,7 @@ class Scene:
         for name, subtask_id in zip(
             ("first", "second"), self.world.add("甲", chunks=(True, True)), strict=True
         ):
-            self.world.do(transitions.move, subtask_id, Transition.ADMIT, transitions.Note())
+            self.world.do(transitions.move, subtask_id, Transition.ADMIT, transitions.EventData())
             self._begin(name, subtask_id)
         granted = self.world.grant(self.world.waiting("丁"))
         assert granted is not None
@@ -77,10 +76,10 @@ class Scene:
         self._read("lost", [hit("1"), hit("4")])
         lost = self.leases["lost"]
         self.world.pass_s(61)
-        assert self.world.do(endings.silence, lost, FailureReason.SILENT)
+        assert self.world.do(closing.silence, {lost: FailureReason.SILENT})
         recalled = {"recalls": 1}
         self.world.do(
-            transitions.move, lost.subtask_id, Transition.RECALL, transitions.Note(), values=recalled
+            transitions.move, lost.subtask_id, Transition.RECALL, transitions.EventData(), values=recalled
         )
         self._begin("next", lost.subtask_id)
 
@@ -102,14 +101,14 @@ class Scene:
         lease = self.leases[name]
         match kind:
             case "start":
-                return START, Begin(lease, SILENT)
+                return START, Renewal(lease, SILENT)
             case "results":
                 urls, more, refresh_s = rest
                 found = [FoundHit(url, page_key(url)) for url in urls]
                 page = ResultPage(len(urls), tuple(Hit(url, "标题") for url in urls), not urls, more)
                 refresh = None if refresh_s is None else timedelta(seconds=refresh_s)
                 target = self.targets[name, ""]
-                return RESULTS, ReadResults(lease, target, page, found, more=more, refresh=refresh)
+                return RESULTS, ReadResultPage(lease, target, page, found, more=more, refresh=refresh)
             case "page":
                 url, digest, read = rest
                 return PAGES, SavedPage(lease, _page(self.targets[name, url], digest, read))
@@ -118,13 +117,15 @@ class Scene:
                 end = TargetEnd(self.targets[name, url].id, state, "why", state != "stored")
                 return ENDS, EndedTarget(lease, end, page_key(url) if state == "stored" else None)
             case "progress":
-                return PROGRESS, Begin(lease, SILENT, Counters(offered=rest[0], tried=rest[0], wait_s=0.25))
+                return PROGRESS, Renewal(lease, SILENT, Counters(offered=rest[0], tried=rest[0], wait_s=0.25))
             case _:
                 tried, reason, given_back = rest
                 rests = (Rest("h.cn", "captcha", lambda times: 60.0 * times),) if reason else ()
                 gave = frozenset() if reason else frozenset({"h.cn"})
                 counters = Counters(offered=tried + 1, tried=tried, active_s=0.5)
-                return CLOSES, Close(lease, Report(counters, reason, rests, gave=gave), given_back)
+                return CLOSES, Close(
+                    lease, AttemptReport(counters=counters, reason=reason, rests=rests, gave=gave), given_back
+                )
 
 
 def _page(target: WorkTarget, digest: str, read: Sequence[tuple[str, str]]) -> NewPage:
@@ -176,7 +177,7 @@ def _one_by_one(world: World, items: Sequence[Item]) -> list[Any]:
 def _plain(result: Any) -> Any:
     """A result without the numbers of rows."""
     match result:
-        case Hits(todo, known):
+        case StoredHits(todo, known):
             return [(t.url, t.tries, t.etag) for t in todo], sorted(known)
         case Work(_, _, chunk, targets):
             return chunk, [(t.kind, t.url, t.tries) for t in targets]
@@ -353,12 +354,15 @@ def test_what_meets_in_one_grain(store: Store, steps: list[Step]) -> None:
 def test_a_doorbell_that_rings_twice_in_one_grain_starts_one_attempt(world: World) -> None:
     lease = world.grant(world.waiting())
     assert lease is not None
-    works = world.do(START.run, [Begin(lease, SILENT)] * 2)
+    works = world.do(START.run, [Renewal(lease, SILENT)] * 2)
     assert [work is not None for work in works] == [True, False]
 
 
 def test_an_attempt_closes_once_however_often_it_says_so_in_one_grain(world: World) -> None:
     lease, _ = world.begin(world.waiting())
-    closes = [Close(lease, Report(Counters())), Close(lease, Report(Counters(), FailureReason.BLOCKED))]
+    closes = [
+        Close(lease, AttemptReport(counters=Counters())),
+        Close(lease, AttemptReport(counters=Counters(), reason=FailureReason.BLOCKED)),
+    ]
     assert world.do(CLOSES.run, closes) == [True, False]
     assert world.pair().attempts == 1

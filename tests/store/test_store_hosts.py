@@ -28,7 +28,7 @@ def test_a_refusal_opens_the_breaker_of_that_pair_alone(world: World) -> None:
     assert world.look(hosts.resting, world.now) == {"h.cn": {"n1": "captcha"}}
     assert world.look(hosts.probing, world.now) == {}
     until = START + timedelta(seconds=600)
-    assert world.look(hosts.rests, world.now) == [
+    assert world.look(hosts.breakers, world.now) == [
         Breaker("h.cn", "n1", "captcha", BreakerState.OPEN, until, 1)
     ]
 
@@ -152,6 +152,6 @@ def test_times_count_the_refusals_since_the_last_page(
             else:
                 closes = times > 0 and until <= now
                 hosts.recovered(conn, now, [("h.cn", "n1")])
-                assert (hosts.rests(conn, now) == []) == (closes or times == 0)
+                assert (hosts.breakers(conn, now) == []) == (closes or times == 0)
                 times = 0 if closes else times
-        assert [b.times for b in hosts.rests(conn, now)] == ([times] if times else [])
+        assert [b.times for b in hosts.breakers(conn, now)] == ([times] if times else [])

@@ -10,10 +10,10 @@ from world import SILENT, START, World, hit
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
-from tasks.store import endings, leases, pages
-from tasks.store.ended_targets import TargetEnd
+from tasks.store import closing, leases, pages
 from tasks.store.hosts import Rest
 from tasks.store.leases import Counters, Lease
+from tasks.store.pages import TargetEnd
 from tasks.store.tables import attempts, events, host_rests, targets
 
 TICK = timedelta(microseconds=1)
@@ -63,7 +63,7 @@ class TestBoundary:
     def test_silence(self, world: World, at: object, in_force: bool) -> None:
         lease, _ = world.begin(world.waiting())
         world.now = at
-        assert world.do(endings.silence, lease, FailureReason.SILENT) is not in_force
+        assert bool(world.do(closing.silence, {lease: FailureReason.SILENT})) is not in_force
         assert world.state(lease.subtask_id) is (State.CRAWL if in_force else State.FAILED)
 
 
@@ -117,16 +117,16 @@ def test_an_attempt_that_fails(world: World) -> None:
 
 def test_release_gives_back_what_was_not_started(world: World) -> None:
     lease = world.grant(world.waiting())
-    assert world.do(endings.release, lease, "drained")
+    assert world.do(closing.release, {lease: "drained"})
     row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on, row.lease_token) == (State.WAIT, 0, [], None)
     assert attempt.outcome == "released"
-    assert not world.do(endings.release, lease, "again")
+    assert not world.do(closing.release, {lease: "again"})
 
 
 def test_release_does_not_take_what_was_started(world: World) -> None:
     lease, _ = world.begin(world.waiting())
-    assert not world.do(endings.release, lease, "drained")
+    assert not world.do(closing.release, {lease: "drained"})
     assert world.state(lease.subtask_id) is State.CRAWL
 
 
@@ -155,13 +155,13 @@ def test_cancel_closes_the_attempt_that_runs(world: World, started: bool) -> Non
     lease = world.grant(world.waiting())
     if started:
         world.start(lease)
-    world.do(endings.cancel, lease.subtask_id, "not wanted")
+    world.do(closing.cancel, lease.subtask_id, "not wanted")
     assert world.state(lease.subtask_id) is State.CANCELLED
     assert world.attempts(lease.subtask_id)[0].outcome == "cancelled"
     with pytest.raises(IllegalTransition):
-        world.do(endings.cancel, lease.subtask_id, "again")
+        world.do(closing.cancel, lease.subtask_id, "again")
     with pytest.raises(UnknownSubtask):
-        world.do(endings.cancel, 999, "who?")
+        world.do(closing.cancel, 999, "who?")
 
 
 def _lost(world: World, how: str) -> Lease:
@@ -169,13 +169,13 @@ def _lost(world: World, how: str) -> Lease:
     lease, work = world.begin(world.waiting())
     world.read_results(lease, work.targets[0], [hit("1"), hit("2")])
     if how == "cancelled":
-        world.do(endings.cancel, lease.subtask_id, "not wanted")
+        world.do(closing.cancel, lease.subtask_id, "not wanted")
         return lease
     if how == "given back":
         world.interrupt(lease, Counters(), "shutdown")
     else:
         world.pass_s(60)
-        world.do(endings.silence, lease, FailureReason.SILENT)
+        world.do(closing.silence, {lease: FailureReason.SILENT})
     if how == "given back":
         world.begin(lease.subtask_id, "n2")
     return lease
@@ -191,9 +191,9 @@ class TestLostLease:
         assert not world.progress(lease, Counters(tried=9))
         assert not world.close(lease, Counters(tried=9))
         assert not world.close(lease, Counters(tried=9), reason=FailureReason.BAD_RULE)
-        assert not world.do(endings.release, lease, "drained")
+        assert not world.do(closing.release, {lease: "drained"})
         assert not world.interrupt(lease, Counters(), "shutdown")
-        assert not world.do(endings.silence, lease, FailureReason.SILENT)
+        assert not world.do(closing.silence, {lease: FailureReason.SILENT})
         world.end_target(lease, TargetEnd(target.id, "refused", "not_found", True))
         after = [world.rows(table) for table in (attempts, events, targets)], world.subtask(lease.subtask_id)
         assert after == before
@@ -203,7 +203,9 @@ class TestLostLease:
         counted = world.pair()
         moved = world.subtask(lease.subtask_id)
         row = world.rows(targets, targets.c.url == hit("1"))[0]
-        assert world.save(lease, leases.WorkTarget(row.id, row.kind, row.url, row.url_key, row.tries))
+        assert world.save(
+            lease, leases.WorkTarget(id=row.id, kind=row.kind, url=row.url, key=row.url_key, tries=row.tries)
+        )
         attempt = world.attempts(lease.subtask_id)[0]
         assert (attempt.collected, attempt.late) == (0, 1)
         (page,) = world.rows(pages.pages)
@@ -215,7 +217,9 @@ class TestLostLease:
         lease = _lost(world, how)
         before = world.rows(targets)
         result = world.rows(targets, targets.c.kind == "result")[0]
-        target = leases.WorkTarget(result.id, result.kind, result.url, result.url_key, result.tries)
+        target = leases.WorkTarget(
+            id=result.id, kind=result.kind, url=result.url, key=result.url_key, tries=result.tries
+        )
         assert world.read_results(lease, target, [hit("3")], more=True) is None
         assert world.rows(targets) == before
 

@@ -23,11 +23,11 @@ from tasks.fetching.permits import LocalPermits
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import endings, leases, nodes, views
+from tasks.store import closing, leases, nodes, views
 from tasks.store.database import Store
 from tasks.store.hosts import Rest, rest_host
-from tasks.store.leases import Begin, Lease
-from tasks.store.nodes import Load, Node
+from tasks.store.leases import Lease, Renewal
+from tasks.store.nodes import Node, NodeLoad
 from tasks.store.tables import attempts, events
 from tasks.store.views import BufferRule
 from tasks.store.writer import Writer
@@ -43,7 +43,7 @@ BUFFER = BufferRule()
 
 
 def beat(world: World, name: str, attempts_per_s: float = 0.0, *, backlog: int = 0, idle: int = 0) -> None:
-    world.do(nodes.heartbeat, name, Load(attempts_per_s, backlog, idle))
+    world.do(nodes.heartbeat, name, NodeLoad(attempts_per_s, backlog, idle))
 
 
 def level(world: World) -> list[Lease]:
@@ -214,14 +214,14 @@ def test_a_lease_that_begins_while_it_is_decided_about_stays(stalled, monkeypatc
 
     raced: list[Lease] = []
     monkeypatch.setattr(sweeps, "levelled", decided)
-    released = endings.release_many
+    released = closing.release
 
     def release(conn, now, given_back):
         assert raced[0] in given_back
-        assert leases.start_many(conn, now, [Begin(raced[0], SILENT)]) != [None]
+        assert leases.start_many(conn, now, [Renewal(raced[0], SILENT)]) != [None]
         return released(conn, now, given_back)
 
-    monkeypatch.setattr(endings, "release_many", release)
+    monkeypatch.setattr(closing, "release", release)
     given = level(world)
     assert len(given) == 15
     assert world.subtask(raced[0].subtask_id).lease_token == raced[0].token
@@ -320,7 +320,7 @@ class Held:
         return CrawlNode(row, deps, CATALOG, self.writer, RecallSettings(), self.free.set, clock=lambda: 0.0)
 
     def take_back(self, lease: Lease) -> None:
-        assert self.world.do(endings.release, lease, "levelled")
+        assert self.world.do(closing.release, {lease: "levelled"})
 
     def row(self) -> nodes.NodeRow:
         (row,) = self.world.look(nodes.listed)

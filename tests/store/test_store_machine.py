@@ -20,10 +20,10 @@ from world import World, hit
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import sweeps
-from tasks.store import endings, manual, nodes
+from tasks.store import closing, manual, nodes
 from tasks.store.database import Store
-from tasks.store.ended_targets import TargetEnd
 from tasks.store.leases import Counters, Lease, WorkTarget
+from tasks.store.pages import TargetEnd
 from tasks.store.tables import metadata, subtasks, targets
 
 NODES = ("n1", "n2", "n3")
@@ -135,7 +135,7 @@ class Loop(RuleBasedStateMachine):
 
     @rule(lease=held)
     def release(self, lease: Lease) -> None:
-        self.world.do(endings.release, lease, "drained")
+        self.world.do(closing.release, {lease: "drained"})
 
     @rule(lease=held, tried=st.integers(0, 3))
     def interrupt(self, lease: Lease, tried: int) -> None:
@@ -145,14 +145,14 @@ class Loop(RuleBasedStateMachine):
     def go_silent(self, lease: Lease, place: int) -> None:
         """A minute passes, the lease is taken back, and then a page of it arrives."""
         self.world.pass_s(60)
-        self.world.do(endings.silence, lease, FailureReason.SILENT)
+        self.world.do(closing.silence, {lease: FailureReason.SILENT})
         self.save_page(lease, place)
 
     @rule(target=held, lease=held, node=st.sampled_from(NODES))
     def is_replaced(self, lease: Lease, node: str) -> Any:
         """The lease is taken back and another node works on the subtask."""
         self.world.pass_s(60)
-        self.world.do(endings.silence, lease, FailureReason.SILENT)
+        self.world.do(closing.silence, {lease: FailureReason.SILENT})
         self.world.sweep(sweeps.recall)
         again = self.world.grant(lease.subtask_id, node)
         return multiple() if again is None else again
@@ -169,7 +169,7 @@ class Loop(RuleBasedStateMachine):
     def cancel(self, state: State, place: int) -> None:
         subtask_id = self._in(state, place)
         if subtask_id:
-            self.world.do(endings.cancel, subtask_id, "not wanted")
+            self.world.do(closing.cancel, subtask_id, "not wanted")
 
     @rule(place=PLACES)
     def retry(self, place: int) -> None:
@@ -222,7 +222,11 @@ class Loop(RuleBasedStateMachine):
         task_id = self.world.subtask(lease.subtask_id).task_id
         rows = self.world.rows(targets, targets.c.task_id == task_id, targets.c.kind == kind)
         row = rows[place % len(rows)] if rows else None
-        return WorkTarget(row.id, row.kind, row.url, row.url_key, row.tries) if row is not None else None
+        return (
+            WorkTarget(id=row.id, kind=row.kind, url=row.url, key=row.url_key, tries=row.tries)
+            if row is not None
+            else None
+        )
 
 
 _STORE: list[Store] = []

@@ -7,8 +7,8 @@ from sqlalchemy.exc import IntegrityError
 from world import World, hit, review
 
 from tasks.domain.hit_count import Provenance
-from tasks.store.ended_targets import TargetEnd
 from tasks.store.leases import Counters, Lease, WorkTarget
+from tasks.store.pages import TargetEnd
 from tasks.store.tables import page_products, reviews, targets, tasks
 from tasks.store.tables import pages as page_table
 

@@ -19,7 +19,7 @@ from tasks.store import coverage, products, result_pages
 from tasks.store.coverage import Relaxed
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.products import Chunk, NewProduct, Planned
-from tasks.store.result_pages import FoundHit, ReadResults
+from tasks.store.result_pages import FoundHit, ReadResultPage
 from tasks.store.tables import events, subtasks, task_parts, tasks
 from tasks.store.tables import pages as page_table
 from tasks.store.verify import verify
@@ -53,7 +53,7 @@ def _read(
     page = ResultPage(found, tuple(Hit(url, "标题") for url in urls), not urls, more)
     shown = [FoundHit(canonical(url), page_key(url)) for url in urls]
     (stored,) = world.do(
-        result_pages.save_result_pages, [ReadResults(lease, target, page, shown, more=more, lists=LISTS)]
+        result_pages.save_result_pages, [ReadResultPage(lease, target, page, shown, more=more, lists=LISTS)]
     )
     for one in stored.todo:
         world.save(lease, one)

@@ -11,7 +11,7 @@ from world import SITE, World, hit
 from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
-from tasks.store import endings, products
+from tasks.store import closing, products
 from tasks.store.leases import Counters
 from tasks.store.products import Chunk, NewProduct, Planned
 from tasks.store.tables import subtasks, virtual_tasks
@@ -95,7 +95,7 @@ def test_higher_priority_first_then_first_in_first_out(world: World) -> None:
     lease = world.grant(urgent)
     assert world.sweep(sweeps.admit) == 1
     assert world.state(late) is State.WAIT
-    assert world.do(endings.release, lease, "drained")
+    assert world.do(closing.release, {lease: "drained"})
 
 
 def test_a_product_due_again_begins_a_round_and_the_others_do_not(world: World) -> None:

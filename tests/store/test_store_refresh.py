@@ -10,11 +10,10 @@ from world import SITE, World, hit, page_of, review
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Review
 from tasks.jobs import sweeps
-from tasks.store import ended_targets, pages, products
-from tasks.store.ended_targets import EndedTarget, TargetEnd
+from tasks.store import pages, products
 from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.pages import NewPage, SavedPage
-from tasks.store.result_pages import Hits
+from tasks.store.pages import EndedTarget, NewPage, SavedPage, TargetEnd
+from tasks.store.result_pages import StoredHits
 from tasks.store.tables import page_products, reviews, subtasks
 from tasks.store.tables import pages as page_table
 
@@ -38,7 +37,7 @@ def _first_crawl(world: World, read: list[Review], *, etag: str | None = '"v1"')
     assert world.close(lease, Counters(offered=1, tried=1, collected=1))
 
 
-def _recrawl(world: World, after_s: float, product: str = "甲又一轮") -> tuple[Lease, Hits]:
+def _recrawl(world: World, after_s: float, product: str = "甲又一轮") -> tuple[Lease, StoredHits]:
     """The result page of a later crawl, which lists the page again."""
     world.pass_s(after_s)
     lease, work = world.begin(world.waiting(product))
@@ -96,7 +95,7 @@ def test_unchanged_by_its_own_word_it_counts_as_asked_now(world: World) -> None:
     lease, hits = _recrawl(world, REFRESH.total_seconds())
     (target,) = hits.todo
     end = TargetEnd(target.id, "stored", "unchanged", counts=False)
-    world.do(ended_targets.end_targets, [EndedTarget(lease, end, page_key(PAGE))])
+    world.do(pages.end_targets, [EndedTarget(lease, end, page_key(PAGE))])
     assert world.targets(lease.subtask_id)[PAGE] == "stored"
     (page,) = world.rows(page_table)
     assert (page.checked_at, page.etag) == (world.now, '"v1"')
@@ -112,7 +111,7 @@ def test_unchanged_it_is_linked_to_the_product_that_asked(world: World) -> None:
     (same,) = world.read_results(second, work.targets[0], [PAGE]).todo
     assert _save(world, first, _page(target, "0", [review("a", "x")], '"v1"'))
     end = TargetEnd(same.id, "stored", "unchanged", counts=False)
-    world.do(ended_targets.end_targets, [EndedTarget(second, end, page_key(PAGE))])
+    world.do(pages.end_targets, [EndedTarget(second, end, page_key(PAGE))])
     assert [row.product_id for row in world.rows(page_products)] == [1, 2]
 
 
@@ -121,7 +120,7 @@ def test_unchanged_is_not_believed_once_the_lease_is_over(world: World) -> None:
     lease, hits = _recrawl(world, REFRESH.total_seconds())
     assert world.close(lease)
     end = TargetEnd(hits.todo[0].id, "stored", "unchanged", counts=False)
-    world.do(ended_targets.end_targets, [EndedTarget(lease, end, page_key(PAGE))])
+    world.do(pages.end_targets, [EndedTarget(lease, end, page_key(PAGE))])
     assert world.rows(page_table)[0].checked_at is None
     assert world.targets(lease.subtask_id)[PAGE] == "todo"
 

@@ -12,13 +12,12 @@ from world import World, hit, review
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.product_match import matchable_text
-from tasks.store import ended_targets, page_links, pages, result_pages
-from tasks.store.ended_targets import EndedTarget, TargetEnd
+from tasks.store import page_links, pages, result_pages
 from tasks.store.leases import Lease, WorkTarget
-from tasks.store.page_links import Refused
-from tasks.store.pages import NewPage, SavedPage
-from tasks.store.result_pages import FoundHit, Hits, ReadResults
-from tasks.store.review_rows import review_rows
+from tasks.store.page_links import RefusalCount
+from tasks.store.pages import EndedTarget, NewPage, SavedPage, TargetEnd
+from tasks.store.result_pages import FoundHit, ReadResultPage, StoredHits
+from tasks.store.reviews import review_rows
 from tasks.store.tables import page_products, page_refusals, reviews
 from tasks.store.tables import pages as page_table
 
@@ -35,15 +34,17 @@ URL = hit("1")
 
 def _hits(
     world: World, lease: Lease, result: WorkTarget, urls: Sequence[str] = (URL,), *, judge: bool = True
-) -> Hits:
+) -> StoredHits:
     page = ResultPage(len(urls), tuple(Hit(url, "t") for url in urls), empty=False, more=True)
     found = [FoundHit(url, page_key(url)) for url in urls]
-    (hits,) = world.do(result_pages.save_result_pages, [ReadResults(lease, result, page, found, judge=judge)])
+    (hits,) = world.do(
+        result_pages.save_result_pages, [ReadResultPage(lease, result, page, found, judge=judge)]
+    )
     assert hits is not None
     return hits
 
 
-def _begun(world: World, product: str, *, judge: bool = True) -> tuple[Lease, Hits]:
+def _begun(world: World, product: str, *, judge: bool = True) -> tuple[Lease, StoredHits]:
     lease, work = world.begin(world.waiting(product, words=WORDS[product]))
     return lease, _hits(world, lease, work.targets[0], judge=judge)
 
@@ -88,9 +89,9 @@ def test_a_page_about_another_product_is_stored_and_its_reviews_are_not(world: W
     assert (page.reviews, page.withheld) == (0, 1)
     assert world.rows(reviews) == []
     assert _links(world) == [(1, "wrong_product", "光明 高钙 牛奶", 1)]
-    refused = world.look(page_links.refused)
-    assert refused == [Refused("cca.org.cn", MILK, "wrong_product", 1, 1)]
-    assert world.look(page_links.refused_by_reason) == {"wrong_product": 1}
+    refused = world.look(page_links.refusal_counts)
+    assert refused == [RefusalCount("cca.org.cn", MILK, "wrong_product", 1, 1)]
+    assert world.look(page_links.refusals_by_reason) == {"wrong_product": 1}
     assert not world.verification().violations
 
 
@@ -156,9 +157,9 @@ def test_what_is_no_review_is_counted_with_the_page_once(world: World) -> None:
     _save(world, lease, hits.todo[0], OF_MILK, refused={"empty": 2, "boilerplate": 1})
     assert [(row.reason, row.n) for row in world.rows(page_refusals)] == [("boilerplate", 1), ("empty", 2)]
     assert not _save(world, lease, hits.todo[0], OF_MILK, refused={"empty": 2, "boilerplate": 1})
-    assert world.look(page_links.refused_by_reason) == {"boilerplate": 1, "empty": 2}
+    assert world.look(page_links.refusals_by_reason) == {"boilerplate": 1, "empty": 2}
     assert not _save(world, lease, hits.todo[0], OF_MILK, refused={"empty": 1}, content_hash="1")
-    assert world.look(page_links.refused_by_reason) == {"empty": 1}
+    assert world.look(page_links.refusals_by_reason) == {"empty": 1}
 
 
 def test_a_list_page_is_no_review_of_anything(world: World) -> None:
@@ -167,7 +168,7 @@ def test_a_list_page_is_no_review_of_anything(world: World) -> None:
     _, found = _begun(world, YOGURT)
     assert found.todo == (), "known: there is nothing to be had from it"
     assert [verdict for _, verdict, *_ in _links(world)] == ["no_review", "no_review"]
-    assert [(r.product, r.reason, r.n) for r in world.look(page_links.refused)] == [
+    assert [(r.product, r.reason, r.n) for r in world.look(page_links.refusal_counts)] == [
         (MILK, "list", 1),
         (YOGURT, "list", 1),
     ]
@@ -186,7 +187,7 @@ def test_unchanged_for_a_product_that_it_is_not_about(world: World) -> None:
     second, yogurt = _begun(world, YOGURT)
     _save(world, first, milk.todo[0], OF_MILK)
     end = TargetEnd(yogurt.todo[0].id, "stored", "unchanged", counts=False)
-    world.do(ended_targets.end_targets, [EndedTarget(second, end, page_key(URL), judge=True)])
+    world.do(pages.end_targets, [EndedTarget(second, end, page_key(URL), judge=True)])
     assert [verdict for _, verdict, *_ in _links(world)] == ["review", "wrong_product"]
 
 

@@ -8,8 +8,8 @@ from world import SITE, World, hit
 from tasks.domain.failures import FailureReason
 from tasks.scheduling.proximity.moving import RoundTrip
 from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
-from tasks.store import endings, leases, reports, stats
-from tasks.store.endings import Close, Report
+from tasks.store import closing, leases, reports, stats
+from tasks.store.closing import AttemptReport, Close
 from tasks.store.leases import Counters
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)
@@ -43,7 +43,7 @@ def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World)
     lease = _work(world, "甲")
     world.progress(lease, SEEN)
     world.pass_s(75)
-    assert world.do(endings.silence, lease, FailureReason.SILENT)
+    assert world.do(closing.silence, {lease: FailureReason.SILENT})
     assert _sums(world) == (1, 0, 1, 5, 4, 1, 8.0)
     assert world.pair().lost_s == 75.0
 
@@ -51,13 +51,13 @@ def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World)
 def test_pages_count_though_their_node_never_reported(world: World) -> None:
     lease = _work(world, "甲")
     world.pass_s(60)
-    world.do(endings.silence, lease, FailureReason.SILENT)
+    world.do(closing.silence, {lease: FailureReason.SILENT})
     assert _sums(world) == (1, 0, 1, 1, 1, 1, 0.0)
 
 
 def test_what_was_given_back_untouched_counts_for_nothing(world: World) -> None:
     lease = world.grant(world.waiting())
-    world.do(endings.release, lease, "drained")
+    world.do(closing.release, {lease: "drained"})
     assert _sums(world) == (0, 0, 0, 0, 0, 0, 0.0)
 
 
@@ -68,7 +68,7 @@ def test_what_was_given_back_counts_over_what_was_tried(world: World, end: str) 
     if end == "interrupt":
         world.interrupt(lease, SEEN, "shutdown")
     else:
-        world.do(endings.cancel, lease.subtask_id, "not wanted")
+        world.do(closing.cancel, lease.subtask_id, "not wanted")
     assert _sums(world) == (1, 0, 0, 4, 4, 1, 8.0)
 
 
@@ -77,8 +77,8 @@ def test_an_attempt_is_folded_once_whoever_closes_it_first(world: World) -> None
     world.close(lease, SEEN)
     world.close(lease, SEEN)
     world.pass_s(60)
-    world.do(endings.silence, lease, FailureReason.SILENT)
-    world.do(endings.cancel, lease.subtask_id, "not wanted")
+    world.do(closing.silence, {lease: FailureReason.SILENT})
+    world.do(closing.cancel, lease.subtask_id, "not wanted")
     assert _sums(world) == (1, 0, 0, 5, 4, 1, 8.0)
 
 
@@ -112,7 +112,7 @@ def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(worl
     world.interrupt(_work(world, "丙"), SEEN, "shutdown", near=RoundTrip(50.0, 10))
     lease = _work(world, "丁")
     world.pass_s(75)
-    world.do(endings.silence, lease, FailureReason.SILENT)
+    world.do(closing.silence, {lease: FailureReason.SILENT})
     assert world.pair().rtt_ms == pytest.approx(75.0)
     assert world.pair().rtt_n == 20
     assert world.look(stats.round_trips) == {(SITE, "n1"): pytest.approx(75.0)}
@@ -123,6 +123,8 @@ def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(worl
 def test_attempts_that_close_together_move_it_together(world: World) -> None:
     ended = [_work(world, name) for name in "甲乙"]
     near = (RoundTrip(100.0, 10), RoundTrip(50.0, 10))
-    closes = [Close(lease, Report(SEEN, near=one)) for lease, one in zip(ended, near, strict=True)]
-    assert world.do(endings.close_many, closes) == [True, True]
+    closes = [
+        Close(lease, AttemptReport(counters=SEEN, near=one)) for lease, one in zip(ended, near, strict=True)
+    ]
+    assert world.do(closing.close_many, closes) == [True, True]
     assert world.pair().rtt_ms == pytest.approx(75.0)

@@ -9,7 +9,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State, Transition
 from tasks.jobs import sweeps
 from tasks.jobs.sweeps import Recalled
-from tasks.store import endings, manual
+from tasks.store import closing, manual
 from tasks.store.leases import Counters
 from tasks.store.tables import events, subtasks
 
@@ -121,7 +121,7 @@ def test_nothing_left_over_nothing_follows(world: World) -> None:
 def test_the_attempt_before_last_does_not_wake(world: World) -> None:
     subtask_id = world.waiting()
     lease = world.grant(subtask_id, "n1")
-    world.do(endings.release, lease, "drained")
+    world.do(closing.release, {lease: "drained"})
     lease, work = world.begin(subtask_id, "n2")
     world.read_results(lease, work.targets[0], [])
     world.close(lease)

@@ -17,13 +17,12 @@ from tasks.domain.pages import Hit, ResultPage
 from tasks.domain.states import Transition
 from tasks.store import transitions
 from tasks.store.bulk import insert_rows, rows_with
+from tasks.store.closing import CLOSES, AttemptReport, Close, release
 from tasks.store.database import Store, lost_deadlock, read_now
-from tasks.store.ended_targets import ENDS, EndedTarget, TargetEnd
-from tasks.store.endings import CLOSES, Close, Report, release_many
-from tasks.store.leases import PROGRESS, START, Begin, Counters, Lease, WorkTarget
-from tasks.store.pages import PAGES, SavedPage
-from tasks.store.result_pages import RESULTS, FoundHit, ReadResults
-from tasks.store.statement_batch import later
+from tasks.store.leases import PROGRESS, START, Counters, Lease, Renewal, WorkTarget
+from tasks.store.pages import ENDS, PAGES, EndedTarget, SavedPage, TargetEnd
+from tasks.store.result_pages import RESULTS, FoundHit, ReadResultPage
+from tasks.store.statement_batch import defer
 from tasks.store.tables import hosts
 from tasks.store.writer import BatchOperation
 
@@ -69,17 +68,17 @@ class Scene:
         assert lease is not None
         return lease
 
-    def starts(self) -> list[Begin]:
-        return [Begin(lease, SILENT) for lease in self.granted]
+    def starts(self) -> list[Renewal]:
+        return [Renewal(lease, SILENT) for lease in self.granted]
 
-    def results(self) -> list[ReadResults]:
+    def results(self) -> list[ReadResultPage]:
         """The last result pages of their chunks, with 40 hits each, one of which is listed by all."""
         items = []
         for i, (lease, work) in enumerate(self.reading):
             urls = [hit(f"{i}-{j}") for j in range(39)] + [hit("all")]
             page = ResultPage(None, tuple(Hit(url, "标题") for url in urls), False, False)
             found = [FoundHit(url, page_key(url)) for url in urls]
-            items.append(ReadResults(lease, work.targets[0], page, found, more=True))
+            items.append(ReadResultPage(lease, work.targets[0], page, found, more=True))
         return items
 
     def pages(self) -> list[SavedPage]:
@@ -94,12 +93,14 @@ class Scene:
             for lease, target in self.fetching
         ]
 
-    def progresses(self) -> list[Begin]:
-        return [Begin(lease, SILENT, Counters(offered=1)) for lease, _ in self.fetching]
+    def progresses(self) -> list[Renewal]:
+        return [Renewal(lease, SILENT, Counters(offered=1)) for lease, _ in self.fetching]
 
     def closes(self) -> list[Close]:
         gave = frozenset({"h.cn"})
-        return [Close(lease, Report(Counters(offered=1), gave=gave)) for lease, _ in self.fetching]
+        return [
+            Close(lease, AttemptReport(counters=Counters(offered=1), gave=gave)) for lease, _ in self.fetching
+        ]
 
 
 @pytest.mark.parametrize("n", [1, 50])
@@ -141,7 +142,7 @@ def test_leases_are_given_back_in_so_many_round_trips(far: tuple[Store, Sent], n
     with store.begin() as conn:
         sent.clear()
         held = dict.fromkeys(scene.granted, "drained")
-        assert release_many(conn, scene.world.now, held) == scene.granted
+        assert release(conn, scene.world.now, held) == scene.granted
     assert len(sent) == 5, sent
 
 
@@ -151,7 +152,7 @@ def test_a_move_of_many_takes_none_of_its_own(far: tuple[Store, Sent]) -> None:
     ids = scene.world.add("丁", chunks=(True, True))
     with store.begin() as conn:
         sent.clear()
-        moves = [transitions.Move(i, transitions.Note(), {}) for i in ids]
+        moves = [transitions.Move(i, transitions.EventData(), {}) for i in ids]
         transitions.move_many(conn, scene.world.now, Transition.ADMIT, moves)
     assert [text.count("UPDATE") for text in sent] == [1], "one statement for both"
 
@@ -160,7 +161,7 @@ def test_a_move_of_many_takes_none_of_its_own(far: tuple[Store, Sent]) -> None:
 
 
 def _add(conn: Connection, *names: str) -> None:
-    later(conn, insert(hosts), [{"host": name} for name in names])
+    defer(conn, insert(hosts), [{"host": name} for name in names])
 
 
 def _names(conn: Connection) -> list[str]:
@@ -189,7 +190,7 @@ def test_what_comes_after_sees_what_was_kept_back(far: tuple[Store, Sent]) -> No
     with store.begin() as conn:
         sent.clear()
         _add(conn, "a")
-        later(conn, update(hosts).where(hosts.c.host == "a").values(host="b"))
+        defer(conn, update(hosts).where(hosts.c.host == "a").values(host="b"))
         assert _names(conn) == ["b"]
         assert len(sent) == 1
 
@@ -278,7 +279,7 @@ def test_a_hand_written_insert_fails_as_any_other(store: Store) -> None:
 def test_values_that_cannot_be_written_fail_where_they_are_given(far: tuple[Store, Sent]) -> None:
     store, _ = far
     with store.begin() as conn, pytest.raises(StatementError):
-        later(conn, insert(hosts), [{"host": "a", "robots_at": "no time"}])
+        defer(conn, insert(hosts), [{"host": "a", "robots_at": "no time"}])
 
 
 def test_a_deadlock_shows_as_one_wherever_it_shows(far: tuple[Store, Sent]) -> None:
@@ -287,7 +288,7 @@ def test_a_deadlock_shows_as_one_wherever_it_shows(far: tuple[Store, Sent]) -> N
         _add(conn, "a")
     raised = "DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40P01'; END $$"
     with pytest.raises(OperationalError) as failed, store.begin() as conn:
-        conn.exec_driver_sql(raised, execution_options={"later": True})
+        conn.exec_driver_sql(raised, execution_options={"deferred": True})
     assert lost_deadlock(failed.value)
 
 

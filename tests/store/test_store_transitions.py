@@ -13,9 +13,9 @@ from tasks.domain.errors import IllegalTransition, LeaseLost, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import LEGAL, State, Transition, source, target
 from tasks.jobs import sweeps
-from tasks.store import endings, transitions
+from tasks.store import closing, transitions
 from tasks.store.tables import attempts, events, subtasks
-from tasks.store.transitions import Note
+from tasks.store.transitions import EventData
 
 _MOVES = [t for t in Transition if t not in (Transition.CREATE, Transition.CANCEL)]
 
@@ -26,7 +26,7 @@ def _in(world: World, state: State) -> int:
         return world.add("特仑苏")[0]
     subtask_id = world.waiting()
     if state is State.CANCELLED:
-        world.do(endings.cancel, subtask_id, "not wanted")
+        world.do(closing.cancel, subtask_id, "not wanted")
     if state in (State.WAIT, State.CANCELLED):
         return subtask_id
     lease, work = world.begin(subtask_id)
@@ -50,18 +50,18 @@ def test_illegal_transitions_raise_and_change_nothing(world: World, state: State
     for transition in _MOVES:
         if state not in LEGAL[transition]:
             with pytest.raises(IllegalTransition, match=f"in {state}"):
-                world.do(transitions.move, subtask_id, transition, Note())
-            assert not world.do(transitions.try_move, subtask_id, transition, Note())
+                world.do(transitions.move, subtask_id, transition, EventData())
+            assert not world.do(transitions.try_move, subtask_id, transition, EventData())
     if state not in LEGAL[Transition.CANCEL]:
         with pytest.raises(IllegalTransition):
-            world.do(endings.cancel, subtask_id, "too late")
+            world.do(closing.cancel, subtask_id, "too late")
     assert [world.rows(table) for table in (subtasks, attempts, events)] == before
 
 
 @pytest.mark.parametrize("state", list(LEGAL[Transition.CANCEL]))
 def test_any_state_but_the_last_is_cancelled(world: World, state: State) -> None:
     subtask_id = _in(world, state)
-    world.do(endings.cancel, subtask_id, "not wanted")
+    world.do(closing.cancel, subtask_id, "not wanted")
     assert world.state(subtask_id) is State.CANCELLED
     last = world.rows(events)[-1]
     assert (last.transition, last.from_state, last.to_state) == ("cancel", state, State.CANCELLED)
@@ -70,15 +70,15 @@ def test_any_state_but_the_last_is_cancelled(world: World, state: State) -> None
 def test_a_wrong_token_and_an_unknown_subtask_are_told_apart(world: World) -> None:
     subtask_id = _in(world, State.CRAWL)
     with pytest.raises(LeaseLost, match="not-mine"):
-        world.do(transitions.move, subtask_id, Transition.SUCCEED, Note(), token="not-mine")
+        world.do(transitions.move, subtask_id, Transition.SUCCEED, EventData(), token="not-mine")
     with pytest.raises(UnknownSubtask, match="999"):
-        world.do(transitions.move, 999, Transition.ADMIT, Note())
+        world.do(transitions.move, 999, Transition.ADMIT, EventData())
     assert world.state(subtask_id) is State.CRAWL
 
 
 def test_every_transition_is_logged_with_its_note(world: World) -> None:
     subtask_id = world.add("特仑苏")[0]
-    note = Note("token", 7, "n1", "why", {"數": [1, 2.5, None]})
+    note = EventData("token", 7, "n1", "why", {"數": [1, 2.5, None]})
     world.do(transitions.move, subtask_id, Transition.ADMIT, note)
     row = world.rows(events)[-1]
     assert (row.token, row.attempt_id, row.node, row.reason, row.detail) == (
@@ -94,29 +94,29 @@ def test_every_transition_is_logged_with_its_note(world: World) -> None:
 def test_a_grain_of_transitions_is_logged_as_single_ones_are(world: World) -> None:
     ids = world.add("特仑苏", chunks=(True, True, True))
     notes = [
-        Note("a'b\\c", 7, 'n"1', "%s", {"數": [1, 2.5, None], "why": 'it\'s {"so"}\n\\'}),
-        Note(detail={"budget_s": 0.1 + 0.2}),
-        Note(),
+        EventData("a'b\\c", 7, 'n"1', "%s", {"數": [1, 2.5, None], "why": 'it\'s {"so"}\n\\'}),
+        EventData(detail={"budget_s": 0.1 + 0.2}),
+        EventData(),
     ]
     moves = [transitions.Move(i, note, {}) for i, note in zip(ids, notes, strict=True)]
     world.do(transitions.move_many, Transition.ADMIT, moves)
     logged = world.rows(events, events.c.transition == Transition.ADMIT)
     assert [row.subtask_id for row in logged] == ids
     for row, note in zip(logged, notes, strict=True):
-        assert Note(row.token, row.attempt_id, row.node, row.reason, row.detail) == note
+        assert EventData(row.token, row.attempt_id, row.node, row.reason, row.detail) == note
         assert (row.at, row.from_state, row.to_state) == (world.now, State.PRIORITY, State.WAIT)
 
 
 def test_a_grain_sets_columns_of_every_type(world: World) -> None:
     ids = world.add("特仑苏", chunks=(True, True))
-    world.do(transitions.move_many, Transition.ADMIT, [transitions.Move(i, Note(), {}) for i in ids])
+    world.do(transitions.move_many, Transition.ADMIT, [transitions.Move(i, EventData(), {}) for i in ids])
     values: list[dict[str, Any]] = [
         {"failed_on": ["n1", '節點"2'], "not_before": world.now, "assigned_node": "n'3", "left": 7},
         {"failed_on": [], "not_before": None, "assigned_node": None, "left": 8},
     ]
     tokens = {one: f"{one:032x}" for one in ids}
     moves = [
-        transitions.Move(one, Note(tokens[one], None, "n1"), {**changed, "lease_token": tokens[one]})
+        transitions.Move(one, EventData(tokens[one], None, "n1"), {**changed, "lease_token": tokens[one]})
         for one, changed in zip(ids, values, strict=True)
     ]
     with world.store.begin() as conn:
@@ -135,7 +135,8 @@ def test_the_compare_and_set_of_a_grain_stands(world: World) -> None:
     ]
     tokens = [leased[0].token, "not-mine", leased[2].token]
     moves = [
-        transitions.Move(one.subtask_id, Note(), {}, token) for one, token in zip(leased, tokens, strict=True)
+        transitions.Move(one.subtask_id, EventData(), {}, token)
+        for one, token in zip(leased, tokens, strict=True)
     ]
     with world.store.begin() as conn:
         transitions.move_many(conn, world.now, Transition.SUCCEED, moves)
@@ -146,7 +147,7 @@ def test_the_compare_and_set_of_a_grain_stands(world: World) -> None:
 
 
 def _admit(conn: Connection, now: datetime, subtask_id: int) -> bool:
-    return transitions.try_move(conn, now, subtask_id, Transition.ADMIT, Note())
+    return transitions.try_move(conn, now, subtask_id, Transition.ADMIT, EventData())
 
 
 def test_the_table_of_transitions_is_deterministic() -> None:

@@ -9,9 +9,9 @@ from world import SITE, START, World, hit
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State, Transition
 from tasks.jobs import sweeps
-from tasks.store import endings
+from tasks.store import closing
+from tasks.store.attempt_invariants import Violation
 from tasks.store.database import Store
-from tasks.store.invariants.violation import Violation
 from tasks.store.leases import Counters
 from tasks.store.tables import attempts, events, pages, pair_stats, reviews, subtasks
 from tasks.store.verify import verify
@@ -195,7 +195,7 @@ def test_counts_and_overdue_leases(told: World) -> None:
 def test_cancelled_subtasks_may_leave_targets_and_late_pages_are_fine(told: World) -> None:
     lease, work = told.begin(WAITING)
     one, _ = told.read_results(lease, work.targets[0], [hit("8"), hit("9")]).todo
-    told.do(endings.cancel, WAITING, "not wanted")
+    told.do(closing.cancel, WAITING, "not wanted")
     told.save(lease, one)
     assert _found(told) == []
 

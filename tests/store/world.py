@@ -18,14 +18,13 @@ from tasks.fetching.hosts import HostBook
 from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
-from tasks.store import ended_targets, endings, leases, nodes, pages, products, result_pages
+from tasks.store import closing, leases, nodes, pages, products, result_pages
+from tasks.store.closing import AttemptReport, Close
 from tasks.store.database import Store
-from tasks.store.ended_targets import EndedTarget, TargetEnd
-from tasks.store.endings import Close, Report
-from tasks.store.leases import Begin, Counters, Grant, Lease, Work, WorkTarget
-from tasks.store.pages import NewPage, SavedPage
+from tasks.store.leases import Counters, Grant, Lease, Renewal, Work, WorkTarget
+from tasks.store.pages import EndedTarget, NewPage, SavedPage, TargetEnd
 from tasks.store.products import Chunk, NewProduct, Planned
-from tasks.store.result_pages import FoundHit, Hits, ReadResults
+from tasks.store.result_pages import FoundHit, ReadResultPage, StoredHits
 from tasks.store.tables import attempts, pair_stats, subtasks, targets
 from tasks.store.verify import Verification, verify
 
@@ -122,7 +121,7 @@ class World:
         return given[0] if given else None
 
     def start(self, lease: Lease) -> Work | None:
-        (work,) = self.do(leases.start_many, [Begin(lease, SILENT)])
+        (work,) = self.do(leases.start_many, [Renewal(lease, SILENT)])
         return work
 
     def begin(self, subtask_id: int, node: str = "n1") -> tuple[Lease, Work]:
@@ -142,11 +141,11 @@ class World:
         more: bool = False,
         past_end: Sequence[int] = (),
         refresh: timedelta | None = None,
-    ) -> Hits:
+    ) -> StoredHits:
         """Store a result page with these hits."""
         page = ResultPage(len(urls) or None, tuple(Hit(url, "标题") for url in urls), not urls, more)
         found = [FoundHit(canonical(url), page_key(url)) for url in urls]
-        read = ReadResults(lease, target, page, found, past_end, more, refresh)
+        read = ReadResultPage(lease, target, page, found, past_end, more, refresh)
         (hits,) = self.do(result_pages.save_result_pages, [read])
         return hits
 
@@ -156,18 +155,22 @@ class World:
         return stored
 
     def end_target(self, lease: Lease, end: TargetEnd) -> None:
-        self.do(ended_targets.end_targets, [EndedTarget(lease, end)])
+        self.do(pages.end_targets, [EndedTarget(lease, end)])
 
     def progress(self, lease: Lease, counters: Counters | None = None) -> bool:
-        (kept,) = self.do(leases.progress_many, [Begin(lease, SILENT, counters or Counters())])
+        (kept,) = self.do(leases.progress_many, [Renewal(lease, SILENT, counters or Counters())])
         return kept
 
     def close(self, lease: Lease, counters: Counters | None = None, **report: Any) -> bool:
-        (closed,) = self.do(endings.close_many, [Close(lease, Report(counters or Counters(), **report))])
+        (closed,) = self.do(
+            closing.close_many, [Close(lease, AttemptReport(counters=counters or Counters(), **report))]
+        )
         return closed
 
     def interrupt(self, lease: Lease, counters: Counters, why: str, **report: Any) -> bool:
-        (closed,) = self.do(endings.close_many, [Close(lease, Report(counters, **report), why)])
+        (closed,) = self.do(
+            closing.close_many, [Close(lease, AttemptReport(counters=counters, **report), why)]
+        )
         return closed
 
     # --- what has become of it ------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.permits import LocalPermits
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import endings, leases, migrate, nodes, products, transitions
+from tasks.store import closing, leases, migrate, nodes, products, transitions
 from tasks.store.database import Store
 from tasks.store.hosts import Rest, rest_host
 from tasks.store.leases import Grant
@@ -120,7 +120,7 @@ class World:
             products.plan(conn, NOW, wanted, [planned])
             nodes.register(conn, NOW, Node("n1", frozenset(), 1))
             self.subtask_id = conn.scalar(select(subtasks.c.id))
-            transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.Note())
+            transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.EventData())
 
     def run(self, *, quota: int = 100, budget_s: float = 100.0, during=None) -> bool:
         """One attempt, from grant to close; `during(attempt)` runs beside it."""
@@ -155,7 +155,7 @@ class World:
     def wake(self) -> None:
         """Back to WAIT by hand, as a recall would."""
         with self.store.begin() as conn:
-            transitions.move(conn, NOW, self.subtask_id, Transition.RECALL, transitions.Note())
+            transitions.move(conn, NOW, self.subtask_id, Transition.RECALL, transitions.EventData())
 
     def rows(self, table):
         with self.store.read() as conn:
@@ -366,7 +366,9 @@ def test_pages_that_come_after_the_recall_are_kept_and_marked_late(tmp_path):
     async def take_back(attempt, writer, lease):
         async def silence():
             late = timedelta(minutes=2)
-            await writer.run(lambda conn, now: endings.silence(conn, now + late, lease, FailureReason.SILENT))
+            await writer.run(
+                lambda conn, now: closing.silence(conn, now + late, {lease: FailureReason.SILENT})
+            )
 
         world.web.before[hit(1)] = silence
 

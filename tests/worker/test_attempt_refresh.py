@@ -61,7 +61,7 @@ class Recrawled(World):
             chunk = products.Chunk((SEARCH,), first=True)
             products.plan(conn, NOW, wanted, [products.Planned(SITE, "baidu", "meta", (chunk,))])
             self.subtask_id = max(conn.scalars(subtasks.select().with_only_columns(subtasks.c.id)))
-            transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.Note())
+            transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.EventData())
 
     @property
     def counts(self) -> tuple[int, int, int, int]:

@@ -90,7 +90,15 @@ class Desk:
         self.met.append((url, error.error))
 
     def page(self, etag: str | None = None, last_modified: str | None = None) -> NewPage | None:
-        target = WorkTarget(7, "hit", FIRST, page_key(FIRST), 0, etag, last_modified)
+        target = WorkTarget(
+            id=7,
+            kind="hit",
+            url=FIRST,
+            key=page_key(FIRST),
+            tries=0,
+            etag=etag,
+            last_modified=last_modified,
+        )
         return self._run(lambda: self.collector.page(target))
 
     def read(self) -> NewPage:

@@ -19,7 +19,7 @@ from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.robots import RobotsRules
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import endings, leases, nodes, products, transitions
+from tasks.store import closing, leases, nodes, products, transitions
 from tasks.store.database import Store
 from tasks.store.leases import Grant, Lease
 from tasks.store.nodes import Node
@@ -182,7 +182,7 @@ class Scene:
             chunk = Chunk((f"http://www.baidu.com/s?wd={name}",), first=True)
             products.plan(conn, now, wanted, [Planned(SITE, "baidu", "meta", (chunk,))])
             subtask_id = conn.scalar(select(subtasks.c.id).order_by(subtasks.c.id.desc()).limit(1))
-            transitions.move(conn, now, subtask_id, Transition.ADMIT, transitions.Note())
+            transitions.move(conn, now, subtask_id, Transition.ADMIT, transitions.EventData())
             (lease,) = leases.grant(conn, now, [Grant(subtask_id, "n1", 20, 100.0, {})], SILENT)
             return lease
 
@@ -339,7 +339,7 @@ def test_a_lease_taken_back_since_is_not_begun(run: Callable[..., None]) -> None
         first, second = await scene.leases(*"ab")
         scene.node.offer([first, second])
         await scene.web.until(lambda: len(scene.web.inside) == 1)
-        assert await scene.writer.run(lambda conn, now: endings.release(conn, now, second, "levelled out"))
+        assert await scene.writer.run(lambda conn, now: closing.release(conn, now, {second: "levelled out"}))
         await scene.node._heartbeat()
         scene.web.let(lambda _url: True)
         await scene.ended(1)

@@ -1,0 +1,306 @@
+"""The end of an attempt: closed by its node, released before it began, silent, or cancelled.
+
+Each attempt ends once, and is added to the (site, node) statistics once, in the transaction that moves its subtask.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, func, select, update
+
+from tasks.domain.failures import FailureReason
+from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
+from tasks.domain.states import Transition
+from tasks.scheduling.proximity.moving import RoundTrip
+from tasks.store import stats, transitions
+from tasks.store.hosts import Rest, recovered, rest_host
+from tasks.store.leases import Counters, Lease, in_force, left_to_do
+from tasks.store.statement_batch import defer
+from tasks.store.tables import attempts, pages, subtasks
+from tasks.store.transitions import Move
+from tasks.store.writer import BatchOperation
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptReport:
+    """How an attempt ended, as its node reports it.
+
+    Attributes:
+        reason: None = it succeeded.
+        rests: hosts that refused the node's address.
+        last_response: the last response, for `failed show`: url, status, head of the body.
+        gave: hosts that gave it a page.
+        near: round trip to its site; None: too few of its requests were answered.
+    """
+
+    counters: Counters
+    reason: FailureReason | None = None
+    rests: tuple[Rest, ...] = ()
+    last_response: Mapping[str, Any] | None = None
+    note: str = ""
+    gave: frozenset[str] = frozenset()
+    near: RoundTrip | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """An attempt whose node closes it.
+
+    Attributes:
+        given_back: why the rest goes back to WAIT without a recall (drain, shutdown, nothing left of the host);
+            None: it succeeded or failed, as the report says.
+    """
+
+    lease: Lease
+    report: AttemptReport
+    given_back: str | None = None
+
+    @property
+    def transition(self) -> Transition:
+        """The transition of its subtask."""
+        if self.given_back is not None:
+            return Transition.RELEASE
+        return Transition.SUCCEED if self.report.reason is None else Transition.FAIL
+
+
+def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[bool]:
+    """Close attempts as their nodes report: subtasks, attempts, statistics and host rests in one transaction.
+
+    Returns:
+        False where the lease was lost before: nothing changes then.
+    """
+    rows = in_force(conn, (item.lease for item in items), subtasks.c.failed_on)
+    first: dict[str, Close] = {}
+    for item in items:
+        if item.lease.token in rows:
+            first.setdefault(item.lease.token, item)
+    closed = list(first.values())
+    left = left_to_do(conn, [item.lease.subtask_id for item in closed])
+    by_transition: dict[Transition, list[Move]] = {}
+    for item in closed:
+        values: dict[str, Any] = {"left": left[item.lease.subtask_id]}
+        if item.transition is Transition.FAIL:
+            values |= _failure(rows[item.lease.token], item.lease, item.report.reason)
+        by_transition.setdefault(item.transition, []).append(_move(item.lease, values, **_event_of(item)))
+    for transition, moves in by_transition.items():
+        transitions.move_many(conn, now, transition, moves)
+    _end_attempts(conn, now, [_ended(item) for item in closed])
+    recovered(conn, now, {(host, item.lease.node) for item in closed for host in item.report.gave})
+    for item in closed:
+        for rest in item.report.rests:
+            rest_host(conn, now, item.lease.node, rest)
+    return [first.get(item.lease.token) is item for item in items]
+
+
+CLOSES: BatchOperation[Close, bool] = BatchOperation(6, close_many)
+
+
+def _event_of(item: Close) -> dict[str, Any]:
+    """FailureReason and detail of the event that closes an attempt."""
+    if item.given_back is not None:
+        return {"detail": {"why": item.given_back}}
+    note = {"note": item.report.note} if item.report.note else {}
+    return {"reason": item.report.reason, "detail": item.report.counters.columns() | note}
+
+
+def _ended(item: Close) -> _Ended:
+    report = item.report
+    ended = _Ended(attempt_id=item.lease.attempt_id, counters=report.counters, near=report.near)
+    if item.given_back is not None:
+        return ended
+    return replace(
+        ended,
+        outcome="succeeded" if report.reason is None else "failed",
+        reason=report.reason,
+        last_response=_storable(report.last_response) if report.last_response is not None else None,
+    )
+
+
+def release(conn: Connection, now: datetime, given_back: Mapping[Lease, str]) -> list[Lease]:
+    """Move leases that have not begun back to WAIT without a recall.
+
+    Args:
+        given_back: each lease with the reason, for the event log.
+
+    Returns:
+        Those that were released: not the ones that are over or have begun.
+    """
+    rows = in_force(conn, given_back, subtasks.c.lease_started)
+    released = [one for one in given_back if one.token in rows and not rows[one.token].lease_started]
+    moves = [_move(lease, {}, detail={"why": given_back[lease]}) for lease in released]
+    transitions.move_many(conn, now, Transition.RELEASE, moves)
+    _end_attempts(conn, now, [_Ended(attempt_id=one.attempt_id, counters=Counters()) for one in released])
+    return released
+
+
+def silence(conn: Connection, now: datetime, overdue: Mapping[Lease, FailureReason]) -> list[Lease]:
+    """Take back leases that ran out, each with its reason: CRAWL to FAILED, attempts closed as silent.
+
+    Returns:
+        Those that were taken back: not the ones that are over, nor those renewed since `leases.overdue` read them.
+    """
+    rows = in_force(conn, overdue, subtasks.c.lease_deadline, subtasks.c.failed_on)
+    silent = [one for one in overdue if one.token in rows and rows[one.token].lease_deadline <= now]
+    if not silent:
+        return []
+    last_sign = {
+        row.id: row.progress_at or row.allocated_at
+        for row in conn.execute(
+            select(attempts.c.id, attempts.c.progress_at, attempts.c.allocated_at).where(
+                attempts.c.id.in_([lease.attempt_id for lease in silent])
+            )
+        )
+    }
+    left = left_to_do(conn, [lease.subtask_id for lease in silent])
+    moves, ended = [], []
+    for lease in silent:
+        reason = overdue[lease]
+        lost_s = (now - last_sign[lease.attempt_id]).total_seconds()
+        values = {"left": left[lease.subtask_id], **_failure(rows[lease.token], lease, reason)}
+        moves.append(_move(lease, values, reason=reason, detail={"silent_s": lost_s}))
+        ended.append(_Ended(attempt_id=lease.attempt_id, outcome="silent", reason=reason, lost_s=lost_s))
+    transitions.move_many(conn, now, Transition.SILENT, moves)
+    _end_attempts(conn, now, ended)
+    return silent
+
+
+def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> None:
+    """Cancel a subtask for good, from any queue but DONE; an attempt that runs is closed as cancelled.
+
+    Raises:
+        IllegalTransition: it is DONE or CANCELLED.
+        UnknownSubtask: there is no such subtask.
+    """
+    attempt_id = transitions.cancel(conn, now, subtask_id, why)
+    if attempt_id is not None:
+        _end_attempts(conn, now, [_Ended(attempt_id=attempt_id, outcome="cancelled")])
+
+
+def _move(lease: Lease, values: Mapping[str, Any], **event: Any) -> Move:
+    """The end of a lease as a transition of its subtask."""
+    of: dict[str, Any] = {"token": lease.token, "attempt_id": lease.attempt_id, "node": lease.node}
+    return Move(lease.subtask_id, transitions.EventData(**of, **event), values, lease.token)
+
+
+def _failure(row: Row[Any], lease: Lease, reason: FailureReason | None) -> dict[str, Any]:
+    """Columns of a subtask that failed: its node is now the last of those it failed on."""
+    return {"reason": reason, "failed_on": [n for n in row.failed_on if n != lease.node] + [lease.node]}
+
+
+def _storable(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the characters that PostgreSQL's JSON does not take."""
+    return {
+        name: _UNSTORABLE.sub("\ufffd", value) if isinstance(value, str) else value
+        for name, value in response.items()
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    """The row of an attempt at its end.
+
+    Attributes:
+        counters: as its node reports them; None: it did not, and those of its last sign of life stand.
+        lost_s: seconds lost to silence.
+        near: round trip to its site, if it was measured.
+    """
+
+    attempt_id: int
+    outcome: str = "released"
+    reason: FailureReason | None = None
+    counters: Counters | None = None
+    last_response: Mapping[str, Any] | None = None
+    lost_s: float = 0.0
+    near: RoundTrip | None = None
+
+
+def _end_attempts(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> None:
+    """Close the rows of attempts that are open, and add them to their pairs' statistics, exactly once."""
+    if not ended:
+        return
+    by_id = {end.attempt_id: end for end in ended}
+    rows = {
+        row.id: row
+        for row in conn.execute(
+            select(attempts)
+            .where(attempts.c.id.in_(by_id), attempts.c.outcome.is_(None))
+            .order_by(attempts.c.id)
+            .with_for_update()
+        )
+    }
+    if not rows:
+        return
+    # The pages that are stored count, whatever the node had time to report.
+    stored = conn.execute(
+        select(pages.c.attempt_id, func.count())
+        .where(pages.c.attempt_id.in_(rows), pages.c.late.is_(False))
+        .group_by(pages.c.attempt_id)
+    )
+    collected: dict[int, int] = {attempt_id: n for attempt_id, n in stored}  # noqa: C416 - rows are no pairs to mypy
+    # In the order in which they ended: older ones count less.
+    changes = {
+        attempt_id: _closed_columns(end, rows[attempt_id], collected.get(attempt_id, 0))
+        for attempt_id, end in by_id.items()
+        if attempt_id in rows
+    }
+    defer(conn, _CLOSE.values(ended_at=now), [{"of": i, **_named(change)} for i, change in changes.items()])
+    folds = [
+        stats.Fold(_result(rows[i], change), change["wait_s"], by_id[i].near) for i, change in changes.items()
+    ]
+    stats.fold_many(conn, now, folds)
+
+
+def _named(change: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"new_{name}": value for name, value in change.items()}
+
+
+_COUNTED = tuple(Counters().columns())
+_CLOSE = (
+    update(attempts)
+    .where(attempts.c.id == bindparam("of"))
+    .values(
+        {
+            name: bindparam(f"new_{name}", type_=attempts.c[name].type)
+            for name in ("outcome", "reason", "last_response", "lost_s", *_COUNTED)
+        }
+    )
+)
+
+
+def _closed_columns(end: _Ended, row: Row[Any], collected: int) -> dict[str, Any]:
+    """Columns of an attempt's row that its end changes."""
+    counted = {name: row._mapping[name] for name in _COUNTED}
+    if end.counters is not None:
+        counted = end.counters.columns()
+    return {
+        **counted,
+        "collected": collected,
+        "tried": max(counted["tried"], collected),
+        "offered": max(counted["offered"], collected),
+        "outcome": end.outcome,
+        "reason": end.reason,
+        "last_response": end.last_response,
+        "lost_s": end.lost_s,
+    }
+
+
+def _result(row: Row[Any], closed: Mapping[str, Any]) -> AttemptResult:
+    """A closed attempt as the statistics count it: a cancelled one like a released one."""
+    outcome = closed["outcome"]
+    return AttemptResult(
+        site=row.site,
+        node=row.node,
+        outcome=AttemptOutcome.RELEASED if outcome == "cancelled" else AttemptOutcome(outcome),
+        offered=closed["offered"],
+        tried=closed["tried"],
+        collected=closed["collected"],
+        active_s=closed["active_s"],
+        lost_s=closed["lost_s"],
+    )
