@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from app.cluster.broker import make_app
 from app.cluster.worker import Runtime
-from app.config import from_environment
+from app.config import cache_folder, from_environment
+from splitter.words import keep_cache_in
 
+keep_cache_in(cache_folder())
 settings = from_environment()
 app = make_app(settings)
 app.steps["worker"].add(Runtime)

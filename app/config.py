@@ -248,6 +248,16 @@ def as_environment(settings: Settings) -> dict[str, str]:
     return environment
 
 
+def cache_folder() -> Path | None:
+    """The user's own folder for what can be made again (XDG base directories); None: the user has no home."""
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        base = given if given.is_absolute() else Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return base / "reviewloop"
+
+
 def logins() -> dict[str, str]:
     """Names, passwords and clients of sites, by variable (see tasks.signin.credentials)."""
     return {name: text for name, text in os.environ.items() if name.startswith(LOGIN_PREFIX)}

@@ -7,7 +7,6 @@ dairy titles, which took no part in training; and what the keywords would find a
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,12 +16,11 @@ from typing import Any
 from bench.keyword_reviews import Asking, Choose, collections
 from bench.titles import scored
 from bench.train_keywords import halves
-from splitter.dictionary import Role, import_jieba, user_words
 from splitter.errors import ProductNameError
 from splitter.keywords import MAX_KEYWORDS, keywords_of
-from splitter.lexicon import lexicon
-from splitter.measures import without_measures
-from splitter.normalize import normalize
+from splitter.lexicon import Role, lexicon, roles
+from splitter.normalize import normalize, without_amounts
+from splitter.words import jieba_tokenizer
 
 OURS, ALL, PLAIN = "ours", "jieba_all", "jieba_no_stop_words"
 _TOP = (1, 2, 3, 4, 5, 6, 10)
@@ -75,24 +73,20 @@ def ours(name: str) -> Sequence[str]:
 
 def peers() -> dict[str, Choose]:
     """Other ways to choose: all of jieba's words, those without stop words and sizes, its best by TF-IDF."""
-    import_jieba()
+    tokenizer = jieba_tokenizer()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it leaves its table's file to the garbage collector
-        import jieba
         import jieba.analyse
 
-        tokenizer = jieba.Tokenizer()
-        tokenizer.tmp_dir = tempfile.gettempdir()
-        tokenizer.initialize()
         by_weight = jieba.analyse.TFIDF()
     by_weight.tokenizer = tokenizer
-    noise = {word for word, (_, role) in user_words().items() if role is Role.NOISE} | lexicon().noise
+    noise = {word for word, role in roles().items() if role is Role.NOISE} | lexicon().noise
 
     def words(name: str) -> Sequence[str]:
         return [word for word in dict.fromkeys(tokenizer.cut(name)) if any(char.isalnum() for char in word)]
 
     def plain(name: str) -> Sequence[str]:
-        kept = words(without_measures(normalize(name)))
+        kept = words(without_amounts(normalize(name)))
         return [w for w in kept if len(w) > 1 and w.lower() not in noise and not w.isdigit()]
 
     def top(count: int) -> Choose:

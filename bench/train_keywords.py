@@ -17,10 +17,10 @@ from math import exp, sqrt
 from pathlib import Path
 
 from bench.titles import PARTS, Title, conll, dairy, letters_of
-from splitter.finder import finder, without_asides
-from splitter.keyword_classifier import Odds
-from splitter.measures import without_measures
-from splitter.normalize import normalize
+from splitter.keyword_classifier import Odds, Traits
+from splitter.keywords import candidates, without_asides
+from splitter.lexicon import roles
+from splitter.normalize import normalize, without_amounts
 from splitter.words import words_of
 
 EPOCHS, STEP, PENALTY, SEED = 6, 0.15, 1e-4, 0
@@ -54,15 +54,15 @@ def halves(shared: Path) -> tuple[list[Title], dict[str, list[Title]]]:
 
 
 def examples(titles: Iterable[Title]) -> list[Example]:
-    """The words of titles that may be keywords, as the chooser sees them, with their gold parts."""
+    """The words of titles that may be keywords, as the classifier sees them, with their gold parts."""
     found: list[Example] = []
-    chooser = finder()
+    described = Traits(roles())
     for title in titles:
-        words = words_of(chooser.segmenter, without_measures(without_asides(normalize(title.text))))
-        places, _ = chooser.candidates(words)
+        words = words_of(without_amounts(without_asides(normalize(title.text))))
+        places, _ = candidates(words)
         text, at = letters_of(title.text)
         begin = 0
-        for place, traits in zip(places, chooser.model.traits.of_all(words, places), strict=True):
+        for place, traits in zip(places, described.of_all(words, places), strict=True):
             word = letters_of(words[place])[0]
             here = text.find(word, begin)
             if here < 0:

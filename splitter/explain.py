@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from splitter.dictionary import Role
-from splitter.finder import MAX_KEYWORDS, Finder, asides_in, finder, least_value, without_asides
-from splitter.keywords import keywords_of
-from splitter.measures import measures_in, without_measures
-from splitter.normalize import normalize
+from splitter.keywords import (
+    MAX_KEYWORDS,
+    asides_in,
+    candidates,
+    chosen,
+    keywords_of,
+    least_score,
+    scores_of,
+    taken_at_its_word,
+    without_asides,
+    without_companies,
+)
+from splitter.lexicon import Role, lexicon, roles
+from splitter.normalize import amounts_in, normalize, without_amounts
 from splitter.word_weight import Identity, identity_of
 from splitter.words import words_of
 
@@ -21,7 +30,7 @@ class WordChoice:
     Attributes:
         role: from our dictionary (brand, series, product, trait, place, noise); otherwise what it looks like, with
             a question mark; ``amount`` or ``aside`` for what is taken out before words are cut.
-        score: how much it tells in this name by the model, where 1 is enough; None for what is no candidate.
+        score: how likely it identifies the product by the classifier, where 1 is enough; None for what is no candidate.
         kept: whether it is a keyword.
         why: why it is or is not.
     """
@@ -40,14 +49,12 @@ def explain(name: str) -> list[WordChoice]:
         ProductNameError: the name gives no keyword; see `keywords_of`.
     """
     keywords = keywords_of(name)
-    known = finder()
     text = normalize(name.strip())
     bare = without_asides(text)
-    taken = bare if known.find(bare) else text
-    words = words_of(known.segmenter, without_measures(taken))
-    choices = list(_words(known, words, keywords))
-    spelled = (known.lexicon.same.get(word, word) for word in known.without_companies(words))
-    named = {word.casefold() for word in spelled}
+    taken = bare if chosen(bare) else text
+    words = words_of(without_amounts(taken))
+    choices = list(_words(words, keywords))
+    named = {_spelled(word).casefold() for word in without_companies(words)}
     added = [
         WordChoice(word, Role.BRAND, None, True, "the name leaves its brand out")
         for word in keywords
@@ -57,65 +64,73 @@ def explain(name: str) -> list[WordChoice]:
     apart = [WordChoice(aside, "aside", None, False, "stands in brackets") for aside in asides]
     amounts = [
         WordChoice(amount, "amount", None, False, "a size, count, stage or date")
-        for amount in dict.fromkeys(measures_in(taken))
+        for amount in dict.fromkeys(amounts_in(taken))
     ]
     return [*added, *choices, *apart, *amounts]
 
 
-def _words(known: Finder, words: Sequence[str], keywords: Sequence[str]) -> Iterator[WordChoice]:
-    shown = known.without_companies(words)
-    places, ranks = known.candidates(shown)
-    plain = known.plain([shown[place] for place, rank in zip(places, ranks, strict=True) if rank is not None])
-    values = known.values(shown, places)
-    enough = least_value(values)
+def _words(words: Sequence[str], keywords: Sequence[str]) -> Iterator[WordChoice]:
+    shown = without_companies(words)
+    places, ranks = candidates(shown)
+    plain = taken_at_its_word(
+        [shown[place] for place, rank in zip(places, ranks, strict=True) if rank is not None]
+    )
+    scores = scores_of(shown, places)
+    enough = least_score(scores)
+    kept_words = {keyword.casefold() for keyword in keywords}
     seen: set[str] = set()
     for written, word in zip(words, shown, strict=True):
         if not written[0].isalnum() or written.casefold() in seen:
             continue
         seen.add(written.casefold())
-        spelled = known.lexicon.same.get(word, word)
-        kept = spelled.casefold() in {keyword.casefold() for keyword in keywords}
+        spelled = _spelled(word)
+        kept = spelled.casefold() in kept_words
         if kept:
-            why = _kept(plain, known.roles.get(word))
-        elif word != written and word not in values:
+            why = _why_kept(plain, roles().get(word))
+        elif word != written and word not in scores:
             why = "only says that the brand is a company"
-        elif word not in values:
+        elif word not in scores:
             why = "promotion, packaging, or too little by itself"
         else:
-            why = _dropped(known, spelled, keywords, None if plain else values[word] / enough)
+            why = _why_dropped(spelled, keywords, likely=plain or scores[word] >= enough)
         if spelled != written and kept:
             why += f"; written as {spelled}"
-        yield WordChoice(written, _role(known, written), _score(values, word), kept, why)
+        yield WordChoice(written, _role(written), _score(scores, word), kept, why)
 
 
-def _kept(plain: bool, role: Role | None) -> str:
+def _spelled(word: str) -> str:
+    return lexicon().same.get(word, word)
+
+
+def _why_kept(plain: bool, role: Role | None) -> str:
     if plain:
         return "the name has few words" if role is None else f"known as {role}"
-    return "tells enough" if role is None else f"known as {role}; tells enough"
+    return "likely enough" if role is None else f"known as {role}; likely enough"
 
 
-def _dropped(known: Finder, word: str, keywords: Sequence[str], share: float | None) -> str:
+def _why_dropped(word: str, keywords: Sequence[str], *, likely: bool) -> str:
     around = next((keyword for keyword in keywords if word in keyword and word != keyword), None)
     if around:
         return f"{around} contains it"
-    if known.lexicon.brand_named.get(word.lower(), word) != word:
-        return f"another name of {known.lexicon.brand_named[word.lower()]}"
-    if share is not None and share < 1:
-        return "tells too little"
+    brand = lexicon().brand_named.get(word.lower(), word)
+    if brand != word:
+        return f"another name of {brand}"
+    if not likely:
+        return "unlikely to identify the product"
     if len(keywords) == MAX_KEYWORDS:
-        return f"{MAX_KEYWORDS} others tell more"
+        return f"{MAX_KEYWORDS} others weigh more"
     return "a place, a number or a single character beside better words"
 
 
-def _role(known: Finder, word: str) -> str:
-    role = known.roles.get(word)
+def _role(word: str) -> str:
+    role = roles().get(word)
     if role is not None:
         return role
-    if word.lower() in known.lexicon.noise:
+    if word.lower() in lexicon().noise:
         return Role.NOISE
     identity = identity_of(word)
     return "other" if identity is Identity.ATTRIBUTE else f"{identity.name.lower()}?"
 
 
-def _score(values: dict[str, float], word: str) -> float | None:
-    return round(values[word], 2) if word in values else None
+def _score(scores: Mapping[str, float], word: str) -> float | None:
+    return round(scores[word], 2) if word in scores else None

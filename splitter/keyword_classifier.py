@@ -17,9 +17,9 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from math import exp
 
-from splitter.dictionary import Dictionary, Role, user_words
 from splitter.errors import InputError
-from splitter.segment import segmenter
+from splitter.lexicon import Role, roles
+from splitter.words import rarity
 
 Odds = tuple[float, float, float]
 """Of a brand, a product, a model."""
@@ -37,11 +37,9 @@ class Traits:
 
     Attributes:
         roles: of the words of our dictionary.
-        dictionary: says how common a word is.
     """
 
     roles: Mapping[str, Role]
-    dictionary: Dictionary
 
     def of_word(self, word: str) -> list[str]:
         """What a word is by itself."""
@@ -50,12 +48,12 @@ class Traits:
         if word.isascii():
             found.append(f"shape {_shape(word)}{min(len(word), 5)}")
             return found
-        weight = self.dictionary.weights.get(word)
+        rare = rarity(word)
         found += [
             f"long {min(len(word), 5)}",
             f"last {word[-1]}",
             f"first {word[0]}",
-            f"rare {int(-weight) if weight else 'new'}",
+            f"rare {'new' if rare is None else int(rare)}",
         ]
         if len(word) > 2:
             found.append(f"ends {self.roles.get(word[-2:])}")
@@ -197,8 +195,7 @@ def _shares(brand: float, product: float, model: float) -> Odds:
 @cache
 def classifier() -> Model:
     """The model over the data that comes with the project."""
-    roles = {word: role for word, (_, role) in user_words().items()}
-    return Model(Traits(roles, segmenter().dictionary), weights())
+    return Model(Traits(roles()), weights())
 
 
 @cache

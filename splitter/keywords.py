@@ -1,24 +1,40 @@
 """From a product name to the words that must all be on a page about it (AND keywords).
 
-The words of a name are cut, then sorted out: sizes, counts, stages, promotion, packaging and asides in
-brackets go, spellings of one thing become one, a brand the name leaves out is put in front. What remains
-keeps its order. A short name, and one whose words our dictionary knows, is taken at its word. Of a longer one
-(a shop's title) the few words stay that identify the product: brand, line or model, what it is; a search for
-a dozen words at once finds nothing. ``splitter.finder`` does it, ``splitter.keyword_classifier`` weighs the words.
+The words of a name are cut, then sorted out: amounts, promotion, packaging and asides in brackets go, spellings of one
+thing become one, a brand the name leaves out is put in front. What remains keeps its order. A short name, and one whose
+words our dictionary knows, is taken at its word. Of a longer one (a shop's title) the few words stay that identify the
+product: brand, line or model, what it is; a search for a dozen words at once finds nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from splitter.errors import ProductNameError
-from splitter.finder import MAX_KEYWORDS, finder, without_asides
-from splitter.normalize import normalize
-
-__all__ = ["MAX_KEYWORDS", "MAX_NAME", "keywords_of"]
+from splitter.keyword_classifier import classifier
+from splitter.lexicon import Role, lexicon, roles
+from splitter.normalize import normalize, without_amounts
+from splitter.word_weight import BRAND_RANK, PLACE_RANK, SINGLE_RANK, names_model, rank_of
+from splitter.words import words_of
 
 MAX_NAME = 200
 """Longest name taken, in characters."""
+
+MAX_KEYWORDS = 5
+"""Most keywords made from a name by itself (``--keywords`` may give more)."""
+
+_FEW = 3  # a name of up to so many words was chosen by a person: all of them stay
+
+_ENOUGH = (0.3, 0.5, 0.3)
+# Least probability that a word of a long name is of a brand, a product, a model; lower where a miss costs more.
+
+_BRACKETS = re.compile(r"【([^【】]*)】|\[([^\[\]]*)\]|\(([^()]*)\)|〔([^〔〕]*)〕|\{([^{}]*)\}")
+_LATIN_NAME = re.compile(r"[A-Za-z][A-Za-z .'&-]+")
+_LONG_NUMBER = re.compile(r"\d{3,}(?:-\d+)*")
+_BRANDED = (Role.BRAND, Role.SERIES)
+_PROPER = (*_BRANDED, Role.PRODUCT, Role.TRAIT)
+_MARK = ","
 
 
 def keywords_of(name: str, *, override: Sequence[str] = ()) -> tuple[str, ...]:
@@ -44,8 +60,7 @@ def keywords_of(name: str, *, override: Sequence[str] = ()) -> tuple[str, ...]:
     if override:
         return _overridden(shown, override)
     text = normalize(shown)
-    found = finder()
-    words = found.find(without_asides(text)) or found.find(text)
+    words = chosen(without_asides(text)) or chosen(text)
     if not words:
         raise ProductNameError(
             f"the product name {shown!r} leaves no keyword (sizes, counts, promotion and packaging "
@@ -62,3 +77,190 @@ def _overridden(name: str, override: Sequence[str]) -> tuple[str, ...]:
     if not words:
         raise ProductNameError(f"no keyword is given for {name!r}; write --keywords 光明,牛奶")
     return tuple(words.values())
+
+
+def chosen(text: str) -> tuple[str, ...]:
+    """The keywords of a name (normalized); none where nothing is left."""
+    ranked = _ranked(words_of(without_amounts(text)))
+    return _best(_without_contained(_with_brand(ranked, text)))
+
+
+# --- what stands in brackets --------------------------------------------------------------------------------
+
+
+def without_asides(text: str) -> str:
+    """A name without what stands in brackets, unless that is a brand (方正（Founder）)."""
+    return _BRACKETS.sub(_aside, text) if _BRACKETS.search(text) else text
+
+
+def asides_in(text: str) -> list[str]:
+    """What `without_asides` takes away, in order."""
+    found = [(_inside(match), _aside(match)) for match in _BRACKETS.finditer(text)]
+    return [inside for inside, left in found if inside and left == _MARK]
+
+
+def _inside(found: re.Match[str]) -> str:
+    return next(part for part in found.groups() if part is not None).strip()
+
+
+def _aside(found: re.Match[str]) -> str:
+    inside = _inside(found)
+    keep = roles().get(inside) in _BRANDED or _LATIN_NAME.fullmatch(inside)
+    return f" {inside} " if keep else _MARK
+
+
+# --- which words are candidates, and how they rank ----------------------------------------------------------
+
+
+def _ranked(words: Sequence[str]) -> dict[str, float]:
+    """The words that may be keywords, once, in their order, with their rank (0 comes first).
+
+    Of a name that is taken at its word: all of them, ranked by role and look. Of another one (a shop's title): those
+    that are likely enough by the classifier, ranked by it, brands we know in front.
+    """
+    words = without_companies(words)
+    places, ranks = candidates(words)
+    ruled = [(words[place], rank) for place, rank in zip(places, ranks, strict=True) if rank is not None]
+    if taken_at_its_word([word for word, _ in ruled]):
+        return _once(ruled)
+    scores = scores_of(words, places)
+    enough = least_score(scores)
+    return _once(
+        # Where there are too many, a single character goes before longer words.
+        (word, 1.0 / (1.0 + score) + (len(word) == 1 and not word.isascii()))
+        for word, score in scores.items()
+        if score >= enough
+    )
+
+
+def without_companies(words: Sequence[str]) -> Sequence[str]:
+    """The words without what only says that a brand is a company, where more follows: 吉利汽车帝豪, 长城汽车H6."""
+    company, role = lexicon().company, roles().get
+    short: dict[int, str] = {}
+    for place, word in enumerate(words[:-1]):
+        if word[-2:] in company and words[place + 1][0].isalnum():
+            if role(word) is Role.BRAND:
+                short[place] = word[:-2]
+            elif word in company and place and role(words[place - 1]) is Role.BRAND:
+                short[place] = _MARK
+    return [short.get(place, word) for place, word in enumerate(words)] if short else words
+
+
+def candidates(words: Sequence[str]) -> tuple[list[int], list[int | None]]:
+    """Where the words stand that may be keywords, and their ranks by role and look.
+
+    A long number (the model of some shop's goods) has no rank: it takes part only where the classifier decides.
+    """
+    places: list[int] = []
+    ranks: list[int | None] = []
+    after_name = False
+    for place, word in enumerate(words):
+        rank = rank_of(word, after_name=after_name)
+        after_name = names_model(word, rank)
+        if rank is not None or (word[:1].isdigit() and _LONG_NUMBER.fullmatch(word)):
+            places.append(place)
+            ranks.append(rank)
+    return places, ranks
+
+
+def taken_at_its_word(words: Sequence[str]) -> bool:
+    """Whether all candidates of a name are keywords: they are few, or our dictionary knows them all."""
+    most = MAX_KEYWORDS if all(word in roles() for word in words) else _FEW
+    return len(words) <= most or len({word.casefold() for word in words}) <= most
+
+
+def scores_of(words: Sequence[str], places: Sequence[int]) -> dict[str, float]:
+    """How likely the words at some places identify the product, each once at its best; 1 is just enough."""
+    scores: dict[str, float] = {}
+    for place, (brand, product, model) in zip(places, classifier().odds(words, places), strict=True):
+        score = max(brand / _ENOUGH[0], product / _ENOUGH[1], model / _ENOUGH[2])
+        word = words[place]
+        if score > scores.get(word, 0.0):
+            scores[word] = score
+    for word in _proper_name(words):
+        scores[word] = 1.0 + max(scores.get(word, 0.0), 1.0)
+    return scores
+
+
+def least_score(scores: Mapping[str, float]) -> float:
+    """The score that is enough for a keyword: 1, or that of the second best, so that two words stay."""
+    return min(1.0, *sorted(scores.values())[-2:])
+
+
+def _proper_name(words: Sequence[str]) -> list[str]:
+    """The words of our dictionary that stand in one run with a brand or line: 蒙牛特仑苏纯牛奶."""
+    found: list[str] = []
+    run: list[str] = []
+    branded = False
+    for word in [*words, _MARK]:
+        role = roles().get(word)
+        if role in _PROPER:
+            run.append(word)
+            branded = branded or role in _BRANDED
+        elif role is not Role.NOISE:
+            if branded:
+                found += run
+            run, branded = [], False
+    return found
+
+
+def _once(ranked: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Each word once, in its one spelling."""
+    same = lexicon().same
+    once: dict[str, float] = {}
+    seen: set[str] = set()
+    for written, rank in ranked:
+        word = same.get(written, written)
+        if (folded := word.casefold()) not in seen:
+            seen.add(folded)
+            once[word] = rank
+    return once
+
+
+# --- the choice among them ----------------------------------------------------------------------------------
+
+
+def _with_brand(ranked: dict[str, float], text: str) -> dict[str, float]:
+    """The words, after the brands that the name leaves out; of many, without a brand's second name."""
+    known = lexicon()
+    if len(ranked) > _FEW:
+        named = known.brand_named
+        ranked = {
+            word: rank
+            for word, rank in ranked.items()
+            if (name := named.get(word.lower(), word)) == word or name not in ranked
+        }
+    brands = [brand for word in ranked if (brand := known.brand_of.get(word))]
+    if not brands:
+        return ranked
+    written = text.lower()
+    missing = {brand: 0.0 for brand in brands if not any(name in written for name in known.names_of[brand])}
+    return {**missing, **ranked}
+
+
+def _without_contained(ranked: dict[str, float]) -> dict[str, float]:
+    """The words without those that another one contains: a page with 纯牛奶 has 牛奶 too."""
+    longer = [word for word in ranked if len(word) > 2 and not word.isascii()]
+    if not longer:
+        return ranked
+    for word, rank in list(ranked.items()):
+        around = [other for other in longer if word in other and word != other]
+        if around and not word.isascii():
+            del ranked[word]
+            for other in around:
+                if other in ranked:
+                    ranked[other] = min(ranked[other], rank)
+    return ranked
+
+
+def _best(ranked: Mapping[str, float]) -> tuple[str, ...]:
+    """At most MAX_KEYWORDS words, those that rank first; places and single characters where little else is."""
+    if len(ranked) <= MAX_KEYWORDS and max(ranked.values(), default=0) < SINGLE_RANK:
+        return tuple(ranked)
+    low = {SINGLE_RANK: sum(rank < SINGLE_RANK for rank in ranked.values()) < 3}
+    low[PLACE_RANK] = not any(rank == BRAND_RANK or word.isascii() for word, rank in ranked.items())
+    words = [word for word, rank in ranked.items() if rank < SINGLE_RANK or low[int(rank)]]
+    if len(words) > MAX_KEYWORDS:
+        most = set(sorted(words, key=ranked.__getitem__)[:MAX_KEYWORDS])
+        words = [word for word in words if word in most]
+    return tuple(words)

@@ -1,16 +1,77 @@
-"""What a name leaves out and what means the same: the lexicon (``data/lexicon.yaml``), validated."""
+"""What we know about words: our dictionary with the role of each word, and the lexicon of names and spellings.
+
+Our dictionary (``data/userdict.txt``) has jieba's format, a line ``word frequency role``. Frequencies are such that the
+word is cut whole, and hardly greater, so that its neighbours stay whole too. The lexicon (``data/lexicon.yaml``) holds
+what a name leaves out and what means the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from splitter import yamlfile
+from splitter.errors import InputError
 from splitter.yamlfile import Document, Problem
+
+
+class Role(StrEnum):
+    """What a word of our dictionary is for."""
+
+    BRAND = "brand"
+    SERIES = "series"  # a product line of a brand
+    PRODUCT = "product"  # the kind of thing it is
+    TRAIT = "trait"  # an attribute that tells products apart
+    PLACE = "place"  # where it comes from
+    NOISE = "noise"  # promotion, packaging, size words: never a keyword
+
+
+_ROLES = frozenset(role.value for role in Role)
+
+
+@cache
+def user_words() -> dict[str, tuple[int, Role]]:
+    """Frequency and role of each word of our own dictionary."""
+    return parse_user_words(_data("userdict.txt"), "userdict.txt")
+
+
+def parse_user_words(text: str, origin: str) -> dict[str, tuple[int, Role]]:
+    """Reads a dictionary of ours.
+
+    Raises:
+        InputError: a line is not ``word frequency role``, or a word is there twice; names every such line.
+    """
+    words: dict[str, tuple[int, Role]] = {}
+    problems: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        word, _, rest = line.partition(" ")
+        frequency, _, role = rest.partition(" ")
+        if not (word and frequency.isdigit() and int(frequency) and role in _ROLES):
+            problems.append(
+                f"{origin}:{number}: {line!r} is not 'word frequency role'; roles: {', '.join(Role)}"
+            )
+        elif word in words:
+            problems.append(f"{origin}:{number}: {word} is there twice; keep one of them")
+        else:
+            words[word] = (int(frequency), Role(role))
+    if problems:
+        raise InputError("\n".join(problems))
+    return words
+
+
+@cache
+def roles() -> Mapping[str, Role]:
+    """The role of each word of our own dictionary."""
+    return {word: role for word, (_, role) in user_words().items()}
+
+
+def _data(name: str) -> str:
+    return files("splitter").joinpath("data", name).read_text("utf-8")
 
 
 class _Brand(BaseModel):
@@ -52,9 +113,7 @@ class Lexicon:
 @cache
 def lexicon() -> Lexicon:
     """The lexicon that comes with the project."""
-    return parse_lexicon(
-        files("splitter").joinpath("data", "lexicon.yaml").read_text("utf-8"), "lexicon.yaml"
-    )
+    return parse_lexicon(_data("lexicon.yaml"), "lexicon.yaml")
 
 
 def parse_lexicon(text: str, origin: str) -> Lexicon:

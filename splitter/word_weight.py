@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import lru_cache
 
-from splitter.dictionary import Role, user_words
 from splitter.keyword_classifier import classifier
-from splitter.lexicon import lexicon
+from splitter.lexicon import Role, lexicon, roles
+from splitter.words import greatest_rarity, rarity
 
 
 class Look(StrEnum):
@@ -80,12 +80,6 @@ _SURE = 0.5  # least probability that a word outside our dictionary is no mere a
 _AFFIX_CHARS = 3  # of an affix of a model: Pro, GL, 15
 
 
-def role_of(word: str) -> Role | None:
-    """The role of a word in our dictionary; None outside of it."""
-    found = user_words().get(word)
-    return found[1] if found is not None else None
-
-
 def look_of(word: str) -> Look:
     """What a word looks like."""
     if not word.isascii():
@@ -96,7 +90,7 @@ def look_of(word: str) -> Look:
 
 
 def _weight_of(word: str) -> _Weight:
-    return _WEIGHTS[role_of(word) or look_of(word)]
+    return _WEIGHTS[roles().get(word) or look_of(word)]
 
 
 # --- choosing keywords by rule ------------------------------------------------------------------------------
@@ -110,7 +104,7 @@ def rank_of(word: str, *, after_name: bool) -> int | None:
         after_name: the word before it is a brand, a line or a Latin name: a bare number or letter is then the number
             of a model (iPhone 15).
     """
-    role = role_of(word)
+    role = roles().get(word)
     if role is None:
         if not word or word.lower() in lexicon().noise or not word[0].isalnum():
             return None
@@ -154,7 +148,7 @@ def first_to_drop(keywords: Sequence[str]) -> int:
 
 def identity_of(word: str) -> Identity:
     """Which part of a product's identity a word is: by its role, its look, or as the classifier sees it."""
-    if role_of(word) is None and word.lower() in lexicon().brand_named:
+    if roles().get(word) is None and word.lower() in lexicon().brand_named:
         return Identity.BRAND
     identity = _weight_of(word).identity
     if identity is not None:
@@ -166,11 +160,11 @@ def identity_of(word: str) -> Identity:
 
 
 def _rarity(word: str) -> float:
-    """How rare a word is: its negative log probability; a mere rank for short Latin letters and numbers."""
+    """How rare a word is; a mere rank for short Latin letters and numbers."""
     if len(word) <= _AFFIX_CHARS and word.isascii():
         return 1.0 if word.isdigit() else 0.0
-    dictionary = classifier().traits.dictionary
-    return -(dictionary.weights.get(word) or dictionary.floor)
+    rare = rarity(word)
+    return greatest_rarity() if rare is None else rare
 
 
 # --- matching a page ----------------------------------------------------------------------------------------
@@ -195,18 +189,18 @@ def match_weights(words: tuple[str, ...]) -> MatchWeights:
 
     A name begins with its brand, and its model follows: an unknown word is taken for what stands in its place.
     """
-    roles = [role_of(word) for word in words]
+    known = [roles().get(word) for word in words]
     weights = {word: _weight_of(word).match for word in words}
-    for place, (word, role) in enumerate(zip(words, roles, strict=True)):
+    for place, (word, role) in enumerate(zip(words, known, strict=True)):
         if role is None and weights[word] == _OTHER_MATCH:
-            if place and roles[place - 1] is Role.BRAND:
+            if place and known[place - 1] is Role.BRAND:
                 weights[word] = _LINE_MATCH
-            elif not place and Role.BRAND not in roles:
+            elif not place and Role.BRAND not in known:
                 weights[word] = _BRAND_MATCH
     heavy = {word for word in words if weights[word] >= _BRAND_MATCH}
-    identifying = {word for word in heavy if role_of(word) is not Role.PRODUCT}
-    brands = roles.count(Role.BRAND)
-    for word, role in zip(words, roles, strict=True):
+    identifying = {word for word in heavy if roles().get(word) is not Role.PRODUCT}
+    brands = known.count(Role.BRAND)
+    for word, role in zip(words, known, strict=True):
         if role is Role.BRAND:
             weights[word] /= brands  # a maker and its brand (一汽 大众) weigh no more than one of them
     return MatchWeights(weights, frozenset(identifying or heavy or words))

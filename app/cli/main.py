@@ -70,8 +70,11 @@ def cli(verbose: bool) -> None:
     Every command takes --json. Exit status: 0 done, 1 the work failed, 2 the input was wrong.
     """
     from app.cli.output import set_up_logging
+    from app.config import cache_folder
+    from splitter.words import keep_cache_in
 
     set_up_logging(verbose)
+    keep_cache_in(cache_folder())
 
 
 def main() -> None:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from splitter.dictionary import Role
-from splitter.lexicon import lexicon
+from splitter.lexicon import Role, lexicon, roles
 from splitter.normalize import normalize
-from splitter.word_weight import match_weights, role_of
+from splitter.word_weight import match_weights
 
 LEAST_SHARE = 0.51
 """Share of a keyword set's weight that a page must contain (chosen by `reviewloop bench relevance`)."""
@@ -95,7 +94,7 @@ def contains(text: str, word: str) -> bool:
 @lru_cache(maxsize=8192)
 def _patterns(word: str) -> tuple[re.Pattern[str], ...]:
     """How a word may be written: as it is, as its brand is written elsewhere, as another spelling, or by its head."""
-    known, role = lexicon(), role_of(word)
+    known, role = lexicon(), roles().get(word)
     spellings = {word, *known.names_of.get(word, ())}
     spellings |= {other for other, one in known.same.items() if one == word}
     if role is Role.BRAND:

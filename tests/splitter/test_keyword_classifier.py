@@ -4,16 +4,15 @@ from hypothesis import strategies as st
 
 from bench.splitter import conll_titles
 from splitter.errors import InputError
-from splitter.finder import finder
-from splitter.keyword_classifier import parse_weights, weights
-from splitter.measures import without_measures
-from splitter.normalize import normalize
+from splitter.keyword_classifier import classifier, parse_weights, weights
+from splitter.keywords import candidates
+from splitter.normalize import normalize, without_amounts
 from splitter.words import words_of
 
 
 def slow_sums(words, places):
     """The sums by the traits spelled out, as training sees them."""
-    known = finder().model
+    known = classifier()
     return [
         tuple(sum(known.weights.get(trait, (0.0, 0.0, 0.0))[part] for trait in traits) for part in range(3))
         for traits in known.traits.of_all(words, places)
@@ -23,15 +22,15 @@ def slow_sums(words, places):
 def agree(words, places):
     from math import exp
 
-    for odds, sums in zip(finder().model.odds(words, places), slow_sums(words, places), strict=True):
+    for odds, sums in zip(classifier().odds(words, places), slow_sums(words, places), strict=True):
         grown = [exp(one) for one in sums]
         assert odds == pytest.approx([one / (1 + sum(grown)) for one in grown])
 
 
 def test_use_and_training_describe_words_alike(products):
     for title in conll_titles(products / "jd_titles_ner.conll"):
-        words = words_of(finder().segmenter, without_measures(normalize(title)))
-        agree(words, finder().candidates(words)[0])
+        words = words_of(without_amounts(normalize(title)))
+        agree(words, candidates(words)[0])
 
 
 @given(
@@ -40,7 +39,7 @@ def test_use_and_training_describe_words_alike(products):
 def test_any_words_have_odds(words):
     places = [place for place, word in enumerate(words) if word != ","]
     agree(words, places)
-    assert all(0 < one < 1 and sum(odds) < 1 for odds in finder().model.odds(words, places) for one in odds)
+    assert all(0 < one < 1 and sum(odds) < 1 for odds in classifier().odds(words, places) for one in odds)
 
 
 def test_no_weight_belongs_to_a_whole_word():
