@@ -20,7 +20,7 @@ from splitter.catalog.model import Catalog
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.permits import LocalPermits, WaitTooLong
-from tasks.scheduling.proximity.noise import without_noise
+from tasks.scheduling.proximity.response_times import without_noise
 from tasks.store.database import Store
 from tasks.store.writer import Writer
 from tasks.worker.fetcher import Fetcher

@@ -23,13 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.papers import gnp, vivaldi
 from bench.plots import check_there, lines
-from bench.simplex import minimisers
 from splitter.errors import InputError
-from tasks.scheduling.proximity import gnp, joint, vivaldi
-from tasks.scheduling.proximity.landmarks import k_centre
-from tasks.scheduling.proximity.matrix import Matrix
-from tasks.scheduling.proximity.noise import without_noise
+from tasks.scheduling.proximity.coordinates import distances_ms, embed
+from tasks.scheduling.proximity.least_squares import Matrix
+from tasks.scheduling.proximity.response_times import without_noise
 
 _NODES, _SITES = 30, 203
 _DRAWS = 20
@@ -126,7 +125,7 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:
         "by_landmarks": {f"{count} at {d} dimensions": told for (count, d), told in by_landmarks.items()},
         "methods_9_landmarks": against,
         f"noise_9_landmarks_{_USUAL}_dimensions": _noise(full),
-        "minimiser": minimisers(full[0].nodes[full[0].landmarks], full[0].sites[:30]),
+        "minimiser": gnp.minimisers(full[0].nodes[full[0].landmarks], full[0].sites[:30]),
         "paper": PAPER,
     }
     if plots is not None:
@@ -149,7 +148,7 @@ def drawn(matrix: Matrix, seed: int, landmarks: int) -> Draw:
     hosts = np.random.default_rng(seed).permutation(len(matrix))[: _NODES + _SITES]
     nodes, sites = hosts[:_NODES], hosts[_NODES:]
     between, truth = matrix[np.ix_(nodes, nodes)], matrix[np.ix_(sites, nodes)]
-    chosen = k_centre(between, landmarks, Random(seed))
+    chosen = gnp.k_centre(between, landmarks, Random(seed))
     to_landmarks = between[:, chosen]
     to_landmarks[chosen, range(landmarks)] = np.nan
     return Draw(seed, between, truth, chosen, to_landmarks, truth[:, chosen])
@@ -162,7 +161,7 @@ def by_gnp(dimensions: int) -> Estimator:
         landmarks = gnp.embed_landmarks(draw.nodes[draw.landmarks], dimensions, draw.seed)
         nodes = gnp.place_many(landmarks, draw.nodes, draw.seed)
         nodes[draw.landmarks] = landmarks
-        return with_measured(draw, gnp.distances_ms(gnp.place_many(landmarks, draw.sites, draw.seed), nodes))
+        return with_measured(draw, distances_ms(gnp.place_many(landmarks, draw.sites, draw.seed), nodes))
 
     return estimate
 
@@ -282,7 +281,7 @@ def _own_pairs(draws: Iterable[Draw], share: float | None) -> Scores:
     for draw in draws:
         order = np.random.default_rng(draw.seed).random(draw.truth.shape)
         measured = order < share if share is not None else order.argsort(1).argsort(1) < _LANDMARKS
-        told = joint.embed(np.where(measured, draw.truth, np.nan), seed=draw.seed).distances_ms()
+        told = embed(np.where(measured, draw.truth, np.nan), seed=draw.seed).distances_ms()
         # A site without a place: as far as the middle one.
         estimate = np.where(measured, draw.truth, np.where(np.isnan(told), np.nanmedian(told), told))
         each.append(accuracy(estimate, draw.truth, ~measured) | choice(estimate, draw.truth))

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from tasks.scheduling.decision import AllocationStrategy, Distances
-from tasks.scheduling.proximity.delays import Delays
+from tasks.scheduling.proximity.coordinates import Delays
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import HALF_LIFE_S, Knowledge
 from tasks.store import stats, views

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, bindparam, func, select, update
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.domain.states import Transition
-from tasks.scheduling.proximity.moving import RoundTrip
+from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.store import stats, transitions
 from tasks.store.hosts import Rest, recovered, rest_host
 from tasks.store.leases import Counters, Lease, in_force, left_to_do

@@ -105,7 +105,8 @@ class PairRow:
 
     Attributes:
         wait_s: seconds waited for rate limits.
-        rtt_ms: response time of the site (`tasks.scheduling.proximity.moving`); None: not measured, or of one product.
+        rtt_ms: response time of the site (`tasks.scheduling.proximity.response_times`); None: not measured, or the
+            row is of one product.
     """
 
     site: str

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from tasks.domain.pair_stats import SUMS, AttemptResult, PairStats
-from tasks.scheduling.proximity.moving import RoundTrip, moved
+from tasks.scheduling.proximity.response_times import RoundTrip, moved
 from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
 from tasks.store.database import insert_new
 from tasks.store.statement_batch import defer

@@ -264,7 +264,7 @@ pair_stats = Table(
     _time("faded_at", nullable=False),
     Column(
         "rtt_ms", Float
-    ),  # response time of the site (tasks.scheduling.proximity.moving); null: not measured
+    ),  # response time of the site (tasks.scheduling.proximity.response_times); null: not measured
     _count("rtt_n"),  # response times it rests on
     Index(None, "faded_at"),
 )

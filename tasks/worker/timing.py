@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from tasks.scheduling.proximity.moving import RoundTrip
-from tasks.scheduling.proximity.noise import without_noise
+from tasks.scheduling.proximity.response_times import RoundTrip, without_noise
 
 MOST_TIMED = 50
 """Response times an attempt keeps."""

@@ -6,7 +6,7 @@ import pytest
 from world import SITE, World, hit
 
 from tasks.domain.failures import FailureReason
-from tasks.scheduling.proximity.moving import RoundTrip
+from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
 from tasks.store import closing, leases, reports, stats
 from tasks.store.closing import AttemptReport, Close

@@ -1,7 +1,6 @@
-"""Which nodes are near a site, from few measurements: coordinates after the 2010 paper (GNP).
+"""Which nodes are near a site, from few measurements (2010 paper, GNP).
 
-The way of a measurement: repeated response times -> `noise` -> the landmarks (`landmarks`) and every host get
-coordinates (`gnp`) -> the nearest nodes of a site (`tasks.scheduling.baselines.proximity`), and what a page should
-cost there (`prior`).
-`vivaldi` is the modern method GNP is compared with.
+Repeated response times give one delay of a pair (`response_times`); measured delays give every site and node
+coordinates (`coordinates`), and these the delays of the other pairs: for the nearest nodes of a site
+(`tasks.scheduling.baselines.proximity`) and for the seconds a page should take there (`prior`).
 """

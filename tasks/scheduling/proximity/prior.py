@@ -3,8 +3,7 @@
 Model: seconds per page = alpha + beta x delay, alpha the work of a page and beta its round trips; fitted to the pairs
 that have data by weighted least squares. Page times spread in proportion to their mean (they are taken as exponential,
 `tasks.scheduling.posterior`), so a pair's weight is its pages over the square of what is expected of it, found by
-refitting a few times (iteratively reweighted least squares). What is left between pairs, beyond the chance of the
-pages seen, is how far the prior may be trusted.
+refitting a few times (iteratively reweighted least squares).
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.scheduling.proximity.matrix import Matrix
+from tasks.scheduling.proximity.least_squares import Matrix
 
 FEWEST_PAIRS = 8
 """Pairs below which two parameters and their spread are guesses."""
 _LEAST_ALPHA_S = 1e-3
 _REFITS = 5
 _SIGNIFICANT = 3.0  # beta in its standard errors; below, distance explains nothing
-_LEAST_SPREAD = 0.02  # relative variance: no prior deserves more than 50 pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +28,15 @@ class DistancePrior:
     Attributes:
         alpha_s: seconds of a page at no distance, above 0.
         beta: round trips a page, at least 0.
-        spread: variance of pairs around the line, relative to its square.
     """
 
     alpha_s: float
     beta: float
-    spread: float
 
     def seconds(self, distance_ms: Matrix) -> Matrix:
         """Expected seconds per page at these estimated delays (any shape)."""
         expected: Matrix = self.alpha_s + self.beta * distance_ms / 1000.0
         return expected
-
-    @property
-    def pages(self) -> float:
-        """The weight it deserves against a pair's own data: as many independent pages tell as much (1 / spread)."""
-        return 1.0 / self.spread
 
 
 def fit(distance_ms: Matrix, seconds: Matrix, weight: Matrix) -> DistancePrior | None:
@@ -69,13 +60,9 @@ def fit(distance_ms: Matrix, seconds: Matrix, weight: Matrix) -> DistancePrior |
         weights = pages / expected**2
         alpha_s, beta = _line(delay_s, took_s, weights)
         expected = np.maximum(alpha_s + beta * delay_s, _LEAST_ALPHA_S)
-    relative = took_s / expected - 1.0
     if beta <= _SIGNIFICANT * _error_of_slope(delay_s, took_s - expected, weights):
         return None
-    # Of the mean of m exponential times the relative variance is 1/m; the weighted mean of these is n / sum m.
-    by_chance = len(pages) / pages.sum()
-    spread = max(float(np.average(relative**2, weights=pages)) - float(by_chance), _LEAST_SPREAD)
-    return DistancePrior(float(alpha_s), float(beta), spread)
+    return DistancePrior(float(alpha_s), float(beta))
 
 
 def _line(delay_s: Matrix, took_s: Matrix, weights: Matrix) -> tuple[float, float]:

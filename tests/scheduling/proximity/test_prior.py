@@ -1,4 +1,4 @@
-"""Seconds per page by distance: the line found, its weight, and silence where it explains nothing."""
+"""Seconds per page by distance: the line found, and none where it explains nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ def test_an_exact_line_is_found_again(alpha_s, beta, pairs):
     assert prior is not None
     assert prior.alpha_s == pytest.approx(alpha_s, rel=1e-6)
     assert prior.beta == pytest.approx(beta, rel=1e-6)
-    assert prior.pages == pytest.approx(50.0)
     assert prior.seconds(np.array([[0.0, 1000.0]])) == pytest.approx(np.array([[alpha_s, alpha_s + beta]]))
 
 
@@ -30,16 +29,12 @@ def observed(seed: int, spread: float, pages: float, pairs: int = 400) -> Distan
     return fit(far, true_s * chance.gamma(pages, 1.0 / pages, pairs), np.full(pairs, pages))
 
 
-def test_its_weight_follows_the_pairs_not_the_chance_of_the_pages_seen():
+def test_the_line_is_found_through_the_spread_of_pairs_and_of_pages():
     for pages in (5.0, 100.0):
         prior = observed(1, 0.4, pages)
         assert prior is not None
         assert prior.alpha_s == pytest.approx(0.1, abs=0.05)
         assert prior.beta == pytest.approx(4.0, rel=0.15)
-        assert prior.spread == pytest.approx(np.exp(0.4**2) - 1.0, rel=0.4)
-    exact = observed(1, 0.0, 5.0)
-    assert exact is not None
-    assert exact.pages > 15.0
 
 
 def test_pages_weigh():
@@ -82,4 +77,3 @@ def test_a_prior_is_always_positive_and_grows_with_distance(pairs):
         told = prior.seconds(np.array([0.0, 10.0, 1000.0]))
         assert (told > 0.0).all()
         assert (np.diff(told) >= 0.0).all()
-        assert 0.0 < prior.pages <= 50.0

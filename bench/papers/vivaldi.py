@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.scheduling.proximity.matrix import Matrix
+from tasks.scheduling.proximity.least_squares import Matrix
 
 _GAIN = 0.25
 _LEAST_HEIGHT_MS = 0.1

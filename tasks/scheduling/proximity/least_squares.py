@@ -11,10 +11,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.scheduling.proximity.matrix import Matrix
+Matrix = NDArray[np.float64]
+"""Delays or coordinates; the shape is in the docstring of what takes it."""
 
 Residuals = Callable[[Matrix, NDArray[np.intp]], tuple[Matrix, Matrix]]
-"""Told parameters (b, p) of the problems with these numbers (b,); returns residuals (b, m), Jacobians (b, m, p)."""
+"""From parameters (b, p) of the problems with these numbers (b,): residuals (b, m) and Jacobians (b, m, p)."""
 
 MOST_STEPS = 100
 """Steps after which a problem is left as it is."""

@@ -9,9 +9,9 @@ import pytest
 
 from bench.proximity import accuracy, by_gnp, by_vivaldi, choice, delays, drawn, with_measured
 from splitter.errors import InputError
-from tasks.scheduling.proximity.joint import embed
+from tasks.scheduling.proximity.coordinates import embed
 
-SHARED = Path(__file__).parents[3].parent / "shared" / "data"
+SHARED = Path(__file__).parents[4] / "shared" / "data"
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.scheduling.proximity import vivaldi
+from bench.papers import vivaldi
 
 
 def test_delays_with_heights_are_found_again():

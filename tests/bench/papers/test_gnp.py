@@ -1,15 +1,17 @@
-"""Coordinates: exact where the delays are Euclidean, best of all starts where not, honest where too little is known."""
+"""Coordinates by landmarks: exact where the delays are Euclidean, best of all starts where not; and k-centre."""
 
 from __future__ import annotations
+
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.papers.gnp import embed_landmarks, k_centre, place_many
 from splitter.errors import InputError
-from tasks.scheduling.proximity.gnp import distances_ms, embed_landmarks, place, place_many
-from tasks.scheduling.proximity.minimum import least_squares
+from tasks.scheduling.proximity.coordinates import distances_ms
 
 
 def points(seed: int, count: int, dimensions: int) -> np.ndarray:
@@ -36,8 +38,8 @@ def test_same_seed_same_coordinates_and_one_host_is_one_of_many():
     among = distances_ms(landmarks, landmarks)
     assert (embed_landmarks(among, 4, 1) == embed_landmarks(among, 4, 1)).all()
     assert (place_many(landmarks, delays, 1) == place_many(landmarks, delays, 1)).all()
-    alone = place(landmarks, delays[0], 1)
-    assert distances_ms(alone[None], landmarks)[0] == pytest.approx(delays[0], rel=1e-3)
+    alone = place_many(landmarks, delays[:1], 1)
+    assert distances_ms(alone, landmarks)[0] == pytest.approx(delays[0], rel=1e-3)
 
 
 def test_both_ways_count_and_one_is_enough():
@@ -83,25 +85,6 @@ def test_delays_that_no_space_has_end_no_higher_than_they_start():
     assert ((distances_ms(placed, placed)[pairs] / mean[pairs] - 1.0) ** 2).sum() < 0.5 * len(pairs[0])
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 4))
-def test_the_minimiser_never_climbs(seed, problems, parameters):
-    chance = np.random.default_rng(seed)
-    goal = chance.standard_normal((problems, 5))
-    mix = chance.standard_normal((problems, 5, parameters))
-
-    def residuals(at, which):
-        inner = (mix[which] @ at[:, :, None])[:, :, 0]
-        slope = (1.0 - np.tanh(inner) ** 2)[:, :, None] * mix[which]
-        return np.tanh(inner) - goal[which], slope
-
-    start = chance.standard_normal((problems, parameters))
-    before = (residuals(start, np.arange(problems))[0] ** 2).sum(1)
-    found, sums = least_squares(residuals, start)
-    assert (sums <= before).all()
-    assert (residuals(found, np.arange(problems))[0] ** 2).sum(1) == pytest.approx(sums)
-
-
 def test_wrong_delays_are_refused():
     good = distances_ms(points(1, 5, 2), points(1, 5, 2))
     for wrong, said in (
@@ -120,3 +103,38 @@ def test_wrong_delays_are_refused():
     for delays, said in ((good[:, :4], "column"), (good[0], "column"), (np.zeros((1, 5)), "positive")):
         with pytest.raises(InputError, match=said):
             place_many(points(1, 5, 2), delays, 0)
+
+
+def matrix(seed: int, count: int) -> np.ndarray:
+    at = np.random.default_rng(seed).uniform(0.0, 100.0, (count, 2))
+    return distances_ms(at, at)
+
+
+@given(st.integers(0, 1000), st.integers(1, 12), st.data())
+def test_each_next_one_is_the_farthest_from_those_before(seed, count, data):
+    rtt = matrix(seed, count)
+    wanted = data.draw(st.integers(1, count))
+    chosen = k_centre(rtt, wanted, Random(seed))
+    assert len(set(chosen)) == wanted
+    for place in range(1, wanted):
+        nearest = rtt[:, chosen[:place]].min(1)
+        nearest[chosen[:place]] = -1.0
+        assert nearest[chosen[place]] == nearest.max()
+
+
+def test_the_first_is_drawn_and_the_seed_decides():
+    rtt = matrix(1, 30)
+    assert k_centre(rtt, 9, Random(4)) == k_centre(rtt, 9, Random(4))
+    assert len({k_centre(rtt, 1, Random(seed))[0] for seed in range(40)}) > 10
+
+
+def test_a_node_nobody_could_measure_comes_last():
+    rtt = matrix(2, 5)
+    rtt[3, :] = rtt[:, 3] = np.nan
+    assert k_centre(rtt, 5, Random(2))[-1] == 3 or Random(2).randrange(5) == 3
+
+
+@pytest.mark.parametrize(("shape", "count"), [((3, 4), 2), ((3, 3), 4), ((3, 3), 0)])
+def test_wrong_matrices_are_refused(shape, count):
+    with pytest.raises(InputError, match="landmarks"):
+        k_centre(np.ones(shape), count, Random(0))
