@@ -2,8 +2,9 @@
 
 Encodings against the real ones; title and body by token F1 (see `bench.pagetruth`). Search-result pages are read by
 the rules in pagequality.yaml (their titles and abstracts as one text each, their addresses as a set), all others as
-main text; a list, a portal or a home page is right where no review is read in it. Peers: bs4's UnicodeDammit for the
-encoding, trafilatura (its fast mode) for the main text, both on the same pages in the same run.
+main text; a list, a portal or a home page is right where no review is read in it. Without the shared data, the pages
+are the samples of ``bench/samples/pages``. Peers: bs4's UnicodeDammit for the encoding, trafilatura (its fast mode) for
+the main text, both on the same pages in the same run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 from bs4.dammit import UnicodeDammit
 from selectolax.lexbor import LexborHTMLParser
 
-from bench.pagetruth import Truth, fragment_f1, token_f1, truths
+from bench.pagetruth import Truth, fragment_f1, page_folder, token_f1, truths
 from splitter.catalog.load import load_catalog
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import PageRead, ResultPage
@@ -35,7 +36,7 @@ from tasks.reading.results import read_results
 _CATALOG = load_catalog(Path(__file__).with_name("pagequality.yaml"))
 _LISTS = frozenset({"portal", "list", "forum-list", "snippet"})
 _NOW = datetime(2022, 12, 31, tzinfo=UTC)
-_TOLD = {
+_UNITS = {
     "title": "_f1",
     "body": "_f1",
     "urls": "_f1",
@@ -47,9 +48,9 @@ _DECODINGS, _DAMMITS, _READINGS = 5, 3, 2
 _PLAIN_BYTES = 17_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """How near a page was read to its truth, 0 to 1; None where nobody told the truth.
+    """How near a page was read to its truth, 0 to 1; None where the truth is unknown.
 
     Attributes:
         urls: F1 of the set of addresses, of a search-result page.
@@ -78,7 +79,7 @@ def _score(truth: Truth) -> Score:
     text = decode(truth.raw, {}).text
     right = text == truth.text
     if truth.kind == "serp":
-        return Score(truth.file, truth.kind, right, **_of_results(truth, text))
+        return Score(file=truth.file, kind=truth.kind, encoding=right, **_of_results(truth, text))
     site = truth.site if truth.site in _CATALOG.sites else "baidu.com"
     url = f"http://{truth.site or 'example.com'}/"
     try:
@@ -86,10 +87,10 @@ def _score(truth: Truth) -> Score:
     except FetchError:
         read = PageRead("", ())
     if truth.records is not None:
-        return Score(truth.file, truth.kind, right, body=_of_posts(truth, read))
+        return Score(file=truth.file, kind=truth.kind, encoding=right, body=_of_posts(truth, read))
     if truth.kind in _LISTS:
-        return Score(truth.file, truth.kind, right, refused=float(not read.reviews))
-    return Score(truth.file, truth.kind, right, **_of_text(truth, read))
+        return Score(file=truth.file, kind=truth.kind, encoding=right, refused=float(not read.reviews))
+    return Score(file=truth.file, kind=truth.kind, encoding=right, **_of_text(truth, read))
 
 
 def _of_results(truth: Truth, text: str) -> dict[str, float]:
@@ -103,14 +104,14 @@ def _of_results(truth: Truth, text: str) -> dict[str, float]:
         return dict.fromkeys(("title", "body", "urls"), float(page.empty))
     expected = {record["href"] for record in records}
     common = len(expected & {hit.url for hit in page.hits})
-    told = {
+    near = {
         "title": token_f1(_joined(hit.title for hit in page.hits), _joined(r["title"] for r in records)),
         "urls": 2 * common / (len(expected) + len(page.hits)),
     }
     if any("abstract" in record for record in records):
         abstracts = _joined(record.get("abstract", "") for record in records)
-        told["body"] = token_f1(_joined(hit.abstract for hit in page.hits), abstracts)
-    return told
+        near["body"] = token_f1(_joined(hit.abstract for hit in page.hits), abstracts)
+    return near
 
 
 def _of_posts(truth: Truth, read: PageRead) -> float:
@@ -121,18 +122,18 @@ def _of_posts(truth: Truth, read: PageRead) -> float:
 
 def _of_text(truth: Truth, read: PageRead) -> dict[str, float | None]:
     first = read.reviews[0] if read.reviews else None
-    told: dict[str, float | None] = {}
+    near: dict[str, float | None] = {}
     if truth.title:
         title = read.title if truth.kind == "feed" or first is None else first.title
-        told["title"] = token_f1(title, truth.title)
+        near["title"] = token_f1(title, truth.title)
     elif truth.page_title:
-        told["page_title"] = token_f1(read.title, truth.page_title)
-    told["body"] = _of_body(truth, first.body if first else "")
+        near["page_title"] = token_f1(read.title, truth.page_title)
+    near["body"] = _of_body(truth, first.body if first else "")
     due = read_date(truth.date_text, _NOW)
     if due is not None:
         found = first.date if first else None
-        told["date"] = float(found is not None and found.astimezone(CHINA).date() == due.date())
-    return told
+        near["date"] = float(found is not None and found.astimezone(CHINA).date() == due.date())
+    return near
 
 
 def _of_body(truth: Truth, body: str) -> float | None:
@@ -153,13 +154,13 @@ def run(shared: Path) -> dict[str, Any]:
         long UnicodeDammit takes, and trafilatura for the main text; ``figures``: scores by kind of page with their
         counts, trafilatura's scores, microseconds a page and milliseconds a main text, by strategy.
     """
-    folder = shared / "pages"
+    folder = page_folder(shared)
     every = scores(folder)
     pages = truths(folder)
     articles = [page for page in pages if page.kind == "article"]
     decoding, reading = _decoding_costs(pages), _reading_costs(articles)
     peer = _trafilatura_scores(articles, [page for page in pages if page.kind in _LISTS])
-    figures: dict[str, Any] = {**_by_kind(every), **decoding, **reading, **peer}
+    figures: dict[str, Any] = {"pages": str(folder), **_by_kind(every), **decoding, **reading, **peer}
     ratios = {
         "encodings": round(fmean(score.encoding for score in every), 3),
         "title_f1": _mean(score.title for score in every),
@@ -191,7 +192,7 @@ def _by_kind(every: list[Score]) -> dict[str, Any]:
     for kind, members in sorted(kinds.items()):
         figures[f"{kind}.pages"] = len(members)
         figures[f"{kind}.encodings"] = sum(score.encoding for score in members)
-        for name, unit in _TOLD.items():
+        for name, unit in _UNITS.items():
             known = [value for score in members if (value := getattr(score, name)) is not None]
             if known:
                 key = f"{kind}.{name}{unit}"
@@ -207,18 +208,18 @@ def _decoding_costs(pages: list[Truth]) -> dict[str, float]:
         UnicodeDammit(raw, is_html=True)
 
     plain = [page.text.encode()[:_PLAIN_BYTES].decode("utf-8", "ignore").encode() for page in pages]
-    sets = {
-        "": [page.raw for page in pages],
-        "_utf8_17kb": [raw for raw in plain if len(raw) > _PLAIN_BYTES - 4],
-    }
+    long = [raw for raw in plain if len(raw) > _PLAIN_BYTES - 4]
+    if not long:  # the samples are shorter
+        long = [(raw * _PLAIN_BYTES)[:_PLAIN_BYTES].decode("utf-8", "ignore").encode() for raw in plain]
+    sets = {"": [page.raw for page in pages], "_utf8_17kb": long}
     figures: dict[str, float] = {}
     for name, raws in sets.items():
         for peer, action, times in (("decode", ours, _DECODINGS), ("dammit", dammit, _DAMMITS)):
             spent = [1e6 * _seconds(action, raw, times) for raw in raws]
             figures[f"{peer}{name}_us_mean"] = round(fmean(spent), 1)
             figures[f"{peer}{name}_us_median"] = round(median(spent), 1)
-    told = [UnicodeDammit(page.raw, is_html=True).unicode_markup == page.text for page in pages]
-    return {**figures, "dammit_same_text": sum(told)}
+    same = [UnicodeDammit(page.raw, is_html=True).unicode_markup == page.text for page in pages]
+    return {**figures, "dammit_same_text": sum(same)}
 
 
 def _reading_costs(articles: list[Truth]) -> dict[str, float]:
@@ -241,9 +242,9 @@ def _reading_costs(articles: list[Truth]) -> dict[str, float]:
         figures[f"{name}_ms_mean"] = round(fmean(spent), 2)
         figures[f"{name}_ms_median"] = round(median(spent), 2)
         figures[f"{name}_ms_max"] = round(max(spent), 2)
-    asked = [main_text(page.text, "") for page in articles]
-    figures["second_opinions"] = sum(len(text.candidates) > 1 for text in asked)
-    figures["second_opinions_taken"] = sum(text.strategy != "density" for text in asked)
+    texts = [main_text(page.text, "") for page in articles]
+    figures["second_opinions"] = sum(len(text.candidates) > 1 for text in texts)
+    figures["second_opinions_taken"] = sum(text.strategy != "density" for text in texts)
     return figures
 
 

@@ -1,4 +1,7 @@
-"""What the saved pages of the shared data should be read as, and how near a reading is to it."""
+"""Saved pages with what is known about them, and how near a reading is to that.
+
+The pages are those of the shared data, or, where it is not there, the small ones in ``bench/samples/pages``.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,26 @@ _TOKEN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W\u3400-\u9fff\uf900-\ufaf
 _BLANKS = re.compile(r"\s+")
 
 
-@dataclass(frozen=True, slots=True)
+SAMPLES = Path(__file__).with_name("samples")
+"""Small data with known answers, written for this project."""
+
+
+def page_folder(shared: Path) -> Path:
+    """The folder of the saved pages: of the shared data, or of the samples where that is not there."""
+    return shared / "pages" if (shared / "pages").is_dir() else SAMPLES / "pages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
     """A saved page and what is known about it.
 
     Attributes:
         text: its bytes, read with their real charset.
-        title: expected; of a feed, its channel's; empty where nobody told.
+        title: expected; of a feed, its channel's; empty where unknown.
         page_title: of the `title` element, as the index has it.
-        date_text: expected; empty where nobody told.
-        body: expected text; empty where nobody told, or where only fragments are known.
-        fragments: which must, and which must not be in the body, where a person told those only.
+        date_text: expected; empty where unknown.
+        body: expected text; empty where unknown, or where only fragments are known.
+        fragments: which must, and which must not be in the body, where only those are known.
         records: expected hits or posts, of a search-result page; None for other pages.
     """
 

@@ -1,10 +1,11 @@
 """How well made reposts are found among real reviews, and what looking at a review costs.
 
-The real texts (`data/reviews`) are stored, then reposts of some of them, made by seeded edits, and the sweep goes over
-all. Recall: reposts that are linked to their source, or to what their source is itself linked to. Wrong: linked to
-another text. Car complaints are titles of complaints that are all different, though many read alike: those among them
-that are linked are counted as false links of real texts. Beside it SimHash (Charikar 2002, 64 bits, as Manku et al.
-2007 use it) on the same shingles, at several Hamming distances, comparing all pairs.
+The real texts (`data/reviews` of the shared data; without it, invented ones of `bench.pages`) are stored, then reposts
+of some of them, made by seeded edits, and the sweep goes over all. Recall: reposts that are linked to their source, or
+to what their source is itself linked to. Wrong: linked to another text. Car complaints are titles of complaints that
+are all different, though many read alike: those among them that are linked are counted as false links of real texts.
+Beside it SimHash (Charikar 2002, 64 bits, as Manku et al. 2007 use it) on the same shingles, at several Hamming
+distances, comparing all pairs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import csv
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -24,7 +25,9 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, text
 
 from app.config import MIGRATIONS
+from bench.pages import RULES, review_page
 from tasks.jobs import repost_linking
+from tasks.reading.extract import read_page
 from tasks.reading.near_duplicates import SHINGLE, SHORTEST, plain
 from tasks.store import migrate, reposts
 from tasks.store.database import Store
@@ -38,6 +41,7 @@ _FILES = (
 )
 _COMPLAINTS = _FILES[3][0]
 _REPOSTS_EACH = 200
+_INVENTED_PAGES = 10
 _DISTANCES = (3, 6, 10, 14)
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -116,13 +120,13 @@ def run(shared: Path) -> dict[str, Any]:
     texts, complaints = _texts(shared)
     made = _made(texts, Random(7))
     figures, linked = _swept(texts, made)
-    figures |= _told("minhash", texts, made, linked, complaints)
+    figures |= _quality("minhash", texts, made, linked, complaints)
     figures["natural_links"] = sum(place < len(texts) for place in linked)
     figures["complaints"] = len(complaints)
     nearest = _simhash_nearest([*texts, *(one.body for one in made)], len(texts), complaints)
     for distance in _DISTANCES:
         linked = {place: near for place, (far, near) in nearest.items() if far <= distance}
-        figures |= _told(f"simhash_{distance}", texts, made, linked, complaints)
+        figures |= _quality(f"simhash_{distance}", texts, made, linked, complaints)
     best = max((f"simhash_{distance}" for distance in _DISTANCES), key=lambda name: figures[f"{name}_f1"])
     ratios = {key: figures[f"minhash_{key}"] for key in ("recall", "precision", "f1")}
     return {
@@ -136,21 +140,33 @@ def _texts(shared: Path) -> tuple[list[str], set[int]]:
     """Texts that are long enough, each once, and the places of the complaints among them."""
     found: dict[str, str] = {}
     seen: set[str] = set()
+    for name, body in _shared_texts(shared) if (shared / "reviews").is_dir() else _invented_texts():
+        key = plain(body)
+        if len(key) >= SHORTEST and key not in seen:
+            seen.add(key)
+            found[body] = name
+    return list(found), {place for place, name in enumerate(found.values()) if name == _COMPLAINTS}
+
+
+def _shared_texts(shared: Path) -> Iterator[tuple[str, str]]:
     for name, column in _FILES:
         with (shared / "reviews" / name).open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
-                key = plain(row[column])
-                if len(key) >= SHORTEST and key not in seen:
-                    seen.add(key)
-                    found[row[column]] = name
-    return list(found), {place for place, name in enumerate(found.values()) if name == _COMPLAINTS}
+                yield name, row[column]
+
+
+def _invented_texts() -> Iterator[tuple[str, str]]:
+    for number in range(_INVENTED_PAGES):
+        page = read_page(review_page(number).decode(), "http://example.com/", RULES, now=_NOW)
+        for review in page.reviews:
+            yield "invented", review.body
 
 
 def _made(texts: Sequence[str], rng: Random) -> list[_Made]:
     return [
         _Made(name, source, edit(texts[source], rng))
         for name, edit in _EDITS.items()
-        for source in rng.sample(range(len(texts)), _REPOSTS_EACH)
+        for source in rng.sample(range(len(texts)), min(_REPOSTS_EACH, len(texts) // 10))
     ]
 
 
@@ -161,7 +177,7 @@ def _swept(texts: Sequence[str], made: Sequence[_Made]) -> tuple[dict[str, float
         store = Store.open(f"sqlite:///{folder}/reviews.db")
         migrate.upgrade(store, MIGRATIONS)
         with store.engine.connect() as conn:
-            # Reviews without pages: only their texts matter. SQLite hears it only before a transaction begins.
+            # Reviews without pages: only their texts matter. SQLite obeys it only before a transaction begins.
             conn.connection.cursor().execute("PRAGMA foreign_keys = OFF")
             _insert(conn, bodies)
             conn.commit()
@@ -212,7 +228,7 @@ def _file_size(conn: Connection) -> int:
     return int(pages) * int(conn.execute(text("PRAGMA page_size")).scalar_one())
 
 
-def _told(
+def _quality(
     name: str, texts: Sequence[str], made: Sequence[_Made], linked: Mapping[int, int], complaints: set[int]
 ) -> dict[str, float]:
     """Recall by edit and in all, false links (wrong ones of reposts, and complaints), precision and F1."""
@@ -234,7 +250,9 @@ def _told(
         f"{name}_wrong": wrong,
         f"{name}_complaints_linked": alike,
     }
-    return figures | {f"{name}_recall_{edit}": round(right[edit] / _REPOSTS_EACH, 3) for edit in _EDITS}
+    return figures | {
+        f"{name}_recall_{edit}": round(right[edit] * len(_EDITS) / len(made), 3) for edit in _EDITS
+    }
 
 
 def _simhash_nearest(bodies: Sequence[str], texts: int, complaints: set[int]) -> dict[int, tuple[int, int]]:
