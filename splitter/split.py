@@ -1,16 +1,18 @@
-"""The whole ground floor in one call: product names in, search URLs out."""
+"""Product names in, search URLs out: all of the splitter in one call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeVar
 
 from splitter.catalog.model import Catalog, Kind
-from splitter.chunks import chunks
 from splitter.errors import InputError, ProductNameError
 from splitter.query import KeywordSet, ProductQuery, product_query
 from splitter.urls import SearchPage, search_urls
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class SearchUrl:
         keywords: what the URL searches for (an alias's own, where it is an alias's).
         site: domain the search is restricted to; None without restriction.
         page: number of the result page, from 1; None without paging.
-        chunk: number of the part (the later subtask) of its task, from 1.
+        chunk: number of the chunk (the later subtask) of its task, from 1.
     """
 
     product: str
@@ -36,7 +38,7 @@ class SearchUrl:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedName:
     """A name that gives no query, and why."""
 
     product: str
@@ -44,8 +46,8 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is asked for of every product.
+class SearchScope:
+    """Which search URLs are made of every product: on which sites, how many pages.
 
     Attributes:
         catalog: engines and sites.
@@ -82,12 +84,12 @@ class Plan:
 
 
 def split(
-    plan: Plan, names: Iterable[str], *, keywords: Sequence[str] = (), aliases: Sequence[str] = ()
-) -> Iterator[SearchUrl | Refused]:
-    """Splits products into search URLs; a name that gives none is told and the rest goes on.
+    scope: SearchScope, names: Iterable[str], *, keywords: Sequence[str] = (), aliases: Sequence[str] = ()
+) -> Iterator[SearchUrl | RefusedName]:
+    """Splits products into search URLs; a name that gives none is yielded as refused and the rest goes on.
 
     Args:
-        plan: what is asked for.
+        scope: what is asked for.
         names: product names.
         keywords: given instead of those found in the names.
         aliases: alternative names of the products.
@@ -96,35 +98,46 @@ def split(
         try:
             query = product_query(name, keywords=keywords, aliases=aliases)
         except ProductNameError as error:
-            yield Refused(name, str(error))
+            yield RefusedName(name, str(error))
         else:
-            yield from urls_of(plan, query)
+            yield from urls_of(scope, query)
 
 
-def urls_of(plan: Plan, query: ProductQuery) -> Iterator[SearchUrl]:
+def urls_of(scope: SearchScope, query: ProductQuery) -> Iterator[SearchUrl]:
     """Every search URL of a product: task by task, chunk by chunk, page by page."""
-    for site in plan.tasks():
-        for number, chunk in enumerate(task_chunks(plan, site, query), 1):
+    for site in scope.tasks():
+        for number, chunk in enumerate(task_chunks(scope, site, query), 1):
             for page in chunk:
                 yield SearchUrl(
                     query.product,
                     page.keywords,
-                    plan.catalog.kind_of(site),
-                    None if plan.no_site else site,
-                    plan.catalog.sites[site].engine,
+                    scope.catalog.kind_of(site),
+                    None if scope.no_site else site,
+                    scope.catalog.sites[site].engine,
                     page.url,
                     page.page,
                     number,
                 )
 
 
-def task_chunks(plan: Plan, site: str, query: ProductQuery) -> list[Sequence[SearchPage]]:
-    """The search URLs of a product on one site, cut into the parts that become subtasks.
+def task_chunks(scope: SearchScope, site: str, query: ProductQuery) -> list[Sequence[SearchPage]]:
+    """The search URLs of a product on one site, cut into the chunks that become subtasks.
 
-    No part mixes keyword sets: the result pages of each begin with a part of their own.
+    No chunk mixes keyword sets: the result pages of each begin with a chunk of their own.
     """
-    found = plan.catalog.sites[site]
-    pages = plan.pages or found.pages
-    urls = search_urls(plan.catalog, site, query, pages, no_site=plan.no_site, no_paging=plan.no_paging)
+    found = scope.catalog.sites[site]
+    pages = scope.pages or found.pages
+    urls = search_urls(scope.catalog, site, query, pages, no_site=scope.no_site, no_paging=scope.no_paging)
     series = [list(pages_of) for _, pages_of in groupby(urls, key=lambda page: page.keywords)]
     return [chunk for pages_of in series for chunk in chunks(pages_of, found.chunk_pages)]
+
+
+def chunks(items: Sequence[_Item], size: int) -> list[Sequence[_Item]]:
+    """Slices of at most ``size`` items, in order; only the last may be smaller, none is empty.
+
+    Raises:
+        ValueError: size is below 1.
+    """
+    if size < 1:
+        raise ValueError(f"chunk of {size}: at least 1 is needed")
+    return [items[begin : begin + size] for begin in range(0, len(items), size)]

@@ -8,17 +8,19 @@ missing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import lru_cache
 from string import Formatter
 from urllib.parse import quote_plus
 
-from splitter.catalog.model import Catalog, Engine
+from splitter.catalog.model import Catalog, Engine, TimeFilter
 from splitter.query import KeywordSet, ProductQuery
-from splitter.spans import Span
-from splitter.times import time_params
+from splitter.spans import Span, ceiling, floor
 
+_UNITS = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
 _QUERY, _PAGE, _OFFSET = "query", "page", "offset"
 
 
@@ -80,6 +82,29 @@ def _times(engine: Engine, span: Span) -> str:
         f"&{_quoted(name, engine.encoding)}={_quoted(value, engine.encoding)}"
         for name, value in time_params(engine.times, span).items()
     )
+
+
+def time_params(times: TimeFilter, span: Span) -> dict[str, str]:
+    """The query parameters that restrict a search to a range: never to less of it, where units are coarser."""
+    filled = {"from_s": str(math.floor(span.start.timestamp())), "to_s": _end_s(times, span.end)}
+    for name, unit in _UNITS.items():
+        filled[f"from_{name}"] = _written(floor(span.start, unit), name)
+        filled[f"to_{name}"] = _written(_end(times, span.end, unit), name)
+    return {name: value.format(**filled) for name, value in times.params.items()}
+
+
+def _end_s(times: TimeFilter, end: datetime) -> str:
+    return str(math.ceil(end.timestamp()) - times.inclusive)
+
+
+def _end(times: TimeFilter, end: datetime, unit: timedelta) -> datetime:
+    """The written end: the first full unit outside the range, or the last one with something of it inside."""
+    after = ceiling(end, unit)
+    return after - unit if times.inclusive else after
+
+
+def _written(moment: datetime, unit: str) -> str:
+    return f"{moment:%Y-%m-%d}" + (f"-{moment.hour}" if unit == "hour" else "")
 
 
 def search_urls(

@@ -16,7 +16,7 @@ from app.config import from_environment
 from splitter.errors import InputError, ProductNameError
 from splitter.explain import explain
 from splitter.keywords import keywords_of
-from splitter.split import Plan, Refused, SearchUrl
+from splitter.split import RefusedName, SearchScope, SearchUrl
 from splitter.split import split as search_urls
 
 
@@ -75,11 +75,11 @@ def split(
     """
     catalog = from_environment(sites=sites).catalog()
     chosen = (*only, *in_groups(catalog, group)) if group else only
-    plan = Plan(catalog, chosen, pages, no_site, no_paging)
+    scope = SearchScope(catalog, chosen, pages, no_site, no_paging)
     given = list(_names(names, source))
     words = keyword_list(keywords, aliases, given)
     if not explained:
-        refused = _print_urls(search_urls(plan, given, keywords=words, aliases=aliases), as_json)
+        refused = _print_urls(search_urls(scope, given, keywords=words, aliases=aliases), as_json)
     elif words or aliases:
         raise InputError("--explain shows how keywords are found: leave --keywords and --alias out")
     else:
@@ -109,12 +109,12 @@ def _lines(source: TextIO) -> Iterator[str]:
         raise InputError(f"{source.name}: not UTF-8; save the file as UTF-8") from error
 
 
-def _print_urls(results: Iterable[SearchUrl | Refused], as_json: bool) -> int:
+def _print_urls(results: Iterable[SearchUrl | RefusedName], as_json: bool) -> int:
     """Print search URLs, for people under their product and keywords; returns how many names were refused."""
     refused = 0
     heading = ""
     for result in results:
-        if isinstance(result, Refused):
+        if isinstance(result, RefusedName):
             refused += 1
             heading = ""
             _print_refused(result)
@@ -139,7 +139,7 @@ def _print_explained(names: Iterable[str], as_json: bool) -> int:
             keywords, words = keywords_of(name), explain(name)
         except ProductNameError as error:
             refused += 1
-            _print_refused(Refused(name, str(error)))
+            _print_refused(RefusedName(name, str(error)))
             continue
         if as_json:
             line = {"product": name, "keywords": keywords, "words": [asdict(word) for word in words]}
@@ -151,5 +151,5 @@ def _print_explained(names: Iterable[str], as_json: bool) -> int:
     return refused
 
 
-def _print_refused(refused: Refused) -> None:
+def _print_refused(refused: RefusedName) -> None:
     click.echo(f"refused: {refused.message}", err=True)

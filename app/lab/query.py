@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from urllib.parse import parse_qs
 
-from splitter.catalog.model import Engine, TimeFilter
+from splitter.catalog.model import TIME_PLACEHOLDERS, Engine, TimeFilter
 from splitter.spans import CHINA, Span
-from splitter.times import PLACEHOLDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ def _span(engine: Engine, values: dict[str, list[str]]) -> Span | None:
 @cache
 def _written(template: str) -> re.Pattern[str]:
     pattern = re.escape(template)
-    for name in PLACEHOLDERS:
+    for name in TIME_PLACEHOLDERS:
         pattern = pattern.replace(re.escape("{" + name + "}"), f"(?P<{name}>[0-9-]{{1,20}})")
     return re.compile(pattern)
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from splitter import yamlfile
-from splitter.catalog.checks.document import problems_of
+from splitter.catalog.checks import problems_of
 from splitter.catalog.model import Catalog
 from splitter.errors import CatalogError
 from splitter.yamlfile import Document, Place, Problem

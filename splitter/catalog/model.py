@@ -7,8 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from splitter.catalog.rules import PageRules, ResultRules
-from splitter.catalog.shape import Shape
+from splitter.catalog.rules import Entry, PageRules, ResultRules
 from splitter.catalog.sign_in import SignInRules
 
 
@@ -24,21 +23,25 @@ class Kind(StrEnum):
         return 0 if self is Kind.META else 1
 
 
-class Limits(Shape):
+class Limits(Entry):
     """How often a host may be asked, in requests per second."""
 
     per_address_per_s: float = Field(gt=0, le=1000)
     total_per_s: float = Field(gt=0, le=10000)
 
 
-class Bounds(Shape):
+class Bounds(Entry):
     """Lowest and highest value a decision may take."""
 
     min: float = Field(ge=0)
     max: float = Field(gt=0)
 
 
-class TimeFilter(Shape):
+TIME_PLACEHOLDERS = ("from_s", "to_s", "from_day", "to_day", "from_hour", "to_hour")
+"""What the values of a time filter's parameters may hold."""
+
+
+class TimeFilter(Entry):
     """How a search is restricted to a range of time.
 
     Attributes:
@@ -53,7 +56,7 @@ class TimeFilter(Shape):
     inclusive: bool = False
 
 
-class RobotsDecision(Shape):
+class RobotsDecision(Entry):
     """Whether a site's robots.txt is obeyed, and why that was decided.
 
     Attributes:
@@ -65,7 +68,7 @@ class RobotsDecision(Shape):
     reason: str
 
 
-class Engine(Shape):
+class Engine(Entry):
     """How a query becomes a search URL and how a result page is read.
 
     Attributes:
@@ -130,7 +133,7 @@ class Group(StrEnum):
     NEWS = "news"
 
 
-class Site(Shape):
+class Site(Entry):
     """A domain worth crawling, reached through an engine.
 
     Attributes:
@@ -169,7 +172,7 @@ class Site(Shape):
     sign_in: SignInRules | None = None
 
 
-class Catalog(Shape):
+class Catalog(Entry):
     """Engines, sites and rules, checked against each other (see ``splitter.catalog.load``)."""
 
     name: str

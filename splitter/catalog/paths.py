@@ -40,8 +40,8 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
-    """One part of a condition: what stands at `path` is (or, with `differs`, is something other than) `text`."""
+class Comparison:
+    """One comparison of a condition: what stands at `path` is (or, with `differs`, is something other than) `text`."""
 
     path: Path
     text: str
@@ -88,12 +88,12 @@ def _template(text: str) -> Template:
 
 
 @lru_cache(maxsize=256)
-def condition_of(text: str) -> tuple[Test, ...] | None:
+def condition_of(text: str) -> tuple[Comparison, ...] | None:
     """A condition's parts, all of which must hold; None for what is a regular expression instead."""
     tests = []
     for part in text.split(" & "):
         match = _TEST.fullmatch(part.strip())
         if match is None:
             return None
-        tests.append(Test(path_of(match[1]), match[3].strip(), match[2] == "!="))
+        tests.append(Comparison(path_of(match[1]), match[3].strip(), match[2] == "!="))
     return tuple(tests)

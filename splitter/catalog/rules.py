@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from splitter.catalog.shape import Shape
+from pydantic import BaseModel, ConfigDict
 
 
-class PostRules(Shape):
+class Entry(BaseModel):
+    """A frozen part of a catalog; refuses unknown keys and values of another type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class PostRules(Entry):
     """Fields, inside a hit, of the whole post it is (engines with `inline`); empty where there is none."""
 
     id: str = ""
@@ -22,7 +28,7 @@ class PostRules(Shape):
     rating: str = ""
 
 
-class ResultRules(Shape):
+class ResultRules(Entry):
     """How a result page of an engine is read.
 
     Attributes:
@@ -60,7 +66,7 @@ class ResultRules(Shape):
     post: PostRules | None = None
 
 
-class PageRules(Shape):
+class PageRules(Entry):
     """How a page of a site is read into reviews: by records (`review` and `body`) or by `main_text`.
 
     Attributes:

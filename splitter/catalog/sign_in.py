@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from splitter.catalog.shape import Shape
+from splitter.catalog.rules import Entry
 
 
 class Grant(StrEnum):
@@ -19,7 +19,7 @@ class Grant(StrEnum):
     CLIENT_CREDENTIALS = "client_credentials"
 
 
-class FormLogin(Shape):
+class FormLogin(Entry):
     """Signing in with name and password through a page's form.
 
     Attributes:
@@ -41,7 +41,7 @@ class FormLogin(Shape):
     lasts_s: float = Field(default=86_400, gt=0)
 
 
-class Consent(Shape):
+class Consent(Entry):
     """The form on which a person would allow the client access.
 
     Attributes:
@@ -55,7 +55,7 @@ class Consent(Shape):
     value: str
 
 
-class OAuth2Login(Shape):
+class OAuth2Login(Entry):
     """Signing in for a bearer token (RFC 6749, RFC 7636 with S256).
 
     Attributes:
@@ -79,7 +79,7 @@ class OAuth2Login(Shape):
     lasts_s: float = Field(default=3600, gt=0)
 
 
-class BrowserCookies(Shape):
+class BrowserCookies(Entry):
     """The session of a person who signed in with a browser, where no form does: a code by telephone, a QR code.
 
     Attributes:
@@ -91,7 +91,7 @@ class BrowserCookies(Shape):
     lasts_s: float = Field(default=30 * 86_400, gt=0)
 
 
-class SignInRules(Shape):
+class SignInRules(Entry):
     """How a site or engine is signed in to: by `form`, by `oauth2` or by a browser's `cookies`.
 
     Attributes:

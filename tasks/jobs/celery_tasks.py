@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from celery import shared_task
-from splitter.chunks import chunks
+from splitter.split import chunks
 
 from tasks.jobs import runtime, ticks
 from tasks.jobs.repost_linking import link_reposts

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from splitter.catalog.model import Engine
-from splitter.chunks import chunks as cut
+from splitter.split import chunks as cut
 from splitter.urls import search_url
 from sqlalchemy import Connection
 

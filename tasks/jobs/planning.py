@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from splitter.catalog.model import Catalog
 from splitter.query import ProductQuery
-from splitter.split import Plan, task_chunks
+from splitter.split import SearchScope, task_chunks
 
 from tasks.fetching.robots import RobotsRules
 from tasks.store import products
@@ -91,7 +91,7 @@ async def permitted(catalog: Catalog, robots_of: RobotsOf, agent: str) -> tuple[
 def planned_tasks(catalog: Catalog, wanted: VirtualTask, sites: tuple[str, ...]) -> list[Planned]:
     """One task a site: its search URLs, cut into chunks."""
     query = ProductQuery(wanted.product, wanted.keywords, wanted.aliases)
-    asked = Plan(catalog, sites, pages=wanted.pages)
+    asked = SearchScope(catalog, sites, pages=wanted.pages)
     planned = []
     for site in sites:
         chunks = tuple(

@@ -9,7 +9,7 @@ from bench.buffer_peers.counted import Run, count_at
 from bench.buffer_peers.server import Answers
 from bench.buffer_peers.web import HITS, KNOWN, POOL_OF_A_SITE, SITES, catalog, hits, known_url, result_url
 from splitter.query import ProductQuery
-from splitter.split import Plan, task_chunks
+from splitter.split import SearchScope, task_chunks
 from tasks.reading.results import read_results
 
 
@@ -79,7 +79,7 @@ def test_a_result_page_lists_forty_hits_thirty_two_of_them_from_the_pool(number:
 def test_the_searches_of_a_product_are_the_result_pages_of_that_number() -> None:
     wanted = catalog()
     sites = tuple(wanted.sites)
-    plan = Plan(wanted, sites)
+    plan = SearchScope(wanted, sites)
     urls = [
         page.url
         for site in sites

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from splitter.catalog.load import builtin
 from splitter.catalog.model import TimeFilter
 from splitter.spans import CHINA, Span
-from splitter.times import time_params
-from splitter.urls import search_url
+from splitter.urls import search_url, time_params
 
 BAIDU = builtin("paper-2014").engines["baidu"]
 HOURS = TimeFilter(params={"scope": "custom:{from_hour}:{to_hour}"}, least="hour")

@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.catalog.load import builtin
-from splitter.chunks import chunks
 from splitter.errors import InputError
 from splitter.query import ProductQuery
-from splitter.split import Plan, SearchUrl, split, urls_of
+from splitter.split import SearchScope, SearchUrl, chunks, split, urls_of
 from splitter.urls import search_url, search_urls
 
 CATALOG = builtin("paper-2014")
@@ -94,7 +93,7 @@ def test_a_chunk_has_at_least_one_item():
 def test_every_site_gets_its_pages_in_chunks():
     site = CATALOG.sites["cca.org.cn"].model_copy(update={"pages": 5, "chunk_pages": 2})
     catalog = CATALOG.model_copy(update={"sites": {**CATALOG.sites, "cca.org.cn": site}})
-    found = [url for url in split(Plan(catalog), ["特仑苏"]) if isinstance(url, SearchUrl)]
+    found = [url for url in split(SearchScope(catalog), ["特仑苏"]) if isinstance(url, SearchUrl)]
     assert len(found) == 34 + 5
     assert [url.chunk for url in found if url.site == "cca.org.cn"] == [1, 1, 2, 2, 3]
     assert len({url.url for url in found}) == len(found)
@@ -102,13 +101,13 @@ def test_every_site_gets_its_pages_in_chunks():
 
 def test_without_site_nothing_repeats():
     query = ProductQuery("特仑苏", ("特仑苏",))
-    found = list(urls_of(Plan(CATALOG, sites=("cca.org.cn", "ccn.com.cn"), no_site=True), query))
+    found = list(urls_of(SearchScope(CATALOG, sites=("cca.org.cn", "ccn.com.cn"), no_site=True), query))
     assert [(url.site, url.engine) for url in found] == [(None, "baidu")]
 
 
 def test_a_plan_knows_its_sites():
-    assert Plan(CATALOG, sites=("weibo.com", "weibo.com")).tasks() == ("weibo.com",)
+    assert SearchScope(CATALOG, sites=("weibo.com", "weibo.com")).tasks() == ("weibo.com",)
     with pytest.raises(InputError, match=r"no site nowhere\.cn"):
-        Plan(CATALOG, sites=("nowhere.cn",))
+        SearchScope(CATALOG, sites=("nowhere.cn",))
     with pytest.raises(InputError, match="at least 1"):
-        Plan(CATALOG, pages=0)
+        SearchScope(CATALOG, pages=0)

@@ -1,1 +1,0 @@
-"""What must hold in a catalog beyond its shape: references, selectors, regular expressions, templates."""
