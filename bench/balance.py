@@ -2,7 +2,7 @@
 
 Scenario: ``paper2019-nodes.json`` (its README says what is reconstructed), 500 URLs on five nodes. Beside the
 published split and the even one: the particle swarm as published by number of iterations, and the exact solver.
-Learned curves: see `learned_curves`.
+Learned curves: see `bench.papers.learned_curves`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from app.balance_files import read_nodes
-from bench.learned_curves import NOISE, Drawn, Learner, draw, ours, published
-from tasks.scheduling.balance.curves import Counts, Curve, Curves, even, judged, linear, piecewise
+from bench.papers.learned_curves import NOISE, Drawn, Learner, draw, ours, published
+from tasks.scheduling.balance.curves import Counts, Curve, Curves, evaluated, even, linear, piecewise
 from tasks.scheduling.balance.exact import exact
 from tasks.scheduling.balance.swarm import swarm
 
@@ -77,7 +77,7 @@ def _scenario(path: Path) -> Curves:
 
 
 def _split(name: str, curves: Curves, allocation: Counts) -> dict[str, Any]:
-    split = judged(curves, allocation)
+    split = evaluated(curves, allocation)
     return {
         f"{name}_split": "/".join(map(str, split.allocation)),
         f"{name}_makespan_s": round(split.makespan_s, 3),
@@ -88,7 +88,7 @@ def _split(name: str, curves: Curves, allocation: Counts) -> dict[str, Any]:
 def _swarms(curves: Curves, iterations: int) -> dict[str, Any]:
     """The swarm's repaired allocations over the seeds."""
     found = [swarm(curves, _TOTAL, np.random.default_rng(seed), iterations) for seed in range(_SEEDS)]
-    splits = [judged(curves, one.allocation) for one in found]
+    splits = [evaluated(curves, one.allocation) for one in found]
     name = f"swarm_{iterations}"
     makespans = [split.makespan_s for split in splits]
     return {

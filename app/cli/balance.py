@@ -14,9 +14,9 @@ from app.balance_files import Run, read_nodes, read_runs
 from app.cli.options import json_option, settings_of, store_there
 from app.cli.output import print_json, printed, table
 from splitter.errors import InputError
-from tasks.scheduling.balance.curves import Curve, Curves, Split, even, judged
+from tasks.scheduling.balance.curves import AllocationResult, Curve, Curves, evaluated, even
 from tasks.scheduling.balance.exact import exact
-from tasks.scheduling.balance.network import TooFew, Trained, train
+from tasks.scheduling.balance.learned import Trained, TrainingError, train
 from tasks.scheduling.balance.parameters import PARAMETERS, NodeParameters, Sample
 from tasks.scheduling.balance.swarm import ITERATIONS, swarm
 from tasks.store.recorded import recorded_parameters, recorded_runs
@@ -110,16 +110,16 @@ def balance(
     found: dict[str, Any] = {}
     if solver == "pso":
         best = swarm(curves, total, np.random.default_rng(seed), iterations)
-        split = judged(curves, best.allocation)
+        divided = evaluated(curves, best.allocation)
         found = {"feasible": best.feasible, "published": best.published, "fitness": best.fitness}
     else:
-        split = judged(curves, exact(curves, total))
-    compared = judged(curves, even(len(nodes), total))
+        divided = evaluated(curves, exact(curves, total))
+    compared = evaluated(curves, even(len(nodes), total))
     learned = None if trained is None else trained.held_out
     if as_json:
         print_json(
             {
-                **asdict(split),
+                **asdict(divided),
                 "names": list(nodes),
                 "solver": solver,
                 **found,
@@ -128,7 +128,7 @@ def balance(
             }
         )
         return
-    _print_table(nodes, split, compared)
+    _print_table(nodes, divided, compared)
     if found and not found["feasible"]:
         click.echo(
             f"The best particle was {_listed(found['published'])}, no allocation of {total}: repaired."
@@ -155,10 +155,10 @@ def _recorded(name: str) -> tuple[list[Sample], dict[str, Run]]:
 
 
 def _learned(where: str, samples: Sequence[Sample], seed: int) -> Trained:
-    answer = train(samples, seed)
-    if isinstance(answer, TooFew):
-        raise InputError(f"{where}: {answer}; give more, or the nodes' curves")
-    return answer
+    try:
+        return train(samples, seed)
+    except TrainingError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def _curve(path: str, name: str, run: Run, trained: Trained | None) -> Curve:
@@ -171,16 +171,16 @@ def _curve(path: str, name: str, run: Run, trained: Trained | None) -> Curve:
     return trained.curve(run)
 
 
-def _print_table(nodes: Mapping[str, Run], split: Split, compared: Split) -> None:
+def _print_table(nodes: Mapping[str, Run], divided: AllocationResult, compared: AllocationResult) -> None:
     rows = [
         (name, urls, seconds, other)
         for name, urls, seconds, other in zip(
-            nodes, split.allocation, split.predicted_s, compared.predicted_s, strict=True
+            nodes, divided.allocation, divided.predicted_s, compared.predicted_s, strict=True
         )
     ]
     printed().print(table(("node", "URLs", "seconds", "seconds, even split"), rows))
     click.echo(
-        f"All done after {split.makespan_s:,.1f} s (variance {split.variance:,.4g} s^2); "
+        f"All done after {divided.makespan_s:,.1f} s (variance {divided.variance:,.4g} s^2); "
         f"split evenly after {compared.makespan_s:,.1f} s (variance {compared.variance:,.4g} s^2)."
     )
 

@@ -133,8 +133,8 @@ class Curves:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
-    """URLs of each node and what follows, by the curves it was judged on.
+class AllocationResult:
+    """URLs of each node and what follows, by the curves it was evaluated on.
 
     Attributes:
         allocation: n_i.
@@ -149,10 +149,10 @@ class Split:
     variance: float
 
 
-def judged(curves: Curves, allocation: Counts) -> Split:
+def evaluated(curves: Curves, allocation: Counts) -> AllocationResult:
     """What an allocation, shape (M,), leads to."""
     seconds = curves.seconds(allocation)
-    return Split(
+    return AllocationResult(
         tuple(allocation.tolist()), tuple(seconds.tolist()), float(seconds.max()), float(seconds.var())
     )
 

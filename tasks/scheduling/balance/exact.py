@@ -3,7 +3,7 @@ r"""The exact minimum of the longest run time over integer splits, for nondecrea
 The paper (2019 balance, equations 7-10) minimises the variance of the run times, as a stand-in for what is
 wanted: that all is done early. A split can have less variance and end later: f_1 = 0, 4, 4 s and f_2 = 0, 5, 9
 s for n = 0, 1, 2 and N = 2: 1 + 1 has a variance of 0.25 s^2 and ends at 5 s, 2 + 0 has 4 s^2 and ends at 4 s.
-So the makespan is solved here, and both figures are reported of every split (`curves.Split`).
+So the makespan is solved here, and both figures are reported of every split (`curves.AllocationResult`).
 
 Problem. f_i nondecreasing over the integers 0..N, n_i >= 0, sum n_i = N; minimise max_i f_i(n_i).
 

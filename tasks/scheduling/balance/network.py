@@ -1,240 +1,156 @@
-"""Run-time curves learned from recorded runs (2019 balance paper, run-time model).
+"""The network of the run-time model, with one hidden layer (2019 balance paper, equations 1-4), and its training.
 
-The network is the paper's (`layer`: six inputs, 13 tanh neurons, min-max scaling). Ours is what it is fed with
-and how it is trained: scaling is of logarithms, since a run time is a product of what the node is and how much
-it gets, and its noise a factor (so what is predicted is the median); and steps are Levenberg-Marquardt's
-(`marquardt`) with a ridge chosen by cross-validation over whole nodes, instead of the descent (`descent`).
-
-Error: a fifth of the runs, drawn by the seed, is left out of everything; a network trained on the rest predicts
-them. The network that is then used is trained alike on all runs, with the same ridge.
-
-Curves: an output of the network need not rise with n. A node's curve is the network at up to 30 values of n
-from 1 to the most URLs trained on, projected to the nearest nondecreasing sequence (isotonic regression, least
-squares): nondecreasing by construction, as the exact solver needs it. Beyond the most URLs trained on, the
-slope of its upper half goes on.
-
-Too few: with fewer than `LEAST_RUNS` runs nothing is trained. 105 weights pass through 105 points whatever
-these say; twice as many runs are the least from which a fifth can be left out twice and the rest still be more
-than the weights.
+Training is by damped Gauss-Newton steps (Levenberg 1944, Marquardt 1963) on squared error and a ridge. Minimised over
+all weights t: sum (Y - O)^2 + ridge * |t without b|^2. With J the derivatives of O by t and r = O - Y, a step solves
+(J'J + ridge + damping) step = J'r + ridge t; damping falls fivefold after a step that helped and rises fourfold until
+one does. Some twenty steps do what the published descent (equations 5-6, `bench.papers.learned_curves`) does not in
+hundreds of rounds; the same derivatives are used, with tanh' = 1 - H^2.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
-from tasks.scheduling.balance.curves import Curve, Floats
-from tasks.scheduling.balance.layer import WEIGHTS, Scaling, TrainingError, Weights, drawn
-from tasks.scheduling.balance.marquardt import fitted
-from tasks.scheduling.balance.parameters import PARAMETERS, NodeParameters, Sample
+from tasks.scheduling.balance.curves import Floats
 
-LEAST_RUNS = 2 * WEIGHTS
-RIDGES = (0.01, 0.03, 0.1, 0.3, 1.0)
-_STARTS = 2
-_LEFT_OUT = 0.2
-_FOLDS = 5
-_KNOTS = 30
+INPUTS = 6
+"""Five parameters of the node, and n."""
+HIDDEN = 2 * INPUTS + 1
+"""13 neurons. The paper says 6 in one place and 13 in another; 2 x 6 + 1 fits the theorem it cites."""
 
+WEIGHTS = HIDDEN * (INPUTS + 2) + 1
+"""How many weights there are: 105."""
 
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """How well runs were predicted that the network had not seen.
-
-    Attributes:
-        runs: how many.
-        median_relative_error: |predicted - measured| / measured, the median.
-        r_squared: 1 - squared error / squared deviation from the mean, of the logarithms; 1 is perfect, 0 no
-            better than one number for all.
-    """
-
-    runs: int
-    median_relative_error: float
-    r_squared: float
+_STEPS = 60
+_TRIES = 10
+_LITTLE = 1e-5
+"""A step that lowers the sum by less than this share is the last."""
 
 
 @dataclass(frozen=True, slots=True)
-class TooFew:
-    """Nothing was learned: there are too few runs.
+class Scaling:
+    """Min-max scaling (1): y = (x - low) / (high - low); a quantity that never varied becomes 0.
 
     Attributes:
-        runs: what there is.
-        needed: what it takes.
+        low, high: of each column, shape (columns,).
     """
 
-    runs: int
-    needed: int = LEAST_RUNS
-
-    def __str__(self) -> str:
-        return f"{self.runs} recorded runs are too few to learn from: it takes {self.needed}"
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """What the network is fed with: logarithms, scaled (1).
-
-    Attributes:
-        usual: what stands for a parameter that is not known: the median of what is, shape (parameters,).
-        inputs: scaling of parameters and n.
-        outputs: scaling of the seconds.
-    """
-
-    usual: Floats
-    inputs: Scaling
-    outputs: Scaling
+    low: Floats
+    high: Floats
 
     @staticmethod
-    def of(samples: Sequence[Sample]) -> Features:
-        """From the samples a network is to be trained on."""
-        rows = np.array([sample.node.values() for sample in samples], dtype=np.float64)
-        usual = np.array([np.median(known) if (known := row[~np.isnan(row)]).size else 1.0 for row in rows.T])
-        urls = np.array([sample.urls for sample in samples], dtype=np.float64)
-        seconds = np.array([[sample.seconds] for sample in samples], dtype=np.float64)
-        return Features(usual, Scaling.of(_logs(rows, urls, usual)), Scaling.of(np.log(seconds)))
+    def of(values: Floats) -> Scaling:
+        """From the least and most of each column of `values`, shape (rows, columns)."""
+        return Scaling(values.min(0), values.max(0))
 
-    def inputs_of(self, nodes: Sequence[NodeParameters], urls: Floats) -> Floats:
-        """X of runs, shape (runs, INPUTS)."""
-        rows = np.array([node.values() for node in nodes], dtype=np.float64)
-        return self.inputs.scaled(_logs(rows, urls, self.usual))
+    def scaled(self, values: Floats) -> Floats:
+        """Into [0, 1] where within the range of what it was made from."""
+        span = self.high - self.low
+        return np.asarray((values - self.low) / np.where(span > 0, span, 1.0), dtype=np.float64)
 
-    def outputs_of(self, seconds: Floats) -> Floats:
-        """Y of runs, shape (runs,)."""
-        return self.outputs.scaled(np.log(seconds)[:, None])[:, 0]
-
-    def seconds_of(self, outputs: Floats) -> Floats:
-        """Seconds of outputs O, shape (runs,)."""
-        return np.asarray(np.exp(self.outputs.back(outputs[:, None])[:, 0]), dtype=np.float64)
+    def back(self, scaled: Floats) -> Floats:
+        """What `scaled` was made from."""
+        return np.asarray(self.low + scaled * (self.high - self.low), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
-    """A trained network.
+class Weights:
+    """Weights of the network.
 
     Attributes:
-        features: what it is fed with.
-        weights: of the network.
-        ridge: penalty it was trained with.
-        runs: how many it was trained on.
-        most_urls: the most URLs of a run it was trained on.
-        held_out: its error on runs not seen.
+        inward: w_ij, shape (INPUTS, hidden).
+        inward_bias: a_j, shape (hidden,).
+        outward: w_j, shape (hidden,).
+        outward_bias: b.
     """
 
-    features: Features
-    weights: Weights
-    ridge: float
-    runs: int
-    most_urls: int
-    held_out: HeldOut
+    inward: Floats
+    inward_bias: Floats
+    outward: Floats
+    outward_bias: float
 
-    def curve(self, node: NodeParameters) -> Curve:
-        """Predicted run time of a node over n; nothing for n = 0."""
-        most = self.most_urls
-        n = np.unique(np.round(np.geomspace(1, most, _KNOTS)))
-        outputs = self.weights.output(self.features.inputs_of([node] * n.size, n))
-        seconds = isotonic_regression(self.features.seconds_of(outputs)).x
-        half = np.interp(most / 2, n, seconds)
-        # A flat end would promise that all the rest costs nothing.
-        slope = (seconds[-1] - half) / (most / 2) or seconds[-1] / most
-        points = zip(n.tolist(), seconds.tolist(), strict=True)
-        return Curve(((0.0, 0.0), *points), float(slope))
+    def hidden(self, inputs: Floats) -> Floats:
+        """H_j = tanh(sum_i w_ij X_i + a_j) (2): shape (rows, hidden) for inputs of shape (rows, INPUTS)."""
+        return np.asarray(np.tanh(inputs @ self.inward + self.inward_bias), dtype=np.float64)
 
+    def output(self, inputs: Floats) -> Floats:
+        """O = sum_j H_j w_j + b (3): shape (rows,)."""
+        return np.asarray(self.hidden(inputs) @ self.outward + self.outward_bias, dtype=np.float64)
 
-def train(samples: Sequence[Sample], seed: int) -> Trained | TooFew:
-    """Learn run times.
+    def flat(self) -> Floats:
+        """All weights in one row: w_ij by rows, a_j, w_j, b."""
+        return np.concatenate(
+            (self.inward.ravel(), self.inward_bias, self.outward, np.array([self.outward_bias]))
+        )
 
-    Args:
-        samples: recorded runs.
-        seed: of what is left out and of the weights to begin with: the same seed, the same network.
-
-    Raises:
-        TrainingError: a number of a sample is not above 0.
-    """
-    _check(samples)
-    if len(samples) < LEAST_RUNS:
-        return TooFew(len(samples))
-    order = [samples[place] for place in np.random.default_rng(seed).permutation(len(samples))]
-    cut = math.ceil(_LEFT_OUT * len(order))
-    unseen, seen = order[:cut], order[cut:]
-    ridge = _best_ridge(seen, seed)
-    features, weights = _fit(seen, ridge, seed)
-    held_out = _held_out(features, weights, unseen)
-    features, weights = _fit(samples, ridge, seed)
-    most_urls = max(sample.urls for sample in samples)
-    return Trained(features, weights, ridge, len(samples), most_urls, held_out)
+    @staticmethod
+    def of_flat(flat: Floats) -> Weights:
+        """The reverse of `flat`."""
+        hidden = (flat.size - 1) // (INPUTS + 2)
+        cut = INPUTS * hidden
+        return Weights(
+            flat[:cut].reshape(INPUTS, hidden),
+            flat[cut : cut + hidden],
+            flat[cut + hidden : -1],
+            float(flat[-1]),
+        )
 
 
-def _logs(rows: Floats, urls: Floats, usual: Floats) -> Floats:
-    known = np.where(np.isnan(rows), usual, rows)
-    return np.asarray(np.log(np.column_stack((known, urls))), dtype=np.float64)
-
-
-def _fit(
-    samples: Sequence[Sample], ridge: float, seed: int, starts: int = _STARTS
-) -> tuple[Features, Weights]:
-    """The best of several beginnings."""
-    features = Features.of(samples)
-    inputs, outputs = _inputs(features, samples), features.outputs_of(_seconds(samples))
-    rng = np.random.default_rng(seed)
-    begun = [drawn(rng, float(outputs.mean())) for _ in range(starts)]
-    found = [fitted(start, inputs, outputs, ridge) for start in begun]
-    return features, min(found, key=lambda pair: pair[1])[0]
-
-
-def _best_ridge(samples: Sequence[Sample], seed: int) -> float:
-    """The ridge with the least squared error of the logarithms, by cross-validation."""
-    folds = _folds(samples)
-
-    def missed(ridge: float) -> float:
-        total = 0.0
-        for fold in range(_FOLDS):
-            kept = [sample for sample, own in zip(samples, folds, strict=True) if own != fold]
-            left_out = [sample for sample, own in zip(samples, folds, strict=True) if own == fold]
-            features, weights = _fit(kept, ridge, seed, starts=1)
-            wrong = _predicted_log(features, weights, left_out) - np.log(_seconds(left_out))
-            total += float(wrong @ wrong)
-        return total
-
-    return min(RIDGES, key=missed)
-
-
-def _folds(samples: Sequence[Sample]) -> list[int]:
-    """The fold of each sample: by whole nodes, as curves of nodes not seen are wanted; by run where nodes are few."""
-    nodes = {node: place for place, node in enumerate(dict.fromkeys(sample.node for sample in samples))}
-    if len(nodes) < _FOLDS:
-        return [place % _FOLDS for place in range(len(samples))]
-    return [nodes[sample.node] % _FOLDS for sample in samples]
-
-
-def _held_out(features: Features, weights: Weights, unseen: Sequence[Sample]) -> HeldOut:
-    predicted, measured = _predicted_log(features, weights, unseen), np.log(_seconds(unseen))
-    spread = float(np.sum((measured - measured.mean()) ** 2))
-    missed = float(np.sum((predicted - measured) ** 2))
-    return HeldOut(
-        len(unseen),
-        float(np.median(np.abs(np.expm1(predicted - measured)))),
-        1.0 - missed / spread if spread > 0 else 0.0,
+def drawn(rng: np.random.Generator, mean_output: float) -> Weights:
+    """Weights to begin with: normal, small enough that tanh bends and does not saturate."""
+    return Weights(
+        rng.normal(0.0, 0.7, (INPUTS, HIDDEN)),
+        rng.normal(0.0, 0.7, HIDDEN),
+        rng.normal(0.0, HIDDEN**-0.5, HIDDEN),
+        mean_output,
     )
 
 
-def _predicted_log(features: Features, weights: Weights, samples: Sequence[Sample]) -> Floats:
-    return np.log(features.seconds_of(weights.output(_inputs(features, samples))))
+def fitted(start: Weights, inputs: Floats, outputs: Floats, ridge: float) -> tuple[Weights, float]:
+    """The nearest minimum.
+
+    Args:
+        start: weights to begin with.
+        inputs: X, scaled, shape (runs, INPUTS).
+        outputs: Y, scaled, shape (runs,).
+        ridge: penalty on squared weights (but b), above 0.
+
+    Returns:
+        The weights, and what was minimised there.
+    """
+    flat, damping = start.flat(), 0.1
+    penalty = np.full(flat.size, ridge)
+    penalty[-1] = 0.0
+    residuals = start.output(inputs) - outputs
+    now = _sum(flat, residuals, penalty)
+    for _ in range(_STEPS):
+        slopes = _derivatives(Weights.of_flat(flat), inputs)
+        bend = slopes.T @ slopes + np.diag(penalty)
+        down = slopes.T @ residuals + penalty * flat
+        before = now
+        for _ in range(_TRIES):
+            tried = flat - np.linalg.solve(bend + damping * np.eye(flat.size), down)
+            missed = Weights.of_flat(tried).output(inputs) - outputs
+            then = _sum(tried, missed, penalty)
+            if then < now:
+                flat, residuals, now = tried, missed, then
+                damping /= 5.0
+                break
+            damping *= 4.0
+        if before - now <= _LITTLE * before:
+            break
+    return Weights.of_flat(flat), now
 
 
-def _inputs(features: Features, samples: Sequence[Sample]) -> Floats:
-    urls = np.array([sample.urls for sample in samples], dtype=np.float64)
-    return features.inputs_of([sample.node for sample in samples], urls)
+def _sum(flat: Floats, residuals: Floats, penalty: Floats) -> float:
+    return float(residuals @ residuals + penalty @ flat**2)
 
 
-def _seconds(samples: Sequence[Sample]) -> Floats:
-    return np.array([sample.seconds for sample in samples], dtype=np.float64)
-
-
-def _check(samples: Sequence[Sample]) -> None:
-    for place, sample in enumerate(samples):
-        numbers = dict(zip(PARAMETERS, sample.node.values(), strict=True))
-        for name, value in {**numbers, "urls": sample.urls, "seconds": sample.seconds}.items():
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise TrainingError(f"run {place}: {name} is {value}; give a finite number above 0")
+def _derivatives(weights: Weights, inputs: Floats) -> Floats:
+    """Of the outputs by the weights, in the order of `Weights.flat`: shape (runs, weights)."""
+    hidden = weights.hidden(inputs)
+    inward = (1.0 - hidden**2) * weights.outward
+    by_inward = (inputs[:, :, None] * inward[:, None, :]).reshape(len(inputs), -1)
+    return np.concatenate((by_inward, inward, hidden, np.ones((len(inputs), 1))), axis=1)

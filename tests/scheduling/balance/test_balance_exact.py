@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.errors import InputError
-from tasks.scheduling.balance.curves import CurveError, Curves, even, judged, linear, piecewise
+from tasks.scheduling.balance.curves import CurveError, Curves, evaluated, even, linear, piecewise
 from tasks.scheduling.balance.exact import exact
 
 # Few values, so that ties and plateaus are common.
@@ -35,15 +35,15 @@ def test_no_split_ends_earlier(curves, total):
     found = exact(curves, total)
     assert found.sum() == total
     assert (found >= 0).all()
-    best = min(judged(curves, split).makespan_s for split in every_split(len(curves), total))
-    assert judged(curves, found).makespan_s == best
+    best = min(evaluated(curves, split).makespan_s for split in every_split(len(curves), total))
+    assert evaluated(curves, found).makespan_s == best
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=1, max_size=4), st.integers(0, 10))
 def test_of_equally_early_splits_with_one_step_given_up_the_variance_is_least(numbers, total):
     """Strictly rising curves: nodes below the makespan are full, and those at it give up one URL at most."""
     curves = Curves([linear(float(setup), float(slope)) for setup, slope in numbers])
-    found = judged(curves, exact(curves, total))
+    found = evaluated(curves, exact(curves, total))
     full = [
         max(n for n in range(total + 1) if n == 0 or setup + n * slope <= found.makespan_s)
         for setup, slope in numbers
@@ -53,7 +53,7 @@ def test_of_equally_early_splits_with_one_step_given_up_the_variance_is_least(nu
         for n, (setup, slope) in zip(full, numbers, strict=True)
     ]
     allowed = [
-        judged(curves, np.array(split))
+        evaluated(curves, np.array(split))
         for split in itertools.product(
             *((n - 1, n) if gives else (n,) for n, gives in zip(full, at_it, strict=True))
         )
@@ -64,7 +64,7 @@ def test_of_equally_early_splits_with_one_step_given_up_the_variance_is_least(nu
 
 def test_less_variance_can_end_later():
     curves = Curves([piecewise([(1, 4), (2, 4)]), piecewise([(1, 5), (2, 9)])])
-    fair, early = judged(curves, np.array([1, 1])), judged(curves, exact(curves, 2))
+    fair, early = evaluated(curves, np.array([1, 1])), evaluated(curves, exact(curves, 2))
     assert (fair.variance, fair.makespan_s) == (0.25, 5)
     assert (early.variance, early.makespan_s) == (4, 4)
 
@@ -76,14 +76,14 @@ def test_many_equal_nodes_share_alike():
 
 def test_a_node_that_costs_nothing_takes_what_it_may():
     curves = Curves([linear(0, 0), linear(1, 1)])
-    assert judged(curves, exact(curves, 10**12)).makespan_s == 0
+    assert evaluated(curves, exact(curves, 10**12)).makespan_s == 0
 
 
 def test_a_tiny_slope_does_not_hold_the_search_up():
     curves = Curves([linear(100, 1e-20), linear(100, 1e-18), linear(0, 7)])
     found = exact(curves, 10**9)
     assert found.sum() == 10**9
-    assert judged(curves, found).makespan_s <= 100.0000001
+    assert evaluated(curves, found).makespan_s <= 100.0000001
 
 
 @given(fleets, st.integers(0, 30))

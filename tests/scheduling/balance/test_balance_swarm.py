@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.errors import InputError
-from tasks.scheduling.balance.curves import Curves, even, judged, linear
+from tasks.scheduling.balance.curves import Curves, evaluated, even, linear
 from tasks.scheduling.balance.exact import exact
 from tasks.scheduling.balance.swarm import fitness, repaired, swarm
 
@@ -47,7 +47,9 @@ def test_what_it_hands_back_is_an_allocation(seed, iterations, total):
     assert found.feasible == (sum(found.published) == total and min(found.published) >= 0)
     if found.feasible:
         assert tuple(found.allocation) == found.published
-    assert judged(curves, found.allocation).makespan_s >= judged(curves, exact(curves, total)).makespan_s
+    assert (
+        evaluated(curves, found.allocation).makespan_s >= evaluated(curves, exact(curves, total)).makespan_s
+    )
 
 
 @given(st.lists(st.integers(-50, 500), min_size=1, max_size=20), st.integers(0, 10**12))
@@ -71,12 +73,12 @@ def test_no_node_is_wrong_input():
 def test_the_published_experiment():
     nodes = json.loads(SCENARIO.read_text("utf-8"))
     curves = Curves([linear(node["setup_s"], node["seconds_per_url"]) for node in nodes])
-    printed = judged(curves, np.array([164, 70, 120, 36, 110]))
+    printed = evaluated(curves, np.array([164, 70, 120, 36, 110]))
     assert printed.makespan_s == pytest.approx(134, abs=0.1)
-    assert judged(curves, even(5, 500)).makespan_s / printed.makespan_s == pytest.approx(1.74, abs=0.005)
+    assert evaluated(curves, even(5, 500)).makespan_s / printed.makespan_s == pytest.approx(1.74, abs=0.005)
     assert tuple(exact(curves, 500)) == printed.allocation
     ends = [
-        judged(curves, swarm(curves, 500, np.random.default_rng(seed)).allocation).makespan_s
+        evaluated(curves, swarm(curves, 500, np.random.default_rng(seed)).allocation).makespan_s
         for seed in range(5)
     ]
     assert printed.makespan_s <= np.median(ends) < 1.05 * printed.makespan_s

@@ -14,6 +14,14 @@ prints none.
 A draw: nodes to learn from with so many runs each, one training; then five nodes more, 500 URLs, divided by the exact
 solver on the learned curves and on the true ones. What counts is the makespan of the former by the true curves, over
 the latter's.
+
+Beside ours, the published training: gradient descent, one run at a time (2019 balance paper, equations 4-6).
+
+    (5) w_ij += eta H_j (1 - H_j) X_i w_j (Y - O)          (6) w_j += eta H_j (Y - O)
+
+(5) as printed has the derivative of the logistic function, H (1 - H). The activation is tanh, whose derivative is
+1 - H^2; with H in (-1, 0), half of its range, the printed factor has the wrong sign and the weights climb. 1 - H_j^2 is
+used here. For the biases the paper prints nothing: they are weights of an input that is always 1.
 """
 
 from __future__ import annotations
@@ -23,11 +31,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.scheduling.balance.curves import Counts, Curve, Curves, Floats, even, judged, piecewise
-from tasks.scheduling.balance.descent import descend
+from tasks.scheduling.balance.curves import Counts, Curve, Curves, Floats, evaluated, even, piecewise
 from tasks.scheduling.balance.exact import exact
-from tasks.scheduling.balance.layer import Scaling, Weights, drawn
-from tasks.scheduling.balance.network import Trained, train
+from tasks.scheduling.balance.learned import train
+from tasks.scheduling.balance.network import Scaling, Weights, drawn
 from tasks.scheduling.balance.parameters import NodeParameters, Sample
 
 NOISE = 0.2
@@ -104,9 +111,7 @@ def draw(seed: int, nodes: int, each: int, noise: float, learner: Learner) -> Dr
 
 def ours(runs: Sequence[Sample], seed: int) -> Callable[[NodeParameters], Curve]:
     """What reviewloop does."""
-    trained = train(runs, seed)
-    assert isinstance(trained, Trained), trained
-    return trained.curve
+    return train(runs, seed).curve
 
 
 def published(runs: Sequence[Sample], seed: int) -> Callable[[NodeParameters], Curve]:
@@ -125,12 +130,40 @@ def published(runs: Sequence[Sample], seed: int) -> Callable[[NodeParameters], C
     def curve_of(node: NodeParameters) -> Curve:
         n = np.arange(1.0, _MOST_URLS + 1)
         rows = np.column_stack((np.tile([v or 1.0 for v in node.values()], (n.size, 1)), n))
-        said = outputs.back(weights.output(inputs.scaled(rows))[:, None])[:, 0]
-        rising = np.maximum.accumulate(np.maximum(said, 0.01)) + 1e-6 * n
+        predicted = outputs.back(weights.output(inputs.scaled(rows))[:, None])[:, 0]
+        rising = np.maximum.accumulate(np.maximum(predicted, 0.01)) + 1e-6 * n
         slope = (rising[-1] - rising[n.size // 2]) / (n.size / 2)
         return Curve(((0.0, 0.0), *zip(n.tolist(), rising.tolist(), strict=True)), float(slope))
 
     return curve_of
+
+
+def descend(
+    start: Weights, inputs: Floats, outputs: Floats, rng: np.random.Generator, epochs: int, rate: float
+) -> Weights:
+    """Weights after going through the runs `epochs` times, in a new order each time.
+
+    Args:
+        start: weights to begin with; left as they are.
+        inputs: X, scaled, shape (runs, INPUTS).
+        outputs: Y, scaled, shape (runs,).
+        rng: draws the orders.
+        epochs: how often.
+        rate: eta.
+    """
+    inward, inward_bias, outward = start.inward.copy(), start.inward_bias.copy(), start.outward.copy()
+    bias = start.outward_bias
+    for _ in range(epochs):
+        for run in rng.permutation(len(outputs)):
+            x = inputs[run]
+            hidden = np.tanh(x @ inward + inward_bias)
+            step = rate * float(outputs[run] - hidden @ outward - bias)
+            back = step * (1.0 - hidden**2) * outward
+            inward += np.outer(x, back)
+            inward_bias += back
+            outward += step * hidden
+            bias += step
+    return Weights(inward, inward_bias, outward, bias)
 
 
 def _true_curve(node: NodeParameters) -> Curve:
@@ -139,4 +172,4 @@ def _true_curve(node: NodeParameters) -> Curve:
 
 
 def _makespan(curves: Curves, allocation: Counts) -> float:
-    return judged(curves, allocation).makespan_s
+    return evaluated(curves, allocation).makespan_s
