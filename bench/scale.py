@@ -123,9 +123,7 @@ class _Steady:
         self._rng = Random(1)
         self._nodes = names
         self._strategy = ALLOCATION["feedback"](AllocationSettings())
-        self._ready = ReadyQueue(
-            [NodeView(name, frozenset({"meta"}), 0, SLOTS) for name in names], split=self._strategy.split
-        )
+        self._ready = ReadyQueue([NodeView(name, frozenset({"meta"}), 0, SLOTS) for name in names])
         self._knowledge = knowledge
         for number in range(waiting):
             place = number % len(sites)

@@ -16,14 +16,11 @@ from splitter.catalog.model import Limits
 from tasks.domain.breaker import RestSettings, rest_s
 from tasks.domain.failures import ErrorClass
 from tasks.domain.views import HostView
-from tasks.scheduling.capacity import feeding, pace
+from tasks.scheduling.capacity import REQUEST_S, attempt_rate, attempts_in_all, attempts_per_address
 
 _UNLIMITED = Limits(per_address_per_s=1000, total_per_s=10_000)
 _ROOM = 1_000_000
 """Room of a host without a limit: more attempts than there are slots."""
-
-_FIRST_GUESS_S = 0.2
-"""Seconds of a page as long as none was tried, as production guesses them."""
 
 
 @dataclass(slots=True)
@@ -140,9 +137,10 @@ class Host:
         """As a strategy sees it."""
         room, alone = _ROOM, None
         if self._limited:
-            request_s = max(0.01, self._asked_s / self._tried) if self._tried else _FIRST_GUESS_S
-            most = feeding(self.limits, pace(self.limits, request_s, lanes=1))
-            room, alone = max(0, most.more - self._running), most.alone
+            request_s = max(0.01, self._asked_s / self._tried) if self._tried else REQUEST_S
+            per_s = attempt_rate(self.limits, request_s, lanes=1)
+            room = max(0, attempts_in_all(self.limits, per_s) - self._running)
+            alone = attempts_per_address(self.limits, per_s)
         names = self._names
         return HostView(
             self.name,

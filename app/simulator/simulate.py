@@ -114,7 +114,7 @@ class _Engine:
         self._world, self._strategy, self._options = world, strategy, options
         self._tasks, self._arrived = tasks, 0
         self._events = Events()
-        self._ready = ReadyQueue(split=strategy.split)
+        self._ready = ReadyQueue()
         self._knowledge = Knowledge()
         self.figures = Figures(world, options)
         self._execution = Execution(

@@ -70,7 +70,7 @@ class SchedulerState:
 
     def _begin_anew(self) -> None:
         self.strategy = self.new_strategy()
-        self.ready = ReadyQueue(split=self.strategy.split)
+        self.ready = ReadyQueue()
         self._count_at_s: float | None = None
 
     def new_strategy(self) -> AllocationStrategy:

@@ -18,7 +18,7 @@ from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
 from tasks.jobs.partitioning import divide
 from tasks.scheduling import admission
-from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, waits
+from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, still_waiting
 from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.rebalancing import Levelling, uneven
@@ -98,7 +98,7 @@ def level(conn: Connection, now: datetime, context: Context) -> list[Lease]:
         for one in holders
     ]
     strategy = context.state.new_strategy()
-    ready = ReadyQueue(split=strategy.split)
+    ready = ReadyQueue()
     ready.set_pending(context.state.ready.pending)
     back = [one.lease.subtask for one in flow.returned]
     assignments = _decide(conn, now, context, ready, strategy, takers, back)
@@ -129,7 +129,7 @@ def preview(conn: Connection, now: datetime, context: Context) -> Preview:
     state.measure(conn, now)
     state.count_queued(conn)
     assignments = _decide(conn, now, context, state.ready, state.strategy, open_nodes)
-    return Preview(tuple(assignments), waits(state.ready, state.strategy))
+    return Preview(tuple(assignments), still_waiting(state.ready, state.strategy))
 
 
 def _decide(
@@ -160,7 +160,7 @@ def _decide(
     _show(ready, open_nodes, hosts)
     for view in waiting:
         ready.put(view)
-    return strategy.decide(ready, knowledge, now.timestamp(), context.rng, tell=True)
+    return strategy.decide(ready, knowledge, now.timestamp(), context.rng, explain=True)
 
 
 def _show(ready: ReadyQueue, open_nodes: Sequence[NodeView], hosts: Mapping[str, HostView]) -> None:

@@ -1,31 +1,32 @@
-"""How many attempts a host's limits can feed: pure arithmetic, shared by production and the simulator."""
+"""Capacity: how many attempts hosts can take now, in all and from one address.
+
+`host_views` works it out from limits, measured request times and running attempts. `HostCapacity` counts it down while
+subtasks are given away. The other functions turn it into bounds of a plan (`tasks.scheduling.fluid`).
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from splitter.catalog.model import Limits
 
-_HAIR = 1e-9
-"""What a division leaves over is no attempt more."""
+from tasks.domain.views import HostView, SubtaskView
+
+Array = NDArray[np.float64]
+
+REQUEST_S = 0.2
+"""Seconds a request takes, where nothing is known."""
+
+_ROUNDING = 1e-9
+"""Rounding error: below this, a fraction is not another attempt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Feeding:
-    """Attempts that use up what may be asked of a host.
-
-    Attributes:
-        more: by all addresses together, beside those that ask it now.
-        alone: by one address; at least 1.
-    """
-
-    more: int
-    alone: int
-
-
-def pace(limits: Limits, request_s: float, lanes: int) -> float:
-    """Requests a second of one attempt: as many as its lanes can, and one address may.
+def attempt_rate(limits: Limits, request_s: float, lanes: int) -> float:
+    """Requests a second of one attempt at a host: as many as its lanes can send, and one address may.
 
     Args:
         limits: of the host, in requests per second.
@@ -35,15 +36,216 @@ def pace(limits: Limits, request_s: float, lanes: int) -> float:
     return min(limits.per_address_per_s, lanes / request_s)
 
 
-def feeding(limits: Limits, per_s: float, load_per_s: float = 0.0) -> Feeding:
-    """How many attempts a host feeds.
+def attempts_in_all(limits: Limits, per_s: float, load_per_s: float = 0.0) -> int:
+    """Attempts, beside those that run, that use up what a host allows to all addresses.
 
     Args:
         limits: of the host, in requests per second.
         per_s: requests a second of one attempt there; positive.
-        load_per_s: of those that ask it now.
+        load_per_s: requests a second of those that run.
     """
-    return Feeding(
-        max(0, math.ceil((limits.total_per_s - load_per_s) / per_s - _HAIR)),
-        max(1, math.ceil(limits.per_address_per_s / per_s - _HAIR)),
-    )
+    return max(0, math.ceil((limits.total_per_s - load_per_s) / per_s - _ROUNDING))
+
+
+def attempts_per_address(limits: Limits, per_s: float) -> int:
+    """Attempts that use up what a host allows to one address; at least 1. Arguments: see `attempts_in_all`."""
+    return max(1, math.ceil(limits.per_address_per_s / per_s - _ROUNDING))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crawled:
+    """What is crawled now, and what is known of hosts.
+
+    Attributes:
+        running: (site, node, number of its attempts there).
+        asking: by node, the share of its attempts that send requests; 1 where it is missing.
+        resting: by host, nodes it refuses.
+        probing: by host, nodes whose rest there is over without a page since.
+        sites: that are about to be crawled.
+    """
+
+    running: Sequence[tuple[str, str, int]]
+    asking: Mapping[str, float]
+    resting: Mapping[str, Collection[str]]
+    probing: Mapping[str, Collection[str]]
+    sites: Collection[str]
+
+
+def host_views(
+    crawled: Crawled,
+    hosts_of: Callable[[str], tuple[str, str]],
+    limits_of: Callable[[str], Limits],
+    request_s: Mapping[str, float],
+    lanes: int,
+    hits_per_result_page: int,
+) -> dict[str, HostView]:
+    """The hosts of these sites, and every other that is crawled or refuses somebody.
+
+    An attempt sends requests to its site's host as fast as one address may and its lanes can. To its engine's host it
+    sends only those for result pages: one in `hits_per_result_page` + 1.
+
+    Args:
+        crawled: see there.
+        hosts_of: (engine's host, site's host) of a site.
+        limits_of: limits of a host.
+        request_s: by site, seconds from one request of an attempt to the next, where that is known.
+        lanes: requests of one attempt in flight at once.
+        hits_per_result_page: hits that one result page lists.
+    """
+    held: dict[str, dict[str, int]] = {}
+    load: dict[str, float] = {}  # requests a second
+    fastest: dict[str, float] = {}  # requests a second of the fastest attempt
+    requests_per_result_page = hits_per_result_page + 1
+
+    def rates(site: str) -> dict[str, float]:
+        engine_host, site_host = hosts_of(site)
+        per_s = attempt_rate(limits_of(site_host), request_s.get(site, REQUEST_S), lanes)
+        return {engine_host: per_s / requests_per_result_page, site_host: per_s}
+
+    for site, node, attempts in crawled.running:
+        asking = attempts * crawled.asking.get(node, 1.0)
+        for host, per_s in rates(site).items():
+            by_node = held.setdefault(host, {})
+            by_node[node] = by_node.get(node, 0) + math.ceil(asking)
+            load[host] = load.get(host, 0.0) + asking * per_s
+            fastest[host] = max(fastest.get(host, 0.0), per_s)
+    for site in crawled.sites:
+        for host, per_s in rates(site).items():
+            fastest[host] = max(fastest.get(host, 0.0), per_s)
+    engine_hosts = {engine for engine, site in map(hosts_of, crawled.sites) if engine != site}
+    views = {}
+    for host in {*fastest, *crawled.resting, *crawled.probing}:
+        limits = limits_of(host)
+        per_s = fastest.get(host, limits.per_address_per_s)
+        pages_per_request = requests_per_result_page if host in engine_hosts else 1
+        views[host] = HostView(
+            host=host,
+            room=attempts_in_all(limits, per_s, load.get(host, 0.0)),
+            resting=frozenset(crawled.resting.get(host, ())),
+            address_limit=attempts_per_address(limits, per_s),
+            held=held.get(host, {}),
+            probing=frozenset(crawled.probing.get(host, ())),
+            pages_per_s=pages_per_request * limits.total_per_s,
+            address_pages_per_s=pages_per_request * limits.per_address_per_s,
+        )
+    return views
+
+
+class HostCapacity:
+    """What each host can still take while subtasks are given away. A host that is not set has no limit.
+
+    Attributes:
+        views: by host, as it was set last; what was given away since is not taken off.
+    """
+
+    def __init__(self, views: Iterable[HostView] = ()) -> None:
+        self.views: dict[str, HostView] = {}
+        self._left: dict[str, int] = {}
+        self._held: dict[str, dict[str, int]] = {}
+        for view in views:
+            self.set(view)
+
+    def set(self, view: HostView) -> None:
+        """Replace what is known of a host."""
+        self.views[view.host] = view
+        self._left[view.host] = max(0, view.room)
+        self._held[view.host] = dict(view.held)
+
+    def drop(self, host: str) -> HostView:
+        """Forget a host that was set."""
+        del self._left[host], self._held[host]
+        return self.views.pop(host)
+
+    def take(self, hosts: Iterable[str], node: str) -> None:
+        """The node is given an attempt at these hosts."""
+        for host in set(hosts):  # an engine may be its site's own search: one host, one attempt
+            held = self._held.setdefault(host, {})
+            held[node] = held.get(node, 0) + 1
+            if host in self._left:
+                self._left[host] -= 1
+
+    def held(self, host: str, node: str) -> int:
+        """Attempts of the node at the host, given away ones included."""
+        return self._held.get(host, {}).get(node, 0)
+
+    def left(self, hosts: Iterable[str]) -> float:
+        """Attempts that all of these hosts can still take; infinite where none has a limit."""
+        left = math.inf
+        for host in hosts:
+            left = min(left, self._left.get(host, math.inf))
+        return left
+
+    def left_for(self, hosts: Iterable[str], node: str) -> float:
+        """Attempts by which the node sends no more requests to these hosts than one address may.
+
+        More would hold slots only to wait. After a rest at a host the node probes it with one attempt at a time.
+        """
+        left = math.inf
+        for host in hosts:
+            view = self.views.get(host)
+            if view is None:
+                continue
+            limit = 1 if node in view.probing else view.address_limit
+            if limit is not None:
+                left = min(left, max(0, limit - self.held(host, node)))
+        return left
+
+
+def total_pages(
+    examples: Sequence[SubtaskView], hosts: Mapping[str, HostView]
+) -> list[tuple[list[int], float]]:
+    """Of every host with a limit: places of its sites, and pages a second that may be requested by all addresses.
+
+    Args:
+        examples: one subtask of each site.
+        hosts: by name.
+    """
+    of = _sites_of_hosts(examples, hosts)
+    return [(p, hosts[name].pages_per_s) for name, p in of.items() if math.isfinite(hosts[name].pages_per_s)]
+
+
+def total_attempts(
+    examples: Sequence[SubtaskView], hosts: Mapping[str, HostView]
+) -> list[tuple[list[int], float]]:
+    """Of every host: places of its sites, and attempts at once that use up its limit. Arguments: see `total_pages`."""
+    of = _sites_of_hosts(examples, hosts)
+    return [(places, hosts[name].room + sum(hosts[name].held.values())) for name, places in of.items()]
+
+
+def address_pages(
+    examples: Sequence[SubtaskView], hosts: Mapping[str, HostView], pages_per_s: Array
+) -> Array:
+    """Attempts at once that use up what one address may request; below 1, one attempt waits for the rest of its time.
+
+    Args:
+        examples: one subtask of each site.
+        hosts: by name.
+        pages_per_s: that an attempt requests. (sites, nodes)
+    """
+    most = np.full(pages_per_s.shape, np.inf)
+    for place, one in enumerate(examples):
+        for view in _views(one, hosts):
+            if math.isfinite(view.address_pages_per_s):
+                attempts = view.address_pages_per_s / np.maximum(pages_per_s[place], 1e-9)
+                most[place] = np.minimum(most[place], attempts)
+    return most
+
+
+def address_attempts(examples: Sequence[SubtaskView], hosts: Mapping[str, HostView]) -> Array:
+    """The same where a waiting attempt keeps its slot. Array of (sites, 1)."""
+    limits = [
+        [v.address_limit for v in _views(one, hosts) if v.address_limit is not None] for one in examples
+    ]
+    return np.array([[float(min(of_site, default=math.inf))] for of_site in limits]).reshape(-1, 1)
+
+
+def _sites_of_hosts(examples: Sequence[SubtaskView], hosts: Mapping[str, HostView]) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = {}
+    for place, one in enumerate(examples):
+        for view in _views(one, hosts):
+            places.setdefault(view.host, []).append(place)
+    return places
+
+
+def _views(subtask: SubtaskView, hosts: Mapping[str, HostView]) -> list[HostView]:
+    return [hosts[name] for name in dict.fromkeys(subtask.hosts) if name in hosts]

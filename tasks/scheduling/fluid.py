@@ -1,28 +1,28 @@
-"""A fluid plan: how the slots of all nodes are best divided over sites, as if work could be poured.
+"""A fluid plan: how the slots of all nodes are best divided over sites, as if subtasks were divisible.
 
 With r[j, i] pages per second of a slot expected of site j on node i, h[j] pages waiting, c[i] slots, and x[j, i]
 the seconds of slots of node i that go to site j, the earliest end of everything is a linear program:
 
     T* = min T   subject to   sum_i r[j, i] x[j, i] >= h[j]           all pages are collected
                               sum_j x[j, i] <= c[i] T                  nodes have so many slots
-                              sum_j,i q[j, i] x[j, i] <= l[k] T        a host k is asked so often at most
-                              x[j, i] <= a[j, i] T                     and from one address for so long at a time
+                              sum_j,i q[j, i] x[j, i] <= l[k] T        limit of a host k for all addresses
+                              x[j, i] <= a[j, i] T                     and for one address
 
-where q[j, i] are pages asked for per second of a slot; the second sum is over the sites j of the host k.
+where q[j, i] are pages requested per second of a slot; the sum with q is over the sites j of the host k.
 
-Nobody knows for how long there will be work, or time: more may come, and somebody may stop it all. So of all plans that
-end within (1 + slack) T* that one is wanted which has collected most by half of T*: x = y + z, y before, z after it,
+More work may come, and a run may be stopped early. So of all plans that end within (1 + SLACK) T* that one is wanted
+which has collected most by half of T*: x = y + z, y before it, z after it,
 
     max sum r y   subject to   sum_i r y <= h            sum_j y <= c T* / 2
-                               sum_i r (y + z) >= h      sum_j z <= c (1/2 + slack) T*
+                               sum_i r (y + z) >= h      sum_j z <= c (1/2 + SLACK) T*
 
-with the hosts' bounds likewise. y is the plan: a node works at the sites where its y is positive. A greedy index
-(each slot to the site where it yields most now) misses what others will lack: it takes the easy pages of a site whose
-only good node has nothing else to do, and leaves the hard ones for the end.
+with the hosts' bounds likewise. y is the division: a node works at the sites where its y is positive. A greedy index
+(each slot to the site where it yields most now) does worse: it takes the easy pages of a site whose only good node has
+nothing else to do, and leaves the hard ones for the end.
 
 An optimal corner of either program has at most as many positive x as rows, so a node has few sites. Where there are
-very many pairs, only those are looked at that are among the best nodes of their site, as many as its share of all work
-may need, or the best few sites of their node. On random rates, T* was at most 0.7 % later so.
+very many pairs, only those count that are among the best nodes of their site (as many as its share of all work may
+need), or among the best few sites of their node. On random rates, T* was at most 0.7 % later with these.
 """
 
 from __future__ import annotations
@@ -40,32 +40,26 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 _ALL_PAIRS = 1500
-"""So many pairs are all looked at."""
+"""Up to this many pairs, all are looked at."""
 
 _BEST_NODES = 4
-"""Beyond that, so many nodes of each site, the best first, ..."""
+"""Beyond that, this many best nodes of each site, ..."""
 
-_ROOM = 3.0
-"""... and so many times its share of all work, counted in nodes ..."""
+_SPARE = 3.0
+"""... plus this many times the site's share of all work, counted in nodes, ..."""
 
 _BEST_SITES = 3
 """... and the best sites of each node."""
 
 
-@dataclass(frozen=True, slots=True)
-class FluidSettings:
-    """Parameters of the plan.
+SLACK = 0.01
+"""How much later than T* the division may end, as a share."""
 
-    Attributes:
-        slack: how much later than T* the plan may end, as a share.
-        early: share of T* by which most pages are wanted.
-    """
-
-    slack: float = 0.01
-    early: float = 0.5
+EARLY = 0.5
+"""Share of T* by which most pages are wanted."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
     """What is to be divided.
 
@@ -73,10 +67,10 @@ class Demand:
         rates: r, pages per second of a slot; 0 where the node may not. (sites, nodes).
         pages: h, waiting. (sites,)
         slots: c. (nodes,)
-        asks: q, pages asked for per second of a slot. (sites, nodes)
-        hosts: by host, the places of its sites, and l, pages a second that it may be asked for.
-        alone: a, attempts at once that use up what the host may be asked from one address: a fraction where one
-            does so in a part of its time; inf without a limit. (sites, nodes)
+        asks: q, pages requested per second of a slot. (sites, nodes)
+        hosts: by host, the places of its sites, and l, its limit in pages a second.
+        alone: a, attempts at once that use up the limit of one address: a fraction where one attempt does so in a
+            part of its time; inf without a limit. (sites, nodes)
     """
 
     rates: Array
@@ -88,8 +82,8 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The division.
+class Division:
+    """Slots divided over sites.
 
     Attributes:
         seconds: y, in seconds of slots. (sites, nodes)
@@ -100,7 +94,7 @@ class Plan:
     drain_s: float
 
 
-def plan(demand: Demand, settings: FluidSettings) -> Plan:
+def divide(demand: Demand) -> Division:
     """Divide the slots by the two programs above.
 
     Sites without pages and those nobody may crawl get nothing.
@@ -108,16 +102,16 @@ def plan(demand: Demand, settings: FluidSettings) -> Plan:
     shape = demand.rates.shape
     site, node = _columns(demand)
     if not site.size:
-        return Plan(np.zeros(shape), 0.0)
+        return Division(np.zeros(shape), 0.0)
     program = _Program(demand, site, node)
     drained = program.drain()
     if drained is None:
-        return Plan(np.zeros(shape), float("inf"))
+        return Division(np.zeros(shape), float("inf"))
     drain_s, seconds = drained
-    early = program.early(drain_s, settings)
+    early = program.early(drain_s)
     found = np.zeros(shape)
     found[site, node] = seconds if early is None else early
-    return Plan(found, drain_s)
+    return Division(found, drain_s)
 
 
 def _columns(demand: Demand) -> tuple[Index, Index]:
@@ -128,7 +122,7 @@ def _columns(demand: Demand) -> tuple[Index, Index]:
         rates = np.where(useful, demand.rates, 0.0)
         work = np.where(open_sites, demand.pages, 0.0) / np.maximum(rates.max(axis=1), 1e-12)
         work[~useful.any(axis=1)] = 0.0
-        wanted = _BEST_NODES + np.ceil(_ROOM * demand.slots.size * work / work.sum())
+        wanted = _BEST_NODES + np.ceil(_SPARE * demand.slots.size * work / work.sum())
         useful &= (_rank(rates, 1) < wanted[:, None]) | (_rank(rates, 0) < _BEST_SITES)
     site, node = np.nonzero(useful)
     return site, node
@@ -176,7 +170,7 @@ class _Program:
         found = _least(cost, matrix, right)
         return None if found is None else (float(found[-1]), found[:-1])
 
-    def early(self, drain_s: float, settings: FluidSettings) -> Array | None:
+    def early(self, drain_s: float) -> Array | None:
         """y of the second program; None where it can't be solved."""
         count, uses, collects = self._rates.size, self._uses, self._collects
         cost = np.concatenate([-self._rates, np.zeros(count)])
@@ -184,8 +178,8 @@ class _Program:
         matrix = _below([uses, uses.moved(count), collects, both])
         right = np.concatenate(
             [
-                self._bounds * (settings.early * drain_s),
-                self._bounds * ((1.0 + settings.slack - settings.early) * drain_s),
+                self._bounds * (EARLY * drain_s),
+                self._bounds * ((1.0 + SLACK - EARLY) * drain_s),
                 self._pages,
                 -self._pages * (1.0 - 1e-6),
             ]

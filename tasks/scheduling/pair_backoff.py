@@ -1,8 +1,8 @@
-"""PairBackoff: how hard a node may work at a host that refused it.
+"""Back-off per pair: how many attempts at once a node may have at a host that refused it.
 
-A host that refuses an address does so for what the address asked of it, and lets it in again after a while. Whoever
-then goes on as before is refused again, and loses more to rests than it gains by haste. So each refusal halves what
-the node may do there, and time gives it back: with s the attempts at once that were allowed when it was refused,
+A host refuses an address because of the requests it sent, and accepts it again after a while. A node that goes on as
+before is refused again, and loses more time to rests than it gains. So each refusal halves the attempts the node may
+have there, and they grow back with time. With s the attempts at once that were allowed when it was refused,
 
     share(t) = s / 2 * 2 ** ((t - refused at) / recovery)            (until it reaches all of the node's slots)
 
@@ -14,9 +14,13 @@ expected to take d seconds the next one begins d / share later.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.domain.views import SubtaskView
 from tasks.scheduling.ready_queue import ReadyQueue
 
 _LEAST = 1.0 / 64
@@ -43,8 +47,8 @@ class PairBackoff:
         self._version = -1
         self._resting: frozenset[tuple[str, str]] = frozenset()
 
-    def look(self, ready: ReadyQueue, now_s: float) -> None:
-        """Notice who is refused now and was not at the last look."""
+    def update(self, ready: ReadyQueue, now_s: float) -> None:
+        """Count refusals that are new since the last update."""
         if ready.version == self._version:
             return
         self._version = ready.version
@@ -57,17 +61,27 @@ class PairBackoff:
             self._refused.setdefault(host, {})[node] = _Refused(now_s, max(_LEAST, before / 2.0), now_s)
         self._resting = resting
 
-    def held_back(self) -> bool:
-        """Whether anybody was ever refused."""
+    def active(self) -> bool:
+        """Whether any node was ever refused."""
         return bool(self._refused)
 
     def any(self, hosts: Iterable[str]) -> bool:
-        """Whether one of these hosts refused anybody."""
+        """Whether one of these hosts ever refused a node."""
         return any(host in self._refused for host in hosts)
 
     def share(self, hosts: Iterable[str], node: str, now_s: float) -> float:
         """Attempts at once that the node may have at these hosts: fewer than 1 are kept by waiting; inf: any."""
         return min((self._one(host, node, now_s) for host in hosts), default=math.inf)
+
+    def shares(
+        self, examples: Sequence[SubtaskView], nodes: Sequence[str], now_s: float
+    ) -> NDArray[np.float64]:
+        """Attempts at once that each node may have at each site, of which one subtask is given. (sites, nodes)"""
+        most = np.full((len(examples), len(nodes)), np.inf)
+        for place, one in enumerate(examples):
+            if self.any(one.hosts):
+                most[place] = [self.share(one.hosts, node, now_s) for node in nodes]
+        return most
 
     def allows(self, hosts: Iterable[str], node: str, now_s: float, ready: ReadyQueue) -> bool:
         """Whether the node may begin an attempt at these hosts now."""
@@ -78,7 +92,7 @@ class PairBackoff:
             if known is None:
                 continue
             share = self._one(host, node, now_s)
-            if ready.held(host, node) >= max(1.0, share) or (share < 1.0 and now_s < known.next_s):
+            if ready.capacity.held(host, node) >= max(1.0, share) or (share < 1.0 and now_s < known.next_s):
                 return False
         return True
 

@@ -1,124 +1,232 @@
-"""What `feedback` expects, worked out for everything that waits at one moment: beliefs, a plan, and what follows."""
+"""The planner of `feedback`: what every (site, node) is expected to yield, and which sites each node should serve.
+
+A plan rests on rates drawn from the posteriors of all pairs (`tasks.scheduling.posterior`) and divides the slots of all
+nodes over the sites (`tasks.scheduling.fluid`). It is made every `REPLAN_S`, and whenever sites, nodes or refusals
+change.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.domain.pair_stats import PairStats
-from tasks.scheduling import allowances, fluid
-from tasks.scheduling import posterior as estimate
-from tasks.scheduling.decision import AllocationSettings
-from tasks.scheduling.guess import by_distance
+from tasks.scheduling import capacity, eligibility, fluid
+from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Distances
 from tasks.scheduling.pair_backoff import PairBackoff
+from tasks.scheduling.posterior import Belief, EstimateSettings, posterior
+from tasks.scheduling.proximity import prior
 from tasks.scheduling.ready_queue import Backlog, Group, ReadyQueue
-from tasks.scheduling.scores import Scores
+from tasks.scheduling.sampled_rates import SampledRates
 from tasks.scheduling.statistics import Knowledge
 
 Array = NDArray[np.float64]
 
-_HASTE = 4.0
+_OUTDATED_S = 0.1 * REPLAN_S
+"""Age after which a plan that fits no longer is made anew."""
+
+_MANY_PAIRS = 10_000
+"""With more pairs than this, plans are made less often: a plan's cost grows with their number."""
+
+_MOST_TIMES_LONGER = 5.0
+"""At most so many times less often."""
+
+_AHEAD = 4.0
 """A node may run ahead of the plan at a site by this factor, while something else that is planned for it waits."""
 
 _ROUNDS = 5.0
 """A draw is kept as long as it takes to try every pair so many times ..."""
 
-_SO_MANY = 5000
+_PAIRS_TO_EXPLORE = 5000
 """... where there are so many pairs; with fewer it is kept for a shorter time, in proportion."""
 
 _HOPELESS = 0.1
-"""A node that gets to less than this share of the pages that the best node of a site gets to is left out there."""
+"""A node that reaches less than this share of the pages that the best node of a site reaches is left out there."""
+
+_SCARCITY = 0.7
+"""How much the best yield a subtask could get elsewhere counts against giving it a slot, from 0 (most pages now) to 1
+(each node does what it is comparatively best at). Found by simulation: docs/strategies.md."""
+
+_ATTEMPT_S = 10.0
+"""Active seconds of an attempt, where nothing is known."""
 
 
-@dataclass(slots=True)
-class Outlook:
-    """A plan with what was believed when it was made.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What was decided, with what was believed then.
 
     Attributes:
-        at_s: when.
+        made_at_s: when.
+        lasts_s: until the next plan.
+        version: of the ready queue it was made for.
         sites, nodes: place of each name on the two axes of what follows.
-        belief: drawn from what was known.
+        belief: drawn from the posteriors.
         shares: by node, its planned sites with the share of its planned time that each gets.
         rates: pages per second of a slot of each pair; 0 where the node may not. (sites, nodes)
-        going: share of its time that an attempt does not wait for its address' next send time. (sites, nodes)
-        best: the best rate of each site. (sites,)
-        fastest_pace: the best rate of each site by the clock, waiting included. (sites,)
+        requesting: share of its time that an attempt does not wait for its address' next send time. (sites, nodes)
+        best_rate: of each site. (sites,)
+        best_pace: the best rate of each site by the clock, waiting included. (sites,)
         wait_s: seconds until the last page that waits of a site is begun, if the plan is followed. (sites,)
-        seen: the ready queue's version it was made for.
         slots: of each node.
-        typical_pages: most pages an attempt is expected to take.
-        lasts_s: until the next plan.
-        idle: nodes that found nothing, with the ready queue's number of changes then.
     """
 
-    at_s: float
-    sites: dict[str, int]
-    nodes: dict[str, int]
-    belief: estimate.Belief
-    shares: dict[str, dict[str, float]]
-    rates: Array
-    going: Array
-    best: Array
-    fastest_pace: Array
-    wait_s: Array
-    seen: int
-    slots: Array
-    typical_pages: float
+    made_at_s: float
     lasts_s: float
-    idle: dict[str, int] = field(default_factory=dict)
-    _given_s: dict[tuple[str, str], float] = field(default_factory=dict)
-    _by_strength: dict[str, list[str]] = field(default_factory=dict)
-    _by_rate: dict[str, list[str]] = field(default_factory=dict)
-    _rate_of: dict[tuple[str, str, float], float] = field(default_factory=dict)
-    _worth_of: dict[tuple[str, str, float, float], float] = field(default_factory=dict)
+    version: int
+    sites: Mapping[str, int]
+    nodes: Mapping[str, int]
+    belief: Belief
+    shares: Mapping[str, Mapping[str, float]]
+    rates: Array
+    requesting: Array
+    best_rate: Array
+    best_pace: Array
+    wait_s: Array
+    slots: Array
 
-    def knows(self, site: str, node: str) -> bool:
-        """Whether both were there when the plan was made."""
-        return site in self.sites and node in self.nodes
+
+class Planner:
+    """Makes plans and keeps the one in force. All it remembers can be made anew.
+
+    Args:
+        settings: of allocation.
+        backoff: which nodes a host refused not long ago.
+    """
+
+    def __init__(self, settings: AllocationSettings, backoff: PairBackoff) -> None:
+        self._settings = settings
+        self._backoff = backoff
+        self._sampled = SampledRates()
+        self._plan: Plan | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Empty the caches, which hold for one plan."""
+        self._given_s: dict[tuple[str, str], float] = {}
+        self._sites_of: dict[str, list[str]] = {}
+        self._nodes_of: dict[str, list[str]] = {}
+        self._rates: dict[tuple[str, str, float], float] = {}
+        self._worths: dict[tuple[str, str, float], float] = {}
+
+    @property
+    def plan(self) -> Plan:
+        """The plan in force. Raises ValueError before the first `update`."""
+        if self._plan is None:
+            raise ValueError("no plan was made yet: call update")
+        return self._plan
+
+    def includes(self, site: str, node: str) -> bool:
+        """Whether there is a plan, and both were there when it was made."""
+        return self._plan is not None and site in self._plan.sites and node in self._plan.nodes
+
+    def update(self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random) -> None:
+        """Make a new plan where there is none, where it is too old, or where it fits no longer."""
+        if self._plan is not None:
+            age_s = now_s - self._plan.made_at_s
+            changed = self._plan.version != ready.version and self.outdated(now_s)
+            strangers = any(name not in self._plan.nodes for name in ready.free)
+            if 0 <= age_s < self._plan.lasts_s and not changed and not strangers:
+                return
+        self.replan(ready, knowledge, now_s, rng)
+
+    def outdated(self, now_s: float) -> bool:
+        """Whether the plan is old enough to be replaced where it no longer fits."""
+        return now_s - self.plan.made_at_s >= _OUTDATED_S
+
+    def replan(self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random) -> None:
+        """Draw rates of every pair and plan what waits."""
+        work, nodes = _work(ready), list(ready.nodes)
+        sites = list(work)
+        examples = [ready.sites[site] for site in sites]
+        prior_s = None
+        if self._settings.distances is not None:
+            prior_s = distance_prior(self._settings.distances, knowledge, now_s, sites, nodes)
+        believed = posterior(knowledge, now_s, sites, nodes, EstimateSettings(), prior_s)
+        slots = np.array([float(ready.nodes[name].slots) for name in nodes])
+        pairs = len(sites) * len(nodes)
+        once_s = pairs * _attempt_s(knowledge, now_s) / max(1.0, slots.sum())
+        memory_s = _ROUNDS * once_s * min(1.0, pairs / _PAIRS_TO_EXPLORE)
+        belief = believed.draw(self._sampled.scores(now_s, sites, nodes, memory_s, rng))
+        allowed = eligibility.of_sites(examples, ready.nodes, ready.hosts) & (slots > 0)
+        belief = _without_hopeless(belief, allowed)
+        typical = np.array([min(TYPICAL_PAGES, one.left / one.subtasks) for one in work.values()])
+        rates = np.where(allowed, belief.rates(typical[:, None]), 0.0)
+        asks = rates / np.maximum(belief.page_chance, 1e-9)
+        if self._settings.waits_hold_slots:  # limits are then counted in attempts
+            asks, hosts = np.ones_like(rates), capacity.total_attempts(examples, ready.hosts)
+            alone = np.broadcast_to(capacity.address_attempts(examples, ready.hosts), rates.shape)
+        else:
+            hosts = capacity.total_pages(examples, ready.hosts)
+            alone = capacity.address_pages(examples, ready.hosts, asks)
+        requesting = np.minimum(alone, 1.0)
+        alone = np.minimum(alone, self._backoff.shares(examples, nodes, now_s))
+        pages = np.array([float(one.left) for one in work.values()])
+        division = fluid.divide(
+            fluid.Demand(rates=rates, pages=pages, slots=slots, asks=asks, hosts=hosts, alone=alone)
+        )
+        flow = (division.seconds * rates).sum(axis=1) / max(fluid.EARLY * division.drain_s, 1e-9)
+        known_pairs = len(ready.sites) * len(ready.nodes)
+        self._forget()
+        self._plan = Plan(
+            made_at_s=now_s,
+            lasts_s=REPLAN_S * min(_MOST_TIMES_LONGER, max(1.0, known_pairs / _MANY_PAIRS)),
+            version=ready.version,
+            sites={name: place for place, name in enumerate(sites)},
+            nodes={name: place for place, name in enumerate(nodes)},
+            belief=belief,
+            shares={name: _shares(division.seconds[:, place], sites) for place, name in enumerate(nodes)},
+            rates=rates,
+            requesting=requesting,
+            best_rate=rates.max(axis=1, initial=0.0),
+            best_pace=(rates * requesting).max(axis=1, initial=0.0),
+            wait_s=np.minimum(pages / np.maximum(flow, 1e-9), division.drain_s),
+            slots=slots,
+        )
 
     def rate(self, group: Group, node: str) -> float:
-        """Pages per second of a slot for the group's next subtask, as believed (drawn)."""
-        key = group.first.site, node, min(float(group.pages), self.typical_pages)
-        known = self._rate_of.get(key)
+        """Pages per second of a slot for the group's next subtask, as drawn."""
+        key = group.first.site, node, min(float(group.pages), TYPICAL_PAGES)
+        known = self._rates.get(key)
         if known is None:
             site, name, pages = key
-            known = self._rate_of[key] = self.belief.rate(self.sites[site], self.nodes[name], pages)
+            plan = self.plan
+            known = self._rates[key] = plan.belief.rate(plan.sites[site], plan.nodes[name], pages)
         return known
 
     def seconds(self, group: Group, node: str) -> float:
         """Seconds of a slot that the group's next subtask is expected to take."""
-        pages = min(float(group.pages), self.typical_pages)
-        return self.belief.seconds(self.sites[group.first.site], self.nodes[node], pages)
+        pages, plan = min(float(group.pages), TYPICAL_PAGES), self.plan
+        return plan.belief.seconds(plan.sites[group.first.site], plan.nodes[node], pages)
 
-    def hasty(self, site: str, node: str, now_s: float) -> bool:
+    def worth(self, group: Group, node: str) -> float:
+        """What groups are compared by: rate / (the same subtask's rate on the site's best node) ** _SCARCITY."""
+        key = group.first.site, node, min(float(group.pages), TYPICAL_PAGES)
+        known = self._worths.get(key)
+        if known is None:
+            best = max(self.rate(group, self.best_nodes(key[0])[0]), 1e-9)
+            known = self._worths[key] = self.rate(group, node) / math.exp(_SCARCITY * math.log(best))
+        return known
+
+    def ahead(self, site: str, node: str, now_s: float) -> bool:
         """Whether the node has been given much more of the site since the plan was made than its share of the time.
 
         What yields most comes first, and most of what is planned can wait, since a plan looks far ahead. But a site of
         which the plan wants little on this node is planned, for most of it, on others.
         """
-        share = self.shares[node].get(site, 0.0)
-        time_s = float(self.slots[self.nodes[node]]) * (now_s - self.at_s + self.lasts_s)
-        return self._given_s.get((site, node), 0.0) >= _HASTE * share * time_s
+        plan = self.plan
+        share = plan.shares[node].get(site, 0.0)
+        time_s = float(plan.slots[plan.nodes[node]]) * (now_s - plan.made_at_s + plan.lasts_s)
+        return self._given_s.get((site, node), 0.0) >= _AHEAD * share * time_s
 
-    def gave(self, group: Group, node: str) -> None:
+    def record(self, group: Group, node: str) -> None:
         """The group's next subtask goes to the node."""
         pair = group.first.site, node
         self._given_s[pair] = self._given_s.get(pair, 0.0) + self.seconds(group, node)
-
-    def worth(self, group: Group, node: str, scarcity: float) -> float:
-        """What choosing is done by: rate / (the same subtask's rate on the site's best node) ** scarcity."""
-        site = group.first.site
-        key = site, node, min(float(group.pages), self.typical_pages), scarcity
-        known = self._worth_of.get(key)
-        if known is None:
-            best = max(self.rate(group, self.fastest(site)[0]), 1e-9)
-            known = self._worth_of[key] = self.rate(group, node) / math.exp(scarcity * math.log(best))
-        return known
 
     def sooner(self, ready: ReadyQueue, group: Group, node: str) -> bool:
         """Whether the node is done with the group's next subtask before it would be done by waiting.
@@ -128,115 +236,83 @@ class Outlook:
         """
         if group.first.assigned == node:
             return True
-        best = self._best(ready, group)
+        plan = self.plan
+        best = self._best_pace(ready, group)
         if best <= 0:
-            return True  # nobody was allowed when the plan was made
-        site = self.sites[group.first.site]
-        waited_s = float(self.wait_s[site])
-        rate = self.rate(group, node) * float(self.going[site, self.nodes[node]])
+            return True  # no node was allowed when the plan was made
+        site = plan.sites[group.first.site]
+        waited_s = float(plan.wait_s[site])
+        rate = self.rate(group, node) * float(plan.requesting[site, plan.nodes[node]])
         return group.pages / max(rate, 1e-9) <= waited_s + group.pages / best
 
-    def strongest(self, node: str) -> list[str]:
-        """Sites in the order of how near the node comes to the best of each."""
-        known = self._by_strength.get(node)
+    def best_sites(self, node: str) -> list[str]:
+        """Sites in the order of how near the node comes to the best node of each."""
+        known = self._sites_of.get(node)
         if known is None:
-            column = self.nodes[node]
-            strength = self.belief.rates(self.typical_pages)[:, column] / np.maximum(self.best, 1e-9)
-            names = list(self.sites)
-            order = np.argsort(-strength, kind="stable").tolist()
-            known = self._by_strength[node] = [names[place] for place in order]
+            plan = self.plan
+            rates = plan.belief.rates(float(TYPICAL_PAGES))[:, plan.nodes[node]]
+            names = list(plan.sites)
+            order = np.argsort(-(rates / np.maximum(plan.best_rate, 1e-9)), kind="stable").tolist()
+            known = self._sites_of[node] = [names[place] for place in order]
         return known
 
-    def fastest(self, site: str) -> list[str]:
+    def best_nodes(self, site: str) -> list[str]:
         """Nodes in the order of what they yield at a site."""
-        known = self._by_rate.get(site)
+        known = self._nodes_of.get(site)
         if known is None:
-            names = list(self.nodes)
-            order = np.argsort(-self.rates[self.sites[site]], kind="stable").tolist()
-            known = self._by_rate[site] = [names[column] for column in order]
+            names = list(self.plan.nodes)
+            order = np.argsort(-self.plan.rates[self.plan.sites[site]], kind="stable").tolist()
+            known = self._nodes_of[site] = [names[column] for column in order]
         return known
 
-    def _best(self, ready: ReadyQueue, group: Group) -> float:
-        """The best yield of the group's site on any node that may run the group: what failed it is not waited for."""
-        site = group.first.site
+    def _best_pace(self, ready: ReadyQueue, group: Group) -> float:
+        """The best yield of the group's site on any node that may take it: nodes that failed it are not waited for."""
+        plan = self.plan
+        row = plan.sites[group.first.site]
         if not group.first.failed_on:
-            return float(self.fastest_pace[self.sites[site]])
-        row, able = self.sites[site], [self.nodes[name] for name in self.nodes if ready.may(group, name)]
-        return float((self.rates[row, able] * self.going[row, able]).max(initial=0.0))
+            return float(plan.best_pace[row])
+        able = [plan.nodes[name] for name in plan.nodes if ready.may_take(group, name)]
+        return float((plan.rates[row, able] * plan.requesting[row, able]).max(initial=0.0))
 
 
-def look_ahead(
-    ready: ReadyQueue,
-    knowledge: Knowledge,
-    now_s: float,
-    rng: Random,
-    settings: AllocationSettings,
-    backoff: PairBackoff,
-    scores: Scores,
-    lasts_s: float,
-) -> Outlook:
-    """Draw beliefs of every pair and plan what waits.
+def distance_prior(
+    distances: Distances, knowledge: Knowledge, now_s: float, sites: Sequence[str], nodes: Sequence[str]
+) -> Array | None:
+    """Seconds per page to expect of pairs without data, by the distance of site and node (2010 paper).
 
-    Args:
-        ready: what waits, and for whom.
-        knowledge: what closed attempts say.
-        now_s: when.
-        rng: for the draw.
-        settings: parameters.
-        backoff: who is held back at which host.
-        scores: to draw with.
-        lasts_s: until the next plan.
+    They lie on the line through the pairs that have data (`tasks.scheduling.proximity.prior`).
+
+    Returns:
+        Array of (sites, nodes), for `posterior`: NaN for pairs with data, and where the distance is unknown. None
+        where distance explains nothing.
     """
-    work, nodes = _work(ready), list(ready.nodes)
-    sites = list(work)
-    guess_s = None
-    if settings.distances is not None:
-        guess_s = by_distance(settings.distances, knowledge, now_s, sites, nodes, settings.estimate)
-    believed = estimate.posterior(knowledge, now_s, sites, nodes, settings.estimate, guess_s)
-    slots = np.array([float(ready.nodes[name].slots) for name in nodes])
-    pairs = len(sites) * len(nodes)
-    once_s = pairs * _attempt_s(knowledge, now_s) / max(1.0, slots.sum())
-    memory_s = _ROUNDS * once_s * min(1.0, pairs / _SO_MANY)
-    belief = believed.draw(scores.at(now_s, sites, nodes, memory_s, rng))
-    mean = np.array([min(settings.typical_pages, one.left / one.subtasks) for one in work.values()])
-    allowed = _allowed(ready, sites, nodes) & (slots > 0)
-    belief = _without_hopeless(belief, allowed)
-    rates = np.where(allowed, belief.rates(mean[:, None]), 0.0)
-    pages = np.array([float(one.left) for one in work.values()])
-    asks = rates / np.maximum(belief.page_chance, 1e-9)
-    if settings.waits_hold_slots:  # what a host allows is counted in attempts
-        asks, hosts = np.ones_like(rates), allowances.feeds(ready, sites)
-        alone = allowances.address_limits(ready, sites, asks)
-    else:
-        hosts = allowances.asked_for(ready, sites)
-        alone = allowances.alone(ready, sites, asks)
-    going = np.minimum(alone, 1.0)
-    restrained = np.minimum(alone, allowances.restrained(ready, sites, nodes, backoff, now_s))
-    demand = fluid.Demand(rates, pages, slots, asks, hosts, restrained)
-    plan = fluid.plan(demand, settings.fluid)
-    flow = (plan.seconds * rates).sum(axis=1) / max(settings.fluid.early * plan.drain_s, 1e-9)
-    return Outlook(
-        at_s=now_s,
-        sites={name: place for place, name in enumerate(sites)},
-        nodes={name: place for place, name in enumerate(nodes)},
-        belief=belief,
-        shares={name: _shares(plan.seconds[:, column], sites) for column, name in enumerate(nodes)},
-        rates=rates,
-        going=going,
-        best=rates.max(axis=1, initial=0.0),
-        fastest_pace=(rates * going).max(axis=1, initial=0.0),
-        wait_s=np.minimum(pages / np.maximum(flow, 1e-9), plan.drain_s),
-        seen=ready.version,
-        slots=slots,
-        lasts_s=lasts_s,
-        typical_pages=float(settings.typical_pages),
-    )
+    seen_sites, seen_nodes = list(knowledge.sites), list(knowledge.nodes)
+    if not seen_sites:
+        return None
+    pages, seconds = _observed(knowledge, now_s, seen_sites, seen_nodes)
+    line = prior.fit(distances.ms(seen_sites, seen_nodes).ravel(), seconds.ravel(), pages.ravel())
+    if line is None:
+        return None
+    own, _ = _observed(knowledge, now_s, sites, nodes)
+    return np.where(own > 0, np.nan, line.seconds(distances.ms(sites, nodes)))
+
+
+def _observed(
+    knowledge: Knowledge, now_s: float, sites: Sequence[str], nodes: Sequence[str]
+) -> tuple[Array, Array]:
+    """Independent pages of each pair, and its seconds per tried page without the overhead; 0 where it has no data."""
+    # A prior of 0 s leaves in the posterior what the pair's own data say, as it counts them.
+    settings, nothing = EstimateSettings(), np.zeros((len(sites), len(nodes)))
+    found = posterior(knowledge, now_s, sites, nodes, settings, nothing)
+    pages = np.maximum(0.0, found.seconds_shape - settings.prior_pages)
+    pages = np.where(pages < 1e-6, 0.0, pages)
+    return pages, found.seconds_total / np.maximum(pages, 1e-6)
 
 
 def _attempt_s(knowledge: Knowledge, now_s: float) -> float:
-    """Active seconds of an attempt, over all pairs; 10 where nothing is known."""
+    """Active seconds of an attempt, over all pairs."""
     seen = PairStats.of(knowledge.sums(now_s).sum(axis=(0, 1)).tolist())
-    return max(seen.active_s / seen.attempts, 0.1) if seen.attempts >= 1.0 else 10.0
+    return max(seen.active_s / seen.attempts, 0.1) if seen.attempts >= 1.0 else _ATTEMPT_S
 
 
 def _shares(seconds: Array, sites: Sequence[str]) -> dict[str, float]:
@@ -246,7 +322,7 @@ def _shares(seconds: Array, sites: Sequence[str]) -> dict[str, float]:
 
 
 def _work(ready: ReadyQueue) -> dict[str, Backlog]:
-    """By site, what waits and what has still to be let in; of sites the ready queue has seen, since kind and hosts
+    """By site, what waits and what has still to be admitted; of sites the ready queue has seen, since kind and hosts
     count."""
     work: dict[str, Backlog] = {}
     for site in ready.sites:
@@ -260,25 +336,10 @@ def _work(ready: ReadyQueue) -> dict[str, Backlog]:
     return work
 
 
-def _without_hopeless(belief: estimate.Belief, allowed: NDArray[np.bool_]) -> estimate.Belief:
-    """Nothing is expected of nodes that get to hardly any page where others do.
+def _without_hopeless(belief: Belief, allowed: NDArray[np.bool_]) -> Belief:
+    """Nothing is expected of nodes that reach hardly any page where others do.
 
     Little as they slow a long backlog down, each of their failures costs a subtask one of its few recalls.
     """
     best = np.where(allowed, belief.reach, 0.0).max(axis=1, keepdims=True, initial=0.0)
     return belief._replace(reach=np.where(belief.reach < _HOPELESS * best, 0.0, belief.reach))
-
-
-def _allowed(ready: ReadyQueue, sites: Sequence[str], nodes: Sequence[str]) -> NDArray[np.bool_]:
-    """Which nodes have a site's kind and are refused by none of its hosts."""
-    kinds = {ready.sites[site].kind for site in sites}
-    by_kind = {kind: np.array([kind in ready.nodes[name].kinds for name in nodes]) for kind in kinds}
-    allowed = np.array([by_kind[ready.sites[site].kind] for site in sites])
-    refusing = {name: view.resting for name, view in ready.hosts.items() if view.resting}
-    if refusing:
-        for place, site in enumerate(sites):
-            for host in ready.sites[site].hosts:
-                for column, name in enumerate(nodes):
-                    if name in refusing.get(host, ()):
-                        allowed[place, column] = False
-    return allowed

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from tasks.scheduling.baselines.balance import Balance
-from tasks.scheduling.baselines.consistent_hash import Hashing
+from tasks.scheduling.baselines.consistent_hash import ConsistentHash
 from tasks.scheduling.baselines.feedback2014 import Feedback2014
 from tasks.scheduling.baselines.least_loaded import LeastLoaded
 from tasks.scheduling.baselines.proximity import proximity
-from tasks.scheduling.baselines.random_node import Chance
+from tasks.scheduling.baselines.random_node import RandomNode
 from tasks.scheduling.baselines.round_robin import RoundRobin
 from tasks.scheduling.baselines.sed import ShortestDelay
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy
@@ -26,8 +26,8 @@ ALLOCATION: Mapping[str, Callable[[AllocationSettings], AllocationStrategy]] = M
         "sed": ShortestDelay,
         "least_loaded": LeastLoaded,
         "round_robin": RoundRobin,
-        "hash": Hashing,
-        "random": Chance,
+        "hash": ConsistentHash,
+        "random": RandomNode,
     }
 )
 """Allocation strategies by the name an operator uses; `random` stands for allocation switched off."""

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Integer, Select, String, func, literal, selec
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.domain.views import HostView, NodeView, SubtaskView
-from tasks.scheduling import capacity as feeding
+from tasks.scheduling import capacity
 from tasks.scheduling.admission import Entrant
 from tasks.scheduling.ready_queue import Backlog
 from tasks.scheduling.rebalancing import HeldLease, Holder, pace
@@ -25,9 +25,6 @@ from tasks.store.bulk import as_table
 from tasks.store.leases import HITS_UNREAD
 from tasks.store.nodes import NodeRow
 from tasks.store.tables import attempts, subtasks
-
-_REQUEST_S = 0.2
-"""Seconds a request takes, where nothing is known."""
 
 HostsOf = Callable[[str], tuple[str, str]]
 """(engine's host, site's host) of a site."""
@@ -153,11 +150,9 @@ def host_views(
     lanes: int,
     sites: Collection[str],
 ) -> dict[str, HostView]:
-    """The hosts of these sites, and every other that is crawled or refuses somebody: what each can feed.
+    """The hosts of these sites, and every other that is crawled or refuses somebody, with what each can take.
 
-    An attempt asks its site's host as fast as one address may and its lanes can; its engine's host only for
-    the result pages, one request in about `HITS_UNREAD` + 1. A host has room for as many more as would use up what
-    those that run leave of its rate. Attempts that wait for the database ask nobody (`nodes.at_hosts`).
+    Attempts that wait for the database send no requests (`nodes.at_hosts`).
 
     Args:
         request_s: by site, seconds from one request of an attempt to the next, where that is known.
@@ -168,47 +163,14 @@ def host_views(
         .where(subtasks.c.state == State.CRAWL)
         .group_by(subtasks.c.site, subtasks.c.lease_node)
     )
-    at_hosts = node_store.at_hosts(conn)
-    resting, probing = host_store.resting(conn, now), host_store.probing(conn, now)
-    held: dict[str, dict[str, int]] = {}
-    load: dict[str, float] = {}  # requests a second
-    each: dict[str, float] = {}  # of the fastest attempt there
-
-    def asks(site: str) -> dict[str, float]:
-        engine_host, site_host = hosts_of(site)
-        per_s = feeding.pace(limits_of(site_host), request_s.get(site, _REQUEST_S), lanes)
-        return {engine_host: per_s / (HITS_UNREAD + 1), site_host: per_s}
-
-    for site, node, n in running:
-        asking = n * at_hosts.get(node, 1.0)
-        for host, per_s in asks(site).items():
-            mine = held.setdefault(host, {})
-            mine[node] = mine.get(node, 0) + math.ceil(asking)
-            load[host] = load.get(host, 0.0) + asking * per_s
-            each[host] = max(each.get(host, 0.0), per_s)
-    for site in sites:
-        for host, per_s in asks(site).items():
-            each[host] = max(each.get(host, 0.0), per_s)
-    engine_hosts = {engine for engine, site in map(hosts_of, sites) if engine != site}
-    views = {}
-    for host in {*each, *resting, *probing}:
-        limits = limits_of(host)
-        per_s = each.get(host, limits.per_address_per_s)
-        most = feeding.feeding(limits, per_s, load.get(host, 0.0))
-        refusing, asked_again = frozenset(resting.get(host, {})), frozenset(probing.get(host, {}))
-        # Of an engine's host, an attempt asks one result page in so many pages.
-        pages = HITS_UNREAD + 1 if host in engine_hosts else 1
-        views[host] = HostView(
-            host,
-            most.more,
-            refusing,
-            most.alone,
-            held.get(host, {}),
-            asked_again,
-            pages * limits.total_per_s,
-            pages * limits.per_address_per_s,
-        )
-    return views
+    crawled = capacity.Crawled(
+        running=[(site, node, attempts) for site, node, attempts in running],
+        asking=node_store.at_hosts(conn),
+        resting=host_store.resting(conn, now),
+        probing=host_store.probing(conn, now),
+        sites=sites,
+    )
+    return capacity.host_views(crawled, hosts_of, limits_of, request_s, lanes, HITS_UNREAD)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import HostView, NodeView, SubtaskView
-from tasks.scheduling.decision import AllocationSettings, Assignment, waits
+from tasks.scheduling.decision import AllocationSettings, Assignment, still_waiting
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 from tasks.scheduling.strategies import ALLOCATION
@@ -57,15 +57,17 @@ class Round:
 
     def __init__(self, strategy, subtasks, nodes, hosts=(), stats=(), seed=0, ready=ReadyQueue):
         self.strategy = ALLOCATION[strategy](AllocationSettings())
-        self.ready = ready(nodes, {host.host: host for host in hosts}, split=self.strategy.split)
+        self.ready = ready(nodes, {host.host: host for host in hosts})
         for one in subtasks:
             self.ready.put(one)
         self.knowledge = knowledge_of(stats)
         self.rng = Random(seed)
 
-    def decide(self, now_s=0.0, *, tell=True):
-        given = self.strategy.decide(self.ready, self.knowledge, now_s, self.rng, tell=tell)
-        waiting = {number: one.why for one in waits(self.ready, self.strategy) for number in one.subtask_ids}
+    def decide(self, now_s=0.0, *, explain=True):
+        given = self.strategy.decide(self.ready, self.knowledge, now_s, self.rng, explain=explain)
+        waiting = {
+            number: one.why for one in still_waiting(self.ready, self.strategy) for number in one.subtask_ids
+        }
         return Decided(given, waiting)
 
 
@@ -483,7 +485,7 @@ def test_what_others_failed_is_given_to_a_node_of_which_nothing_is_expected():
 @every_strategy
 def test_candidates_are_left_out_where_nobody_wants_to_be_told(strategy):
     going = Round(strategy, [subtask(1)], [node("n1")])
-    assert [one.candidates for one in going.decide(tell=False).assignments] == [()]
+    assert [one.candidates for one in going.decide(explain=False).assignments] == [()]
 
 
 @every_strategy
@@ -557,18 +559,18 @@ def test_a_host_that_feeds_nobody_does_not_spoil_the_plan_of_the_others():
     assert {(one.node, one.subtask.site) for one in decided.assignments} == {("n1", "b"), ("n2", "a")}
 
 
-class CountingBoard(ReadyQueue):
+class CountingQueue(ReadyQueue):
     """Counts what a strategy asks of it."""
 
     asked = 0
 
-    def takes(self, group, node):
+    def can_take(self, group, node):
         self.asked += 1
-        return super().takes(group, node)
+        return super().can_take(group, node)
 
-    def take(self, group, node):
+    def take(self, group, node, place=0):
         self.asked += 1
-        return super().take(group, node)
+        return super().take(group, node, place)
 
     def levels(self):
         for level in super().levels():
@@ -590,8 +592,8 @@ def most_asked_a_decision(strategy, waiting):
     def one(number):
         return subtask(number, rng.choice("abcd"), left=rng.choice((5, 20, 100)), priority=number % 2)
 
-    going = Round(strategy, map(one, range(waiting)), map(node, names), (), stats, ready=CountingBoard)
-    going.decide(tell=False)
+    going = Round(strategy, map(one, range(waiting)), map(node, names), (), stats, ready=CountingQueue)
+    going.decide(explain=False)
     most = 0
     for number in range(100):
         before = going.ready.asked

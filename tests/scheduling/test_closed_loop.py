@@ -12,7 +12,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.decision import AllocationSettings, Assignment
-from tasks.scheduling.posterior import posterior
+from tasks.scheduling.posterior import EstimateSettings, posterior
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.recall import Recall, RecallSettings, after_failure
 from tasks.scheduling.statistics import Knowledge
@@ -47,15 +47,13 @@ GOOD = {
 class Greedy:
     """Each slot to the site where the posterior means yield most now: an index that looks at nothing else."""
 
-    split = None
-
     def __init__(self, settings):
         self.settings = settings
 
-    def decide(self, ready, knowledge, now_s, rng, *, tell=False):
+    def decide(self, ready, knowledge, now_s, rng, *, explain=False):
         given = []
         sites, nodes = list(ready.sites), list(ready.nodes)
-        belief = posterior(knowledge, now_s, sites, nodes, self.settings.estimate).mean()
+        belief = posterior(knowledge, now_s, sites, nodes, EstimateSettings()).mean()
         for level in ready.levels():
             for node in list(ready.free):
                 while node in ready.free and level.sites:
@@ -64,12 +62,12 @@ class Greedy:
                         (belief.rate(sites.index(site), column, PAGES), -group.first.id, group)
                         for site, groups in level.sites.items()
                         for group in groups
-                        if ready.takes(group, node)
+                        if ready.can_take(group, node)
                     ]
                     if not able:
                         break
                     group = max(able)[2]
-                    given.append(Assignment(ready.take(group, node), node, None, None))
+                    given.append(Assignment(subtask=ready.take(group, node), node=node))
         return given
 
 
@@ -83,7 +81,6 @@ class Loop:
         self.knowledge = Knowledge(half_life_s)
         self.ready = ReadyQueue(
             [NodeView(f"node{number}", frozenset({"meta"}), 2, 2) for number in range(1, 5)],
-            split=self.strategy.split,
         )
         self.free = dict.fromkeys(self.ready.nodes, 2)
         for number, site in enumerate(work):

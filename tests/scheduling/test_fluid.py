@@ -6,9 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tasks.scheduling import fluid
-from tasks.scheduling.fluid import Demand, FluidSettings, plan
-
-SETTINGS = FluidSettings()
+from tasks.scheduling.fluid import EARLY, Demand, divide
 
 
 def demand(rates, pages, slots, per_s=(), alone=None, share=1.0):
@@ -20,12 +18,12 @@ def demand(rates, pages, slots, per_s=(), alone=None, share=1.0):
     """
     rates = np.array(rates, float)
     return Demand(
-        rates,
-        np.array(pages, float),
-        np.array(slots, float),
-        rates / share,
-        per_s,
-        np.full(np.shape(rates), inf)
+        rates=rates,
+        pages=np.array(pages, float),
+        slots=np.array(slots, float),
+        asks=rates / share,
+        hosts=per_s,
+        alone=np.full(np.shape(rates), inf)
         if alone is None
         else np.tile(np.array(alone, float)[:, None], len(rates[0])),
     )
@@ -86,7 +84,7 @@ def some_demand(draw):
     ],
 )
 def test_small_cases_end_when_they_must(wanted, drain_s):
-    assert plan(wanted, SETTINGS).drain_s == pytest.approx(drain_s)
+    assert divide(wanted).drain_s == pytest.approx(drain_s)
 
 
 @settings(max_examples=60, deadline=None)
@@ -107,7 +105,7 @@ def test_two_sites_on_two_nodes_end_as_early_as_any_division_does(rates, pages):
         elif end_s < second_s:
             end_s = max(second_s, first_s + pages[1] / c)
         best = min(best, end_s)
-    found = plan(demand(rates, pages, [1, 1]), SETTINGS).drain_s
+    found = divide(demand(rates, pages, [1, 1])).drain_s
     assert found <= best + 1e-6
     assert found >= best * 0.99
 
@@ -115,8 +113,8 @@ def test_two_sites_on_two_nodes_end_as_early_as_any_division_does(rates, pages):
 @settings(max_examples=150, deadline=None)
 @given(some_demand())
 def test_a_plan_keeps_all_bounds_and_collects_no_more_than_there_is(wanted):
-    found = plan(wanted, SETTINGS)
-    most_s = SETTINGS.early * found.drain_s
+    found = divide(wanted)
+    most_s = EARLY * found.drain_s
     near = 1 + 1e-4
     assert np.all(found.seconds >= 0)
     assert np.all(found.seconds.sum(axis=0) <= wanted.slots * most_s * near + 1e-6)
@@ -130,7 +128,7 @@ def test_a_plan_keeps_all_bounds_and_collects_no_more_than_there_is(wanted):
 @settings(max_examples=150, deadline=None)
 @given(some_demand())
 def test_only_where_a_node_may_and_something_waits(wanted):
-    found = plan(wanted, SETTINGS).seconds
+    found = divide(wanted).seconds
     assert not found[wanted.rates == 0].any()
     assert not found[wanted.pages == 0].any()
     assert not found[:, wanted.slots == 0].any()
@@ -139,14 +137,14 @@ def test_only_where_a_node_may_and_something_waits(wanted):
 @settings(max_examples=100, deadline=None)
 @given(some_demand())
 def test_by_half_time_at_least_as_much_is_collected_as_by_the_plan_that_only_ends_early(wanted):
-    found = plan(wanted, SETTINGS)
+    found = divide(wanted)
     assume(found.seconds.any())
     drain = drained(wanted)
     assert drain is not None
     site, node = fluid._columns(wanted)
     even = np.zeros(wanted.rates.shape)
     even[site, node] = drain[1]
-    half = SETTINGS.early * collected(wanted, even).clip(max=wanted.pages).sum()
+    half = EARLY * collected(wanted, even).clip(max=wanted.pages).sum()
     assert collected(wanted, found.seconds).sum() >= half * (1 - 1e-5)
 
 
@@ -180,7 +178,7 @@ def test_what_waits_ends_when_all_slots_work_as_planned(wanted):
     ],
 )
 def test_where_nothing_can_be_done_nothing_is_planned(wanted):
-    found = plan(wanted, SETTINGS)
+    found = divide(wanted)
     assert not found.seconds.any()
     assert found.drain_s == 0
 
@@ -188,7 +186,7 @@ def test_where_nothing_can_be_done_nothing_is_planned(wanted):
 @pytest.mark.parametrize("hopeless", [{"alone": [inf, 0]}, {}])
 def test_a_site_that_nobody_can_crawl_does_not_spoil_the_plan_of_the_others(hopeless):
     rates = [[2.0, 1.0], [1.0, 1.0]] if hopeless else [[2.0, 1.0], [0.0, 0.0]]
-    found = plan(demand(rates, [60, 10], [1, 1], **hopeless), SETTINGS)
+    found = divide(demand(rates, [60, 10], [1, 1], **hopeless))
     assert found.drain_s == pytest.approx(20)
     assert found.seconds[0].tolist() == pytest.approx([10, 10])
     assert not found.seconds[1].any()
@@ -206,9 +204,9 @@ def test_looking_at_the_best_pairs_only_loses_next_to_nothing(monkeypatch, seed,
         [([site], per_s) for site, per_s in enumerate(rng.integers(3, 9, sites))] if limits else (),
     )
     monkeypatch.setattr(fluid, "_ALL_PAIRS", 10**9)
-    of_all = plan(wanted, SETTINGS)
+    of_all = divide(wanted)
     monkeypatch.setattr(fluid, "_ALL_PAIRS", 0)
-    of_best = plan(wanted, SETTINGS)
+    of_best = divide(wanted)
     assert np.count_nonzero(of_best.seconds) < sites * nodes / 5
     assert of_all.drain_s * (1 - 1e-6) <= of_best.drain_s <= of_all.drain_s * 1.01
     assert collected(wanted, of_best.seconds).sum() >= 0.985 * collected(wanted, of_all.seconds).sum()

@@ -45,16 +45,14 @@ class Watched:
         self.seen = []
         self.calls = 0
 
-    split = None
-
-    def decide(self, ready, knowledge, now_s, rng, *, tell=False):
+    def decide(self, ready, knowledge, now_s, rng, *, explain=False):
         self.calls += 1
         if self.calls in self._moments:
             self.seen.append((deepcopy(ready), deepcopy(knowledge), now_s))
-        return self._strategy.decide(ready, knowledge, now_s, rng, tell=tell)
+        return self._strategy.decide(ready, knowledge, now_s, rng, explain=explain)
 
-    def holds_back(self, ready, group):
-        return self._strategy.holds_back(ready, group)
+    def why_held_back(self, ready, group):
+        return self._strategy.why_held_back(ready, group)
 
 
 def waiting_on(ready):

@@ -1,10 +1,10 @@
 """The `hash` allocation: consistent hashing, the usual way to divide URLs over crawl nodes.
 
-A subtask's identity (its site and number stand for its URLs) is hashed into one of `_BUCKETS` buckets of its site;
-the bucket and `_POINTS` virtual points of each node are hashed onto a ring (Karger et al., 1997); the first node on the
+A subtask's identity (its site and number stand for its URLs) is hashed into one of `_BUCKETS` buckets of its site.
+The bucket and `_POINTS` virtual points of each node are hashed onto a ring (Karger et al., 1997); the first node on the
 ring after the bucket owns it. When nodes come or go, only their buckets change owner. A subtask waits for its owner
-even while others are idle; but where the owner may not run it (another kind, it failed it, a host refuses it, a person
-asked for another one) the next node on the ring that may does.
+even while others are idle. Where the owner may not take it (another kind, it failed it, a host refuses it, a person
+asked for another one), the next node on the ring that may owns it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from itertools import chain
-from random import Random
 from zlib import crc32
 
 from tasks.domain.views import SubtaskView
-from tasks.scheduling.baselines.dispatch import Choice, DecisionContext
-from tasks.scheduling.baselines.owning import Lines
+from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, give_to_owners
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.ready_queue import Group, ReadyQueue
-from tasks.scheduling.statistics import Knowledge
 
 _BUCKETS = 1024
 """Per site: enough that nodes own about as equally many as if each URL were hashed onto the ring by itself."""
@@ -41,55 +38,47 @@ class Ring:
     def after(self, at: int) -> Iterator[str]:
         """Nodes in the order in which they follow a place, each once."""
         begin = bisect(self._at, at)
-        seen: set[str] = set()
-        for place in chain(range(begin, len(self._names)), range(begin)):
-            name = self._names[place]
-            if name not in seen:
-                seen.add(name)
-                yield name
+        following = chain(range(begin, len(self._names)), range(begin))
+        yield from dict.fromkeys(self._names[place] for place in following)
 
 
-class Hashing:
-    """The strategy; it remembers the ring, and who waits for whom."""
+class ConsistentHash(Baseline):
+    """The strategy; it remembers the ring, and the owners it looked up."""
 
     def __init__(self, settings: AllocationSettings) -> None:
-        del settings  # it has none
-        self._lines = Lines(self._owner)
-        self._ring = Ring(())
-        self._on_ring: set[str] = set()
-        self._seen: tuple[ReadyQueue, int] | None = None
+        super().__init__(settings)
+        self._ring, self._on_ring = Ring(()), set[str]()
+        self._owners: dict[tuple[object, ...], str | None] = {}
+        self._owners_of: tuple[ReadyQueue, int] | None = None
 
-    @staticmethod
-    def split(subtask: SubtaskView) -> int:
-        """The bucket of a subtask."""
-        return crc32(f"{subtask.site}/{subtask.id}".encode()) % _BUCKETS
+    def assign(self, context: DecisionContext) -> Iterator[Assignment]:
+        """See `Baseline`."""
+        ready = context.ready
+        return give_to_owners(context, lambda group, one: self._owner(ready, group, one), lambda _: _why)
 
-    def decide(
-        self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random, *, tell: bool = False
-    ) -> list[Assignment]:
-        """See `AllocationStrategy`."""
-        return self._lines.give_away(DecisionContext(ready, knowledge, now_s, rng, tell), _choice)
+    def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
+        """Whose they are."""
+        owners = dict.fromkeys(self._owner(ready, group, one) or "nobody" for one in group.queue)
+        return f"waits for {' or '.join(list(owners)[:5])}, to which its URLs hash"
 
-    def holds_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Whose it is."""
-        return f"waits for {self._owner(ready, group)}, to which its URLs hash"
-
-    def _owner(self, ready: ReadyQueue, group: Group) -> str | None:
-        if self._seen != (ready, ready.version):
-            self._seen = ready, ready.version
+    def _owner(self, ready: ReadyQueue, group: Group, subtask: SubtaskView) -> str | None:
+        if self._owners_of != (ready, ready.version):
+            self._owners_of = ready, ready.version
+            self._owners.clear()
             if self._on_ring != set(ready.nodes):
-                self._on_ring = set(ready.nodes)
-                self._ring = Ring(ready.nodes)
-        at = point(f"{group.first.site}/{group.part}")
-        return next((name for name in self._ring.after(at) if ready.may(group, name)), None)
-
-
-def _choice(_: Group, chosen: str) -> Choice:
-    return Choice(
-        chosen, lambda name: "its URLs hash to it" if name == chosen else "its URLs hash to another"
-    )
+                self._on_ring, self._ring = set(ready.nodes), Ring(ready.nodes)
+        bucket = crc32(f"{subtask.site}/{subtask.id}".encode()) % _BUCKETS
+        key = subtask.site, bucket, subtask.failed_on, subtask.assigned
+        if key not in self._owners:
+            nodes = self._ring.after(point(f"{subtask.site}/{bucket}"))
+            self._owners[key] = next((name for name in nodes if ready.may_take(group, name)), None)
+        return self._owners[key]
 
 
 def point(text: str) -> int:
     """A place on the ring: the same in every process."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def _why(_: str, chosen: bool) -> str:
+    return "its URLs hash to it" if chosen else "its URLs hash to another"

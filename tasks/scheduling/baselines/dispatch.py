@@ -1,121 +1,141 @@
-"""What the simpler strategies share: in queue order, the head of each group is given to the node they choose."""
+"""What the baseline strategies share: the order in which waiting subtasks are looked at, and how one is given away."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from random import Random
-from typing import NamedTuple
 
-from tasks.scheduling.decision import AllocationSettings, Assignment, Note, candidates, why_busy
+from tasks.domain.views import SubtaskView
+from tasks.scheduling import eligibility
+from tasks.scheduling.decision import AllocationSettings, Assignment, candidates, why_busy
 from tasks.scheduling.ready_queue import Group, Level, ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 
-Reason = Callable[[str], str]
-"""Of a node that may run a group and could be given it now: why it was or was not chosen."""
+Why = Callable[[str, bool], str]
+"""Of a node that could be given a subtask now, and whether it was chosen: why it was or was not, for people."""
 
 
-class Choice(NamedTuple):
-    """What a group's next subtask goes to.
-
-    Attributes:
-        node: can be given it now.
-        reason: for people.
-        scores: what nodes were ranked with, by name; None where nothing is ranked.
-    """
-
-    node: str
-    reason: Reason
-    scores: Callable[[str], float | None] | None = None
-
-
-Choose = Callable[[Group], Choice | None]
-"""Which node a group's next subtask goes to; None: it waits. Asked again for what follows in a group."""
-
-
-class Pushing:
-    """What strategies are that have no settings, tell no more apart than the ready queue does, and hold nobody back."""
-
-    split = None
-
-    def __init__(self, settings: AllocationSettings) -> None:
-        del settings
-
-    def holds_back(self, ready: ReadyQueue, group: Group) -> str | None:  # noqa: ARG002
-        """It never does."""
-        return None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionContext:
-    """What a strategy is handed when it decides (`AllocationStrategy.decide`)."""
+    """The arguments of `AllocationStrategy.decide`."""
 
     ready: ReadyQueue
     knowledge: Knowledge
     now_s: float
     rng: Random
-    tell: bool
+    explain: bool
 
-    def give(self, group: Group, choice: Choice) -> Assignment:
-        """Take the group's next subtask from the ready queue for the node chosen."""
-        node = choice.node
-        score = choice.scores(node) if choice.scores is not None else None
-        forgiven = self.ready.forgiven(group)
-        told = (
-            candidates(self.ready, self.knowledge, self.now_s, group, self._note(group, choice), [node])
-            if self.tell
-            else ()
-        )
-        subtask = self.ready.take(group, node)
-        return Assignment(subtask, node, score, forgiven if forgiven == node else None, told)
+    def groups(self, levels: Iterable[Level] | None = None) -> Iterator[Group]:
+        """Groups whose hosts can take an attempt, while nodes are free: by priority, then in queue order.
 
-    def able(self, group: Group) -> list[str]:
-        """Nodes that can be given the group's next subtask now."""
+        A group whose next subtask was taken comes again. This costs what the groups cost, however many subtasks wait.
+
+        Args:
+            levels: None: all.
+        """
+        for level in self.ready.levels() if levels is None else levels:
+            if not self.ready.free:
+                return
+            for group in self.ready.in_order(level):
+                if self.ready.capacity.left(group.first.hosts) >= 1:
+                    yield group
+                if not self.ready.free:
+                    return
+
+    def give(
+        self,
+        group: Group,
+        node: str,
+        why: Why,
+        scores: Callable[[str], float | None] | None = None,
+        place: int = 0,
+    ) -> Assignment:
+        """Take a subtask of the group for the node: the next one, or the one at this place.
+
+        Args:
+            group, node, place: what goes where.
+            why: for people.
+            scores: what nodes were ranked by, by name; None where nothing is ranked.
+        """
         ready, first = self.ready, group.first
-        if ready.room(group) < 1:
-            return []
-        if first.assigned is not None or any(host in ready.hosts for host in first.hosts):
-            return [name for name in ready.free if ready.takes(group, name)]
-        # Nothing but kinds and failures can keep nodes from it: asking all rules of each would be most of the cost.
-        kind, failed_on, nodes = first.kind, first.failed_on, ready.nodes
-        return [
-            name
-            for name in ready.free
-            if kind in nodes[name].kinds and (name not in failed_on or ready.takes(group, name))
-        ]
+        score_of = scores if scores is not None else lambda _: None
 
-    def _note(self, group: Group, choice: Choice) -> Note:
-        def note(name: str) -> tuple[str, float | None]:
-            can = name == choice.node or self.ready.takes(group, name)
-            why = choice.reason(name) if can else why_busy(self.ready, group, name)
-            return why, choice.scores(name) if choice.scores is not None else None
+        def remark(name: str) -> tuple[str, float | None]:
+            free = name == node or ready.can_take(group, name)
+            return (why(name, name == node) if free else why_busy(ready, group, name)), score_of(name)
 
-        return note
+        considered = (
+            candidates(ready, self.knowledge, self.now_s, group, remark, [node]) if self.explain else ()
+        )
+        score, forgiven = score_of(node), eligibility.forgiven(first, ready.nodes, ready.hosts)
+        return Assignment(
+            subtask=ready.take(group, node, place),
+            node=node,
+            score=score,
+            forgiven=forgiven if forgiven == node else None,
+            candidates=considered,
+        )
 
 
-def push(context: DecisionContext, choose: Choose) -> list[Assignment]:
-    """Give away what waits, priority levels strictly one after the other, each in queue order.
+class Baseline:
+    """A strategy to compare with; one that has no settings and holds nothing back only needs `assign`."""
 
-    A group is passed over where its hosts have no room, and where nothing is chosen for it; so this costs what the
-    groups cost, however many subtasks wait in them.
+    def __init__(self, settings: AllocationSettings) -> None:
+        self._settings = settings
+
+    def decide(
+        self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random, *, explain: bool = False
+    ) -> list[Assignment]:
+        """See `AllocationStrategy`."""
+        context = DecisionContext(ready=ready, knowledge=knowledge, now_s=now_s, rng=rng, explain=explain)
+        return list(self.assign(context))
+
+    def assign(self, context: DecisionContext) -> Iterator[Assignment]:
+        """Give subtasks away one by one."""
+        raise NotImplementedError
+
+    def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:  # noqa: ARG002
+        """See `AllocationStrategy`."""
+        return None
+
+
+def give_to_owners(
+    context: DecisionContext, owner: Callable[[Group, SubtaskView], str | None], why: Callable[[Group], Why]
+) -> Iterator[Assignment]:
+    """Give each waiting subtask to the one node it belongs to, in queue order; those whose node is busy wait.
+
+    Args:
+        context: of the decision.
+        owner: the node of a subtask, one that may take it; None where there is none.
+        why: for people, of the subtasks of a group.
     """
-    given = list[Assignment]()
-    for level in context.ready.levels():
-        given += push_level(context, level, choose)
-        if not context.ready.free:
-            break
-    return given
-
-
-def push_level(context: DecisionContext, level: Level, choose: Choose) -> list[Assignment]:
-    """The same of one priority level."""
-    ready, given = context.ready, list[Assignment]()
-    if not ready.free:
-        return given
-    for group in ready.in_order(level):
-        choice = choose(group) if ready.room(group) >= 1 else None
-        if choice is not None:
-            given.append(context.give(group, choice))
+    ready = context.ready
+    for level in list(ready.levels()):
+        for group, place in _one_by_one(context, level):
+            node = owner(group, group.queue[place])
+            if node is not None and ready.can_take(group, node):
+                yield context.give(group, node, why(group), place=place)
             if not ready.free:
-                break
-    return given
+                return
+
+
+def _one_by_one(context: DecisionContext, level: Level) -> Iterator[tuple[Group, int]]:
+    """Waiting subtasks of a level that some node can take, in queue order: group and place, which may be taken."""
+    arriving = context.groups([level])
+    coming, seen = next(arriving, None), set[Group]()
+    opened: list[tuple[int, int, int, Group]] = []  # subtask, serial number of its group, place, group
+    while coming is not None or opened:
+        if coming is not None and (not opened or coming.first.id < opened[0][0]):
+            if coming not in seen and context.ready.able(coming):
+                heappush(opened, (coming.first.id, len(seen), 0, coming))
+            seen.add(coming)
+            coming = next(arriving, None)
+            continue
+        number, serial, place, group = heappop(opened)
+        yield group, place
+        if place < len(group.queue) and group.queue[place].id == number:
+            place += 1  # it was passed over
+        if place < len(group.queue):
+            heappush(opened, (group.queue[place].id, serial, place, group))

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from random import Random
+from collections.abc import Iterator
+from functools import partial
 
-from tasks.scheduling.baselines.dispatch import Choice, DecisionContext, Pushing, push
+from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext
 from tasks.scheduling.decision import Assignment
-from tasks.scheduling.ready_queue import Group, ReadyQueue
-from tasks.scheduling.statistics import Knowledge
+from tasks.scheduling.ready_queue import ReadyQueue
 
 
-class LeastLoaded(Pushing):
+class LeastLoaded(Baseline):
     """In queue order, each subtask to the node with the smallest share of its slots taken, of those that can take it.
 
     Between equals the one with fewer attempts, then chance decides. A node that may be given attempts ahead of its
     slots has less than nothing taken while it has none.
     """
 
-    def decide(
-        self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random, *, tell: bool = False
-    ) -> list[Assignment]:
-        """See `AllocationStrategy`."""
-        context = DecisionContext(ready, knowledge, now_s, rng, tell)
-
-        def choose(group: Group) -> Choice | None:
-            able = context.able(group)
-            if not able:
-                return None
-            chosen = min(able, key=lambda name: (_share(ready, name), taken(ready, name), rng.random()))
-            return Choice(chosen, _reason(ready, chosen), lambda name: _share(ready, name))
-
-        return push(context, choose)
+    def assign(self, context: DecisionContext) -> Iterator[Assignment]:
+        """See `Baseline`."""
+        ready, random = context.ready, context.rng.random
+        for group in context.groups():
+            able = ready.able(group)
+            if able:
+                chosen = min(able, key=lambda name: (_share(ready, name), taken(ready, name), random()))
+                yield context.give(group, chosen, partial(_why, ready), partial(_share, ready))
 
 
 def taken(ready: ReadyQueue, node: str) -> int:
-    """Attempts a node has now, as far as its free slots tell."""
+    """Attempts a node has now, by its free slots."""
     return ready.nodes[node].slots - ready.free.get(node, 0)
 
 
@@ -43,9 +36,6 @@ def _share(ready: ReadyQueue, node: str) -> float:
     return taken(ready, node) / max(1, ready.nodes[node].slots)
 
 
-def _reason(ready: ReadyQueue, chosen: str) -> Callable[[str], str]:
-    def reason(name: str) -> str:
-        has = f"{taken(ready, name)} of {ready.nodes[name].slots} slots taken"
-        return f"least loaded: {has}" if name == chosen else has
-
-    return reason
+def _why(ready: ReadyQueue, name: str, chosen: bool) -> str:
+    has = f"{taken(ready, name)} of {ready.nodes[name].slots} slots taken"
+    return f"least loaded: {has}" if chosen else has

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from random import Random
+from collections.abc import Iterator
 
-from tasks.scheduling.baselines.dispatch import Choice, DecisionContext, Pushing, push
+from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext
 from tasks.scheduling.decision import AllocationSettings, Assignment
-from tasks.scheduling.ready_queue import Group, ReadyQueue
-from tasks.scheduling.statistics import Knowledge
+from tasks.scheduling.ready_queue import ReadyQueue
 
 
-class RoundRobin(Pushing):
-    """In queue order, each subtask to the next node in turn that may run it and has a free slot.
+class RoundRobin(Baseline):
+    """In queue order, each subtask to the next node in turn that can take it.
 
-    The turn goes round the nodes in the order they appeared, whatever the site; a node that can't be given the
-    subtask misses its turn. Of it all, only whose turn was last is remembered.
+    The turn goes round the nodes in the order they appeared, whatever the site. A node that can't take the subtask
+    misses its turn. The strategy remembers only whose turn was last.
     """
 
     def __init__(self, settings: AllocationSettings) -> None:
@@ -22,21 +21,16 @@ class RoundRobin(Pushing):
         self._names: list[str] = []
         self._next = 0
 
-    def decide(
-        self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random, *, tell: bool = False
-    ) -> list[Assignment]:
-        """See `AllocationStrategy`."""
-        self._follow(ready)
-
-        def choose(group: Group) -> Choice | None:
+    def assign(self, context: DecisionContext) -> Iterator[Assignment]:
+        """See `Baseline`."""
+        self._follow(context.ready)
+        for group in context.groups():
             for step in range(len(self._names)):
                 place = (self._next + step) % len(self._names)
-                if ready.takes(group, self._names[place]):
+                if context.ready.can_take(group, self._names[place]):
                     self._next = place + 1
-                    return _in_turn(self._names[place])
-            return None
-
-        return push(DecisionContext(ready, knowledge, now_s, rng, tell), choose)
+                    yield context.give(group, self._names[place], _why)
+                    break
 
     def _follow(self, ready: ReadyQueue) -> None:
         """Keep the turn where it is when nodes come and go."""
@@ -48,5 +42,5 @@ class RoundRobin(Pushing):
         self._names = names
 
 
-def _in_turn(chosen: str) -> Choice:
-    return Choice(chosen, lambda name: "next in turn" if name == chosen else "its turn comes later")
+def _why(_: str, chosen: bool) -> str:
+    return "next in turn" if chosen else "its turn comes later"

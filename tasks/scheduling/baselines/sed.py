@@ -5,11 +5,10 @@ A subtask goes to the node i, busy or not, where
     (attempts held + subtasks waiting for it + 1) x seconds expected of the subtask there / slots
 
 is smallest; where that one is busy, the subtask waits. In LVS a request that must queue does so at its server and
-counts among its connections; here all wait in one place, so those that wait for a busy node are counted when the
-ready is gone through, and not bound to it: what was learnt since, and nodes that come and go, count the next
-time. Without them, half of the slower nodes would idle before any backlog. A level is gone through in rounds,
-each in queue order, that count one, two, four ... more of each group: nearly as they queue, but the cost
-does not grow with their number (only with its logarithm).
+counts among its connections. Here all wait in one place, so those that wait for a busy node are counted while the
+ready queue is gone through, and not bound to it: the next decision counts anew. Without them, half of the slower nodes
+would idle before any backlog. A level is gone through in rounds, each in queue order, that count one, two, four ...
+more of each group: the cost grows only with the logarithm of their number.
 
 Seconds expected are pages / rate (`tasks.scheduling.posterior`, posterior means): those it takes to collect the pages,
 not those of one attempt, or the node that fails at once would look fastest. There is no exploring: a node that looks
@@ -18,168 +17,115 @@ slow gets work only once the others are that much fuller.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from random import Random
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.scheduling import posterior as estimate
-from tasks.scheduling.baselines.dispatch import Choice, DecisionContext, push_level
+from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext
 from tasks.scheduling.baselines.least_loaded import taken
-from tasks.scheduling.decision import AllocationSettings, Assignment
+from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Assignment
+from tasks.scheduling.posterior import EstimateSettings, posterior
 from tasks.scheduling.ready_queue import Group, ReadyQueue
-from tasks.scheduling.statistics import Knowledge
 
 Array = NDArray[np.float64]
 
-_FRESH = 0.25
-"""Share of `replan_s` after which estimates are made anew ..."""
+_FRESH_S = 0.25 * REPLAN_S
+"""Estimates are made anew after so long ..."""
 
 _MANY_PAIRS = 10_000
 """... or later in proportion, where there are more pairs than this: their cost grows with the number."""
 
 
-@dataclass(slots=True)
-class _Expected:
-    """Estimates in force.
-
-    Attributes:
-        seconds: of a subtask on a slot of each node, over the node's slots: a row for each site.
-        place: of each node in a row.
-        seen: the ready queue's version they were made for.
-        rows: the same for what may not run everywhere (infinite where it may not), by what that depends on.
-    """
-
-    at_s: float
-    seconds: dict[str, Array]
-    place: dict[str, int]
-    seen: int
-    rows: dict[tuple[object, ...], Array] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Loads:
-    """What nodes hold while a ready queue is gone through: attempts, and subtasks that wait for a busy one.
-
-    Attributes:
-        waiting: by group, how many of its subtasks are counted already.
-        chunk: how many of a group are counted before the next group has its turn.
-        rest: a group has more than were counted.
-    """
-
-    held: Array
-    waiting: dict[Group, int] = field(default_factory=dict)
-    chunk: int = 1
-    rest: bool = False
-
-
-class ShortestDelay:
+class ShortestDelay(Baseline):
     """The strategy; it remembers its estimates, which it can make anew at any time."""
 
-    split = None
-
     def __init__(self, settings: AllocationSettings) -> None:
-        self._settings = settings
-        self._expected: _Expected | None = None
+        super().__init__(settings)
+        self._seconds: dict[str, Array] = {}
+        self._rows: dict[tuple[object, ...], Array] = {}
+        self._made = (-np.inf, -1)
 
-    def decide(
-        self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random, *, tell: bool = False
-    ) -> list[Assignment]:
-        """See `AllocationStrategy`."""
+    def assign(self, context: DecisionContext) -> Iterator[Assignment]:
+        """See `Baseline`."""
+        ready = context.ready
         if not ready.free or not ready.waiting:
-            return []
-        expected, loads = self._estimates(ready, knowledge, now_s), _loads(ready)
-        context, given = DecisionContext(ready, knowledge, now_s, rng, tell), list[Assignment]()
+            return
+        self._estimate(context)
+        names, held = list(ready.nodes), _held(ready)
         for level in ready.levels():
-            loads.chunk, loads.rest = 1, True
-            while ready.free and loads.rest:
-                loads.rest = False
-                given += push_level(context, level, lambda group: _choose(ready, expected, loads, group))
-                loads.chunk *= 2
-        return given
+            counted: dict[Group, int] = {}
+            chunk, more = 1, True
+            while more and ready.free:
+                more = False
+                for group in context.groups([level]):
+                    seconds, count = self._row(ready, group), counted.get(group, 0)
+                    most = min(len(group.queue), count + chunk) if np.isfinite(seconds).any() else 0
+                    more |= 0 < most < len(group.queue)
+                    while count < most:
+                        delays = (held + 1.0) * seconds
+                        best = int(np.argmin(delays))
+                        if ready.can_take(group, names[best]):
+                            held[best] += 1.0
+                            scores = dict(zip(names, delays.tolist(), strict=True))
+                            yield context.give(group, names[best], partial(_why, scores), scores.get)
+                            break
+                        delays[best] = np.inf  # so many wait for it before the next best is as good
+                        before = float(delays.min()) / seconds[best] - held[best]
+                        joining = max(1, int(min(before, most - count)))
+                        held[best] += joining
+                        count += joining
+                    counted[group] = count
+                chunk *= 2
 
-    def holds_back(self, ready: ReadyQueue, group: Group) -> str | None:
+    def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
         """Which busy node is worth waiting for."""
-        expected = self._expected
-        if expected is None or group.first.site not in expected.seconds or expected.seen != ready.version:
+        if group.first.site not in self._seconds or self._made[1] != ready.version:
             return None
-        delays = (_loads(ready).held + 1.0) * _row(ready, expected, group)
-        name = list(expected.place)[int(np.argmin(delays))]
-        if ready.takes(group, name):
+        delays = (_held(ready) + 1.0) * self._row(ready, group)
+        name = list(ready.nodes)[int(np.argmin(delays))]
+        if ready.can_take(group, name):
             return f"others wait longer for the free nodes than it will for {name}"
         return f"waits for {name}: {delays.min():.3g} s there, the shortest expected delay"
 
-    def _estimates(self, ready: ReadyQueue, knowledge: Knowledge, now_s: float) -> _Expected:
-        known = self._expected
-        pairs = len(ready.sites) * len(ready.nodes)
-        lasts_s = self._settings.replan_s * _FRESH * max(1.0, pairs / _MANY_PAIRS)
-        if known is not None and known.seen == ready.version and 0 <= now_s - known.at_s < lasts_s:
-            return known
+    def _estimate(self, context: DecisionContext) -> None:
+        """Seconds of a subtask on a slot of each node, over the node's slots: a row for each site."""
+        ready, (made_at_s, version) = context.ready, self._made
+        lasts_s = _FRESH_S * max(1.0, len(ready.sites) * len(ready.nodes) / _MANY_PAIRS)
+        if version == ready.version and 0 <= context.now_s - made_at_s < lasts_s:
+            return
+        self._made = context.now_s, ready.version
         sites, nodes = list(ready.sites), list(ready.nodes)
-        belief = estimate.posterior(knowledge, now_s, sites, nodes, self._settings.estimate).mean()
-        pages = np.array([[_pages(ready, site, self._settings.typical_pages)] for site in sites])
+        belief = posterior(context.knowledge, context.now_s, sites, nodes, EstimateSettings()).mean()
+        pages = np.array([[_pages(ready, site)] for site in sites])
         slots = np.array([max(1, ready.nodes[name].slots) for name in nodes])
         seconds = pages / np.maximum(belief.rates(pages), 1e-9) / slots
-        self._expected = _Expected(
-            now_s,
-            dict(zip(sites, seconds, strict=True)),
-            {name: place for place, name in enumerate(nodes)},
-            ready.version,
-        )
-        return self._expected
+        self._seconds = dict(zip(sites, seconds, strict=True))
+        self._rows.clear()
+
+    def _row(self, ready: ReadyQueue, group: Group) -> Array:
+        """The row of a group's site, infinite for nodes that may not take the group."""
+        one = group.first
+        key = (one.site, one.kind, one.hosts, one.failed_on, one.assigned)
+        if key not in self._rows:
+            may = [ready.may_take(group, name) for name in ready.nodes]
+            self._rows[key] = np.where(may, self._seconds[one.site], np.inf)
+        return self._rows[key]
 
 
-def _pages(ready: ReadyQueue, site: str, most: int) -> float:
-    """Mean targets left of what waits of a site, up to so many."""
+def _held(ready: ReadyQueue) -> Array:
+    return np.array([float(max(0, taken(ready, name))) for name in ready.nodes])
+
+
+def _pages(ready: ReadyQueue, site: str) -> float:
+    """Mean targets left of what waits of a site, up to the typical number."""
     waits = ready.backlog.get(site)
-    return min(float(most), waits.left / waits.subtasks) if waits is not None else float(most)
+    return (
+        min(float(TYPICAL_PAGES), waits.left / waits.subtasks) if waits is not None else float(TYPICAL_PAGES)
+    )
 
 
-def _loads(ready: ReadyQueue) -> _Loads:
-    return _Loads(np.array([float(max(0, taken(ready, name))) for name in ready.nodes]))
-
-
-def _choose(ready: ReadyQueue, expected: _Expected, loads: _Loads, group: Group) -> Choice | None:
-    """The node of the shortest delay for the group's next, once those before it are counted; None: all wait."""
-    row = _row(ready, expected, group)
-    if not np.isfinite(row).any():
-        return None
-    names, counted = list(ready.nodes), loads.waiting.get(group, 0)
-    most = min(len(group.queue), counted + loads.chunk)
-    loads.rest |= most < len(group.queue)
-    while counted < most:
-        delays = (loads.held + 1.0) * row
-        best = int(np.argmin(delays))
-        if ready.takes(group, names[best]):
-            loads.held[best] += 1.0
-            loads.waiting[group] = counted
-            return _shortest(names[best], dict(zip(names, delays.tolist(), strict=True)))
-        delays[best] = np.inf
-        before = (
-            float(delays.min()) / row[best] - loads.held[best]
-        )  # so many go there before the next best is as good
-        joining = max(1, int(min(before, most - counted)))
-        loads.held[best] += joining
-        counted += joining
-    loads.waiting[group] = counted
-    return None
-
-
-def _shortest(chosen: str, delays: dict[str, float]) -> Choice:
-    def reason(name: str) -> str:
-        told = f"{delays[name]:.3g} s until it is done"
-        return f"shortest expected delay: {told}" if name == chosen else told
-
-    return Choice(chosen, reason, delays.get)
-
-
-def _row(ready: ReadyQueue, expected: _Expected, group: Group) -> Array:
-    """Seconds by node over slots, infinite where it may not run."""
-    wanted = group.first
-    key = (wanted.site, wanted.kind, wanted.hosts, wanted.failed_on, wanted.assigned)
-    row = expected.rows.get(key)
-    if row is None:
-        may = [ready.may(group, name) for name in expected.place]
-        row = expected.rows[key] = np.where(may, expected.seconds[wanted.site], np.inf)
-    return row
+def _why(delays: Mapping[str, float], name: str, chosen: bool) -> str:
+    until = f"{delays[name]:.3g} s until it is done"
+    return f"shortest expected delay: {until}" if chosen else until

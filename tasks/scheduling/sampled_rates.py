@@ -1,9 +1,9 @@
-"""Standard scores that a strategy draws with: each pair has its own, and they change slowly.
+"""Sampled rates: the standard scores by which the rates of pairs are drawn from their posteriors.
 
-Drawing every pair anew at each decision (Thompson sampling as it is) makes the best of many uncertain pairs another one
-each time: with thousands of pairs nearly every attempt explores, and none is followed up. Here a pair that was drawn
-high stays so until its data have narrowed what may be thought of it; then one knows, and goes on to the next, or stays.
-Scores are Ornstein-Uhlenbeck processes,
+Plain Thompson sampling draws every pair anew at each decision. With thousands of uncertain pairs another one is then
+best each time: nearly every attempt explores, and none is followed up. Here each pair has scores of its own that
+change slowly: a pair that was drawn high stays high until its data have narrowed its posterior. Scores are
+Ornstein-Uhlenbeck processes,
 
     z(t + d) = rho z(t) + sqrt(1 - rho^2) e,   rho = exp(-d / memory),   e standard normal
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class Scores:
+class SampledRates:
     """Scores of every (site, node), three each: of its page chance, its failures, its seconds."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Scores:
         self._nodes: dict[str, int] = {}
         self._scores: Array = np.zeros((3, 0, 0))
 
-    def at(
+    def scores(
         self, now_s: float, sites: Sequence[str], nodes: Sequence[str], memory_s: float, rng: Random
     ) -> Array:
         """The scores of these names at ``now_s``: array of (3, sites, nodes).

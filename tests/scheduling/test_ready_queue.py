@@ -2,7 +2,7 @@ from collections import Counter
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -58,17 +58,6 @@ def test_what_rules_tell_apart_is_in_groups_of_its_own():
     ):
         ready.put(subtask(number, **more))
     assert [[one.id for one in group.queue] for group in in_order(ready)] == [[0, 1, 2], [3], [4], [5], [6]]
-    assert [group.left for group in in_order(ready)] == [61, 90, 20, 20, 20]
-
-
-def test_a_split_tells_more_apart():
-    ready = ReadyQueue(split=lambda one: one.id % 2)
-    for number in range(4):
-        ready.put(subtask(number))
-    assert {group.part: [one.id for one in group.queue] for group in groups_of(ready)} == {
-        0: [0, 2],
-        1: [1, 3],
-    }
 
 
 @pytest.mark.parametrize(
@@ -143,25 +132,25 @@ def test_a_host_set_anew_forgets_what_was_taken_before():
     group = groups_of(ready)[0]
     for _ in range(2):
         ready.take(group, "n1")
-    assert not ready.takes(group, "n1")
-    assert (ready.room(group), ready.held("a", "n1")) == (7, 2)
+    assert not ready.can_take(group, "n1")
+    assert (ready.capacity.left(group.first.hosts), ready.capacity.held("a", "n1")) == (7, 2)
     ready.set_host(HostView("a", 8, address_limit=2))  # both have ended meanwhile
-    assert ready.takes(group, "n1")
-    assert (ready.room(group), ready.held("a", "n1")) == (8, 0)
+    assert ready.can_take(group, "n1")
+    assert (ready.capacity.left(group.first.hosts), ready.capacity.held("a", "n1")) == (8, 0)
 
 
 def test_a_host_counts_an_attempt_once_that_it_is_engine_and_site_of():
     ready = ReadyQueue([node("n1", 9)], {"a": HostView("a", 2)})
     ready.put(subtask(1, hosts=("a", "a")))
     ready.take(groups_of(ready)[0], "n1")
-    assert (ready.host_room("a"), ready.held("a", "n1")) == (1, 1)
+    assert (ready.capacity.left("a"), ready.capacity.held("a", "n1")) == (1, 1)
 
 
-def test_a_host_nobody_told_of_has_no_limit():
+def test_a_host_that_was_never_set_has_no_limit():
     ready = ReadyQueue([node("n1")])
     ready.put(subtask(1))
-    assert ready.room(groups_of(ready)[0]) == inf
-    assert ready.address_room(groups_of(ready)[0], "n1") == inf
+    assert ready.capacity.left("a") == inf
+    assert ready.capacity.left_for("a", "n1") == inf
 
 
 def test_a_node_that_is_gone_is_not_free_whatever_ends_on_it():
@@ -172,7 +161,7 @@ def test_a_node_that_is_gone_is_not_free_whatever_ends_on_it():
     assert (ready.nodes, ready.free) == ({}, {})
 
 
-def test_the_roster_grows_with_sites_nodes_kinds_and_rests_only():
+def test_the_version_grows_with_sites_nodes_kinds_and_rests_only():
     ready = ReadyQueue([node("n1")], {"a": HostView("a", 9)})
     ready.put(subtask(1))
 
@@ -190,31 +179,6 @@ def test_the_roster_grows_with_sites_nodes_kinds_and_rests_only():
     assert grown(lambda: ready.set_node(node("n1", 3, frozenset({"microblog"}))))
     assert grown(lambda: ready.set_host(HostView("a", 3, frozenset({"n1"}))))
     assert grown(lambda: ready.drop_node("n2"))
-
-
-@settings(max_examples=60)
-@given(
-    failed_on=st.lists(st.sampled_from(NAMES), unique=True).map(tuple),
-    resting=st.frozensets(st.sampled_from(NAMES)),
-    shown=st.lists(st.sampled_from(NAMES), unique=True),
-    assigned=st.none() | st.sampled_from(NAMES),
-)
-def test_who_may_run_it_is_what_the_rules_say(failed_on, resting, shown, assigned):
-    ready = ReadyQueue(map(node, shown), {"a": HostView("a", 9, resting)})
-    ready.put(subtask(1, failed_on=failed_on, assigned=assigned))
-    group = groups_of(ready)[0]
-    permitted = [name for name in shown if name not in resting and assigned in (None, name)]
-    fresh = [name for name in permitted if name not in failed_on]
-    expected = fresh
-    if assigned is not None:
-        expected = permitted
-    elif not fresh:
-        expected = [name for name in failed_on if name in permitted][:1]
-    assert ready.eligible(group) == expected
-    assert [name for name in NAMES if ready.takes(group, name)] == sorted(expected)
-    assert [name for name in NAMES if ready.refused(group, name) is None] == sorted(expected)
-    if expected and expected[0] in failed_on:
-        assert ready.forgiven(group) == expected[0]
 
 
 class Bookkeeping(RuleBasedStateMachine):
@@ -285,10 +249,21 @@ class Bookkeeping(RuleBasedStateMachine):
                     break
             assert numbers == sorted(numbers)
 
+    @precondition(lambda self: self.ready.waiting)
+    @rule(data=st.data(), name=st.sampled_from(NAMES))
+    def take_one_that_is_not_next(self, data, name):
+        group = data.draw(st.sampled_from(groups_of(self.ready)))
+        if self.ready.can_take(group, name):
+            place = data.draw(st.integers(0, len(group.queue) - 1))
+            expected = group.queue[place]
+            assert self.ready.take(group, name, place) == expected == self.waiting.pop(expected.id)
+            self.given.append(expected.id)
+            self.held.update((host, name) for host in set(expected.hosts))
+
     def _take(self, group, name):
-        if not self.ready.takes(group, name):
+        if not self.ready.can_take(group, name):
             return
-        free, room = self.ready.free[name], self.ready.room(group)
+        free, room = self.ready.free[name], self.ready.capacity.left(group.first.hosts)
         oldest = group.first
         alike = [one.id for one in group.queue]
         assert alike == sorted(alike)
@@ -298,7 +273,7 @@ class Bookkeeping(RuleBasedStateMachine):
         for host in set(taken.hosts):
             self.held[host, name] += 1
         assert self.ready.free.get(name, 0) == free - 1
-        assert min([self.ready.host_room(host) for host in taken.hosts]) == room - 1 or room == inf
+        assert min([self.ready.capacity.left([host]) for host in taken.hosts]) == room - 1 or room == inf
 
     @invariant()
     def nothing_is_given_twice_or_lost(self):
@@ -317,14 +292,13 @@ class Bookkeeping(RuleBasedStateMachine):
         assert {site: one.left for site, one in self.ready.backlog.items()} == left
         assert {site: one.subtasks for site, one in self.ready.backlog.items()} == count
         for group in groups_of(self.ready):
-            assert group.left == sum(max(1, one.left) for one in group.queue)
             assert group.first is group.queue[0]
 
     @invariant()
-    def what_is_held_and_free_is_what_was_told_and_taken(self):
+    def what_is_held_and_free_is_what_was_set_and_taken(self):
         for host in HOSTS:
             for name in NAMES:
-                assert self.ready.held(host, name) == self.held[host, name]
+                assert self.ready.capacity.held(host, name) == self.held[host, name]
         assert all(free > 0 and name in self.ready.nodes for name, free in self.ready.free.items())
 
     @invariant()

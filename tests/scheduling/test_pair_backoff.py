@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.domain.views import HostView, NodeView, SubtaskView
-from tasks.scheduling.decision import AllocationSettings, waits
+from tasks.scheduling.decision import AllocationSettings, still_waiting
 from tasks.scheduling.pair_backoff import PairBackoff
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import HALF_LIFE_S, Knowledge
@@ -37,11 +37,11 @@ class Watched:
         """The host refuses the node, and lets it in again before long."""
         self.rest(now_s, host, name)
         self.ready.set_host(HostView(host, 99))
-        self.backoff.look(self.ready, now_s)
+        self.backoff.update(self.ready, now_s)
 
     def rest(self, now_s, host="a", name="n"):
         self.ready.set_host(HostView(host, 99, frozenset({name})))
-        self.backoff.look(self.ready, now_s)
+        self.backoff.update(self.ready, now_s)
 
     def hold(self, count, host="a", name="n"):
         self.ready.set_host(HostView(host, 99, held={name: count}))
@@ -55,7 +55,7 @@ class Watched:
 
 def test_who_was_never_refused_may_do_anything():
     watched = Watched()
-    watched.backoff.look(watched.ready, 0.0)
+    watched.backoff.update(watched.ready, 0.0)
     watched.hold(50)
     assert watched.share(0.0) == inf
     assert watched.allows(0.0)
@@ -95,7 +95,7 @@ def test_a_refusal_of_another_node_or_host_meanwhile_does_not_count_for_who_rest
     watched.rest(0.0)
     watched.ready.set_host(HostView("a", 99, frozenset({"n", "m"})))
     watched.ready.set_host(HostView("b", 99, frozenset({"m"})))
-    watched.backoff.look(watched.ready, 0.0)
+    watched.backoff.update(watched.ready, 0.0)
     assert [watched.share(0.0, host, name=name) for host in "ab" for name in "nm"] == [4.0, 4.0, inf, 4.0]
 
 
@@ -217,7 +217,7 @@ class Going:
 
     def __init__(self, *nodes, seed=0):
         self.strategy = ALLOCATION["feedback"](AllocationSettings())
-        self.ready = ReadyQueue(nodes, split=self.strategy.split)
+        self.ready = ReadyQueue(nodes)
         self.knowledge, self.rng = Knowledge(), Random(seed)
         for number in range(400):
             self.ready.put(subtask(number))
@@ -225,7 +225,7 @@ class Going:
     def decide(self, now_s, *, resting=(), held=()):
         """What each node is given at the site."""
         self.ready.set_host(HostView("a", 99, frozenset(resting), held=dict(held)))
-        given = self.strategy.decide(self.ready, self.knowledge, now_s, self.rng, tell=True)
+        given = self.strategy.decide(self.ready, self.knowledge, now_s, self.rng, explain=True)
         return Counter(one.node for one in given)
 
     def all_free(self):
@@ -251,7 +251,9 @@ def test_feedback_counts_what_a_refused_node_holds_already_and_says_why_the_rest
     going = Going(node("n"))
     going.decide(0.0, resting={"n"})
     assert going.decide(1.0, held={"n": 3}) == {"n": 2}
-    assert {one.why for one in waits(going.ready, going.strategy)} == {"held back: a refused n not long ago"}
+    assert {one.why for one in still_waiting(going.ready, going.strategy)} == {
+        "held back: a refused n not long ago"
+    }
 
 
 def test_feedback_lets_a_node_of_one_slot_wait_between_attempts_after_a_refusal():

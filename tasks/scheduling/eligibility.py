@@ -1,0 +1,99 @@
+"""Eligibility: whether a node may take a subtask, and if not, why. The only module that decides this.
+
+1. The node has the subtask's kind: meta (0) or microblog (1) (2014 paper, allocation 1).
+2. Where a person asked for a node, it is the only one.
+3. None of the subtask's hosts refuses the node's address at present.
+4. A node that failed the subtask before is avoided. Where rules 1 to 3 leave no other node, the oldest failure among
+   the nodes they leave is forgiven. A busy node counts as another node: the subtask waits for it. The node a person
+   asked for is always forgiven.
+
+Only nodes that are alive and not drained are passed in. Free slots and the limits of hosts are another question
+(`tasks.scheduling.capacity`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.domain.views import HostView, NodeView, SubtaskView
+
+Nodes = Mapping[str, NodeView]
+"""Nodes that are alive and not drained, by name."""
+
+Hosts = Mapping[str, HostView]
+"""Hosts by name; one that is missing refuses nobody."""
+
+
+def may_take(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> bool:
+    """Whether the node may take the subtask, now or once it has a free slot."""
+    if _excluded(subtask, node, nodes, hosts) is not None:
+        return False
+    if node not in subtask.failed_on or subtask.assigned == node:
+        return True
+    return forgiven(subtask, nodes, hosts) == node
+
+
+def why_not(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> str | None:
+    """Why the node may not take the subtask, for people; None where it may."""
+    excluded = _excluded(subtask, node, nodes, hosts)
+    if excluded is not None or may_take(subtask, node, nodes, hosts):
+        return excluded
+    return "failed this subtask before"
+
+
+def forgiven(subtask: SubtaskView, nodes: Nodes, hosts: Hosts) -> str | None:
+    """The node whose failure is forgiven (rule 4); None where no failure is."""
+    failed_on = subtask.failed_on
+    if not failed_on:
+        return None
+    if subtask.assigned is not None:
+        return subtask.assigned if subtask.assigned in failed_on else None
+    if any(name not in failed_on and _excluded(subtask, name, nodes, hosts) is None for name in nodes):
+        return None
+    return next((name for name in failed_on if _excluded(subtask, name, nodes, hosts) is None), None)
+
+
+def eligible(subtask: SubtaskView, nodes: Nodes, hosts: Hosts) -> list[str]:
+    """Nodes that may take the subtask, busy ones too, in the order of `nodes`."""
+    return [name for name in nodes if may_take(subtask, name, nodes, hosts)]
+
+
+def of_sites(examples: Sequence[SubtaskView], nodes: Nodes, hosts: Hosts) -> NDArray[np.bool_]:
+    """Which nodes may take work of each site by rules 1 and 3, which hold for all subtasks of a site.
+
+    Args:
+        examples: one subtask of each site.
+        nodes: see `Nodes`.
+        hosts: see `Hosts`.
+
+    Returns:
+        Array of (sites, nodes).
+    """
+    kinds = {one.kind: [one.kind in node.kinds for node in nodes.values()] for one in examples}
+    allowed = np.array([kinds[one.kind] for one in examples], bool).reshape(len(examples), len(nodes))
+    columns = {name: column for column, name in enumerate(nodes)}
+    for row, one in enumerate(examples):
+        for host in one.hosts:
+            for name in hosts[host].resting if host in hosts else ():
+                if name in columns:
+                    allowed[row, columns[name]] = False
+    return allowed
+
+
+def _excluded(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> str | None:
+    """Why rules 1 to 3 exclude the node; None where they don't."""
+    view = nodes.get(node)
+    if view is None:
+        return "is not alive or is drained"
+    if subtask.kind not in view.kinds:
+        return f"does not crawl {subtask.kind} sites"
+    if subtask.assigned is not None and subtask.assigned != node:
+        return f"a person asked for {subtask.assigned}"
+    for name in subtask.hosts:
+        host = hosts.get(name)
+        if host is not None and node in host.resting:
+            return f"{name} refuses its address at present"
+    return None
