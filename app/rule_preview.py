@@ -17,7 +17,8 @@ from bs4 import BeautifulSoup
 from splitter.catalog.model import Catalog
 from splitter.catalog.rules import PageRules, ResultRules
 from splitter.keywords import keywords_of
-from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.failures import FetchError
+from tasks.domain.http_statuses import error_class
 from tasks.domain.pages import PageRead, ResultPage
 from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.fetching.hosts import HostBook
@@ -30,7 +31,6 @@ from tasks.reading.relevance import reject_reason, screen_reviews
 from tasks.reading.results import read_results
 
 _RECORD_FIELDS = ("link", "title", "abstract", "time", "id", "body", "author", "date", "rating")
-_REFUSALS = (401, 403, 429, 432)
 _VALUES_SHOWN = 3
 _VALUE_CHARS = 300
 _OUTLINE_HEADINGS = 5
@@ -88,8 +88,7 @@ def read_by_rules(
     try:
         decoded = decode(body, headers, hint)
         if not _is_page(status):
-            error = ErrorClass.FORBIDDEN if status in _REFUSALS else ErrorClass.OTHER_STATUS
-            raise FetchError(error, f"{url} answers with status {status}")
+            raise FetchError(error_class(status), f"{url} answers with status {status}")
         if isinstance(rules, ResultRules):
             page = read_results(decoded.text, url, rules, now=now)
         else:

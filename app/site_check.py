@@ -20,6 +20,7 @@ from app.http_session import Answer, AskFailed
 from splitter.catalog.model import Catalog
 from splitter.urls import search_url
 from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.http_statuses import error_class
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.robots import RobotsRules
 from tasks.reading.decode import decode
@@ -30,7 +31,6 @@ from tasks.reading.results import read_results
 AT_ONCE = 8
 """Hosts requested at the same time."""
 
-_REFUSALS = (401, 403, 412, 429, 432)
 _LONGEST_PAUSE_S = 5.0
 _TIME_OVER = "the time was over"
 
@@ -175,10 +175,9 @@ class SiteCheck:
 
     def _verdict(self, one: SiteAnswer, answer: Answer) -> tuple[str, str, str]:
         """Verdict, what the rules found, and why."""
-        if answer.status in _REFUSALS:
-            return "refuses", "-", f"status {answer.status}"
         if not 200 <= answer.status < 300:
-            return "no answer", "-", f"status {answer.status}"
+            refuses = error_class(answer.status).blocks
+            return "refuses" if refuses else "no answer", "-", f"status {answer.status}"
         hint = self._catalog.sites[one.name].encoding if one.kind == "site" else ""
         try:
             text = decode(answer.body, answer.headers, hint).text

@@ -25,6 +25,7 @@ from app.cluster.servers import PostgresServer, RedisServer
 from app.config import DEFAULT_DATABASE, Settings, as_environment
 from app.embedded import Until
 from splitter.errors import InputError, ReviewloopError
+from tasks.domain.backoff import backoff_s
 from tasks.jobs.celery_tasks import CONTROL, crawl_queue
 from tasks.store import reports
 from tasks.store.database import Store
@@ -94,7 +95,7 @@ class Supervisor:
             raise ClusterFailed(
                 f"{status}, {kept.failures} times in a row; its log {program.log} ends:\n{last_lines(program.log)}"
             )
-        delay_s = min(_BACKOFF_MOST_S, _BACKOFF_S * 2.0 ** (kept.failures - 1))
+        delay_s = backoff_s(_BACKOFF_S, kept.failures, _BACKOFF_MOST_S)
         kept.again_at = now + delay_s
         self._say(f"{status}; started again in {delay_s:g} s (log: {program.log})")
 

@@ -16,7 +16,6 @@ from app.simulator.events import Events
 from app.simulator.hosts import Host
 from app.simulator.outcome import Figures, Options
 from app.simulator.world import Node, World
-from tasks.domain.breaker import RestSettings
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.domain.views import NodeView, SubtaskView
@@ -69,7 +68,6 @@ class Execution:
         self._random = Random(f"chance {seed}").random
         self._recalling = Random(f"recall {seed}")
         self._rules = replace(options.recalling, enabled=options.recall)
-        self._rests = RestSettings()
         self._nodes = [_NodeState(node) for node in world.nodes]
         self._number = {node.name: n for n, node in enumerate(world.nodes)}
         names = [node.name for node in world.nodes]
@@ -230,7 +228,7 @@ class Execution:
             reason = FailureReason.NOTHING_STORED
             if host is not None and host.blocked(node, now):
                 reason = FailureReason.BLOCKED
-                until = host.refused(node, now, self._rests, self._recalling)
+                until = host.refused(node, now, self._recalling)
                 self._events.at(until, self._show_host, subtask.site)
         if host is not None and attempt.collected:
             host.gave(node, now)

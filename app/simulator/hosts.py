@@ -13,7 +13,7 @@ from random import Random
 
 from app.simulator.world import Block, Site
 from splitter.catalog.model import Limits
-from tasks.domain.breaker import RestSettings, rest_s
+from tasks.domain.breaker import rest_s
 from tasks.domain.failures import ErrorClass
 from tasks.domain.views import HostView
 from tasks.scheduling.capacity import REQUEST_S, attempt_rate, attempts_in_all, attempts_per_address
@@ -116,14 +116,14 @@ class Host:
         self._tried += tried
         self._asked_s += asked_s
 
-    def refused(self, node: int, now_s: float, settings: RestSettings, rng: Random) -> float:
+    def refused(self, node: int, now_s: float, rng: Random) -> float:
         """It refused a node: its breaker opens. Returns when the rest ends."""
         rest = self._rests.get(node)
         if rest is None:
             rest = self._rests[node] = _Rest(now_s, 0)
         if rest.until_s <= now_s:
             rest.times += 1
-        length = rest_s(ErrorClass.FORBIDDEN, rest.times, None, settings, rng)
+        length = rest_s(ErrorClass.FORBIDDEN, rest.times, None, rng)
         rest.until_s = max(rest.until_s, now_s + length)
         return rest.until_s
 

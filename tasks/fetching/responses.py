@@ -9,6 +9,7 @@ from functools import lru_cache
 import pycurl
 
 from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.http_statuses import error_class
 from tasks.domain.pages import Response
 
 _END = (b"\r\n", b"\n")
@@ -113,7 +114,7 @@ def status_error(answer: Response, now: datetime) -> FetchError:
     """The error of an answer whose status is no success; `now` (aware) serves a Retry-After that is a date."""
     wait_s = retry_after_s(answer.headers.get("retry-after", ""), now)
     return FetchError(
-        _class_of(answer.status), f"status {answer.status}", retry_after_s=wait_s, response=answer
+        error_class(answer.status), f"status {answer.status}", retry_after_s=wait_s, response=answer
     )
 
 
@@ -126,15 +127,3 @@ def retry_after_s(value: str, now: datetime) -> float | None:
         return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
     except (TypeError, ValueError, OverflowError):  # no date, or one without a zone
         return None
-
-
-def _class_of(status: int) -> ErrorClass:
-    if status in (404, 410):
-        return ErrorClass.NOT_FOUND
-    if status >= 500:
-        return ErrorClass.SERVER_ERROR
-    if status == 429:
-        return ErrorClass.RATE_LIMITED
-    if status in (401, 403, 432):
-        return ErrorClass.FORBIDDEN
-    return ErrorClass.OTHER_STATUS

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from splitter.catalog.model import Site
 from sqlalchemy import Connection
 
-from tasks.domain.breaker import BackoffSettings, backoff_s
+from tasks.domain.backoff import backoff_s
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State, Transition
 from tasks.domain.views import HostView, NodeView, SubtaskView
@@ -313,8 +313,8 @@ def _go_on_at(now: datetime, context: Context, tries: int) -> datetime | None:
     if not tries:
         return None
     recall = context.settings.recall
-    waits = BackoffSettings(recall.backoff_s, recall.backoff_max_s)
-    return now + timedelta(seconds=backoff_s(tries, waits, context.rng))
+    longest_s = backoff_s(recall.backoff_s, tries, recall.backoff_max_s)
+    return now + timedelta(seconds=context.rng.uniform(0.0, longest_s))
 
 
 def recrawl_due(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001

@@ -1,4 +1,4 @@
-"""Recall: when a lease is over, and what becomes of a subtask whose attempt failed (DESIGN.md, 3).
+"""Recall: when a lease is over, and what becomes of a subtask whose attempt failed.
 
 - A lease is in force while now < deadline; at the exact deadline it is over.
 - Progress renews it to now + `silent_after_s`. A granted send time counts as progress if it is at most half
@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from tasks.domain.backoff import backoff_s
 from tasks.domain.failures import FailureReason
 
 
@@ -124,8 +125,8 @@ def after_failure(
 
 
 def _delay_s(reason: FailureReason, recalls: int, settings: RecallSettings, rng: Random) -> float:
-    """backoff * 2 ** recalls, at most the longest, times a chance in [0.5, 1] that keeps subtasks from
-    returning all at once; 0 where the host is not the cause."""
+    """The back-off of the host, times a chance in [0.5, 1] that keeps subtasks from returning all at once; 0 where
+    the host is not the cause."""
     if reason not in _ABOUT_HOST:
         return 0.0
-    return min(settings.backoff_max_s, settings.backoff_s * 2.0 ** min(recalls, 60)) * rng.uniform(0.5, 1.0)
+    return backoff_s(settings.backoff_s, recalls + 1, settings.backoff_max_s) * rng.uniform(0.5, 1.0)

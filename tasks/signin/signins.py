@@ -19,6 +19,7 @@ from splitter.catalog.sign_in import SignInRules
 from splitter.errors import InputError
 
 from tasks.domain.address import authority_of
+from tasks.domain.backoff import backoff_s
 from tasks.domain.failures import FetchError
 from tasks.fetching.guarded_session import SessionSettings
 from tasks.signin.browser import Session
@@ -200,7 +201,7 @@ class SignIns:
             granted = await asyncio.to_thread(self._renew, account, refused)
         except (SignInError, FetchError, OSError) as error:
             account.failures += 1
-            pause_s = min(_LONGEST_PAUSE_S, _PAUSE_S * 2 ** min(account.failures - 1, 10))
+            pause_s = backoff_s(_PAUSE_S, account.failures, _LONGEST_PAUSE_S)
             account.not_before = self._clock() + timedelta(seconds=pause_s)
             log.warning("not signed in to %s, next try in %.0f s: %s", account.name, pause_s, error)
             return

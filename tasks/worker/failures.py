@@ -75,7 +75,7 @@ class Failures:
 
     def _rest_s(self, cause: ErrorClass, retry_after_s: float | None) -> Callable[[int], float]:
         settings, rng = self._deps.settings, self._deps.rng
-        return lambda times: rest_s(cause, times, retry_after_s, settings.rests, rng) * settings.rest_factor
+        return lambda times: rest_s(cause, times, retry_after_s, rng) * settings.rest_factor
 
 
 def _last_response(url: str, error: FetchError) -> dict[str, object]:

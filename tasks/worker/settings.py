@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from tasks.domain.breaker import RestSettings
 from tasks.store.writer import MOST_AT_ONCE
 from tasks.worker.seen import BATCH, REMEMBERED
 
@@ -23,7 +22,6 @@ class CrawlSettings:
         lanes: requests of one attempt in flight at once.
         list_parts: the most parts of one review list that are read.
         longest_wait_s: a granted send time further ahead than this ends the attempt.
-        rests: how long a host rests for a node's address.
         rest_factor: multiplies the rests, and with them what Retry-After asks for (1.0 outside the lab).
         unreachable_after: errors in a row without any answer from a host after which it counts as unreachable.
         lab: host and port of the lab every host is sent to; None = the real web.
@@ -35,7 +33,6 @@ class CrawlSettings:
     lanes: int = 4
     list_parts: int = 20
     longest_wait_s: float = 30.0
-    rests: RestSettings = field(default_factory=RestSettings)
     rest_factor: float = 1.0
     unreachable_after: int = 3
     lab: tuple[str, int] | None = None
