@@ -27,8 +27,8 @@ from tasks.scheduling.strategies import ALLOCATION
 from tasks.signin.credentials import PREFIX as LOGIN_PREFIX
 from tasks.store.views import BufferRule
 from tasks.store.writer import MOST_AT_ONCE
-from tasks.worker.seen import BATCH, REMEMBERED
-from tasks.worker.settings import Buffers, CrawlSettings
+from tasks.worker.seen import REMEMBERED
+from tasks.worker.settings import CrawlSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 MIGRATIONS = ROOT / "migrations"
@@ -134,15 +134,11 @@ class Settings:
             modification=self.modification,
             recall=recall,
             buffer=BufferRule(silent_after_s=max(15.0, self.silent_after_s)),
-            lease_batch=self.buffers().lease_batch,
+            lease_batch=self.batch,
             narrowing=NarrowSettings(
                 since=datetime.combine(self.since, time.min, CHINA), own_words=self.relax_own_words
             ),
         )
-
-    def buffers(self) -> Buffers:
-        """Sizes of the batches between a node and its servers."""
-        return Buffers(self.batch, self.remembered, min(self.batch, BATCH), self.batch)
 
     def crawl(self) -> CrawlSettings:
         """Settings of the crawl."""

@@ -23,10 +23,10 @@ from tasks.fetching.permits import LocalPermits, WaitTooLong
 from tasks.scheduling.proximity.response_times import without_noise
 from tasks.store.database import Store
 from tasks.store.writer import Writer
+from tasks.worker.counters import FEWEST_TIMED, Timing
 from tasks.worker.fetcher import Fetcher
 from tasks.worker.robots_book import RobotsBook
 from tasks.worker.seen import SeenPages
-from tasks.worker.timing import FEWEST_TIMED, Timing
 
 Ask = Callable[[str, Mapping[str, str]], Awaitable[Response]]
 """Requests a URL with these headers, where and when the host allows it: `Fetcher.page`."""

@@ -32,12 +32,12 @@ from tasks.store import nodes
 from tasks.store.database import Store
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
+from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
 from tasks.worker.node import CrawlNode
 from tasks.worker.pseudonyms import SHORTEST_KEY, Pseudonyms, kept_key
 from tasks.worker.robots_book import RobotsBook
 from tasks.worker.seen import SeenPages
-from tasks.worker.timing import Timing
 
 OWN: Mapping[str, OwnMethod] = MappingProxyType({"club.example.com": HashedPassword})
 """Sites with a `user_login` of their own, by name: a class that takes the catalog's rules."""
@@ -89,16 +89,18 @@ async def deps(
         trusts=hosts.may_be_private,
     ) as downloader:
         yield Dependencies(
-            downloader,
-            permits,
-            robots,
-            hosts,
-            address or settings.machine or platform.node(),
-            crawl,
-            utc_now,
-            seen,
-            sign_ins(settings, catalog, address=address, clock=utc_now) if signing(catalog) else None,
-            pseudonyms(settings),
+            downloader=downloader,
+            permits=permits,
+            robots=robots,
+            hosts=hosts,
+            address=address or settings.machine or platform.node(),
+            settings=crawl,
+            now=utc_now,
+            seen=seen,
+            sign_ins=sign_ins(settings, catalog, address=address, clock=utc_now)
+            if signing(catalog)
+            else None,
+            pseudonyms=pseudonyms(settings),
         )
 
 

@@ -33,7 +33,7 @@ from tasks.store.writer import Writer
 from tasks.worker.node import CrawlNode
 from tasks.worker.redis_seen import RedisSeen
 from tasks.worker.robots_book import RobotsBook
-from tasks.worker.seen import SeenPages
+from tasks.worker.seen import BATCH, SeenPages
 
 log = logging.getLogger("reviewloop.worker")
 
@@ -105,7 +105,7 @@ class NodeProcess:
         catalog = self._settings.catalog()
         # What may be far away is connected to at the same time.
         Thread(target=_be_ready_to_ask, daemon=True).start()
-        writer = Writer(store, most=self._settings.buffers().writer_most, connections=_CONNECTIONS)
+        writer = Writer(store, most=self._settings.batch, connections=_CONNECTIONS)
         try:
             async with AsyncExitStack() as stack:
                 redis = await stack.enter_async_context(open_redis(self._settings))
@@ -141,9 +141,10 @@ class NodeProcess:
                 f"`python -m app.cluster.migrate` ({error.orig})"
             ) from None
         on_free()
-        buffers = self._settings.buffers()
         self._seen = SeenPages(
-            RedisSeen(redis, time.monotonic), remembered=buffers.seen_remembered, batch=buffers.seen_batch
+            RedisSeen(redis, time.monotonic),
+            remembered=self._settings.remembered,
+            batch=min(self._settings.batch, BATCH),
         )
         permits = RedisPermits(redis, time.monotonic, self._settings.crawl().longest_wait_s)
         tools = await stack.enter_async_context(

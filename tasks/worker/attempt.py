@@ -1,8 +1,8 @@
 """One attempt: a subtask's targets crawled on one node, from the lease to the closing report.
 
-The way of the data: result pages -> found and hits -> pages -> reviews. Every result page and every page is stored
-with its target in one transaction as soon as it is read, so that an attempt that is cut off loses only what is in
-flight. A page is stored behind the attempt's back, in batches; only its end waits until all are committed.
+Result pages give the number of hits found and the hits; hits give pages with reviews. Every result page and every page
+is stored with its target in one transaction as soon as it is read, so that an attempt that is cut off loses only what
+is in flight. Pages are stored in batches while the attempt goes on; only its end waits until all are committed.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from tasks.store.leases import START, Lease, Renewal, Work, WorkTarget
 from tasks.store.pages import NewPage, TargetEnd
 from tasks.store.result_pages import RESULTS, FoundHit, ReadResultPage
 from tasks.store.writer import Writer
-from tasks.worker.counters import AttemptCounters
-from tasks.worker.ending import Ending, failure
-from tasks.worker.failures import Failures
+from tasks.worker.counters import AttemptCounters, Timing
+from tasks.worker.failures import Failures, failure_reason
 from tasks.worker.fetcher import Dependencies, Fetcher, NotAsked
 from tasks.worker.lease_renewal import LeaseRenewal
-from tasks.worker.page_collector import Collector
-from tasks.worker.settings import MAX_TRIES
-from tasks.worker.slots import Slot, Slots
-from tasks.worker.timing import Timing
+from tasks.worker.page_collector import PageCollector
+from tasks.worker.slots import Slots, SlotUse
 from tasks.worker.write_buffer import WriteBuffer
+
+MAX_TRIES = 3
+"""Tries of one target before it is given up."""
 
 
 class Attempt:
     """Runs one lease to its end. Use it once.
 
     Args:
-        writer: the process's way to the database.
-        slots: those of its node; None: it has one of its own.
-        on_begun: called once the database has told whether the lease is ours, and its work.
+        writer: of the process.
+        slots: of its node; None: it has one of its own.
+        on_begun: called once the store has answered whether the lease is ours, and with which targets.
         clock: monotonic seconds.
     """
 
@@ -62,39 +62,39 @@ class Attempt:
         self.lease = lease
         self._deps = deps
         self._writer = writer
-        self._keep = timedelta(seconds=rules.silent_after_s)
+        self._lease_for = timedelta(seconds=rules.silent_after_s)
         self._on_begun = on_begun
-        self._slot = Slot(slots or Slots(1))
+        self._slot = SlotUse(slots or Slots(1))
         self._timing = Timing(clock, self._slot.busy, self._slot.idle)
-        self._counters = AttemptCounters(self._timing)
+        self._counters = AttemptCounters(timing=self._timing)
         self._renewal = LeaseRenewal(lease, writer, self._counters, rules.silent_after_s, clock)
-        fetcher = Fetcher(deps, self._timing, self._renewal.promise, lease.site)
-        self._collector = Collector(lease.site, deps, catalog, fetcher, self._timing, self._met)
+        fetcher = Fetcher(deps, self._timing, self._renewal.announce_wait, lease.site)
+        self._collector = PageCollector(lease.site, deps, catalog, fetcher, self._timing, self._note_error)
         self._lists = Lists.of(catalog.engine_of(lease.site))
         refresh_s = catalog.sites[lease.site].refresh_s
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
-        self._judge = catalog.sites[lease.site].judge
+        self._check_relevance = catalog.sites[lease.site].judge
         self._write_buffer = WriteBuffer(
-            lease, deps, writer, self._counters, self._unstorable, judge=self._judge
+            lease, deps, writer, self._counters, self._unstorable, judge=self._check_relevance
         )
         self._failures = Failures(deps)
         self._queue: deque[WorkTarget] = deque()
-        self._posted = 0  # hits that were whole posts
-        self._left = 0  # targets known to be still to do
+        self._whole_posts = 0  # hits that their result page held as whole posts
+        self._left = 0  # targets still to do, as far as known
         self._note = ""
-        self._full = False
+        self._limit_reached = False
         self._interrupted = ""
         self._runner: asyncio.Task[None] | None = None
 
     @property
     def waits(self) -> bool:
-        """Whether it has worked and holds no slot now: it waits for a send time, or for the database."""
+        """True while it has begun to work but holds no slot: it waits for a permit or for the database."""
         return self._slot.waits
 
     @property
     def stores(self) -> bool:
-        """Whether nothing of it is at a host now, nor waits for one: what is left is the database's."""
-        return not self._timing.at_host
+        """True while it has no request in flight and waits for no permit: only the database is left."""
+        return not self._timing.under_way
 
     async def run(self) -> bool:
         """Crawl, report, and close; False where the lease was not (or no longer) ours.
@@ -103,7 +103,7 @@ class Attempt:
         is the orderly way.
         """
         try:
-            work = await self._writer.soon(START, Renewal(self.lease, self._keep))
+            work = await self._writer.soon(START, Renewal(self.lease, self._lease_for))
         finally:
             self._on_begun()
         if work is None:
@@ -131,21 +131,21 @@ class Attempt:
         await self._enter()
         self._left = len(work.targets)
         results = [t for t in work.targets if t.kind == "result"]
-        self._take([t for t in work.targets if t.kind == "hit"])
-        await self._read_results(results)
-        room = max(0, self.lease.quota - self._posted)
-        while len(self._queue) > room:
+        self._add_hits([t for t in work.targets if t.kind == "hit"])
+        await self._read_result_pages(results)
+        most = max(0, self.lease.quota - self._whole_posts)
+        while len(self._queue) > most:
             self._queue.pop()
             self._counters.left_over += 1
         lanes = min(self._deps.settings.lanes, len(self._queue))
         async with asyncio.TaskGroup() as group:
             for _ in range(lanes):
                 group.create_task(self._lane())
-        self._counters.left_over += len(self._queue) if self._full else 0
+        self._counters.left_over += len(self._queue) if self._limit_reached else 0
         await self._write_buffer.emptied()
 
     async def _enter(self) -> None:
-        """Wait for a slot; the lease lives on meanwhile."""
+        """Wait for a slot; the lease is renewed meanwhile."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._renewal.every_s):
@@ -153,34 +153,34 @@ class Attempt:
                     return
             self._renewal.renew()
 
-    def _take(self, hits: list[WorkTarget]) -> None:
+    def _add_hits(self, hits: list[WorkTarget]) -> None:
         self._queue.extend(hits)
         self._counters.responsible += len(hits)
 
     # --- result pages ---------------------------------------------------------------------------------------
 
-    async def _read_results(self, results: list[WorkTarget]) -> None:
+    async def _read_result_pages(self, results: list[WorkTarget]) -> None:
         for place, target in enumerate(results):
-            behind = [t.id for t in results[place + 1 :]]
-            if self._renewal.lost or self._full or not await self._read_result(target, behind):
+            behind = [later.id for later in results[place + 1 :]]
+            if self._renewal.lost or self._limit_reached or not await self._read_result_page(target, behind):
                 return
-            if behind and 0 < self.lease.quota <= self._posted:
-                self._full, self._note = True, f"quota of {self.lease.quota} used up"
+            if behind and 0 < self.lease.quota <= self._whole_posts:
+                self._limit_reached, self._note = True, f"quota of {self.lease.quota} used up"
 
-    async def _read_result(self, target: WorkTarget, behind: list[int]) -> bool:
+    async def _read_result_page(self, target: WorkTarget, behind: list[int]) -> bool:
         """Read one result page; True where the next one is to be read."""
         try:
             read = await self._collector.results(target.url)
         except WaitTooLong as wait:
-            self._give_way(wait)
+            self._stop_at(wait)
             return False
         except FetchError as error:
             self._failures.result_error = error.error
-            await self._met(target.url, error)
+            await self._note_error(target.url, error)
             self._end(target, "todo", error.error, counts=not error.error.about_host)
             return False
         page = read.page
-        self._failures.answered(target.url)
+        self._failures.note_page(target.url)
         seen = self._deps.seen
         asked = await seen.ask([hit.key for hit in read.hits])
         saved = await self._writer.soon(
@@ -197,7 +197,7 @@ class Attempt:
                 more=page.more and not behind,
                 refresh=self._refresh,
                 lists=self._lists,
-                judge=self._judge,
+                judge=self._check_relevance,
             ),
         )
         if saved is None:
@@ -206,16 +206,16 @@ class Attempt:
         seen.confirmed(saved.known)
         self._left += len(saved.todo) - 1 - (0 if page.more else len(behind))
         self._counters.known += len(saved.known)
-        self._take([hit for hit in saved.todo if not await self._post(hit)])
-        self._renewal.alive()
+        self._add_hits([hit for hit in saved.todo if not await self._store_post(hit)])
+        self._renewal.renew_if_due()
         return page.more
 
-    async def _post(self, target: WorkTarget) -> bool:
-        """Store a hit that the result page holds whole; False where it is to be asked for."""
+    async def _store_post(self, target: WorkTarget) -> bool:
+        """Store a hit that the result page holds as a whole post; False where it has to be requested."""
         page = self._collector.post(target)
         if page is None:
             return False
-        self._posted += 1
+        self._whole_posts += 1
         self._counters.responsible += 1
         self._counters.tried += 1
         await self._save(target, page)
@@ -224,14 +224,14 @@ class Attempt:
     # --- pages ----------------------------------------------------------------------------------------------
 
     async def _lane(self) -> None:
-        while self._queue and not (self._renewal.lost or self._full):
+        while self._queue and not (self._renewal.lost or self._limit_reached):
             if self._timing.active_s >= self.lease.budget_s:
-                self._full = True
+                self._limit_reached = True
                 return
             target = self._queue.popleft()
             if not self._failures.stopped(target.url):
                 await self._collect(target)
-                self._renewal.alive()
+                self._renewal.renew_if_due()
 
     async def _collect(self, target: WorkTarget) -> None:
         self._counters.tried += 1
@@ -243,14 +243,14 @@ class Attempt:
         except WaitTooLong as wait:
             self._counters.tried -= 1
             self._queue.append(target)
-            self._give_way(wait)
+            self._stop_at(wait)
             return
         except FetchError as error:
-            await self._miss(target, error)
+            await self._give_up_try(target, error)
             return
-        self._failures.answered(target.url)
+        self._failures.note_page(target.url)
         if page is None:
-            self._counters.was_known()
+            self._counters.count_known()
             self._end(target, "stored", "unchanged", counts=False, unchanged=target.key)
             return
         await self._save(target, page)
@@ -261,15 +261,15 @@ class Attempt:
 
     async def _unstorable(self, target: WorkTarget, error: FetchError) -> None:
         self._left += 1
-        await self._miss(target, error)
+        await self._give_up_try(target, error)
 
-    async def _miss(self, target: WorkTarget, error: FetchError) -> None:
+    async def _give_up_try(self, target: WorkTarget, error: FetchError) -> None:
         kind = error.error
-        self._failures.hit_errors[kind] += 1
-        await self._met(target.url, error)
+        self._failures.hit_errors.add(kind)
+        await self._note_error(target.url, error)
         if isinstance(error, NotAsked) or kind in (ErrorClass.SCHEME_REFUSED, ErrorClass.ADDRESS_REFUSED):
             self._counters.tried -= 1
-            # What no node may ask is nobody's to collect.
+            # What no node may request is not offered.
             self._counters.responsible -= kind.final
         counts = not kind.about_host
         if kind.final:
@@ -280,9 +280,9 @@ class Attempt:
             state = "todo"
         self._end(target, state, kind, counts=counts)
 
-    async def _met(self, url: str, error: FetchError) -> None:
-        self._timing.errors[error.error] += 1
-        await self._failures.met(url, error)
+    async def _note_error(self, url: str, error: FetchError) -> None:
+        self._counters.errors[error.error] += 1
+        await self._failures.note_error(url, error)
 
     def _end(
         self, target: WorkTarget, state: str, reason: str, *, counts: bool, unchanged: bytes | None = None
@@ -291,32 +291,32 @@ class Attempt:
             self._left -= 1
         self._write_buffer.end(TargetEnd(target.id, state, reason, counts), unchanged)
 
-    def _give_way(self, wait: WaitTooLong) -> None:
-        self._full = True
+    def _stop_at(self, wait: WaitTooLong) -> None:
+        self._limit_reached = True
         self._note = str(wait)
 
     # --- the report -----------------------------------------------------------------------------------------
 
     def _close(self) -> Close:
         failures = self._failures
-        counters = self._counters.totals(interrupted=bool(self._interrupted))
-        reason = failure(
-            Ending(self._counters.collected, max(0, self._left), failures.result_error, failures.hit_errors)
+        reason = failure_reason(
+            collected=self._counters.collected,
+            left=max(0, self._left),
+            result_error=failures.result_error,
+            hit_errors=failures.hit_errors,
         )
-        rests, gave = tuple(failures.rests.values()), frozenset(failures.gave)
-        near = self._timing.round_trip()
         report = AttemptReport(
-            counters=counters,
+            counters=self._counters.totals(interrupted=bool(self._interrupted)),
             reason=reason,
-            rests=rests,
-            last_response=failures.last,
+            rests=tuple(failures.rests.values()),
+            last_response=failures.last_response,
             note=self._note,
-            gave=gave,
-            near=near,
+            gave=frozenset(failures.gave_pages),
+            near=self._timing.round_trip(),
         )
         if self._interrupted:
             return Close(self.lease, report, self._interrupted)
-        if reason is not None and self._full and not failures.any:
-            # The host is fully used by others: nobody failed.
+        if reason is not None and self._limit_reached and not failures.any:
+            # The permits of the host go to others: that is no failure.
             return Close(self.lease, report, self._note or "budget used up")
         return Close(self.lease, report)

@@ -1,23 +1,137 @@
-"""What an attempt was responsible for and what became of it: the counts of the node-run control (DESIGN.md, 1)."""
+"""What an attempt measures of itself: hits, requests, bytes, errors, and active and waiting seconds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from tasks.scheduling.proximity.response_times import RoundTrip, without_noise
 from tasks.store.leases import Counters
-from tasks.worker.timing import Timing
+
+MOST_TIMED = 50
+"""Response times an attempt keeps."""
+
+FEWEST_TIMED = 3
+"""Response times below which noise can't be told from distance (`sites ping` goes by it, too)."""
 
 
-@dataclass(slots=True)
-class AttemptCounters:
-    """Hits of one attempt.
+def _nothing() -> None:
+    return
+
+
+class Timing:
+    """Seconds, requests and bytes of one attempt, by a clock that is passed in.
+
+    Active is the time in which at least one request of the attempt is in flight or being read; waiting is the time
+    in which nothing is, because every lane waits for a permit. They never overlap.
 
     Attributes:
-        responsible: it was given or found, and that were not stored already.
-        tried: requested.
-        collected: stored by it.
-        known: stored already.
-        left_over: quota, budget or a full host kept it from.
+        active: a context manager around a request and the reading of its answer.
+        waiting: a context manager inside `active`, around a wait for a permit: that lane is not active meanwhile.
+        first_bytes_s: response times of the requests to the attempt's own site that were answered, the first
+            `MOST_TIMED` of them.
+
+    Args:
+        on_busy, on_idle: called whenever something of the attempt becomes active, and nothing is any more.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        on_busy: Callable[[], None] = _nothing,
+        on_idle: Callable[[], None] = _nothing,
+    ) -> None:
+        self._clock = clock
+        self._on_busy = on_busy
+        self._on_idle = on_idle
+        self._working = 0
+        self._waiting = 0
+        self._since = clock()
+        self._active_s = 0.0
+        self._wait_s = 0.0
+        self.requests = 0
+        self.bytes = 0
+        self.first_bytes_s: list[float] = []
+        self.active = _Span(self, 1, 0)
+        self.waiting = _Span(self, -1, 1)
+
+    @property
+    def under_way(self) -> bool:
+        """True while anything is active, or waits for a permit."""
+        return self._working + self._waiting > 0
+
+    @property
+    def active_s(self) -> float:
+        """Active seconds so far."""
+        self._settle()
+        return self._active_s
+
+    @property
+    def wait_s(self) -> float:
+        """Waiting seconds so far."""
+        self._settle()
+        return self._wait_s
+
+    def answered(self, first_byte_s: float) -> None:
+        """The attempt's own site answered a request, so many seconds after it was sent; 0: not known."""
+        if first_byte_s > 0.0 and len(self.first_bytes_s) < MOST_TIMED:
+            self.first_bytes_s.append(first_byte_s)
+
+    def round_trip(self) -> RoundTrip | None:
+        """How far the site is from this node, with the noise removed; None where too few requests were answered."""
+        if len(self.first_bytes_s) < FEWEST_TIMED:
+            return None
+        values_ms = [seconds * 1000.0 for seconds in self.first_bytes_s]
+        return RoundTrip(without_noise(values_ms), len(values_ms))
+
+    def _change(self, working: int, waiting: int) -> None:
+        self._settle()
+        self._working += working
+        self._waiting += waiting
+        if working > 0 and self._working == working:
+            self._on_busy()
+        elif working < 0 and self._working == 0:
+            self._on_idle()
+
+    def _settle(self) -> None:
+        now = self._clock()
+        elapsed = now - self._since
+        self._since = now
+        if self._working:
+            self._active_s += elapsed
+        elif self._waiting:
+            self._wait_s += elapsed
+
+
+class _Span:
+    """A context manager that may be entered by several lanes at once."""
+
+    __slots__ = ("_timing", "_waiting", "_working")
+
+    def __init__(self, timing: Timing, working: int, waiting: int) -> None:
+        self._timing = timing
+        self._working = working
+        self._waiting = waiting
+
+    def __enter__(self) -> None:
+        self._timing._change(self._working, self._waiting)
+
+    def __exit__(self, *_: object) -> None:
+        self._timing._change(-self._working, -self._waiting)
+
+
+@dataclass(slots=True, kw_only=True)
+class AttemptCounters:
+    """Hits and errors of one attempt while it runs; `totals` is what the store takes of them.
+
+    Attributes:
+        responsible: hits it was given or found, and that were not stored already.
+        tried: hits it requested.
+        collected: pages it stored.
+        known: hits that were stored already.
+        left_over: hits that quota, budget or a full host kept it from.
+        errors: of all its requests, each counted once.
     """
 
     timing: Timing
@@ -26,8 +140,9 @@ class AttemptCounters:
     collected: int = 0
     known: int = 0
     left_over: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
 
-    def was_known(self) -> None:
+    def count_known(self) -> None:
         """A hit that was tried turned out to be stored already."""
         self.known += 1
         self.responsible -= 1
@@ -37,7 +152,7 @@ class AttemptCounters:
         """As they stand.
 
         Args:
-            interrupted: the attempt did not end by itself: it answers only for what it tried.
+            interrupted: the attempt did not end by itself: only what it tried counts as offered.
         """
         offered = self.tried if interrupted else self.responsible - self.left_over
         timing = self.timing
@@ -50,5 +165,5 @@ class AttemptCounters:
             bytes=timing.bytes,
             active_s=timing.active_s,
             wait_s=timing.wait_s,
-            errors=dict(timing.errors),
+            errors=dict(self.errors),
         )

@@ -1,27 +1,44 @@
-"""What went wrong in an attempt, and what it says about hosts: which are left alone, and for how long they rest."""
+"""What went wrong in an attempt: which hosts rest or are left alone, and whether the attempt failed, with its reason.
+
+It succeeded if it ended by itself with a page stored, with nothing left to store, or with a proven empty answer.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from tasks.domain.breaker import rest_s
-from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.fetching.pace import AnswerSample
 from tasks.reading.decode import decode
 from tasks.store.hosts import Rest
-from tasks.worker.fetcher import Dependencies
+from tasks.worker.fetcher import Dependencies, RefusedRedirect
+
+_UNREACHABLE_AFTER = 3
+"""Errors in a row without any answer from a host after which the attempt leaves it alone."""
+
+_OF_RESULT_PAGE: Mapping[ErrorClass, FailureReason] = {
+    ErrorClass.CONNECT: FailureReason.HOST_UNREACHABLE,
+    ErrorClass.BAD_RULE: FailureReason.BAD_RULE,
+    ErrorClass.ROBOTS: FailureReason.ROBOTS,
+    ErrorClass.NOT_FOUND: FailureReason.BAD_URL,
+    ErrorClass.OTHER_STATUS: FailureReason.BAD_URL,
+    ErrorClass.SCHEME_REFUSED: FailureReason.BAD_URL,
+    ErrorClass.ADDRESS_REFUSED: FailureReason.BAD_URL,
+    ErrorClass.REDIRECTS: FailureReason.BAD_URL,
+}
 
 
 class Failures:
-    """Errors of one attempt.
+    """Errors of one attempt, and what follows from them for hosts.
 
     Attributes:
         result_error: why the last unreadable result page could not be read; None: all were read.
-        hit_errors: errors of hits, by class.
+        hit_errors: classes of the errors that hits ended in.
         rests: hosts that refused the node's address.
-        gave: hosts that gave it a page.
-        last: the last unusable answer, for `failed show`.
+        gave_pages: hosts that answered it with a page.
+        last_response: the last unusable answer, for `failed show`.
     """
 
     def __init__(self, deps: Dependencies) -> None:
@@ -29,58 +46,84 @@ class Failures:
         self._stopped: set[str] = set()
         self._unanswered: Counter[str] = Counter()
         self.result_error: ErrorClass | None = None
-        self.hit_errors: Counter[ErrorClass] = Counter()
+        self.hit_errors: set[ErrorClass] = set()
         self.rests: dict[str, Rest] = {}
-        self.gave: set[str] = set()
-        self.last: dict[str, object] | None = None
+        self.gave_pages: set[str] = set()
+        self.last_response: dict[str, object] | None = None
 
     @property
     def any(self) -> bool:
-        """Whether there was any."""
+        """True where a result page or a hit ended in an error."""
         return self.result_error is not None or bool(self.hit_errors)
 
     def stopped(self, url: str) -> bool:
-        """Whether its host is not to be asked by this attempt any more."""
+        """True where this attempt leaves the host of `url` alone."""
         return bool(self._stopped) and self._deps.hosts.name(url) in self._stopped
 
-    def answered(self, url: str) -> None:
-        """Its host gave a page: it is not out of reach, nor does it refuse any more."""
+    def note_page(self, url: str) -> None:
+        """Its host gave a page: it is reachable, and does not refuse the address."""
         host = self._deps.hosts.name(url)
-        self.gave.add(host)
+        self.gave_pages.add(host)
         self._unanswered.pop(host, None)
 
-    async def met(self, url: str, error: FetchError) -> None:
-        """Remember an error, and what it says about its host."""
+    async def note_error(self, url: str, error: FetchError) -> None:
+        """Remember an error, and stop or rest its host where that follows from it."""
         kind = error.error
         deps = self._deps
-        self.last = _last_response(url, error)
+        self.last_response = _described(url, error)
         host = deps.hosts.name(url)
         if kind.blocks:
             rest = Rest(host, kind, self._rest_s(kind, error.retry_after_s))
             self._stopped.add(host)
             self.rests[host] = rest
-            # Other attempts of this node at that host find out here; other decisions, and how many refusals in a row
-            # there have been, from the store.
+            # Other attempts of this node wait at once; the store counts the refusals in a row, and decides for all.
             await deps.permits.push_back(host, deps.address, rest.seconds(1))
-            if kind is ErrorClass.RATE_LIMITED and error.response is None:
-                # "Too often", said by a page with status 200: to the downloader it was an answer like any other.
+            observed = error.response is not None or isinstance(error, RefusedRedirect)
+            if kind is ErrorClass.RATE_LIMITED and not observed:
+                # "Too often", said by a page with status 200: the fetcher counted it as an answer like any other.
                 limits = deps.hosts.limits(host)
                 await deps.permits.observe(host, deps.address, limits, AnswerSample(0.0, kind))
         elif kind in (ErrorClass.CONNECT, ErrorClass.TIMEOUT):
             self._unanswered[host] += 1
-            if self._unanswered[host] >= deps.settings.unreachable_after:
+            if self._unanswered[host] >= _UNREACHABLE_AFTER:
                 self._stopped.add(host)
         else:
             self._unanswered.pop(host, None)
 
     def _rest_s(self, cause: ErrorClass, retry_after_s: float | None) -> Callable[[int], float]:
-        settings, rng = self._deps.settings, self._deps.rng
-        return lambda times: rest_s(cause, times, retry_after_s, rng) * settings.rest_factor
+        factor, rng = self._deps.settings.rest_factor, self._deps.rng
+        return lambda times: rest_s(cause, times, retry_after_s, rng) * factor
 
 
-def _last_response(url: str, error: FetchError) -> dict[str, object]:
-    last: dict[str, object] = {"url": url, "error": error.error.value, "detail": error.detail[:500]}
+def failure_reason(
+    *, collected: int, left: int, result_error: ErrorClass | None, hit_errors: Collection[ErrorClass]
+) -> FailureReason | None:
+    """The reason an attempt failed, or None where it succeeded.
+
+    Args:
+        collected: pages stored.
+        left: targets that are still to do.
+        result_error, hit_errors: as in `Failures`.
+    """
+    if collected or not left:
+        return None
+    if result_error is not None:
+        if result_error.blocks:
+            return FailureReason.BLOCKED
+        return _OF_RESULT_PAGE.get(result_error, FailureReason.RESULT_PAGE_BROKEN)
+    if any(error.blocks for error in hit_errors):
+        return FailureReason.BLOCKED
+    if ErrorClass.CONNECT in hit_errors:
+        return FailureReason.HOST_UNREACHABLE
+    if hit_errors and set(hit_errors) <= {ErrorClass.BAD_RULE}:
+        return FailureReason.BAD_RULE
+    return FailureReason.NOTHING_STORED
+
+
+def _described(url: str, error: FetchError) -> dict[str, object]:
+    """An error and its response, as stored with the attempt."""
+    described: dict[str, object] = {"url": url, "error": error.error.value, "detail": error.detail[:500]}
     if error.response is not None:
         text = decode(error.response.body[:4000], error.response.headers).text
-        last |= {"status": error.response.status, "url": error.response.url, "head": text[:1000]}
-    return last
+        described |= {"status": error.response.status, "url": error.response.url, "head": text[:1000]}
+    return described

@@ -1,4 +1,4 @@
-"""One attempt's way of asking: robots.txt, then a granted send time, then the request, all measured."""
+"""Requests of one attempt: robots.txt, then a send permit, then sign-in, then the request; all of it measured."""
 
 from __future__ import annotations
 
@@ -17,25 +17,36 @@ from tasks.fetching.permits import Permits, WaitTooLong
 from tasks.fetching.robots import RobotsRules
 from tasks.reading.interstitials import check_blocked, redirect_target
 from tasks.signin.signins import SignIns
+from tasks.worker.counters import Timing
 from tasks.worker.pseudonyms import Pseudonyms
 from tasks.worker.robots_book import RobotsBook
 from tasks.worker.seen import SeenPages
 from tasks.worker.settings import CrawlSettings
-from tasks.worker.timing import Timing
 
 _SIGNED_OUT = frozenset({ErrorClass.LOGIN_WALL, ErrorClass.FORBIDDEN})
 
 Sleep = Callable[[float], Awaitable[None]]
-Promise = Callable[[float], None]
+AnnounceWait = Callable[[float], None]
 
 
 class NotAsked(FetchError):
     """robots.txt refuses the URL, or its host did not answer for it: no request was made."""
 
 
-@dataclass(frozen=True, slots=True)
+class RefusedRedirect(FetchError):
+    """A redirect leads to an address that is no page, but a captcha or a login; it was not followed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
-    """What a node's attempts share: its downloader and the books of its process."""
+    """What a node's attempts share, of the node and of its process.
+
+    Attributes:
+        address: the node's, as hosts see it: permits, rests and paces are kept for it.
+        now: aware time, for dates on pages; never for leases.
+        sign_ins: None: no site is signed in to.
+        pseudonyms: None: authors are stored by their names.
+    """
 
     downloader: Downloader
     permits: Permits
@@ -55,38 +66,40 @@ class Fetcher:
     """Fetches for one attempt.
 
     Args:
-        promise: told how long the attempt will be quiet because it waits for a granted send time.
-        site: host whose response times the timing is told of.
+        announce_wait: called before each wait for a permit, with its seconds.
+        site: the attempt's own; the timing keeps the response times of its host.
     """
 
-    def __init__(self, deps: Dependencies, timing: Timing, promise: Promise, site: str = "") -> None:
+    def __init__(
+        self, deps: Dependencies, timing: Timing, announce_wait: AnnounceWait, site: str = ""
+    ) -> None:
         self._deps = deps
         self._timing = timing
-        self._promise = promise
+        self._announce_wait = announce_wait
         self._site = site
 
     async def page(
         self, url: str, headers: Mapping[str, str] | None = None, *, blocked: tuple[str, ...] = ()
     ) -> Response:
-        """Fetch a page: refused by robots.txt or not, in its turn, signed in where its site asks for it.
+        """Fetch a page where robots.txt allows it, with a permit, signed in where its site asks for it.
 
         Args:
             headers: in addition to the node's own: conditions, an engine's.
             blocked: patterns of addresses that are no page, but a captcha or a login: a redirect there is a
-                refusal at once, which is not followed (its host's robots.txt has no say in that).
+                refusal, which is not followed (so its host's robots.txt does not matter).
 
         Raises:
             FetchError: no page, with its class.
-            WaitTooLong: the host's next free send time is too far ahead.
+            WaitTooLong: the host's next permit is too far ahead.
         """
         response = await self._ask(
-            url, self._unless_blocked(blocked) if blocked else self._before_page, headers
+            url, self._unless_redirected_to(blocked) if blocked else self._before_page, headers
         )
         self._timing.bytes += len(response.body)
         return response
 
-    async def leads_to(self, url: str, headers: Mapping[str, str] | None = None) -> str | None:
-        """Where a link leads on, asked like a page, but without going there; None where the answer does not say.
+    async def redirect_target(self, url: str, headers: Mapping[str, str] | None = None) -> str | None:
+        """The address a link redirects to, requested like a page, but not followed; None where it does not redirect.
 
         Raises:
             FetchError, WaitTooLong: as `page`.
@@ -96,17 +109,17 @@ class Fetcher:
         return redirect_target(response)
 
     async def signed_in_again(self, url: str, error: FetchError) -> bool:
-        """Whether, after this refusal, a new sign-in makes another try worth while."""
+        """True where this refusal led to a new sign-in, so that another try may succeed."""
         sign_ins = self._deps.sign_ins
         return sign_ins is not None and error.error in _SIGNED_OUT and await sign_ins.refused(url)
 
     async def robots(self, url: str) -> RobotsRules:
-        """What robots.txt of the host of `url` says; fetched in its turn where it is not known."""
+        """The robots.txt of the host of `url`; fetched, with a permit, where it is not kept."""
         return await self._deps.robots.rules(url, self._robots_file)
 
     async def _robots_file(self, url: str) -> Response:
         try:
-            return await self._ask(url, self._in_turn)
+            return await self._ask(url, self._await_permit)
         except WaitTooLong as wait:
             raise FetchError(ErrorClass.CONNECT, str(wait)) from None
 
@@ -125,24 +138,24 @@ class Fetcher:
         except FetchError as error:
             if not isinstance(error, NotAsked):
                 if error.error is ErrorClass.NOT_FOUND and error.response is not None:
-                    self._timed(error.response)
-                await self._observed(url, AnswerSample.failed(error, self._took_s(error)))
+                    self._time(error.response)
+                await self._observe(url, AnswerSample.failed(error, self._elapsed_s(error)))
             raise
-        self._timed(response)
-        await self._observed(url, AnswerSample(response.elapsed_s))
+        self._time(response)
+        await self._observe(url, AnswerSample(response.elapsed_s))
         return response
 
-    def _timed(self, response: Response) -> None:
-        """Tell the timing how soon the attempt's site answered: what a redirect led elsewhere says nothing of it."""
+    def _time(self, response: Response) -> None:
+        """Keep how soon the attempt's site answered; a response of another host, after a redirect, is left out."""
         if self._deps.hosts.name(response.url) == self._site:
             self._timing.answered(response.first_byte_s)
 
-    def _took_s(self, error: FetchError) -> float:
+    def _elapsed_s(self, error: FetchError) -> float:
         if error.response is not None:
             return error.response.elapsed_s
         return self._deps.settings.request_timeout_s if error.error is ErrorClass.TIMEOUT else 0.0
 
-    async def _observed(self, url: str, answer: AnswerSample) -> None:
+    async def _observe(self, url: str, answer: AnswerSample) -> None:
         deps = self._deps
         host = deps.hosts.name(url)
         await deps.permits.observe(host, deps.address, deps.hosts.limits(host), answer)
@@ -157,22 +170,22 @@ class Fetcher:
             raise NotAsked(ErrorClass.ROBOTS, f"robots.txt of its host refuses {url}")
         return rules.crawl_delay_s(agent)
 
-    def _unless_blocked(self, blocked: tuple[str, ...]) -> BeforeRequest:
-        asked = 0
+    def _unless_redirected_to(self, blocked: tuple[str, ...]) -> BeforeRequest:
+        requested = False
 
         async def before(url: str) -> Mapping[str, str] | None:
-            nonlocal asked
-            asked += 1
-            error = check_blocked("", url, blocked) if asked > 1 else None
+            nonlocal requested
+            error = check_blocked("", url, blocked) if requested else None
+            requested = True
             if error is not None:
-                raise FetchError(error, f"is redirected to {url[:200]}")
+                raise RefusedRedirect(error, f"is redirected to {url[:200]}")
             return await self._before_page(url)
 
         return before
 
     async def _before_page(self, url: str) -> Mapping[str, str] | None:
         crawl_delay_s = await self._allowed(url) if self._deps.hosts.obeys_robots(url) else None
-        await self._in_turn(url, crawl_delay_s)
+        await self._await_permit(url, crawl_delay_s)
         sign_ins = self._deps.sign_ins
         if sign_ins is None:
             return None
@@ -180,15 +193,15 @@ class Fetcher:
         # Of this address alone: what one host may have, the next of a redirect may not.
         return sign_ins.headers_for(url)
 
-    async def _in_turn(self, url: str, crawl_delay_s: float | None = None) -> None:
+    async def _await_permit(self, url: str, crawl_delay_s: float | None = None) -> None:
         deps = self._deps
         host = deps.hosts.name(url)
         limits = slower(deps.hosts.limits(host), crawl_delay_s)
-        with self._timing.waiting:  # for the answer, too: the send times may be kept far away
+        with self._timing.waiting:  # for the answer, too: permits may be kept far away
             wait_s = await deps.permits.reserve(host, deps.address, limits)
             if wait_s > deps.settings.longest_wait_s:
                 raise WaitTooLong(host, wait_s)
             if wait_s > 0:
-                self._promise(wait_s)
+                self._announce_wait(wait_s)
                 await deps.sleep(wait_s)
         self._timing.requests += 1

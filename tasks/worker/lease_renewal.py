@@ -1,4 +1,4 @@
-"""An attempt's signs of life: its lease is kept alive, with what has been counted so far."""
+"""Renewal of an attempt's lease, with what has been counted so far; where it is refused, the lease is lost."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class LeaseRenewal:
     """Renews one lease.
 
     Args:
-        silent_after_s: seconds without a sign of life after which the lease is taken back.
+        silent_after_s: seconds without a renewal after which the lease is taken back.
         clock: monotonic seconds.
 
     Attributes:
         lost: whether the lease is no longer ours.
-        every_s: seconds between two signs.
+        every_s: seconds between two renewals.
     """
 
     def __init__(
@@ -42,24 +42,24 @@ class LeaseRenewal:
         self._clock = clock
         self._reported_at = clock()
 
-    def promise(self, wait_s: float) -> None:
-        """Give a sign before a wait that is longer than the time between two."""
+    def announce_wait(self, wait_s: float) -> None:
+        """Renew before a wait that is longer than the time between two renewals."""
         if wait_s > self.every_s:
             self.renew()
 
-    def alive(self) -> None:
-        """Give a sign if it is time for one."""
+    def renew_if_due(self) -> None:
+        """Renew if the last time is long enough ago."""
         if self._clock() - self._reported_at >= self.every_s:
             self.renew()
 
     def renew(self) -> None:
-        """Give a sign now, behind the attempt's back."""
+        """Renew now; the attempt does not wait for it."""
         self._reported_at = self._clock()
         counters = self._counters.totals(interrupted=False)
         renewing = self._writer.later(PROGRESS, Renewal(self._lease, self._keep, counters))
         renewing.add_done_callback(self._renewed)
 
     def _renewed(self, renewing: asyncio.Future[bool]) -> None:
-        # A database that does not answer now is none of the attempt's business: its pages are.
+        # A database that does not answer now must not end the attempt: its pages are retried by themselves.
         if not renewing.cancelled() and renewing.exception() is None and not renewing.result():
             self.lost = True

@@ -1,4 +1,4 @@
-"""A crawl node: runs leases on its slots, says that it lives, and stops without losing anything."""
+"""A crawl node: runs leases on its slots, sends heartbeats, and stops without losing anything."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from tasks.worker.slots import Slots
 log = logging.getLogger("reviewloop.node")
 
 HEARTBEAT_S = 5.0
-# What a new node can do is news, and allocation waits for it.
+# The first ones follow each other closely: allocation waits to learn what a new node can do.
 _FIRST_BEATS_S = (0.5, 0.5, 1.0, 1.0, 2.0)
 _STARVING_BEAT_S = 2.0
 _WINDOW_S = 60.0
-# Leases begun ahead of a free slot, at most so many a slot: their work comes from the database, which may be far.
+# Leases begun ahead of a free slot, at most so many a slot: their targets come from the database, which may be far.
 _MOST_AHEAD = 8
 _SMOOTHING = 0.125
 
@@ -62,7 +62,7 @@ class Throughput:
 class CrawlNode:
     """Runs attempts for one node. All methods belong to one event loop.
 
-    Its slots are work (`tasks.worker.slots`): while an attempt only waits, another lease is begun.
+    While an attempt only waits, another lease is begun in its slot (`tasks.worker.slots`).
 
     Args:
         on_free: called whenever a slot becomes free (the runner then lets allocation run).
@@ -89,7 +89,7 @@ class CrawlNode:
         self._throughput = Throughput(clock())
         self._slots = Slots(node.slots, self._idle)
         self._beginning = 0
-        self._start_s = 0.0  # from asking for a lease's work to having it, smoothed
+        self._start_s = 0.0  # from asking for a lease's targets to having them, smoothed
         self._waiting: dict[str, Lease] = {}
         self._running: dict[str, Attempt] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -102,7 +102,7 @@ class CrawlNode:
         self._pulse = asyncio.create_task(self._beat())
 
     def offer(self, leases: Iterable[Lease]) -> None:
-        """The notification: leases for this node; those it holds already are passed over."""
+        """Take leases for this node (a notification brought them); those it has already are passed over."""
         for lease in leases:
             if lease.token not in self._running:
                 self._waiting[lease.token] = lease
@@ -123,12 +123,12 @@ class CrawlNode:
     # --- slots ----------------------------------------------------------------------------------------------
 
     def _begin_more(self) -> None:
-        """Begin leases for the slots that are free, and for those that will be once their work is there."""
+        """Begin leases for the slots that are free, and for those that will be once the leases' targets are there."""
         if not self._waiting or self._stopping or self.drained:
             return
         ahead = int(self._throughput.per_second(self._clock()) * self._start_s)
-        room = self._slots.room + min(ahead, _MOST_AHEAD * self.node.slots) - self._beginning
-        for token in list(islice(self._waiting, max(0, room))):
+        capacity = self._slots.free + min(ahead, _MOST_AHEAD * self.node.slots) - self._beginning
+        for token in list(islice(self._waiting, max(0, capacity))):
             self._begin(self._waiting.pop(token))
         if not self._waiting:
             self._on_free()
@@ -171,7 +171,7 @@ class CrawlNode:
             await self._close_broken(lease, error)
         finally:
             del self._running[lease.token]
-            if ours:  # a lease that went to another node meanwhile is no work done
+            if ours:  # a lease that went to another node is not counted as ended here
                 self._throughput.count(self._clock())
             self._begin_more()
             self._on_free()
@@ -195,29 +195,29 @@ class CrawlNode:
 
         asked = set(self._waiting)
         try:
-            self.drained, held = await self._writer.run(beat)
+            self.drained, unstarted = await self._writer.run(beat)
             if self.drained:
                 await self._give_all_back("the node is drained")
             else:
-                self._heard(held, asked)
+                self._reconcile(unstarted, asked)
                 if not self._waiting:
                     self._on_free()
         except Exception:
             # A database that is away for a while must not end the node: leases run out by themselves.
             log.exception("node %s: heartbeat", self.node.name)
 
-    def _heard(self, held: Sequence[Lease], asked: Collection[str]) -> None:
-        """What the store says it holds: leases whose notification was lost, and none of those taken back since.
+    def _reconcile(self, unstarted: Sequence[Lease], asked: Collection[str]) -> None:
+        """Begin what the store has for this node and no notification brought; drop what was taken back meanwhile.
 
         Args:
-            asked: tokens of the leases that were waiting when the store was asked; it knew nothing of later ones.
+            asked: tokens of the leases that were waiting when the store was read; later ones are not in it.
         """
-        for token in set(asked) - {lease.token for lease in held}:
+        for token in set(asked) - {lease.token for lease in unstarted}:
             self._waiting.pop(token, None)
-        self.offer(held)
+        self.offer(unstarted)
 
     async def _give_all_back(self, why: str) -> None:
-        """Give back every lease that was not started, those whose notification has not been heard included."""
+        """Give back every lease that was not started, those included whose notification has not come."""
         self._waiting.clear()
 
         def release(conn: Connection, now: datetime) -> None:
@@ -226,7 +226,7 @@ class CrawlNode:
         await self._writer.run(release)
 
     async def _close_broken(self, lease: Lease, error: Exception) -> None:
-        while isinstance(error, ExceptionGroup):  # of the lanes: which one says nothing, what does
+        while isinstance(error, ExceptionGroup):  # of the lanes; the error inside is what counts
             error = error.exceptions[0]
         report = AttemptReport(
             counters=Counters(),

@@ -1,9 +1,10 @@
-"""Addresses to what is stored of them: one result page, or one page with its reviews, asked for and read."""
+"""Result pages and pages of one attempt: fetched, read, and made ready to be stored."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from types import MappingProxyType
 
@@ -18,33 +19,39 @@ from tasks.reading.extract import read_page
 from tasks.reading.relevance import screen_reviews
 from tasks.store.leases import WorkTarget
 from tasks.store.pages import NewPage
+from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
-from tasks.worker.searcher import Met, ReadResult, Searcher
-from tasks.worker.timing import Timing
+from tasks.worker.searcher import NoteError, ReadResult, Searcher
 
 _NOT_MODIFIED = 304
 
 
-class Collector:
+class PageCollector:
     """Collects for one attempt on one site.
 
     Args:
         timing: measures requests and reading as active time.
-        met: told what went wrong with a later part of a list, which costs no page.
+        note_error: called with the error of a later part of a list, which costs no page.
     """
 
     def __init__(
-        self, site: str, deps: Dependencies, catalog: Catalog, fetcher: Fetcher, timing: Timing, met: Met
+        self,
+        site: str,
+        deps: Dependencies,
+        catalog: Catalog,
+        fetcher: Fetcher,
+        timing: Timing,
+        note_error: NoteError,
     ) -> None:
         self._deps = deps
         self._fetcher = fetcher
         self._timing = timing
-        self._met = met
-        self._searcher = Searcher(catalog.engine_of(site), deps, fetcher, met)
+        self._note_error = note_error
+        self._searcher = Searcher(catalog.engine_of(site), deps, fetcher, note_error)
         self._posts: dict[bytes, Hit] = {}
         self._rules = catalog.rules_of(site)
         self._encoding_hint = catalog.sites[site].encoding
-        self._judge = catalog.sites[site].judge
+        self._check_relevance = catalog.sites[site].judge
 
     async def results(self, url: str) -> ReadResult:
         """A result page. Raises FetchError, WaitTooLong."""
@@ -59,21 +66,19 @@ class Collector:
         return result
 
     def post(self, target: WorkTarget) -> NewPage | None:
-        """The page of a hit that was read as a whole post with its result page; None: it is to be asked for."""
+        """The page of a hit that its result page held as a whole post; None: it has to be requested."""
         hit = self._posts.pop(target.key, None)
         if hit is None or hit.post is None:
             return None
         body = hit.post.body.encode("utf-8", "replace")
-        digest = blake2b(body, digest_size=16).hexdigest()
-        read = PageRead(hit.title, (hit.post,))
-        return self._new_page(target, read, read.reviews, digest, "utf-8", len(body))
+        return self._new_page(target, PageRead(hit.title, (hit.post,)), [body], "utf-8")
 
     async def page(self, target: WorkTarget) -> NewPage | None:
         """A page with its reviews, all parts of their list; None where it has not changed since it was stored.
 
         Raises:
             FetchError: no page, with its class.
-            WaitTooLong: its host can be asked too far ahead only.
+            WaitTooLong: its host's next permit is too far ahead.
         """
 
         async def once() -> NewPage | None:
@@ -92,55 +97,52 @@ class Collector:
 
     async def _read(self, target: WorkTarget, response: Response) -> NewPage:
         read, encoding = await self._read_one(response)
+        if not read.next_url:
+            return self._new_page(target, read, [response.body], encoding, response.headers)
         reviews = read.reviews
-        digest = blake2b(response.body, digest_size=16)
-        size = len(response.body)
-        if read.next_url:
-            more = await self._further_parts(read, {target.url, response.url})
-            for part, body in more:
-                reviews = _together(reviews, part.reviews)
-                digest.update(body)
-                size += len(body)
-        # Of a list in several parts, the first one's word is no word on the others.
-        headers = response.headers if not read.next_url else {}
-        return self._new_page(target, read, reviews, digest.hexdigest(), encoding, size, headers)
+        bodies = [response.body]
+        for part, body in await self._further_parts(read, {target.url, response.url}):
+            reviews = _joined(reviews, part.reviews)
+            bodies.append(body)
+        # No headers: the validators of a list's first part say nothing about the others.
+        return self._new_page(target, replace(read, reviews=reviews), bodies, encoding)
 
     def _new_page(
         self,
         target: WorkTarget,
         read: PageRead,
-        reviews: tuple[Review, ...],
-        digest: str,
+        bodies: Sequence[bytes],
         encoding: str,
-        size: int,
         headers: Mapping[str, str] = MappingProxyType({}),
     ) -> NewPage:
+        reviews, said = read.reviews, None
         refused: Mapping[str, int] = {}
-        said = None
-        if self._judge:
-            kept, refused = screen_reviews(read, reviews, main_text=self._rules.main_text)
-            reviews = kept
+        if self._check_relevance:
+            reviews, refused = screen_reviews(read, reviews, main_text=self._rules.main_text)
             said = matchable_text(read.title, ((review.title, review.body) for review in reviews))
+        digest = blake2b(digest_size=16)
+        for body in bodies:
+            digest.update(body)
         return NewPage(
-            target.id,
-            target.url,
-            target.key,
-            read.title,
-            digest,
-            encoding,
-            size,
-            reviews,
-            _validator(headers, "etag"),
-            _validator(headers, "last-modified"),
-            refused,
-            said,
+            target_id=target.id,
+            url=target.url,
+            key=target.key,
+            title=read.title,
+            content_hash=digest.hexdigest(),
+            encoding=encoding,
+            size=sum(map(len, bodies)),
+            reviews=reviews,
+            etag=_validator(headers, "etag"),
+            last_modified=_validator(headers, "last-modified"),
+            refused=refused,
+            said=said,
         )
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:
         text, encoding, _ = decode(response.body, response.headers, self._encoding_hint)
         now = self._deps.now()
         if self._rules.main_text:
-            # Milliseconds, in which others' answers would wait.
+            # It takes milliseconds, in which other answers would wait.
             return await asyncio.to_thread(read_page, text, response.url, self._rules, now=now), encoding
         return read_page(text, response.url, self._rules, now=now), encoding
 
@@ -154,7 +156,7 @@ class Collector:
                 response = await self._fetcher.page(url)
                 read, _ = await self._read_one(response)
             except FetchError as error:
-                await self._met(url, error)
+                await self._note_error(url, error)
                 break
             except WaitTooLong:
                 break
@@ -164,7 +166,7 @@ class Collector:
 
 
 def _validator(headers: Mapping[str, str], name: str) -> str | None:
-    """What a page may be asked again with; nothing where it is no text that a database takes."""
+    """A validator for a conditional request; None where it is no text that a database takes."""
     value = headers.get(name, "")
     return value if value and value.isascii() and value.isprintable() else None
 
@@ -178,7 +180,7 @@ def _conditions(target: WorkTarget) -> dict[str, str]:
     return conditions
 
 
-def _together(reviews: tuple[Review, ...], further: tuple[Review, ...]) -> tuple[Review, ...]:
+def _joined(reviews: tuple[Review, ...], further: tuple[Review, ...]) -> tuple[Review, ...]:
     """Reviews of two parts of a list: those that have only their place get it over the whole list."""
     keys = {review.key for review in reviews}
     joined = list(reviews)

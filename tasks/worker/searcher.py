@@ -1,4 +1,4 @@
-"""Result pages as an attempt reads them: asked, read, links of the engine's own led on, hits by their addresses."""
+"""Result pages of one attempt: fetched, read, the engine's own links resolved, hits by their canonical addresses."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tasks.reading.results import read_results
 from tasks.store.result_pages import FoundHit
 from tasks.worker.fetcher import Dependencies, Fetcher, NotAsked
 
-Met = Callable[[str, FetchError], Awaitable[None]]
-"""Told what went wrong with a request that costs no page."""
+NoteError = Callable[[str, FetchError], Awaitable[None]]
+"""Called with the error of a request that costs no page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,60 +41,60 @@ class Searcher:
     """Reads the result pages of one engine for one attempt.
 
     Args:
-        met: told why a link of the engine's own could not be followed.
+        note_error: called where a link of the engine's own could not be resolved.
     """
 
-    def __init__(self, engine: Engine, deps: Dependencies, fetcher: Fetcher, met: Met) -> None:
+    def __init__(self, engine: Engine, deps: Dependencies, fetcher: Fetcher, note_error: NoteError) -> None:
         self._rules = engine.results
         self._headers = engine.headers
         self._redirects = tuple(map(re.compile, engine.redirects))
-        # Conditions say something of JSON, none of addresses.
+        # Conditions are about JSON, not about addresses.
         self._blocked = tuple(rule for rule in engine.results.blocked if condition_of(rule) is None)
         self._deps = deps
         self._fetcher = fetcher
-        self._met = met
-        self._led: dict[str, str] = {}
+        self._note_error = note_error
+        self._targets: dict[str, str] = {}
 
     async def read(self, url: str) -> ReadResult:
         """A result page. Raises FetchError, WaitTooLong."""
         response = await self._fetcher.page(url, self._headers, blocked=self._blocked)
         text = decode(response.body, response.headers).text
         page = read_results(text, response.url, self._rules, now=self._deps.now())
-        return _by_address(await self._led_on(page))
+        return _by_address(await self._resolved(page))
 
-    async def _led_on(self, page: ResultPage) -> ResultPage:
-        """The page with its hits' own addresses, as far as the engine tells where its links lead."""
+    async def _resolved(self, page: ResultPage) -> ResultPage:
+        """The page with the addresses that the engine's own links redirect to, as far as these can be had."""
         links = [hit.url for hit in page.hits if any(form.search(hit.url) for form in self._redirects)]
-        asking = [link for link in links if link not in self._led]
-        if asking:
+        unresolved = [link for link in links if link not in self._targets]
+        if unresolved:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._deps.settings.lanes, len(asking))):
-                    group.create_task(self._lane(asking))
+                for _ in range(min(self._deps.settings.lanes, len(unresolved))):
+                    group.create_task(self._lane(unresolved))
         if not links:
             return page
-        hits = tuple(replace(hit, url=self._led.get(hit.url, hit.url)) for hit in page.hits)
+        hits = tuple(replace(hit, url=self._targets.get(hit.url, hit.url)) for hit in page.hits)
         return replace(page, hits=hits)
 
     async def _lane(self, links: list[str]) -> None:
-        """Follow links until there are none, or the engine has enough of it: what is left stays as it is."""
+        """Resolve links until there are none, or the engine refuses: what is left stays as it is."""
         while links:
             link = links.pop()
             try:
-                address = await self._fetcher.leads_to(link, self._headers)
+                address = await self._fetcher.redirect_target(link, self._headers)
             except WaitTooLong:
                 links.clear()
             except FetchError as error:
                 if isinstance(error, NotAsked) or error.error.about_host:
                     links.clear()
                 if not isinstance(error, NotAsked):
-                    await self._met(link, error)
+                    await self._note_error(link, error)
             else:
                 if address and check_blocked("", address, self._blocked) is None:
-                    self._led[link] = address
+                    self._targets[link] = address
 
 
 def _by_address(page: ResultPage) -> ReadResult:
-    """A result page's hits by their canonical addresses, each once; addresses that cannot be asked are left out."""
+    """A result page's hits by their canonical addresses, each once; addresses that can't be requested are left out."""
     found: dict[bytes, FoundHit] = {}
     posts: dict[bytes, Hit] = {}
     for hit in page.hits:

@@ -1,8 +1,9 @@
 """A node's slots: how many of its attempts may be at work at once.
 
-A slot is work: a request in flight or an answer being read. An attempt takes one when it begins to work, gives it back
-whenever it only waits (for a send time at a throttled host, for the database), and goes on without asking when its
-wait is over: a send time that was granted is met. Only those that have not worked yet wait for a slot.
+An attempt occupies a slot while it works: a request is in flight or an answer is being read. It takes one when it
+begins to work, gives it back whenever it only waits (for a permit at a throttled host, for the database), and takes one
+again without waiting when that is over, because a permit has to be used at its time. Only attempts that have not worked
+yet wait for a slot.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ def _nothing() -> None:
 
 
 class Slots:
-    """Counts who works; for the coroutines of one event loop.
+    """The slots of one node; for the coroutines of one event loop.
 
     Args:
         most: slots.
@@ -32,8 +33,8 @@ class Slots:
         self._queue: deque[asyncio.Future[None]] = deque()
 
     @property
-    def room(self) -> int:
-        """Slots nobody has or waits for; negative where more wait, or go on with their work, than there are."""
+    def free(self) -> int:
+        """Free slots that nobody waits for; negative where more attempts work or wait than there are slots."""
         return self._most - self._taken - len(self._queue)
 
     async def _take(self) -> None:
@@ -68,8 +69,8 @@ class _State(Enum):
     WAITING = auto()
 
 
-class Slot:
-    """One attempt's part in a node's slots."""
+class SlotUse:
+    """One attempt's use of its node's slots."""
 
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
@@ -77,7 +78,7 @@ class Slot:
 
     @property
     def waits(self) -> bool:
-        """Whether it has worked, and only waits now."""
+        """True while it has begun to work and only waits now."""
         return self._state is _State.WAITING
 
     async def enter(self) -> None:
@@ -86,13 +87,13 @@ class Slot:
         self._state = _State.WORKING
 
     def busy(self) -> None:
-        """Work goes on."""
+        """The attempt works again."""
         if self._state is _State.WAITING:
             self._state = _State.WORKING
             self._slots._taken += 1
 
     def idle(self) -> None:
-        """Nothing is to be done but to wait."""
+        """The attempt only waits."""
         if self._state is _State.WORKING:
             self._state = _State.WAITING
             self._slots._give()

@@ -1,4 +1,4 @@
-"""What an attempt has found, on its way to the database: behind the attempt's back, in batches."""
+"""Pages and ended targets of an attempt on their way to the database, in batches; the attempt does not wait."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters
 from tasks.worker.fetcher import Dependencies
 
-# Pages of one attempt on their way to the database, before it waits for it.
+# The attempt waits where more of its pages are not stored yet.
 _MOST_UNSAVED = 100
 
 
@@ -24,7 +24,7 @@ class WriteBuffer:
 
     Args:
         judge: as in `tasks.store.result_pages.ReadResults`.
-        missed: told of a page that cannot be stored whatever is done.
+        on_unstorable: called with a page that the database refuses for good.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class WriteBuffer:
         deps: Dependencies,
         writer: Writer,
         counters: AttemptCounters,
-        missed: Callable[[WorkTarget, FetchError], Awaitable[None]],
+        on_unstorable: Callable[[WorkTarget, FetchError], Awaitable[None]],
         *,
         judge: bool,
     ) -> None:
@@ -41,14 +41,14 @@ class WriteBuffer:
         self._deps = deps
         self._writer = writer
         self._counters = counters
-        self._missed = missed
+        self._on_unstorable = on_unstorable
         self._judge = judge
         self._unsaved: dict[asyncio.Future[bool], WorkTarget] = {}
         self._ending: set[asyncio.Future[None]] = set()
 
     async def save(self, target: WorkTarget, page: NewPage) -> None:
-        """Let a page be stored; waits only where too many are on their way."""
-        saving = self._writer.later(PAGES, SavedPage(self._lease, self._discreet(page)))
+        """Store a page; waits only where too many are not stored yet."""
+        saving = self._writer.later(PAGES, SavedPage(self._lease, self._pseudonymised(page)))
         self._unsaved[saving] = target
         saving.add_done_callback(lambda done: self._saved(done, page.key))
         if len(self._unsaved) >= _MOST_UNSAVED:
@@ -56,7 +56,7 @@ class WriteBuffer:
             await asyncio.wait(set(self._unsaved), return_when=asyncio.FIRST_COMPLETED)
 
     def end(self, end: TargetEnd, unchanged: bytes | None = None) -> None:
-        """Let it be written that a target gave no page; where it is not written, the target is still to do.
+        """Store that a target gave no page; where that fails, the target is still to do.
 
         Args:
             unchanged: key of a known page that was asked again and has not changed.
@@ -68,24 +68,26 @@ class WriteBuffer:
     async def emptied(self) -> None:
         """Wait until every page, and every target that gave none, is committed.
 
-        A page that cannot be stored whatever is done is a try that failed. Raises what else kept one from it.
+        A page that the database refuses for good is a try that failed. Any other database error is raised.
         """
         while self._unsaved or self._ending:
             self._writer.hurry()
             # Not gather(): an interruption here must not take pages off the queue.
             waited_for: set[asyncio.Future[Any]] = {*self._unsaved, *self._ending}
             await asyncio.wait(waited_for)
-            await asyncio.sleep(0)  # what is done is told by callbacks
+            await asyncio.sleep(0)  # the callbacks of what is done run
             for saving, target in list(self._unsaved.items()):
                 error = saving.exception()
                 if error is None or not unstorable(error):
                     saving.result()
                     continue
                 del self._unsaved[saving]
-                await self._missed(target, FetchError(ErrorClass.BAD_CONTENT, f"cannot be stored: {error}"))
+                await self._on_unstorable(
+                    target, FetchError(ErrorClass.BAD_CONTENT, f"cannot be stored: {error}")
+                )
 
-    def _discreet(self, page: NewPage) -> NewPage:
-        """Without its authors' names, where they are not wanted."""
+    def _pseudonymised(self, page: NewPage) -> NewPage:
+        """The page with pseudonyms of its authors, where names are not to be stored."""
         pseudonyms = self._deps.pseudonyms
         if pseudonyms is None:
             return page
@@ -94,13 +96,13 @@ class WriteBuffer:
 
     def _saved(self, saving: asyncio.Future[bool], key: bytes) -> None:
         if saving.cancelled() or saving.exception() is not None:
-            return  # it stays among the unsaved, and `emptied` tells
+            return  # it stays among the unsaved, for `emptied`
         self._unsaved.pop(saving, None)
         self._deps.seen.stored([key])
         if saving.result():
             self._counters.collected += 1
         else:
-            self._counters.was_known()
+            self._counters.count_known()
 
     def _ended(self, ending: asyncio.Future[None]) -> None:
         self._ending.discard(ending)

@@ -306,14 +306,14 @@ class Held:
 
     def node(self) -> CrawlNode:
         deps = Dependencies(
-            SilentWeb(),
-            LocalPermits(lambda: 0.0),
-            RobotsBook(self.writer),
-            HostBook(CATALOG),
-            "127.0.0.2",
-            CrawlSettings(),
-            lambda: self.world.now,
-            SeenPages(None),
+            downloader=SilentWeb(),
+            permits=LocalPermits(lambda: 0.0),
+            robots=RobotsBook(self.writer),
+            hosts=HostBook(CATALOG),
+            address="127.0.0.2",
+            settings=CrawlSettings(),
+            now=lambda: self.world.now,
+            seen=SeenPages(None),
             rng=Random(0),
         )
         row = Node("n1", frozenset({Kind.META}), 1)

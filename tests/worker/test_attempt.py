@@ -135,14 +135,14 @@ class World:
         within = RecallSettings()
         (lease,) = await writer.run(lambda conn, now: leases.grant(conn, now, [wanted], within_s(within)))
         deps = Dependencies(
-            self.web,
-            LocalPermits(self.clock),
-            RobotsBook(writer),
-            HostBook(self.catalog),
-            "127.0.0.2",
-            self.crawl,
-            lambda: NOW,
-            SeenPages(None),
+            downloader=self.web,
+            permits=LocalPermits(self.clock),
+            robots=RobotsBook(writer),
+            hosts=HostBook(self.catalog),
+            address="127.0.0.2",
+            settings=self.crawl,
+            now=lambda: NOW,
+            seen=SeenPages(None),
             sleep=self.clock.sleep,
         )
         attempt = Attempt(lease, deps, self.catalog, writer, within, clock=self.clock)

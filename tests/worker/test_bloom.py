@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.worker.bloom import BLOCK_BITS, HASHES, MOST_BITS, bits_per_key, error_rate, layer
+from tasks.worker.redis_seen import BLOCK_BITS, HASHES, MOST_BITS, bits_per_key, error_rate, layer
 
 
 @pytest.mark.parametrize("per_key", [8.0, 12.0])

@@ -17,9 +17,9 @@ from tasks.domain.pages import Response
 from tasks.fetching.permits import WaitTooLong
 from tasks.store.leases import WorkTarget
 from tasks.store.pages import NewPage
-from tasks.worker.page_collector import Collector
+from tasks.worker.counters import Timing
+from tasks.worker.page_collector import PageCollector
 from tasks.worker.settings import CrawlSettings
-from tasks.worker.timing import Timing
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FIRST = "http://a.cn/p/1"
@@ -41,7 +41,7 @@ class Fetched:
     async def page(
         self, url: str, headers: Mapping[str, str] | None = None, *, blocked: tuple[str, ...] = ()
     ) -> Response:
-        assert self._timing.at_host, "what is fetched counts as active"
+        assert self._timing.under_way, "what is fetched counts as active"
         assert blocked in ((), RESULTS.blocked)
         self.asked.append((url, dict(headers or {})))
         answer = self._answers.get(url, FetchError(ErrorClass.NOT_FOUND, "404"))
@@ -84,7 +84,7 @@ class Desk:
         )
         fetcher: Any = self.fetched
         self.met: list[tuple[str, ErrorClass]] = []
-        self.collector = Collector("a.cn", deps, catalog, fetcher, self.timing, self._met)
+        self.collector = PageCollector("a.cn", deps, catalog, fetcher, self.timing, self._met)
 
     async def _met(self, url: str, error: FetchError) -> None:
         self.met.append((url, error.error))
@@ -113,7 +113,7 @@ class Desk:
         try:
             return asyncio.run(ask())  # type: ignore[arg-type]
         finally:
-            assert not self.timing.at_host, "however it ended, nothing is active any more"
+            assert not self.timing.under_way, "however it ended, nothing is active any more"
 
 
 def part(*records: tuple[str, str] | str, then: str = "", title: str = "标题") -> str:

@@ -139,14 +139,14 @@ class Scene:
         self.wake = asyncio.Event()
         self.gone = 0
         deps: Any = Dependencies(
-            self.web,  # type: ignore[arg-type]
-            self.turns,
-            Allowed(),  # type: ignore[arg-type]
-            HostBook(CATALOG),
-            "127.0.0.2",
-            CrawlSettings(lanes=1),
-            lambda: self.now,
-            SeenPages(None),
+            downloader=self.web,  # type: ignore[arg-type]
+            permits=self.turns,
+            robots=Allowed(),  # type: ignore[arg-type]
+            hosts=HostBook(CATALOG),
+            address="127.0.0.2",
+            settings=CrawlSettings(lanes=1),
+            now=lambda: self.now,
+            seen=SeenPages(None),
             sleep=self._sleep,
         )
         self.node = CrawlNode(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,12 +19,14 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Response
 from tasks.fetching.hosts import HostBook
+from tasks.fetching.pace import AnswerSample
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.interstitials import redirect_target
+from tasks.worker.counters import Timing
+from tasks.worker.failures import Failures
 from tasks.worker.fetcher import Fetcher, NotAsked
 from tasks.worker.searcher import Searcher
 from tasks.worker.settings import CrawlSettings
-from tasks.worker.timing import Timing
 
 LINK = "https://www.baidu.com/link?url=abc"
 ENGINE = Engine(
@@ -81,7 +84,7 @@ class Fetched:
         self.headers.append(headers)
         return Response(url, 200, {"content-type": "text/html; charset=utf-8"}, self.text.encode(), 0.1)
 
-    async def leads_to(self, url: str, headers: Mapping[str, str] | None = None) -> str | None:
+    async def redirect_target(self, url: str, headers: Mapping[str, str] | None = None) -> str | None:
         self.asked.append(url)
         self.headers.append(headers)
         await asyncio.sleep(0)
@@ -174,12 +177,20 @@ class Redirects:
         return Response(self.asked[-1], 200, {}, b"", 0.1)
 
 
-def fetch(downloader: Any, url: str, blocked: tuple[str, ...]) -> Response:
-    class Times:
+def fetch(
+    downloader: Any, url: str, blocked: tuple[str, ...], observed: list[ErrorClass | None] | None = None
+) -> Response:
+    """Fetch as an attempt does, which notes the error."""
+
+    class Grants:
         async def reserve(self, *_: Any) -> float:
             return 0.0
 
-        async def observe(self, *_: Any) -> None:
+        async def observe(self, _host: str, _address: str, _limits: Any, answer: AnswerSample) -> None:
+            if observed is not None:
+                observed.append(answer.error)
+
+        async def push_back(self, *_: Any) -> None:
             return
 
     class Robots:
@@ -190,15 +201,24 @@ def fetch(downloader: Any, url: str, blocked: tuple[str, ...]) -> Response:
 
     deps: Any = SimpleNamespace(
         downloader=downloader,
-        permits=Times(),
+        permits=Grants(),
         robots=Robots(),
         hosts=HostBook(builtin("paper-2014")),
         address="127.0.0.2",
         settings=CrawlSettings(),
         sign_ins=None,
+        rng=Random(0),
     )
     fetcher = Fetcher(deps, Timing(lambda: 0.0), lambda _: None)
-    return asyncio.run(fetcher.page(url, blocked=blocked))
+
+    async def page() -> Response:
+        try:
+            return await fetcher.page(url, blocked=blocked)
+        except FetchError as error:
+            await Failures(deps).note_error(url, error)
+            raise
+
+    return asyncio.run(page())
 
 
 def test_a_redirect_to_the_captcha_is_a_refusal_and_not_followed():
@@ -208,6 +228,14 @@ def test_a_redirect_to_the_captcha_is_a_refusal_and_not_followed():
     assert told.value.error is ErrorClass.CAPTCHA
     assert not isinstance(told.value, NotAsked)
     assert web.asked == ["https://www.baidu.com/s?wd=x", "https://www.baidu.com/s2?x"]
+
+
+def test_a_redirect_that_says_too_often_slows_the_host_down_once():
+    observed: list[ErrorClass | None] = []
+    with pytest.raises(FetchError) as told:
+        fetch(Redirects("https://s.cn/error?频繁"), "https://s.cn/s?wd=x", ("频繁",), observed)
+    assert told.value.error is ErrorClass.RATE_LIMITED
+    assert observed == [ErrorClass.RATE_LIMITED]
 
 
 def test_the_address_asked_for_is_no_refusal_whatever_it_says():

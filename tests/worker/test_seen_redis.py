@@ -12,8 +12,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from tasks.worker import redis_seen
-from tasks.worker.bloom import BLOCK_BITS, HASHES
-from tasks.worker.redis_seen import ERROR, RedisSeen
+from tasks.worker.redis_seen import BLOCK_BITS, ERROR, HASHES, RedisSeen
 from tasks.worker.seen import SeenPages
 
 HEAD = "reviewloop:{seen:1}"

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.worker.timing import MOST_TIMED, Timing
+from tasks.worker.counters import MOST_TIMED, Timing
 
 
 class Clock:

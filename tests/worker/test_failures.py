@@ -1,0 +1,51 @@
+"""How an attempt ended: success, or the reason of what stood in its way."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.domain.failures import ErrorClass, FailureReason
+from tasks.worker.failures import failure_reason
+
+errors = st.sampled_from(list(ErrorClass))
+
+
+def reason_of(collected, left, result_error, hit_errors):
+    return failure_reason(collected=collected, left=left, result_error=result_error, hit_errors=hit_errors)
+
+
+@given(st.integers(1, 9), st.integers(0, 9), st.none() | errors, st.sets(errors))
+def test_a_stored_page_is_a_success_whatever_else_happened(collected, left, result_error, hit_errors):
+    assert reason_of(collected, left, result_error, hit_errors) is None
+
+
+@given(st.none() | errors, st.sets(errors))
+def test_nothing_left_to_store_is_a_success(result_error, hit_errors):
+    assert reason_of(0, 0, result_error, hit_errors) is None
+
+
+@given(st.integers(1, 9), st.none() | errors, st.sets(errors))
+def test_everything_else_fails_with_a_reason(left, result_error, hit_errors):
+    assert isinstance(reason_of(0, left, result_error, hit_errors), FailureReason)
+
+
+@pytest.mark.parametrize(
+    ("result_error", "hit_errors", "reason"),
+    [
+        (ErrorClass.CAPTCHA, set(), FailureReason.BLOCKED),
+        (ErrorClass.RATE_LIMITED, set(), FailureReason.BLOCKED),
+        (ErrorClass.CONNECT, set(), FailureReason.HOST_UNREACHABLE),
+        (ErrorClass.BAD_RULE, set(), FailureReason.BAD_RULE),
+        (ErrorClass.ROBOTS, set(), FailureReason.ROBOTS),
+        (ErrorClass.NOT_FOUND, set(), FailureReason.BAD_URL),
+        (ErrorClass.SERVER_ERROR, set(), FailureReason.RESULT_PAGE_BROKEN),
+        (ErrorClass.TIMEOUT, set(), FailureReason.RESULT_PAGE_BROKEN),
+        (None, {ErrorClass.LOGIN_WALL, ErrorClass.CONNECT}, FailureReason.BLOCKED),
+        (None, {ErrorClass.CONNECT, ErrorClass.NOT_FOUND}, FailureReason.HOST_UNREACHABLE),
+        (None, {ErrorClass.BAD_RULE}, FailureReason.BAD_RULE),
+        (None, {ErrorClass.BAD_RULE, ErrorClass.SERVER_ERROR}, FailureReason.NOTHING_STORED),
+        (None, {ErrorClass.TIMEOUT}, FailureReason.NOTHING_STORED),
+    ],
+)
+def test_the_reason_names_what_stood_in_the_way(result_error, hit_errors, reason):
+    assert reason_of(0, 2, result_error, hit_errors) is reason
