@@ -22,7 +22,7 @@ from tasks.store import page_links, reports
 from tasks.store.database import read_now
 from tasks.store.hosts import Breaker
 from tasks.store.nodes import NodeRow
-from tasks.store.views import BufferRule, holder
+from tasks.store.views import BufferRule, node_load
 
 
 @click.group()
@@ -177,7 +177,7 @@ def state_of(row: NodeRow, now: datetime, rule: BufferRule) -> str:
 
 def expected_wait_s(row: NodeRow, now: datetime, rule: BufferRule) -> float | None:
     """Seconds until the node begins the last lease it holds; None where it isn't alive."""
-    return holder(row, now, rule).wait_s if state_of(row, now, rule) == "alive" else None
+    return node_load(row, now, rule).wait_s if state_of(row, now, rule) == "alive" else None
 
 
 def node_document(row: NodeRow, now: datetime, rule: BufferRule) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from tasks.jobs.scheduler_state import SchedulerState
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Distances
 from tasks.scheduling.modification import ModificationSettings
 from tasks.scheduling.query_refinement import NarrowSettings
-from tasks.scheduling.rebalancing import LevellingSettings
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.strategies import ALLOCATION
 from tasks.store.views import BufferRule
@@ -39,7 +38,6 @@ class LoopSettings:
     allocating: AllocationSettings = field(default_factory=AllocationSettings)
     modifying: ModificationSettings = field(default_factory=ModificationSettings)
     buffer: BufferRule = field(default_factory=BufferRule)
-    levelling: LevellingSettings = field(default_factory=LevellingSettings)
     narrowing: NarrowSettings = field(default_factory=NarrowSettings)
     wait_limit: int = 1000
     lanes: int = 4

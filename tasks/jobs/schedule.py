@@ -23,7 +23,7 @@ SWEEPS: tuple[Sweep, ...] = (
     Sweep("plan", 2.0, "make the tasks of new products, on every site that is permitted"),
     Sweep("admit", 5.0, "PRIORITY to WAIT, as far as WAIT has room"),
     Sweep("allocate", 5.0, "WAIT to CRAWL: give subtasks to nodes"),
-    Sweep("level", 5.0, "what a node holds and another would begin sooner goes there"),
+    Sweep("rebalance", 5.0, "leases a node has not begun go where they begin sooner"),
     Sweep("recall", 5.0, "take back silent leases; failed subtasks to another node or to a person"),
     Sweep("wake", 5.0, "SLEEP to DONE, follow-up subtasks, next chunks"),
     Sweep("recrawl_due", 60.0, "begin a new round of products whose recrawl time has come"),

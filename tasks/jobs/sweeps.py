@@ -17,12 +17,10 @@ from tasks.domain.states import State, Transition
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
 from tasks.jobs.partitioning import divide
-from tasks.scheduling import admission
+from tasks.scheduling import admission, rebalancing
 from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, still_waiting
 from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.scheduling.rebalancing import Levelling, uneven
-from tasks.scheduling.rebalancing import level as levelled
 from tasks.scheduling.recall import Recall, ToManual, after_failure
 from tasks.store import (
     chunks,
@@ -75,43 +73,43 @@ def _give(
     return leases.grant(conn, now, grants, timedelta(seconds=context.settings.recall.silent_after_s))
 
 
-def level(conn: Connection, now: datetime, context: Context) -> list[Lease]:
-    """What nodes hold and would begin sooner elsewhere goes there; returns the leases given, for the notifications.
+def rebalance(conn: Connection, now: datetime, context: Context) -> list[Lease]:
+    """Move leases that were not begun to where they begin sooner; returns the leases given, for the notifications.
 
-    Levelling decides what goes back and how many each other node takes; which goes where, and whether something
-    that waits comes first, is allocation's, for which the givers have no room and no slots: nothing is left to them
-    that they would do better. What it gives to nobody stays. It plans for this case alone, with nothing remembered.
+    `tasks.scheduling.rebalancing` decides which leases go back, and how many each other node takes. Allocation decides
+    which goes where, and whether something that waits comes first; the givers have no free slots for it, and 0 slots,
+    so that nothing waits for them. What it gives to nobody stays. A new strategy and ready queue decide, for this case
+    alone.
     """
-    settings = context.settings
-    holders = views.holders(conn, now, settings.buffer)
-    if not uneven(holders, settings.levelling):
+    loads = views.node_loads(conn, now, context.settings.buffer)
+    if not rebalancing.unbalanced(loads):
         return []
-    held = views.unstarted(conn, now, context.hosts_of)
+    prefetched = views.unstarted(conn, now, context.hosts_of)
     context.state.learn(conn, now)
-    hosts = _hosts(conn, now, context, {one.subtask.site for one in held})
-    flow = levelled(holders, held, hosts, settings.levelling)
-    if not flow.returned:
+    hosts = _hosts(conn, now, context, {one.subtask.site for one in prefetched})
+    moves = rebalancing.rebalance(loads, prefetched, hosts)
+    if not moves.returned:
         return []
-    givers = {one.lease.node for one in flow.returned}
+    givers = {one.lease.node for one in moves.returned}
     takers = [
-        NodeView(one.name, one.kinds, flow.takes.get(one.name, 0), 0 if one.name in givers else one.slots)
-        for one in holders
+        NodeView(one.name, one.kinds, moves.takes.get(one.name, 0), 0 if one.name in givers else one.slots)
+        for one in loads
     ]
-    strategy = context.state.new_strategy()
     ready = ReadyQueue()
     ready.set_pending(context.state.ready.pending)
-    back = [one.lease.subtask for one in flow.returned]
-    assignments = _decide(conn, now, context, ready, strategy, takers, back)
-    _give_back(conn, now, flow, {one.subtask.id for one in assignments})
+    returned = [one.lease.subtask for one in moves.returned]
+    assignments = _decide(conn, now, context, ready, context.state.new_strategy(), takers, returned)
+    # A lease that has begun meanwhile is not among the unstarted: it stays, and is granted to nobody.
+    why = {one.lease.attempt_id: one.why for one in moves.returned}
+    chosen = {one.subtask.id for one in assignments}
+    released = {
+        lease: why[lease.attempt_id]
+        for node in sorted(givers)
+        for lease in leases.unstarted_of(conn, node)
+        if lease.attempt_id in why and lease.subtask_id in chosen
+    }
+    closing.release(conn, now, released)
     return _give(conn, now, context, assignments)
-
-
-def _give_back(conn: Connection, now: datetime, flow: Levelling, chosen: Collection[int]) -> None:
-    """Release what was chosen of the leases that flow; one that has begun meanwhile stays, and is granted to nobody."""
-    why = {one.lease.attempt_id: one.why for one in flow.returned if one.lease.subtask.id in chosen}
-    of = {one.lease.node for one in flow.returned}
-    held = [lease for node in sorted(of) for lease in leases.unstarted_of(conn, node)]
-    closing.release(conn, now, {one: why[one.attempt_id] for one in held if one.attempt_id in why})
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,23 +137,23 @@ def _decide(
     ready: ReadyQueue,
     strategy: AllocationStrategy,
     open_nodes: Sequence[NodeView],
-    back: Sequence[SubtaskView] = (),
+    returned: Sequence[SubtaskView] = (),
 ) -> list[Assignment]:
     """Load what waits and what is known of it, and let the strategy decide.
 
     Args:
-        back: subtasks that are still leased and would be waiting again.
+        returned: subtasks that are still leased and would be waiting again.
     """
     ready.clear()
     most = admission.bound(context.settings.wait_limit, len(context.catalog.sites))
     waiting = views.waiting(conn, now, most, context.hosts_of)
-    if back:
-        waiting = sorted([*waiting, *back], key=lambda one: (-one.priority, one.id))
+    if returned:
+        waiting = sorted([*waiting, *returned], key=lambda one: (-one.priority, one.id))
     if not waiting:
         return []
     knowledge = context.state.learn(conn, now)
     hosts = _hosts(conn, now, context, {view.site for view in waiting})
-    for host, n in Counter(host for view in back for host in set(view.hosts)).items():
+    for host, n in Counter(host for view in returned for host in set(view.hosts)).items():
         hosts[host] = replace(hosts[host], room=max(n, hosts[host].room))  # they are counted there now
     _show(ready, open_nodes, hosts)
     for view in waiting:

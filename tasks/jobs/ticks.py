@@ -23,7 +23,7 @@ _PLAIN: dict[str, Callable[[Connection, datetime, Context], object]] = {
 
 _GIVING: dict[str, Callable[[Connection, datetime, Context], list[Lease]]] = {
     "allocate": sweeps.allocate,
-    "level": sweeps.level,
+    "rebalance": sweeps.rebalance,
 }
 
 

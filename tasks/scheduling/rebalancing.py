@@ -1,18 +1,16 @@
-"""Levelling: work that a node holds and has not begun goes where it would begin sooner (2022 buffering paper).
+"""Rebalancing: a lease that a node has not begun goes where it would begin sooner (2022 buffering paper).
 
-Nodes are connected vessels. The level of a node is the time until the last lease it holds is begun,
+A node expects to begin the last of its prefetched leases after
 
-    expected wait = (leases held - vacant slots) / throughput          (0 where a slot is vacant for each)
+    expected wait = (prefetched leases - vacant slots) / start rate          (0 where each finds a vacant slot)
 
-and leases flow from the highest level to the lowest that may take them, each from the tail (granted last), as long as
-one begins sooner by more than `gain_s`: what moving it costs, and what the figures, as old as a heartbeat, may be wrong
-by. The paper moves a surplus from deque to remote queue to deque; here it is a lease given back and granted anew, so
-that whoever holds it last is the only one who may begin it.
+Leases move from the node with the longest expected wait to the one that may take them and would begin them first, the
+lease granted last first, as long as one begins sooner by more than `GAIN_S`. The paper moves a surplus from deque to
+remote queue to deque; here a lease is given back and granted anew, so only the node that got it last may begin it.
 
-What holds, and is tested: a lease that was begun is no part of this; a node gives no more than its surplus (had it kept
-one lease more, that one would begin later than any it gave); the sum of expected waits falls by more than `gain_s` with
-each lease that moves, so that a level state stays as it is and nothing swings; and a lease that was granted less than
-`rest_s` ago stays.
+What holds, and is tested: a lease that was begun stays; a node gives no more than its surplus (had it kept one lease
+more, that one would begin later than any it gave); the sum of expected waits falls by more than `GAIN_S` with each
+lease that moves, so nothing moves back and forth; and a lease that was granted less than `REST_S` ago stays.
 """
 
 from __future__ import annotations
@@ -21,31 +19,26 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tasks.domain.views import HostView, SubtaskView
+from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.scheduling import eligibility
+from tasks.scheduling.capacity import HostCapacity
 
-_BEAT_S = 5.0
-"""A heartbeat's interval: within it a node begins what it holds if it has a slot, a lost notification
-notwithstanding."""
+GAIN_S = 5.0
+"""A lease moves only if it is expected to begin sooner by more than this: moving it costs something, and the figures
+are as old as a heartbeat."""
 
+REST_S = 10.0
+"""A lease moves only if it was granted this long ago: two heartbeats, which then show what the last move did."""
 
-@dataclass(frozen=True, slots=True)
-class LevellingSettings:
-    """Parameters of levelling.
+MOST_MOVED = 100
+"""Leases moved at once, so that the transaction stays short."""
 
-    Attributes:
-        gain_s: a lease moves only if it is expected to begin sooner by more than this.
-        rest_s: and if it was granted this long ago, so that it moves at most once in this time: two heartbeats, which
-            then have told what the last move did.
-        most: leases moved at once, so that the transaction stays short.
-    """
-
-    gain_s: float = 5.0
-    rest_s: float = 10.0
-    most: int = 100
+_HEARTBEAT_S = 5.0
+"""A heartbeat's interval: within it a node with a free slot begins a lease, even where a notification was lost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class StartRate:
     """How soon a node begins what it is given.
 
     Attributes:
@@ -56,63 +49,66 @@ class Pace:
     per_s: float
     vacant: int
 
-    def wait_s(self, held: int) -> float:
+    def wait_s(self, leases: int) -> float:
         """Seconds until it begins the last of so many leases."""
-        return max(0, held - self.vacant) / self.per_s
+        return max(0, leases - self.vacant) / self.per_s
 
 
-def pace(slots: int, working: int, attempts_per_s: float, waited_s: float, horizon_s: float) -> Pace:
-    """What to expect of a node by what its heartbeat and its leases tell.
+def start_rate(
+    slots: int, working: int, attempts_per_s: float, waited_s: float, horizon_s: float
+) -> StartRate:
+    """What to expect of a node by its heartbeat and its leases.
 
-    Its throughput stands, with two exceptions. Before it has one (it is new, or ended nothing within the window), and
+    Its throughput counts, with two exceptions. Before it has one (it is new, or ended nothing within the window), and
     where a slot is vacant (then throughput shows what it was given, not what it can do), one attempt per slot and
-    horizon is assumed, if that is more. And where it held leases and began none for longer than a heartbeat, it begins
-    at most one in that time, and has no vacant slot whatever it says: a node that stalls stands out before its mean
+    horizon is assumed, if that is more. And where it had leases and began none for longer than a heartbeat, it begins
+    at most one in that time, and has no vacant slot whatever it reports: a node that stalls stands out before its mean
     over the window does.
 
     Args:
         slots: attempts it runs at once; at least 1.
         working: attempts that hold a slot.
         attempts_per_s: ended, mean over the window.
-        waited_s: how long it has held leases without beginning any; 0 where it holds none.
+        waited_s: how long it has had leases without beginning any; 0 where it has none.
         horizon_s: see `tasks.store.views.BufferRule`.
     """
-    stuck = waited_s > _BEAT_S
-    vacant = 0 if stuck else max(0, slots - working)
+    stalled = waited_s > _HEARTBEAT_S
+    vacant = 0 if stalled else max(0, slots - working)
     per_s = attempts_per_s
     if per_s <= 0 or vacant:
         per_s = max(per_s, slots / horizon_s)
-    return Pace(min(per_s, 1.0 / waited_s) if stuck else per_s, vacant)
+    return StartRate(min(per_s, 1.0 / waited_s) if stalled else per_s, vacant)
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """A node that is alive and not drained, with what it holds.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLoad:
+    """A node that is alive and not drained, with its prefetched leases.
 
     Attributes:
-        held: leases it has not begun.
-        room: leases it may be given beyond those it has.
+        prefetched: leases it has not begun.
+        free: leases it may be given beyond those it has.
+        rate: at which it begins them.
     """
 
     name: str
     kinds: frozenset[str]
     slots: int
-    held: int
-    room: int
-    pace: Pace
+    prefetched: int
+    free: int
+    rate: StartRate
 
     @property
     def wait_s(self) -> float:
-        """Seconds until it begins the last lease it holds."""
-        return self.pace.wait_s(self.held)
+        """Seconds until it begins the last lease it has."""
+        return self.rate.wait_s(self.prefetched)
 
 
 @dataclass(frozen=True, slots=True)
-class HeldLease:
+class PrefetchedLease:
     """A lease that was not begun.
 
     Attributes:
-        attempt_id: numbers grow with time: a node's tail has its greatest.
+        attempt_id: numbers grow with time: the lease granted last has the greatest.
         age_s: since it was granted.
     """
 
@@ -130,13 +126,13 @@ class Returned:
         why: with the figures, for `explain`.
     """
 
-    lease: HeldLease
+    lease: PrefetchedLease
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Levelling:
-    """What flows.
+class Rebalancing:
+    """Which leases move.
 
     Attributes:
         returned: leases given back, in the order they were chosen.
@@ -147,107 +143,101 @@ class Levelling:
     takes: Mapping[str, int] = field(default_factory=dict)
 
 
-def uneven(holders: Sequence[Holder], settings: LevellingSettings) -> bool:
-    """Whether a lease could begin sooner elsewhere, by levels and kinds alone: a look before leases are loaded."""
-    full = [one for one in holders if one.held and one.wait_s > settings.gain_s]
+def unbalanced(nodes: Sequence[NodeLoad]) -> bool:
+    """Whether a lease could begin sooner elsewhere, by expected waits and kinds alone: a check before leases are
+    loaded."""
+    full = [one for one in nodes if one.prefetched and one.wait_s > GAIN_S]
     return any(
-        full_one.wait_s - one.pace.wait_s(one.held + 1) > settings.gain_s
-        for one in holders
-        for full_one in full
-        if one.room > 0 and one.kinds & full_one.kinds
+        giver.wait_s - one.rate.wait_s(one.prefetched + 1) > GAIN_S
+        for one in nodes
+        for giver in full
+        if one.free > 0 and one.kinds & giver.kinds
     )
 
 
-def level(
-    holders: Sequence[Holder],
-    leases: Iterable[HeldLease],
-    hosts: Mapping[str, HostView],
-    settings: LevellingSettings,
-) -> Levelling:
-    """Decide which leases go back so that expected waits level out.
+def rebalance(
+    nodes: Sequence[NodeLoad], leases: Iterable[PrefetchedLease], hosts: Mapping[str, HostView]
+) -> Rebalancing:
+    """Decide which leases go back so that expected waits become alike.
 
-    A lease goes to a node of its kind that has room, has not failed it, whose address none of its hosts refuses, and
-    that asks none of them as often as it may already. A lease a person asked this node for stays. A node that takes
-    gives nothing in the same decision. (One that gave never takes: it would be the highest again.)
+    A lease goes to a node that may take it (`tasks.scheduling.eligibility`), may be given more, and whose address is
+    within the limits of its hosts. A lease a person asked this node for stays. A node that takes gives nothing in the
+    same decision. (One that gave never takes: it would have the longest wait again.)
 
     Args:
-        holders: nodes that are alive and not drained.
+        nodes: alive and not drained.
         leases: those not begun, of any node.
         hosts: by host; one that is missing has no limit and refuses nobody.
-        settings: parameters.
     """
-    vessels = _Vessels(holders, hosts)
-    tails: dict[str, list[HeldLease]] = {one.name: [] for one in holders}
+    waits = _Waits(nodes, hosts)
+    of_node: dict[str, list[PrefetchedLease]] = {one.name: [] for one in nodes}
     for lease in sorted(leases, key=lambda one: one.attempt_id):
-        if lease.node in tails and lease.age_s >= settings.rest_s and lease.subtask.assigned is None:
-            tails[lease.node].append(lease)
+        if lease.node in of_node and lease.age_s >= REST_S and lease.subtask.assigned is None:
+            of_node[lease.node].append(lease)
     returned: list[Returned] = []
-    while len(returned) < settings.most:
-        giver = max(
-            (n for n in tails if tails[n] and n not in vessels.takes), key=vessels.wait_s, default=None
-        )
-        if giver is None or vessels.wait_s(giver) - vessels.lowest_s() <= settings.gain_s:
+    while len(returned) < MOST_MOVED:
+        givers = (name for name, its in of_node.items() if its and name not in waits.takes)
+        giver = max(givers, key=waits.wait_s, default=None)
+        if giver is None or waits.wait_s(giver) - waits.shortest_s() <= GAIN_S:
             break
-        # What cannot go now cannot go later: other levels only rise, and its own only falls.
-        lease = tails[giver].pop()
-        taker = vessels.taker(lease)
-        if taker is not None and vessels.wait_s(giver) - vessels.wait_s(taker, 1) > settings.gain_s:
-            returned.append(Returned(lease, vessels.told(giver, taker)))
-            vessels.move(lease, taker)
-    return Levelling(tuple(returned), vessels.takes)
+        # A lease that can't move now can't move later: other waits only grow, and its own only falls.
+        lease = of_node[giver].pop()
+        taker = waits.taker(lease)
+        if taker is not None and waits.wait_s(giver) - waits.wait_s(taker, 1) > GAIN_S:
+            returned.append(Returned(lease, waits.why(giver, taker)))
+            waits.move(lease, taker)
+    return Rebalancing(tuple(returned), waits.takes)
 
 
-class _Vessels:
-    """Levels as leases flow."""
+class _Waits:
+    """Expected waits of nodes while leases move.
 
-    def __init__(self, holders: Sequence[Holder], hosts: Mapping[str, HostView]) -> None:
-        self._holders = {one.name: one for one in holders}
+    Attributes:
+        takes: by node, leases it is given.
+    """
+
+    def __init__(self, nodes: Sequence[NodeLoad], hosts: Mapping[str, HostView]) -> None:
+        self._loads = {one.name: one for one in nodes}
+        self._nodes = {one.name: NodeView(one.name, one.kinds, one.free, one.slots) for one in nodes}
         self._hosts = hosts
-        self._held = {one.name: one.held for one in holders}
-        self._at_host: dict[tuple[str, str], int] = {}
+        self._capacity = HostCapacity(hosts.values())
+        self._prefetched = {one.name: one.prefetched for one in nodes}
         self.takes: dict[str, int] = {}
 
     def wait_s(self, node: str, more: int = 0) -> float:
         """Expected wait of the last lease of a node, after so many more."""
-        return self._holders[node].pace.wait_s(self._held[node] + more)
+        return self._loads[node].rate.wait_s(self._prefetched[node] + more)
 
-    def lowest_s(self) -> float:
+    def shortest_s(self) -> float:
         """The soonest that any node would begin another lease."""
-        return min((self.wait_s(name, 1) for name in self._holders if self._open(name)), default=math.inf)
+        return min((self.wait_s(name, 1) for name in self._loads if self._open(name)), default=math.inf)
 
-    def taker(self, lease: HeldLease) -> str | None:
-        """The node that would begin the lease first, of those that may."""
-        may = (name for name in self._holders if name != lease.node and self._may(name, lease.subtask))
-        return min(may, key=lambda name: (self.wait_s(name, 1), name), default=None)
+    def taker(self, lease: PrefetchedLease) -> str | None:
+        """The node that would begin the lease first, of those that may take it."""
+        able = (name for name in self._loads if name != lease.node and self._can_take(name, lease.subtask))
+        return min(able, key=lambda name: (self.wait_s(name, 1), name), default=None)
 
-    def move(self, lease: HeldLease, taker: str) -> None:
+    def move(self, lease: PrefetchedLease, taker: str) -> None:
         """The lease goes to the taker."""
-        self._held[lease.node] -= 1
-        self._held[taker] += 1
+        self._prefetched[lease.node] -= 1
+        self._prefetched[taker] += 1
         self.takes[taker] = self.takes.get(taker, 0) + 1
-        for host in set(lease.subtask.hosts):
-            self._at_host[host, taker] = self._at_host.get((host, taker), 0) + 1
+        self._capacity.take(lease.subtask.hosts, taker)
 
-    def told(self, giver: str, taker: str) -> str:
-        """Why a lease of the giver goes to the taker now."""
-        rate = self._holders[giver].pace.per_s
+    def why(self, giver: str, taker: str) -> str:
+        """Why a lease of the giver goes to the taker now, for people."""
+        rate = self._loads[giver].rate.per_s
         return (
-            f"levelled: {giver} holds {self._held[giver]} not begun at {rate:.2g} attempts/s and would begin this one "
-            f"in {self.wait_s(giver):.3g} s, {taker} in {self.wait_s(taker, 1):.3g} s"
+            f"rebalanced: {giver} has {self._prefetched[giver]} not begun at {rate:.2g} attempts/s and would begin "
+            f"this one in {self.wait_s(giver):.3g} s, {taker} in {self.wait_s(taker, 1):.3g} s"
         )
 
     def _open(self, name: str) -> bool:
-        return self.takes.get(name, 0) < self._holders[name].room
+        return self.takes.get(name, 0) < self._loads[name].free
 
-    def _may(self, name: str, subtask: SubtaskView) -> bool:
-        fits = subtask.kind in self._holders[name].kinds and name not in subtask.failed_on
-        return fits and self._open(name) and all(self._asks(name, host) for host in subtask.hosts)
-
-    def _asks(self, name: str, host: str) -> bool:
-        """Whether the node may ask the host, and may do so more often than it does (rule 5 of `round`)."""
-        view = self._hosts.get(host)
-        if view is None:
-            return True
-        limit = 1 if name in view.probing else view.address_limit
-        there = view.held.get(name, 0) + self._at_host.get((host, name), 0)
-        return name not in view.resting and (limit is None or there < limit)
+    def _can_take(self, name: str, subtask: SubtaskView) -> bool:
+        return (
+            self._open(name)
+            and eligibility.may_take(subtask, name, self._nodes, self._hosts)
+            and self._capacity.left_for(subtask.hosts, name) >= 1
+        )

@@ -18,7 +18,7 @@ from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling import capacity
 from tasks.scheduling.admission import Entrant
 from tasks.scheduling.ready_queue import Backlog
-from tasks.scheduling.rebalancing import HeldLease, Holder, pace
+from tasks.scheduling.rebalancing import NodeLoad, PrefetchedLease, start_rate
 from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
 from tasks.store.bulk import as_table
@@ -34,10 +34,10 @@ HostsOf = Callable[[str], tuple[str, str]]
 class BufferRule:
     """How much a node may hold beyond its slots.
 
-    It holds what it is expected to begin within `horizon_s` (`tasks.scheduling.rebalancing.pace`), but no more than
-    `slots_over` times its slots, so that the newest knowledge decides about the rest; where attempts are short, what it
-    begins within `refill_s` all the same. Attempts that only wait hold no slot: for each of them it gets another, at
-    most `slots_over` times its slots.
+    It holds what it is expected to begin within `horizon_s` (`tasks.scheduling.rebalancing.start_rate`), but no more
+    than `slots_over` times its slots, so that the newest knowledge decides about the rest. Where attempts are short, it
+    holds at least what it begins within `refill_s`. Attempts that only wait hold no slot: for each of them it gets
+    another, at most `slots_over` times its slots.
 
     Attributes:
         horizon_s: seconds of work in the buffer.
@@ -97,28 +97,35 @@ def _subtask(r: Any, hosts_of: HostsOf) -> SubtaskView:
     return SubtaskView(r.id, r.site, r.kind, hosts_of(r.site), r.left, r.priority, failed_on, r.assigned_node)
 
 
-def holder(row: NodeRow, now: datetime, rule: BufferRule) -> Holder:
-    """A node with what it holds, what it can be given now, and how soon it begins it."""
+def node_load(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
+    """A node with its prefetched leases, what it can be given now, and how soon it begins it."""
     slots, idle = row.node.slots, min(row.idle, row.running)
     waited_s = (now - row.waits_since).total_seconds() if row.waits_since is not None else 0.0
-    expected = pace(slots, row.running - idle, row.attempts_per_s, waited_s, rule.horizon_s)
-    room = max(0, rule.most(slots, idle, expected.per_s) - row.running - row.waiting)
-    return Holder(row.node.name, frozenset(row.node.kinds), slots, row.waiting, room, expected)
+    rate = start_rate(slots, row.running - idle, row.attempts_per_s, waited_s, rule.horizon_s)
+    free = max(0, rule.most(slots, idle, rate.per_s) - row.running - row.waiting)
+    return NodeLoad(
+        name=row.node.name,
+        kinds=frozenset(row.node.kinds),
+        slots=slots,
+        prefetched=row.waiting,
+        free=free,
+        rate=rate,
+    )
 
 
-def holders(conn: Connection, now: datetime, rule: BufferRule) -> list[Holder]:
+def node_loads(conn: Connection, now: datetime, rule: BufferRule) -> list[NodeLoad]:
     """Nodes that are alive and not drained."""
     since = now - timedelta(seconds=rule.silent_after_s)
     alive = (row for row in node_store.listed(conn) if row.seen_at is not None and row.seen_at > since)
-    return [holder(row, now, rule) for row in alive if not row.drained]
+    return [node_load(row, now, rule) for row in alive if not row.drained]
 
 
 def open_nodes(conn: Connection, now: datetime, rule: BufferRule) -> list[NodeView]:
     """Nodes that are alive and not drained, with what each can be given now."""
-    return [NodeView(one.name, one.kinds, one.room, one.slots) for one in holders(conn, now, rule)]
+    return [NodeView(one.name, one.kinds, one.free, one.slots) for one in node_loads(conn, now, rule)]
 
 
-def unstarted(conn: Connection, now: datetime, hosts_of: HostsOf) -> list[HeldLease]:
+def unstarted(conn: Connection, now: datetime, hosts_of: HostsOf) -> list[PrefetchedLease]:
     """Leases that no node has begun, of every node."""
     rows = conn.execute(
         select(
@@ -131,7 +138,7 @@ def unstarted(conn: Connection, now: datetime, hosts_of: HostsOf) -> list[HeldLe
         .where(subtasks.c.state == State.CRAWL, subtasks.c.lease_started.is_(False))
     )
     return [
-        HeldLease(
+        PrefetchedLease(
             _subtask(r, hosts_of),
             r.lease_node,
             r.attempt_id,

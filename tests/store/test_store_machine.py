@@ -79,8 +79,8 @@ class Loop(RuleBasedStateMachine):
         return multiple(*self.world.sweep(sweeps.allocate))
 
     @rule(target=held)
-    def level(self) -> Any:
-        return multiple(*self.world.sweep(sweeps.level))
+    def rebalance(self) -> Any:
+        return multiple(*self.world.sweep(sweeps.rebalance))
 
     @rule(target=held, place=PLACES, node=st.sampled_from(NODES))
     def grant(self, place: int, node: str) -> Any:

@@ -27,7 +27,7 @@ def attempt(world: World, name: str, node: str = "n1") -> None:
     world.close(lease, SEEN)
 
 
-def new_mind(world: World) -> SchedulerState:
+def new_state(world: World) -> SchedulerState:
     return SchedulerState(world.context.settings.strategy)
 
 
@@ -38,7 +38,7 @@ def test_what_is_read_bit_by_bit_is_what_is_read_at_once(world: World) -> None:
         world.pass_s(17)
         world.look(state.learn, world.now)
     now_s = world.now.timestamp()
-    fresh = new_mind(world)
+    fresh = new_state(world)
     whole = world.look(fresh.learn, world.now).known(now_s)
     told = state.knowledge.known(now_s)
     assert whole.keys() == told.keys() == {(SITE, "n0"), (SITE, "n1")}

@@ -1,4 +1,4 @@
-"""Levelling over real tables: what a stalled node holds is begun by another, once, and what a buffer may hold."""
+"""Rebalancing over real tables: what a stalled node holds is begun by another, once, and what a buffer may hold."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tasks.fetching.hosts import HostBook
 from tasks.fetching.permits import LocalPermits
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
+from tasks.scheduling import rebalancing
 from tasks.scheduling.recall import RecallSettings
 from tasks.store import closing, leases, nodes, views
 from tasks.store.database import Store
@@ -46,8 +47,8 @@ def beat(world: World, name: str, attempts_per_s: float = 0.0, *, backlog: int =
     world.do(nodes.heartbeat, name, NodeLoad(attempts_per_s, backlog, idle))
 
 
-def level(world: World) -> list[Lease]:
-    given: list[Lease] = world.do(tick, world.context, ("level",))
+def rebalance(world: World) -> list[Lease]:
+    given: list[Lease] = world.do(tick, world.context, ("rebalance",))
     return given
 
 
@@ -83,7 +84,7 @@ def stalled(world: World) -> tuple[World, list[Lease]]:
 
 def test_what_a_stalled_node_holds_is_begun_by_the_other_within_one_sweep(stalled) -> None:
     world, held = stalled
-    given = level(world)
+    given = rebalance(world)
     assert {lease.node for lease in given} == {"n2"}
     assert {lease.subtask_id for lease in given} == {lease.subtask_id for lease in held[4:]}
     assert all(world.start(lease) is not None for lease in given)
@@ -95,20 +96,20 @@ def test_what_a_stalled_node_holds_is_begun_by_the_other_within_one_sweep(stalle
 
 def test_what_has_begun_stays_where_it_is(stalled) -> None:
     world, held = stalled
-    given = level(world)
+    given = rebalance(world)
     assert not {lease.subtask_id for lease in given} & {lease.subtask_id for lease in held[:4]}
     assert all(world.progress(lease) for lease in held[:4])
 
 
-def test_explain_is_told_why_with_figures(stalled) -> None:
+def test_explain_shows_why_with_figures(stalled) -> None:
     world, held = stalled
-    level(world)
+    rebalance(world)
     last = held[-1].subtask_id
     told = world.rows(events, events.c.subtask_id == last)
     assert [row.transition for row in told][-3:] == ["allocate", "release", "allocate"]
     assert told[-2].node == "n1"
     assert told[-2].detail["why"] == (
-        "levelled: n1 holds 16 not begun at 0.091 attempts/s and would begin this one in 176 s, n2 in 0 s"
+        "rebalanced: n1 has 16 not begun at 0.091 attempts/s and would begin this one in 176 s, n2 in 0 s"
     )
     chosen = [one["node"] for one in told[-1].detail["candidates"] if one["why"].startswith("chosen")]
     assert chosen == ["n2"]
@@ -116,30 +117,30 @@ def test_explain_is_told_why_with_figures(stalled) -> None:
 
 def test_nothing_swings(stalled) -> None:
     world, _ = stalled
-    level(world)
-    assert level(world) == []
+    rebalance(world)
+    assert rebalance(world) == []
     world.node("n3")
     world.pass_s(9.9)
     for name in ("n1", "n2", "n3"):
         beat(world, name)
-    assert level(world) == [], "what n2 holds came to it a moment ago"
+    assert rebalance(world) == [], "what n2 holds came to it a moment ago"
 
 
 def test_a_lease_moves_on_when_the_next_node_stalls_too(stalled) -> None:
     world, _ = stalled
-    level(world)
+    rebalance(world)
     world.node("n3", 16)
     world.pass_s(10)
     beat(world, "n1")
     beat(world, "n2", 1.0, backlog=16)
-    assert {lease.node for lease in level(world)} == {"n3"}
+    assert {lease.node for lease in rebalance(world)} == {"n3"}
 
 
 def test_something_urgent_that_waits_comes_first(stalled) -> None:
     world, _ = stalled
     (urgent,) = world.add("加急", sites=META_SITES[:1], priority=9)
     world.sweep(sweeps.admit)
-    given = level(world)
+    given = rebalance(world)
     assert (given[0].subtask_id, given[0].node, len(given)) == (urgent, "n2", 16)
     assert unstarted(world) == {"n1": 1, "n2": 16}, "one lease stays where it was instead"
 
@@ -148,7 +149,7 @@ def test_a_node_that_rests_at_a_host_is_not_given_its_work(stalled) -> None:
     world, held = stalled
     refusing = held[-1]
     world.do(rest_host, "n2", Rest(refusing.site, "captcha", lambda _times: 600.0))
-    given = level(world)
+    given = rebalance(world)
     assert len(given) == 15
     assert refusing.subtask_id not in {lease.subtask_id for lease in given}
     assert world.subtask(refusing.subtask_id).lease_token == refusing.token
@@ -162,11 +163,11 @@ def test_nobody_there_to_take_it(world: World, stalled, why_not: str) -> None:
         world.do(lambda conn, _now: nodes.leave(conn, "n2"))
     else:
         world.do(nodes.register, Node("n2", frozenset({Kind.MICROBLOG}), 16))
-    assert level(world) == []
+    assert rebalance(world) == []
     assert unstarted(world) == {"n1": 16, "n2": 0}
 
 
-def test_it_costs_two_queries_where_all_is_level(world: World) -> None:
+def test_it_costs_two_queries_where_all_is_balanced(world: World) -> None:
     world.node("n1")
     world.node("n2")
     world.add("特仑苏", sites=META_SITES)
@@ -176,7 +177,7 @@ def test_it_costs_two_queries_where_all_is_level(world: World) -> None:
     asked: list[str] = []
     with world.store.begin() as conn:
         event.listen(conn, "before_cursor_execute", lambda _c, _u, statement, *_: asked.append(statement))
-        assert sweeps.level(conn, world.now, world.context) == []
+        assert sweeps.rebalance(conn, world.now, world.context) == []
         assert len(asked) == 2
 
 
@@ -204,16 +205,16 @@ def test_since_when_a_node_has_held_leases_and_begun_none(world: World) -> None:
 
 def test_a_lease_that_begins_while_it_is_decided_about_stays(stalled, monkeypatch) -> None:
     world, held = stalled
-    decide = sweeps.levelled
+    decide = rebalancing.rebalance
 
     def decided(*args):
-        flow = decide(*args)
-        (begun,) = [lease for lease in held if lease.attempt_id == flow.returned[0].lease.attempt_id]
+        moves = decide(*args)
+        (begun,) = [lease for lease in held if lease.attempt_id == moves.returned[0].lease.attempt_id]
         raced.append(begun)
-        return flow
+        return moves
 
     raced: list[Lease] = []
-    monkeypatch.setattr(sweeps, "levelled", decided)
+    monkeypatch.setattr(rebalancing, "rebalance", decided)
     released = closing.release
 
     def release(conn, now, given_back):
@@ -222,7 +223,7 @@ def test_a_lease_that_begins_while_it_is_decided_about_stays(stalled, monkeypatc
         return released(conn, now, given_back)
 
     monkeypatch.setattr(closing, "release", release)
-    given = level(world)
+    given = rebalance(world)
     assert len(given) == 15
     assert world.subtask(raced[0].subtask_id).lease_token == raced[0].token
     assert world.progress(raced[0])
@@ -320,7 +321,7 @@ class Held:
         return CrawlNode(row, deps, CATALOG, self.writer, RecallSettings(), self.free.set, clock=lambda: 0.0)
 
     def take_back(self, lease: Lease) -> None:
-        assert self.world.do(closing.release, {lease: "levelled"})
+        assert self.world.do(closing.release, {lease: "rebalanced"})
 
     def row(self) -> nodes.NodeRow:
         (row,) = self.world.look(nodes.listed)
