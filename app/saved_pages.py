@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -262,8 +262,3 @@ def _alike(text: str, truth: str) -> bool:
     """Whether two texts share enough of their characters: F1 of their multisets, blanks apart."""
     got, expected = (Counter("".join(one.split())) for one in (text, truth))
     return 2 * (got & expected).total() >= _ENOUGH * (got.total() + expected.total()) > 0
-
-
-def broken(checked: Iterable[PageCheck]) -> list[PageCheck]:
-    """Those whose rules do not fit their page."""
-    return [one for one in checked if one.verdict == "does not fit"]

@@ -113,7 +113,7 @@ def run(shared: Path) -> dict[str, Any]:
     """Store, sweep, and compare what was linked with what was made.
 
     Returns:
-        ``ratios``: recall, precision (right links of all that can be judged) and F1 of the sweep, and F1 of SimHash
+        ``ratios``: recall, precision (right links of all whose truth is known) and F1 of the sweep, and F1 of SimHash
         at its best distance; ``figures``: recall by edit, false links; what comparing and writing cost, and how long
         the writing of a step keeps other writers of SQLite waiting.
     """

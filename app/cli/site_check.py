@@ -124,7 +124,7 @@ def _print_counts(out: Console, catalog: Catalog) -> None:
 
 
 def _offline(catalog: Catalog, folder: Path | None, yours: Sequence[str], as_json: bool) -> bool:
-    from app.saved_pages import broken, check_saved, saved_pages, your_page
+    from app.saved_pages import check_saved, saved_pages, your_page
 
     if folder is not None and not folder.is_dir():
         raise InputError(f"--pages {folder}: no such folder")
@@ -136,7 +136,7 @@ def _offline(catalog: Catalog, folder: Path | None, yours: Sequence[str], as_jso
         print_json({**_counts(catalog), "folder": folder, "pages": [asdict(one) for one in checked]})
     else:
         _print_saved(printed(), catalog, folder, checked)
-    return not broken(checked)
+    return all(one.verdict != "does not fit" for one in checked)
 
 
 def _print_saved(out: Console, catalog: Catalog, folder: Path | None, checked: Sequence[PageCheck]) -> None:

@@ -30,7 +30,7 @@ _CLOCK = (
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
 _NUMBER = r"(半|[一二两三四五六七八九十]|\d{1,5})"
 
-# Most dates are this and nothing else: told by one match, without a search.
+# Most dates have this form and nothing around it: one match, no search.
 _PLAIN = re.compile(
     r"(?:(\d{4})[-/.年])?(\d{1,2})[-/月](\d{1,2})日?(?:\s(\d{1,2}):(\d\d)(?::(\d\d))?)?", re.ASCII
 )
@@ -81,7 +81,7 @@ _FIRST_YEAR = 1995
 
 
 def read_date(text: str, now: datetime, zone: tzinfo = CHINA) -> datetime | None:
-    """The moment a site means, in ``zone`` unless it says otherwise; None where it can't be read.
+    """The time that a date on a page means, in ``zone`` unless it names another; None where it can't be read.
 
     Words around the date are passed over (发表于 2013-5-6). A date without time is its midnight; one without year, the
     latest that is not in the future.
@@ -136,27 +136,18 @@ def _plain(parts: tuple[str | None, ...], _text: str, now: datetime) -> datetime
     return _latest(month, day, (None, *parts[3:], None, None), now)
 
 
-def _full(text: str, now: datetime) -> datetime | None:
-    match = _FULL.search(text)
-    return _moment(int(match[1]), int(match[2]), int(match[3]), match.groups()[3:], now) if match else None
-
-
-def _american(text: str, now: datetime) -> datetime | None:
-    match = _AMERICAN.search(text)
+def _dated(
+    pattern: re.Pattern[str], places: tuple[int, int, int], text: str, now: datetime
+) -> datetime | None:
+    """A date with a year; `places` are the pattern's groups of year, month and day, its other groups are the clock."""
+    match = pattern.search(text)
     if match is None:
         return None
-    month, day, year = map(int, match.group(1, 2, 3))
-    if month > 12:  # 16/5/2013
+    year, month, day = (int(match[place]) for place in places)
+    if pattern is _AMERICAN and month > 12:  # 16/5/2013
         month, day = day, month
-    return _moment(year, month, day, match.groups()[3:], now)
-
-
-def _short_year(text: str, now: datetime) -> datetime | None:
-    match = _SHORT_YEAR.search(text)
-    if match is None:
-        return None
-    year, month, day = map(int, match.group(1, 2, 3))
-    return _moment(2000 + year, month, day, match.groups()[3:], now)
+    century = 2000 if pattern is _SHORT_YEAR else 0
+    return _moment(century + year, month, day, match.groups()[3:], now)
 
 
 def _no_year(text: str, now: datetime) -> datetime | None:
@@ -292,8 +283,11 @@ def _zone(text: str) -> tzinfo:
     return timezone(-offset if text[0] == "-" else offset)
 
 
-# In this order: what says most about itself first. Text outside ASCII may hold either language's forms.
+# Least ambiguous first. Text outside ASCII may hold either language's forms.
 _Reader = Callable[[str, datetime], datetime | None]
+_full: _Reader = partial(_dated, _FULL, (1, 2, 3))
+_short_year: _Reader = partial(_dated, _SHORT_YEAR, (1, 2, 3))
+_american: _Reader = partial(_dated, _AMERICAN, (3, 1, 2))
 _NUMERIC: tuple[_Reader, ...] = (_number, _american, _short_year, _no_year, _time)
 _ENGLISH: tuple[_Reader, ...] = (_full, _ago_english, _month_word, _day_word, *_NUMERIC)
 _CHINESE: tuple[_Reader, ...] = (_full, _ago, _day_word, _short_year, _no_year, _weekday, *_ENGLISH[1:])

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from splitter.catalog.rules import PageRules
@@ -69,7 +69,7 @@ def _next_url(tree: LexborHTMLParser, url: str, css: str) -> str:
         return ""
     try:
         here, following = sendable(url), joined(url, reference)
-    except FetchError:  # javascript:, an address that can't be asked
+    except FetchError:  # javascript:, an address that can't be requested
         return ""
     same_host = authority_of(following) == authority_of(here)
     return following if same_host and following != here else ""
@@ -97,8 +97,7 @@ def rating_of(text: str) -> float | None:
     return float(match.group()) if match else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(NamedTuple):
     """A field's rule (see splitter.catalog.rules), taken apart.
 
     Attributes:
@@ -111,14 +110,6 @@ class _Field:
     attribute: str
     otherwise: str
 
-    def values(self, nodes: Sequence[LexborNode | None]) -> list[str]:
-        """The collapsed values of elements its selector found; empty for None."""
-        name = self.attribute
-        if not name:
-            return texts_of(nodes)
-        read = [node.attrs.get(name) if node is not None else None for node in nodes]
-        return [" ".join(value.split()) if value else "" for value in read]
-
 
 @lru_cache(maxsize=1024)
 def _field_of(rule: str) -> _Field | None:
@@ -128,6 +119,14 @@ def _field_of(rule: str) -> _Field | None:
     match = _FIELD.fullmatch(text.strip())
     css, attribute = (match[1].strip(), match[2]) if match is not None else (text, "")
     return _Field("" if css == "." else css, (attribute or "").lower(), others)
+
+
+def _values(nodes: Sequence[LexborNode | None], attribute: str) -> list[str]:
+    """The collapsed texts of elements, or values of an attribute; empty for None."""
+    if not attribute:
+        return texts_of(nodes)
+    read = [node.attrs.get(attribute) if node is not None else None for node in nodes]
+    return [" ".join(value.split()) if value else "" for value in read]
 
 
 class Records:
@@ -159,7 +158,7 @@ class Records:
         field = _field_of(rule)
         if field is None or not self.nodes:
             return [""] * len(self.nodes)
-        values = field.values(self._first_matches(field.css) if field.css else self.nodes)
+        values = _values(self._first_matches(field.css) if field.css else self.nodes, field.attribute)
         if not field.otherwise or all(values):
             return values
         return [value or other for value, other in zip(values, self.values(field.otherwise), strict=True)]

@@ -1,4 +1,4 @@
-"""Pages that stand between a request and what it asked for: refusals, and redirects written into a page.
+"""Pages that stand between a request and the page it is for: refusals, and redirects written into a page.
 
 A refusal is a captcha, a login wall or a "too often", whatever its status. A review may well speak of a captcha, so the
 patterns prove nothing as long as a page has records: readers search for records first, and for a refusal only where

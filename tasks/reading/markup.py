@@ -17,7 +17,7 @@ _NOT_SHOWN_TAGS = ["script", "style", "template", "noscript"]
 _NOT_SHOWN = '[hidden], [style*="display:none" i], [style*="display: none" i]'
 # What every element that _NOT_SHOWN matches has: searched first, as most pages have none of them.
 _MAYBE_NOT_SHOWN = '[hidden], [style*="none" i]'
-# Between these, words must not grow together.
+# Words on both sides of these must stay apart.
 _BLOCKS = ["p", "div", "br", "li", "tr", "td", "th", "dt", "dd", "blockquote", "section", "article"]
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 # Reading a tag's number costs less than reading its name.

@@ -183,9 +183,8 @@ def _things(data: Any, depth: int) -> Iterator[dict[str, Any]]:
 
 
 def _of_thing(thing: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "title", _string(next((thing[name] for name in _TITLES if thing.get(name)), ""))
-    yield "body", _string(next((thing[name] for name in _BODIES if thing.get(name)), ""))
-    yield "date", _string(next((thing[name] for name in _DATES if thing.get(name)), ""))
+    for key, names in (("title", _TITLES), ("body", _BODIES), ("date", _DATES)):
+        yield key, _string(next((thing[name] for name in names if thing.get(name)), ""))
     author = thing.get("author")
     first = author[0] if isinstance(author, list) and author else author
     yield "author", _string(first.get("name") if isinstance(first, dict) else first)

@@ -12,8 +12,8 @@ first other bin, in an order of its own, that has one (Shrivastava: Optimal Dens
 Hashing, ICML 2017): so values of two texts are equal with probability s even where texts are short.
 
 Hashes are multilinear (Dietzfelbinger et al. 1997; Thorup: High Speed Hashing for Integers and Strings, 2015, 3.3):
-the high bits of a sum of products. All 3-grams of a text are hashed together, as lanes of one long integer: Python's
-own multiplication does at once what would take it a loop. Hashes are the same in every process and for ever.
+the high bits of a sum of products. All 3-grams of a text are hashed at once, as lanes of one long integer: one
+multiplication replaces a loop in Python. Hashes are the same in every process and on every machine.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _EMOTICON = re.compile(r"\[\w{1,6}\]")
 
 _MARKS = frozenset("@[/")
 _IN_PLACE = "/"
-# A factor for each place of a 3-gram: odd, and together below 2^48, so that units of 16 bits overflow no lane of 64.
+# A factor for each place of a 3-gram: odd, and with a sum below 2^48, so that units of 16 bits overflow no lane of 64.
 _LANE = 64
 _FACTOR = 0x4F1BBCDCBFA5 | 0x2545F4914F6D << _LANE | 0x5851F42D4C95 << 2 * _LANE
 # The first two lanes lack units. A hash is bits 16 to 47: lower ones don't depend on all bits of the units.
@@ -61,8 +61,8 @@ _BORROWED = [sorted(range(BINS), key=lambda of: blake2b(bytes((own, of))).digest
 class _Letters(dict[int, str]):
     """What `str.translate` makes of each character, filled as characters are met.
 
-    `_IN_PLACE` for those that mean nothing alone: marks of addresses, names and emoticons, and what NFKC joins with
-    the character before. Variation selectors are marks too, but join with nothing.
+    `_IN_PLACE` for those whose meaning depends on others: marks of addresses, names and emoticons, and what NFKC
+    joins with the character before. Variation selectors are marks too, but join with nothing.
     """
 
     def __missing__(self, code: int) -> str:
