@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from app.config import MIGRATIONS, Settings, logins
 from app.hardware import this_machine
-from app.lab.hashed_login import HashedPassword
+from app.lab.login import HashedPassword
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.fetching.downloader import Downloader

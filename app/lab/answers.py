@@ -1,8 +1,13 @@
-"""What one request may be answered."""
+"""What one request may be answered, and the documents of answers that are no page (errors, captcha, login wall)."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+
+from app.lab.markup import sample_text
 
 
 class Answer(StrEnum):
@@ -23,3 +28,64 @@ class Answer(StrEnum):
     CUT_OFF = "cut_off"  # a body shorter than its Content-Length, then the end of the connection
     HANG = "hang"  # nothing, until the client goes or the hang is over
     DEAD = "dead"  # the connection is reset without an answer
+
+
+HTML = "text/html; charset=utf-8"
+JSON = "application/json; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An answer: status, value of Content-Type, body as sent; `location`: of a redirect, else empty."""
+
+    status: int
+    content_type: str
+    body: bytes
+    location: str = ""
+
+
+def redirect(location: str, status: int = 302) -> Document:
+    """An answer that leads elsewhere."""
+    return Document(status, HTML, b"", location)
+
+
+def notice(status: int, text: str, html: str = "") -> Document:
+    """A small page that says one thing; `html` goes below its heading."""
+    page = (
+        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{text}</title></head>\n'
+        f'<body><div class="notice"><h1>{text}</h1>{html}<p><a href="/">返回首页</a></p></div></body></html>\n'
+    )
+    return Document(status, HTML, page.encode())
+
+
+_PLAIN: dict[Answer, tuple[int, str]] = {
+    Answer.NOT_FOUND: (404, "404 Not Found：您访问的页面不存在"),
+    Answer.GONE: (410, "410 Gone：该内容已被删除"),
+    Answer.SERVER_ERROR: (500, "500 Internal Server Error"),
+    Answer.UNAVAILABLE: (503, "503 Service Unavailable：服务器繁忙"),
+    Answer.RATE_LIMITED: (429, "429 Too Many Requests：访问过于频繁，请稍后再试"),
+    Answer.TOO_FREQUENT: (200, "访问过于频繁，请稍后再试"),
+    Answer.FORBIDDEN: (403, "403 Forbidden：您的访问被拒绝"),
+    Answer.CAPTCHA: (200, "请输入验证码后继续访问。"),
+    Answer.LOGIN_PAGE: (200, "请先登录后再查看内容"),
+}
+_DOCUMENTS = {answer: notice(*what) for answer, what in _PLAIN.items()}
+LOGIN = _DOCUMENTS[Answer.LOGIN_PAGE]
+
+
+def refusal(answer: Answer, blocked: Sequence[str] = ()) -> Document:
+    """The document of an answer that is no page, no redirect, and nothing wrong with the connection.
+
+    Args:
+        answer: which one.
+        blocked: what the host's rules take for a refusal; one with status 200 that none of them knows is told in
+            words of the first that can be said.
+
+    Raises:
+        KeyError: an answer of another sort.
+    """
+    status, text = _PLAIN[answer]
+    if status != 200 or not blocked or any(re.search(pattern, text) for pattern in blocked):
+        return _DOCUMENTS[answer]
+    said = next((words for pattern in blocked if (words := sample_text(pattern))), "")
+    return notice(200, said) if said else _DOCUMENTS[answer]

@@ -10,7 +10,7 @@ from html import escape
 from random import Random
 
 from app.lab import chance
-from app.lab.posts import made_title
+from app.lab.pages import made_title
 
 _CHANNELS = (
     "首页",

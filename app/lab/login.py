@@ -17,6 +17,11 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.lab import chance
+from splitter.catalog.sign_in import SignInRules
+from splitter.errors import InputError
+from tasks.signin.browser import Form
+from tasks.signin.errors import SignInBroken
+from tasks.signin.methods import FormSignIn
 
 _HTML = "text/html; charset=utf-8"
 _WALL = "请先登录后再查看内容"
@@ -180,3 +185,19 @@ def page_of(title: str, html: str) -> str:
         f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{title}</title></head>\n'
         f"<body><h1>{title}</h1>{html}</body></html>\n"
     )
+
+
+class HashedPassword(FormSignIn):
+    """A form that wants the password hashed with its salt."""
+
+    def __init__(self, rules: SignInRules) -> None:
+        if rules.form is None:
+            raise InputError("a hashed password is sent through a form; write form in sign_in")
+        super().__init__(rules.form)
+
+    def password_sent(self, form: Form, password: str) -> str:
+        """The hash."""
+        salt = dict(form.fields).get(SALT)
+        if salt is None:
+            raise SignInBroken(f"the form for {form.action} has no field {SALT!r}")
+        return hashed(salt, password)

@@ -1,12 +1,105 @@
-"""Markup made from the selectors of rules: records with their fields, for rules that no format was written for."""
+"""Markup and texts made from the rules that are to read them, for rules that no format was written for.
+
+CSS selectors are turned round: from a selector to the element it would match. Understood are tags, ids, classes,
+attributes (``[name]``, ``=``, ``~=``, ``^=``, ``$=``, ``*=``), ``:nth-child(n)`` and ``:first-child``, descendants,
+children and following siblings. Of alternatives ("a, b") the first is taken; ``:last-child`` and ``:last-of-type`` hold
+by themselves where an element is made once; others are refused.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import escape
 
-from app.lab.selectors import Compound, compounds_of
+_NUMBERED = re.compile(r"\((?!\?)[^()]*\)")
+_TOKEN = re.compile(
+    r"(?P<space>\s*[>+~]\s*|\s+)|(?P<tag>[A-Za-z][\w-]*|\*)|\#(?P<id>[\w-]+)|\.(?P<cls>[\w-]+)"
+    r"|\[\s*(?P<name>[\w:-]+)\s*(?:(?P<op>[~^$*|]?=)\s*(?P<value>\"[^\"]*\"|'[^']*'|[^\]\s]*)\s*i?)?\s*\]"
+    r"|:(?P<pseudo>[\w-]+)(?:\((?P<argument>[^()]*)\))?"
+)
+_HOLDS = frozenset({"last-child", "last-of-type", "first-of-type", "only-child", "not", "nth-last-child"})
+
+
+class NotSimple(ValueError):
+    """A selector that no element is made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compound:
+    """One element of a selector.
+
+    Attributes:
+        tag: empty: any.
+        classes, attributes: what it must have; the id is an attribute.
+        place: its place among its parent's children, from 1; 0: anywhere.
+        beside: it follows the element before it as its sibling, else it stands inside.
+    """
+
+    tag: str
+    classes: tuple[str, ...]
+    attributes: tuple[tuple[str, str], ...]
+    place: int = 0
+    beside: bool = False
+
+    @property
+    def weight(self) -> int:
+        """How much it asks of an element."""
+        return bool(self.tag) + len(self.classes) + len(self.attributes) + bool(self.place)
+
+
+@lru_cache(maxsize=1024)
+def compounds_of(selector: str) -> tuple[Compound, ...]:
+    """The elements of a selector, outermost first. Raises NotSimple."""
+    text = _first_alternative(selector).strip()
+    found: list[Compound] = []
+    tag, classes, attributes, place = "", [], [], 0  # type: tuple[str, list[str], list[tuple[str, str]], int]
+    beside, at = False, 0
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise NotSimple(f"{selector!r} at {text[at : at + 10]!r}")
+        at = token.end()
+        if token["space"] is not None:
+            found.append(Compound(tag, tuple(classes), tuple(attributes), place, beside))
+            tag, classes, attributes, place = "", [], [], 0
+            beside = token["space"].strip() in ("+", "~")
+        elif token["tag"]:
+            tag = "" if token["tag"] == "*" else token["tag"].lower()
+        elif token["id"]:
+            attributes.append(("id", token["id"]))
+        elif token["cls"]:
+            classes.append(token["cls"])
+        elif token["name"]:
+            attributes.append((token["name"], (token["value"] or "").strip("\"'")))
+        else:
+            place = _place(selector, token["pseudo"], token["argument"] or "")
+    found.append(Compound(tag, tuple(classes), tuple(attributes), place, beside))
+    if not all(compound.weight or "*" in text for compound in found):
+        raise NotSimple(f"{selector!r} has nothing between two combinators")
+    return tuple(found)
+
+
+def _place(selector: str, pseudo: str, argument: str) -> int:
+    if pseudo == "first-child":
+        return 1
+    if pseudo in ("nth-child", "nth-of-type") and argument.strip().isdecimal():
+        return int(argument)
+    if pseudo in _HOLDS:
+        return 0
+    raise NotSimple(f"{selector!r}: :{pseudo}")
+
+
+def _first_alternative(selector: str) -> str:
+    depth = 0
+    for at, char in enumerate(selector):
+        depth += (char in "([") - (char in ")]")
+        if char == "," and depth == 0:
+            return selector[:at]
+    return selector
+
 
 _VOID = frozenset({"img", "input", "meta", "link", "br", "hr", "source"})
 _INLINE = frozenset({"p", "span", "a", "em", "strong", "b", "i", "h1", "h2", "h3", "h4", "h5", "h6", "cite"})
@@ -153,3 +246,13 @@ def _put(attributes: dict[str, str], name: str, value: str) -> None:
 def filled(rules: Mapping[str, str], values: Mapping[str, str]) -> list[tuple[str, str]]:
     """Fields of rules that are there (not empty) with the values of the same name."""
     return [(rules[name], value) for name, value in values.items() if rules.get(name)]
+
+
+def sample_text(pattern: str, number: int | None = None) -> str:
+    """A text that a plain regular expression matches, a number in its group; empty for one that is not plain."""
+    text = _NUMBERED.sub(str(number), pattern, count=1) if number is not None else pattern
+    text = re.sub(r"\\s[*+?]?|\[\^[^\]]*\][*+]\??|\.[*+]\??", "", text)
+    text = re.sub(r"\\([.()\[\]?*+/{}-])", r"\1", re.sub(r"(?<!\\)[?^$]", "", text.split("|")[0]))
+    match = re.search(pattern, text)
+    right = match is not None and (number is None or match[1] == str(number))
+    return text if right else ""

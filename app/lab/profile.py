@@ -8,6 +8,7 @@ simulation's scenarios; a limit or block set to null takes back what an earlier 
 from __future__ import annotations
 
 from bisect import bisect_right
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -19,13 +20,19 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from app.lab.answers import Answer
 from app.lab.login import Wall
 from app.lab.oauth import OAuth
-from app.lab.roles import Role
 from splitter.errors import InputError
 
 PROFILES = Path(__file__).parent / "profiles"
 """The folder of the built-in profiles."""
 
 LONGEST_HANG_S = 60.0
+
+
+class Role(StrEnum):
+    """What a host is in the catalog; one that is both (a site's own search) counts as engine."""
+
+    ENGINE = "engine"
+    SITE = "site"
 
 
 class ProfileError(InputError):

@@ -11,9 +11,9 @@ from pathlib import Path
 from threading import Thread
 
 from app import loops
+from app.lab.corpus import DEFAULT_REVIEWS
 from app.lab.profile import Profile
 from app.lab.server import Lab
-from app.lab.texts import DEFAULT_REVIEWS
 from splitter.catalog.model import Catalog
 
 

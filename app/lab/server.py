@@ -14,17 +14,13 @@ from pathlib import Path
 
 from aiohttp import web
 
-from app.lab.answers import Answer
+from app.lab.answers import LOGIN, Answer, Document, refusal
 from app.lab.behaviour import Ask, Decision, Memory, decide
-from app.lab.corpus import Corpus
-from app.lab.document import Document
+from app.lab.corpus import DEFAULT_REVIEWS, Corpus, load_texts
 from app.lab.log import Entry, RequestLog
 from app.lab.login import Knock
 from app.lab.oauth import door_of
-from app.lab.profile import Conducts, Profile, load_profile
-from app.lab.refusals import LOGIN, refusal
-from app.lab.roles import Role
-from app.lab.texts import DEFAULT_REVIEWS, load_texts
+from app.lab.profile import Conducts, Profile, Role, load_profile
 from app.lab.web import LocalWeb
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError

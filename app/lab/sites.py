@@ -13,11 +13,11 @@ from datetime import datetime
 from html import escape
 
 from app.lab import chance
-from app.lab.markup import alone, filled, records
-from app.lab.posts import CHINA, Content, Post
-from app.lab.selectors import NotSimple
+from app.lab.markup import NotSimple, alone, filled, records
+from app.lab.pages import Content, Post
 from splitter.catalog.model import Kind
 from splitter.catalog.rules import PageRules
+from splitter.spans import CHINA
 
 _COMPLAINT = """<div class="complaint" data-id="{key}">
 <h1 class="complaint-title">{title}</h1>

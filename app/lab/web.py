@@ -6,16 +6,13 @@ from functools import lru_cache
 from html import escape
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
-from app.lab.answers import Answer
+from app.lab.answers import HTML, Answer, Document, redirect, refusal
 from app.lab.chrome import UTF8, Chrome, encoding_of
 from app.lab.corpus import Corpus, Listed
-from app.lab.document import HTML, Document, redirect
 from app.lab.engines.formats import engine_format
-from app.lab.engines.model import Results, entry_of
-from app.lab.engines.redirects import address
+from app.lab.engines.model import Results, address, entry_of
+from app.lab.profile import Role
 from app.lab.query import Query, read_query
-from app.lab.refusals import refusal
-from app.lab.roles import Role
 from app.lab.sites import site_format
 from splitter.catalog.model import Catalog, Engine
 
@@ -74,13 +71,13 @@ class LocalWeb:
         """What a host of the catalog says instead of a page: an engine in its own way.
 
         Raises:
-            KeyError: an answer that is no document (see `app.lab.refusals`).
+            KeyError: an answer that is no document (see `app.lab.answers`).
         """
         name = self._engine_at(host, target)
         if name is not None:
             engine = self.catalog.engines[name]
-            said = self._formats[name].refusals.get(answer)
-            return said(engine) if said else refusal(answer, engine.results.blocked)
+            own = self._formats[name].refusals.get(answer)
+            return own or refusal(answer, engine.results.blocked)
         site = self._sites.get(_bare(host))
         return refusal(answer, self.catalog.rules_of(site).blocked if site else ())
 

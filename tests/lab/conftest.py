@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.lab.corpus import Corpus
+from app.lab.corpus import Corpus, made_texts
 from app.lab.server import Lab
-from app.lab.texts import made_texts
 from app.lab.web import LocalWeb
 from splitter.catalog.model import Catalog
 

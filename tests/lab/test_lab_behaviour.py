@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from app.lab.answers import Answer
 from app.lab.behaviour import Ask, Memory, decide
-from app.lab.profile import Conduct, Conducts, Profile, ProfileError, built_in, load_profile
-from app.lab.roles import Role
+from app.lab.profile import Conduct, Conducts, Profile, ProfileError, Role, built_in, load_profile
 
 CALM = Conducts(load_profile("calm"))
 urls = st.tuples(

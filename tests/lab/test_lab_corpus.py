@@ -8,10 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.lab import paths
-from app.lab.corpus import BRAND_SHARE, EMPTY_SHARE, MEAN_HITS, Corpus
-from app.lab.paths import PageName
-from app.lab.texts import DEFAULT_REVIEWS, fitting, load_texts, made_texts
+from app.lab import pages
+from app.lab.corpus import (
+    BRAND_SHARE,
+    DEFAULT_REVIEWS,
+    EMPTY_SHARE,
+    MEAN_HITS,
+    Corpus,
+    fitting,
+    load_texts,
+    made_texts,
+)
+from app.lab.pages import PageName
 
 MILK = ("光明", "高钙", "牛奶")
 words = st.text(st.characters(exclude_categories=("Cs", "Cc", "Z")), min_size=1, max_size=20)
@@ -89,20 +97,20 @@ def test_a_page_tells_of_its_product_in_its_titles(catalog, corpus):
 def test_a_path_carries_any_page(keywords, number):
     for rules in ("complaint", "thread", "microblog", "of another name"):
         page = PageName("12315.com", keywords, number)
-        path = paths.path_of(7, rules, page)
-        assert paths.page_at(7, rules, "12315.com", path) == page
-        assert paths.page_at(8, rules, "12315.com", path) is None
-        assert paths.page_at(7, rules, "weibo.com", path) is None
+        path = pages.path_of(7, rules, page)
+        assert pages.page_at(7, rules, "12315.com", path) == page
+        assert pages.page_at(8, rules, "12315.com", path) is None
+        assert pages.page_at(7, rules, "weibo.com", path) is None
 
 
 @given(path=st.text(max_size=60).map("/{}".format) | st.from_regex(r"/complaint/[0-9a-f]{12,40}\.html"))
 def test_other_paths_are_no_page(path):
-    assert paths.page_at(7, "complaint", "12315.com", path) is None
+    assert pages.page_at(7, "complaint", "12315.com", path) is None
 
 
 def test_a_page_beyond_the_last_hit_is_not_there(corpus):
     beyond = PageName("12315.com", MILK, corpus.hits("12315.com", MILK))
-    assert corpus.find("12315.com", paths.path_of(1, "thread", beyond)) is None
+    assert corpus.find("12315.com", pages.path_of(1, "thread", beyond)) is None
 
 
 def test_without_real_reviews_texts_are_made(no_reviews):

@@ -9,10 +9,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from app.lab.engines import paper2014
 from app.lab.engines.formats import engine_format
-from app.lab.engines.made import spoken
-from app.lab.engines.redirects import address, token
-from app.lab.markup import alone, records
-from app.lab.selectors import NotSimple, compounds_of
+from app.lab.engines.model import address, token
+from app.lab.markup import NotSimple, alone, compounds_of, records, sample_text
 from app.lab.sites import site_format
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Kind
@@ -86,7 +84,7 @@ def test_a_selector_too_involved_is_refused(selector):
     ],
 )
 def test_what_a_plain_regular_expression_says(pattern, number, text):
-    assert spoken(pattern, number) == text
+    assert sample_text(pattern, number) == text
 
 
 @given(st.text())

@@ -10,8 +10,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from app.lab.answers import Answer
 from app.lab.chrome import encoding_of
+from app.lab.profile import Role
 from app.lab.query import Query, read_query
-from app.lab.roles import Role
 
 MILK = ("光明", "高钙", "牛奶")
 MOST = 100

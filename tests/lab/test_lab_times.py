@@ -7,9 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.lab.corpus import Corpus
+from app.lab.corpus import Corpus, made_texts
 from app.lab.query import read_query
-from app.lab.texts import made_texts
 from app.lab.web import LocalWeb
 from splitter.catalog.model import TimeFilter
 from splitter.spans import CHINA, Span

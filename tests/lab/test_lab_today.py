@@ -10,8 +10,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 import pytest
 
 from app.lab.answers import Answer
-from app.lab.corpus import Corpus
-from app.lab.texts import made_texts
+from app.lab.corpus import Corpus, made_texts
 from app.lab.web import LocalWeb
 from splitter.catalog.load import load_catalog
 from splitter.catalog.model import Catalog

@@ -6,15 +6,11 @@ Hits link to redirects of Baidu's own; a box of its own ("result-op") says the r
 from __future__ import annotations
 
 import json
-from html import escape
 from typing import Any
 
 from app.lab import chance
-from app.lab.answers import Answer
-from app.lab.document import HTML, JSON, Document, notice, redirect
-from app.lab.engines.model import EngineFormat, Entry, Results, shown
-from app.lab.engines.redirects import token
-from splitter.catalog.model import Engine
+from app.lab.answers import HTML, JSON, Answer, Document, notice, redirect
+from app.lab.engines.model import EngineFormat, Entry, Results, shown, token
 
 _BOXES = 4
 """One hit in so many is a box."""
@@ -60,17 +56,16 @@ _CAPTCHA = notice(200, "百度安全验证", "<p>网络不给力，请稍后重�
 
 
 def _html(results: Results) -> str:
-    query = escape(" ".join(results.keywords))
-    form = _FORM.format(query=query)
+    form = _FORM.format(query=results.query)
     if not results.entries:
-        return form + _NONE.format(query=query)
+        return form + _NONE.format(query=results.query)
     hits = "".join(_hit(results, place, entry) for place, entry in enumerate(results.entries, start=1))
     return form + _PAGE.format(
         found=results.found,
         hits=hits,
-        query=query,
+        query=results.query,
         number=results.page,
-        next=_NEXT.format(url=escape(results.next_url)) if results.next_url else "",
+        next=results.next_link(_NEXT),
     )
 
 
@@ -79,7 +74,6 @@ def _hit(results: Results, place: int, entry: Entry) -> str:
     return (_BOX if box else _HIT).format(
         place=place + (results.page - 1) * results.engine.hits_per_page,
         link=f"http://www.baidu.com/link?url={token(entry.url)}",
-        site=escape(entry.url.split("/")[2]),
         time=_TIME.format(date=f"{entry.post.at:%Y年%m月%d日}"),
         **shown(entry, results),
     )
@@ -116,26 +110,20 @@ def _json(results: Results) -> str:
     return json.dumps({"feed": feed}, ensure_ascii=False)
 
 
-def _to_captcha(_engine: Engine) -> Document:
-    return redirect(_CAPTCHA_URL)
-
-
-def _anti_flag(_engine: Engine) -> Document:
-    return Document(200, JSON, b'{"antiFlag": 1}')
-
-
+_TO_CAPTCHA = redirect(_CAPTCHA_URL)
+_ANTI_FLAG = Document(200, JSON, b'{"antiFlag": 1}')
 _OWN = {(_CAPTCHA_HOST, _CAPTCHA_PATH): _CAPTCHA}
 BAIDU = EngineFormat(
     _html,
     HTML,
-    {Answer.CAPTCHA: _to_captcha, Answer.TOO_FREQUENT: _to_captcha},
+    {Answer.CAPTCHA: _TO_CAPTCHA, Answer.TOO_FREQUENT: _TO_CAPTCHA},
     link=("/link", "url"),
     own=_OWN,
 )
 BAIDU_JSON = EngineFormat(
     _json,
     JSON,
-    {Answer.CAPTCHA: _anti_flag, Answer.TOO_FREQUENT: _to_captcha},
+    {Answer.CAPTCHA: _ANTI_FLAG, Answer.TOO_FREQUENT: _TO_CAPTCHA},
     link=("/link", "url"),
     own=_OWN,
 )

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.lab.engines import baidu, bing, paper2014, quark, searxng, so360, sogou, weibo
+from app.lab.engines import baidu, others, paper2014, sogou, weibo
 from app.lab.engines.made import made
 from app.lab.engines.model import EngineFormat, Entry, Results, entry_of
-from app.lab.selectors import NotSimple
+from app.lab.markup import NotSimple
 from splitter.catalog.model import Engine, Kind
 
 __all__ = ["EngineFormat", "Entry", "Results", "engine_format", "entry_of"]
@@ -28,10 +28,10 @@ _NAMED: Mapping[str, EngineFormat] = {
     "baidu-json": baidu.BAIDU_JSON,
     "sogou": sogou.SOGOU,
     "sogou-weixin": sogou.WEIXIN,
-    "so360": so360.SO360,
-    "bing": bing.BING,
-    "quark": quark.QUARK,
-    "searxng": searxng.SEARXNG,
+    "so360": others.SO360,
+    "bing": others.BING,
+    "quark": others.QUARK,
+    "searxng": others.SEARXNG,
     "weibo": weibo.WEIBO,
     "weibo-desktop": weibo.WEIBO_DESKTOP,
     "weibo-yunyun": paper2014.YUNYUN,

@@ -13,16 +13,14 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from app.lab.document import HTML, JSON
+from app.lab.answers import HTML, JSON
 from app.lab.engines.model import EngineFormat, Entry, Results
-from app.lab.markup import alone, records
-from app.lab.posts import CHINA, Post
-from app.lab.selectors import NotSimple, compounds_of
+from app.lab.markup import NotSimple, alone, compounds_of, records, sample_text
+from app.lab.pages import Post
 from splitter.catalog.model import Engine
 from splitter.catalog.paths import EACH, Path, condition_of, path_of, paths_of, values_of
 from splitter.catalog.rules import ResultRules
-
-_NUMBERED = re.compile(r"\((?!\?)[^()]*\)")
+from splitter.spans import CHINA
 
 
 def made(engine: Engine) -> EngineFormat:
@@ -38,22 +36,12 @@ def made(engine: Engine) -> EngineFormat:
     return EngineFormat(write, content_type)
 
 
-def spoken(pattern: str, number: int | None = None) -> str:
-    """A text that a plain regular expression matches, a number in its group; empty for one that is not plain."""
-    text = _NUMBERED.sub(str(number), pattern, count=1) if number is not None else pattern
-    text = re.sub(r"\\s[*+?]?|\[\^[^\]]*\][*+]\??|\.[*+]\??", "", text)
-    text = re.sub(r"\\([.()\[\]?*+/{}-])", r"\1", re.sub(r"(?<!\\)[?^$]", "", text.split("|")[0]))
-    match = re.search(pattern, text)
-    right = match is not None and (number is None or match[1] == str(number))
-    return text if right else ""
-
-
 def _html(results: Results) -> str:
     rules = results.engine.results
     if not results.entries:
         return f'<div class="nothing"><p>{escape(_nothing(rules))}</p></div>'
     rows = [_row(rules, entry) for entry in results.entries]
-    count = spoken(rules.found, results.found) if rules.found else ""
+    count = sample_text(rules.found, results.found) if rules.found else ""
     following = _link(rules.next, results.next_url) if rules.next and results.next_url else ""
     return f'<div class="count">{escape(count)}</div>\n{records(rules.hit, rows)}{following}'
 
@@ -80,7 +68,7 @@ def _link(selector: str, url: str) -> str:
 
 
 def _nothing(rules: ResultRules) -> str:
-    texts = [text for pattern in rules.empty if (text := spoken(pattern))]
+    texts = [text for pattern in rules.empty if (text := sample_text(pattern))]
     if rules.empty and not texts:
         raise NotSimple(f"empty {rules.empty}")
     return texts[0] if texts else "没有找到"

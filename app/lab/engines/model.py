@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from html import escape
 
-from app.lab.answers import Answer
-from app.lab.document import HTML, Document
-from app.lab.posts import Content, Post
+from app.lab.answers import HTML, Answer, Document
+from app.lab.pages import Content, Post
 from splitter.catalog.model import Engine
 
 ABSTRACT_CHARS = 90
@@ -49,6 +50,15 @@ class Results:
     entries: tuple[Entry, ...]
     next_url: str
 
+    @property
+    def query(self) -> str:
+        """The words searched for, as HTML."""
+        return escape(" ".join(self.keywords))
+
+    def next_link(self, template: str) -> str:
+        """The link to the next page, of a template with ``{url}``; empty on the last page."""
+        return template.format(url=escape(self.next_url)) if self.next_url else ""
+
 
 @dataclass(frozen=True, slots=True)
 class EngineFormat:
@@ -57,14 +67,14 @@ class EngineFormat:
     Attributes:
         results: its result page: what stands in the body of an HTML page, or a whole document of another type.
         content_type: of the result page.
-        refusals: what it says instead of a page, in its own way; other answers are everybody's (`app.lab.refusals`).
+        refusals: what it says instead of a page, in its own way; other answers are everybody's (`app.lab.answers`).
         link: path and parameter of its own redirect links; empty: it has none.
         own: documents of other hosts and paths that belong to it (where its captcha is), by host and path.
     """
 
     results: Callable[[Results], str]
     content_type: str = HTML
-    refusals: Mapping[Answer, Callable[[Engine], Document]] = field(default_factory=dict)
+    refusals: Mapping[Answer, Document] = field(default_factory=dict)
     link: tuple[str, str] = ("", "")
     own: Mapping[tuple[str, str], Document] = field(default_factory=dict)
 
@@ -86,9 +96,36 @@ def marked(text: str, keywords: tuple[str, ...], tag: str = "em") -> str:
 
 
 def shown(entry: Entry, results: Results) -> dict[str, str]:
-    """A hit's address, title and abstract as HTML."""
+    """A hit's address, host, title and abstract as HTML."""
     return {
         "url": escape(entry.url),
+        "site": escape(entry.url.split("/")[2]),
         "title": marked(entry.title, results.keywords),
         "abstract": marked(entry.abstract, results.keywords),
     }
+
+
+# --- redirect links -------------------------------------------------------------------------------------------
+
+
+_CHECK_BYTES = 6
+
+
+def token(url: str) -> str:
+    """What stands for an address in a redirect link."""
+    raw = url.encode()
+    return urlsafe_b64encode(_check(raw) + raw[::-1]).decode().rstrip("=")
+
+
+def address(text: str) -> str:
+    """The address a token stands for; empty for what `token` never gives."""
+    try:
+        raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        url = raw[_CHECK_BYTES:][::-1].decode()
+    except ValueError:
+        return ""
+    return url if token(url) == text else ""
+
+
+def _check(raw: bytes) -> bytes:
+    return blake2b(raw, digest_size=_CHECK_BYTES).digest()

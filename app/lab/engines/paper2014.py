@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from app.lab.answers import Answer
-from app.lab.document import Document, notice
+from app.lab.answers import Answer, notice
 from app.lab.engines.model import EngineFormat, Results, shown
-from splitter.catalog.model import Engine
 
 _BAIDU_FORM = """<div id="head"><form action="/s">
 <input name="wd" value="{query}" class="s_ipt"><input type="submit" value="百度一下"></form></div>
@@ -41,29 +39,23 @@ _YUNYUN_NEXT = '<a class="next-page" href="{url}">下一页</a>'
 
 
 def _baidu(results: Results) -> str:
-    query = escape(" ".join(results.keywords))
-    form = _BAIDU_FORM.format(query=query)
+    form = _BAIDU_FORM.format(query=results.query)
     if not results.entries:
-        return form + _BAIDU_NONE.format(query=query)
+        return form + _BAIDU_NONE.format(query=results.query)
     hits = "".join(
         _BAIDU_HIT.format(place=place, shown=escape(entry.url[7:40]), **shown(entry, results))
         for place, entry in enumerate(results.entries, start=1)
     )
-    following = _BAIDU_NEXT.format(url=escape(results.next_url)) if results.next_url else ""
-    return form + _BAIDU_PAGE.format(found=results.found, hits=hits, next=following)
+    return form + _BAIDU_PAGE.format(found=results.found, hits=hits, next=results.next_link(_BAIDU_NEXT))
 
 
 def _yunyun(results: Results) -> str:
     if not results.entries:
         return _YUNYUN_NONE
     hits = "".join(_YUNYUN_HIT.format(**shown(entry, results)) for entry in results.entries)
-    following = _YUNYUN_NEXT.format(url=escape(results.next_url)) if results.next_url else ""
-    return _YUNYUN_PAGE.format(found=results.found, hits=hits, next=following)
+    return _YUNYUN_PAGE.format(found=results.found, hits=hits, next=results.next_link(_YUNYUN_NEXT))
 
 
-def _baidu_captcha(_engine: Engine) -> Document:
-    return notice(200, "百度安全验证：请完成下方验证后继续访问。")
-
-
-BAIDU = EngineFormat(_baidu, refusals={Answer.CAPTCHA: _baidu_captcha})
+_BAIDU_CAPTCHA = notice(200, "百度安全验证：请完成下方验证后继续访问。")
+BAIDU = EngineFormat(_baidu, refusals={Answer.CAPTCHA: _BAIDU_CAPTCHA})
 YUNYUN = EngineFormat(_yunyun)

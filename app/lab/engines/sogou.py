@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 
 from app.lab import chance
-from app.lab.answers import Answer
-from app.lab.document import HTML, Document, notice, redirect
-from app.lab.engines.model import EngineFormat, Entry, Results, shown
-from app.lab.engines.redirects import token
-from splitter.catalog.model import Engine
+from app.lab.answers import HTML, Answer, notice, redirect
+from app.lab.engines.model import EngineFormat, Entry, Results, shown, token
 
 _SPECIAL = 3
 """One hit in so many is laid out as a special result."""
@@ -59,12 +57,10 @@ _ANTISPIDER = notice(
 
 
 def _web(results: Results) -> str:
-    query = escape(" ".join(results.keywords))
     if not results.entries:
-        return _NONE.format(query=query)
+        return _NONE.format(query=results.query)
     hits = "".join(_hit(results, place, entry) for place, entry in enumerate(results.entries))
-    following = _NEXT.format(url=escape(results.next_url)) if results.next_url else ""
-    return _PAGE.format(query=query, found=results.found, hits=hits, next=following)
+    return _PAGE.format(query=results.query, found=results.found, hits=hits, next=results.next_link(_NEXT))
 
 
 def _hit(results: Results, place: int, entry: Entry) -> str:
@@ -72,7 +68,6 @@ def _hit(results: Results, place: int, entry: Entry) -> str:
     return (_VR if special else _RB).format(
         place=place,
         link=f"/link?url={token(entry.url)}",
-        site=escape(entry.url.split("/")[2]),
         date=f"{entry.post.at.year}-{entry.post.at.month}-{entry.post.at.day}",
         **shown(entry, results),
     )
@@ -80,7 +75,7 @@ def _hit(results: Results, place: int, entry: Entry) -> str:
 
 def _weixin(results: Results) -> str:
     if not results.entries:
-        return _NO_ARTICLE.format(query=escape(" ".join(results.keywords)))
+        return _NO_ARTICLE.format(query=results.query)
     hits = "".join(
         _ARTICLE.format(
             place=place,
@@ -91,19 +86,19 @@ def _weixin(results: Results) -> str:
         )
         for place, entry in enumerate(results.entries)
     )
-    following = _NEXT.format(url=escape(results.next_url)) if results.next_url else ""
-    return _WEIXIN.format(found=results.found, hits=hits, next=following)
+    return _WEIXIN.format(found=results.found, hits=hits, next=results.next_link(_NEXT))
 
 
-def _antispider(engine: Engine) -> Document:
-    scheme, _, rest = engine.url.partition("://")
-    return redirect(f"{scheme}://{rest.partition('/')[0]}/antispider/?from=%2Fweb&antip=web")
+def _format(host: str, results: Callable[[Results], str]) -> EngineFormat:
+    wall = redirect(f"https://{host}/antispider/?from=%2Fweb&antip=web")
+    return EngineFormat(
+        results,
+        HTML,
+        {Answer.CAPTCHA: wall, Answer.TOO_FREQUENT: wall},
+        ("/link", "url"),
+        {(host, "/antispider/"): _ANTISPIDER},
+    )
 
 
-_REFUSALS = {Answer.CAPTCHA: _antispider, Answer.TOO_FREQUENT: _antispider}
-SOGOU = EngineFormat(
-    _web, HTML, _REFUSALS, ("/link", "url"), {("www.sogou.com", "/antispider/"): _ANTISPIDER}
-)
-WEIXIN = EngineFormat(
-    _weixin, HTML, _REFUSALS, ("/link", "url"), {("weixin.sogou.com", "/antispider/"): _ANTISPIDER}
-)
+SOGOU = _format("www.sogou.com", _web)
+WEIXIN = _format("weixin.sogou.com", _weixin)

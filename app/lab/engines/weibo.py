@@ -6,10 +6,8 @@ import json
 from html import escape
 from typing import Any
 
-from app.lab.answers import Answer
-from app.lab.document import HTML, JSON, Document, notice
+from app.lab.answers import HTML, JSON, Answer, Document, notice
 from app.lab.engines.model import EngineFormat, Entry, Results, marked
-from splitter.catalog.model import Engine
 
 _PAGE = """<div class="m-wrap"><div class="m-con-l" id="pl_feedlist_index"><div>
 {hits}</div><div class="m-page"><div><span class="list"><a href="#" class="pagenum">第{number}页</a>
@@ -56,8 +54,7 @@ def _desktop(results: Results) -> str:
         )
         for entry in results.entries
     )
-    following = _NEXT.format(url=escape(results.next_url)) if results.next_url else ""
-    return _PAGE.format(hits=hits, number=results.page, next=following)
+    return _PAGE.format(hits=hits, number=results.page, next=results.next_link(_NEXT))
 
 
 def _mobile(results: Results) -> str:
@@ -99,14 +96,7 @@ def _mblog(entry: Entry, results: Results) -> dict[str, Any]:
     }
 
 
-def _teapot(_engine: Engine) -> Document:
-    return Document(432, HTML, b"")
-
-
-def _not_json(_engine: Engine) -> Document:
-    return _VISITOR
-
-
-_WALLS = {Answer.CAPTCHA: _not_json, Answer.LOGIN_PAGE: _not_json}
-WEIBO = EngineFormat(_mobile, JSON, {**_WALLS, Answer.TOO_FREQUENT: _teapot, Answer.FORBIDDEN: _teapot})
-WEIBO_DESKTOP = EngineFormat(_desktop, HTML, {**_WALLS, Answer.TOO_FREQUENT: _not_json})
+_TEAPOT = Document(432, HTML, b"")
+_WALLS = {Answer.CAPTCHA: _VISITOR, Answer.LOGIN_PAGE: _VISITOR}
+WEIBO = EngineFormat(_mobile, JSON, {**_WALLS, Answer.TOO_FREQUENT: _TEAPOT, Answer.FORBIDDEN: _TEAPOT})
+WEIBO_DESKTOP = EngineFormat(_desktop, HTML, {**_WALLS, Answer.TOO_FREQUENT: _VISITOR})
