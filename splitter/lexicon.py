@@ -89,7 +89,7 @@ class _File(BaseModel):
     company: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lexicon:
     """What is known about words beyond how they are cut.
 
@@ -137,12 +137,12 @@ def parse_lexicon(text: str, origin: str) -> Lexicon:
     }
     brand_named = {name: brand for brand, names in names_of.items() for name in names}
     return Lexicon(
-        brand_of,
-        names_of,
-        brand_named,
-        content.same,
-        frozenset(word.lower() for word in content.noise),
-        frozenset(content.company),
+        brand_of=brand_of,
+        names_of=names_of,
+        brand_named=brand_named,
+        same=content.same,
+        noise=frozenset(word.lower() for word in content.noise),
+        company=frozenset(content.company),
     )
 
 

@@ -15,7 +15,7 @@ from splitter.urls import SearchPage, search_urls
 _Item = TypeVar("_Item")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchUrl:
     """One search URL with where it comes from.
 
@@ -109,14 +109,14 @@ def urls_of(scope: SearchScope, query: ProductQuery) -> Iterator[SearchUrl]:
         for number, chunk in enumerate(task_chunks(scope, site, query), 1):
             for page in chunk:
                 yield SearchUrl(
-                    query.product,
-                    page.keywords,
-                    scope.catalog.kind_of(site),
-                    None if scope.no_site else site,
-                    scope.catalog.sites[site].engine,
-                    page.url,
-                    page.page,
-                    number,
+                    product=query.product,
+                    keywords=page.keywords,
+                    kind=scope.catalog.kind_of(site),
+                    site=None if scope.no_site else site,
+                    engine=scope.catalog.sites[site].engine,
+                    url=page.url,
+                    page=page.page,
+                    chunk=number,
                 )
 
 

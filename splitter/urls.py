@@ -146,7 +146,7 @@ def search_urls(
                 yield SearchPage(words, number, url)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
     """An engine's URL, taken apart.
 
@@ -207,7 +207,16 @@ def _form(
     parts.append((literal, ""))
     before, after = _around_words(restriction, encoding)
     quoted_extra = tuple(_quoted(word, encoding) for word in extra)
-    return _Form(tuple(parts), _quoted(join, encoding), before, after, quoted_extra, encoding, first, step)
+    return _Form(
+        parts=tuple(parts),
+        join=_quoted(join, encoding),
+        before=before,
+        after=after,
+        extra=quoted_extra,
+        encoding=encoding,
+        first=first,
+        step=step,
+    )
 
 
 def _around_words(template: str, encoding: str) -> tuple[tuple[str | None, ...], tuple[str | None, ...]]:

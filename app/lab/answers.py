@@ -78,8 +78,8 @@ def refusal(answer: Answer, blocked: Sequence[str] = ()) -> Document:
 
     Args:
         answer: which one.
-        blocked: what the host's rules take for a refusal; one with status 200 that none of them knows is told in
-            words of the first that can be said.
+        blocked: regular expressions by which the host's rules know a refusal; where none matches an answer of
+            status 200, its text is made from the first of them that is plain enough.
 
     Raises:
         KeyError: an answer of another sort.
@@ -87,5 +87,5 @@ def refusal(answer: Answer, blocked: Sequence[str] = ()) -> Document:
     status, text = _PLAIN[answer]
     if status != 200 or not blocked or any(re.search(pattern, text) for pattern in blocked):
         return _DOCUMENTS[answer]
-    said = next((words for pattern in blocked if (words := sample_text(pattern))), "")
-    return notice(200, said) if said else _DOCUMENTS[answer]
+    words = next((text for pattern in blocked if (text := sample_text(pattern))), "")
+    return notice(200, words) if words else _DOCUMENTS[answer]

@@ -1,8 +1,7 @@
-"""What one request is answered: pure decisions over an explicit memory of what was asked before.
+"""How a request is answered: a pure decision from the profile and the requests counted so far.
 
-Chance is a hash of (seed, host, URL, number of the request for this URL), never of the time or of the client:
-what differs between clients and over time are the shares of the profile and the counters behind limits and
-blocks.
+Chance is a hash of (seed, host, URL, number of the request for this URL). It depends on neither time nor client; only
+the profile's shares and the counters of limits and blocks differ between clients and over time.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from app.lab.profile import Block, Conduct, RateLimit
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class LabRequest:
     """A request as the lab sees it.
 
     Attributes:
@@ -53,7 +52,7 @@ class Decision:
 
 @dataclass(slots=True)
 class _Visits:
-    """What a host remembers of a client: when it was let in, how long it is blocked, with what answer."""
+    """Requests of one client to one host: when they were answered, until when it is blocked, and how."""
 
     limited: deque[float] = field(default_factory=deque)
     watched: deque[float] = field(default_factory=deque)
@@ -62,43 +61,43 @@ class _Visits:
 
 
 class Memory:
-    """Everything a decision depends on beyond profile and request. It grows with the URLs asked for."""
+    """The counters a decision depends on. They grow with the URLs requested."""
 
     def __init__(self) -> None:
         self._asked: dict[tuple[str, str], int] = {}
         self._visits: dict[tuple[str, str], _Visits] = {}
 
-    def tried(self, ask: Ask) -> int:
+    def tried(self, asked: LabRequest) -> int:
         """Count a request; the number of requests for its URL so far, this one included."""
-        url = (ask.host, ask.target)
+        url = (asked.host, asked.target)
         self._asked[url] = self._asked.get(url, 0) + 1
         return self._asked[url]
 
-    def visits(self, ask: Ask) -> _Visits:
-        """What the host remembers of the client."""
-        return self._visits.setdefault((ask.client, ask.host), _Visits())
+    def visits(self, asked: LabRequest) -> _Visits:
+        """Requests of this client to this host."""
+        return self._visits.setdefault((asked.client, asked.host), _Visits())
 
 
-def decide(conduct: Conduct, seed: int, ask: Ask, memory: Memory) -> Decision:
+def decide(conduct: Conduct, seed: int, asked: LabRequest, memory: Memory) -> Decision:
     """Decide what a request is answered, and count it in the memory.
 
     First the client (dead host, block, rate limit), then the URL (moved, lost), then chance (faults).
     """
-    tried = memory.tried(ask)
+    tried = memory.tried(asked)
     low, high = conduct.latency_ms
-    drawn = chance.share(seed, "latency", ask.host, ask.target, tried) if high > low else 0.0
+    drawn = chance.share(seed, "latency", asked.host, asked.target, tried) if high > low else 0.0
     latency_s = (low + (high - low) * drawn) / 1000
     if conduct.dead:
         return Decision(Answer.DEAD, 0.0, tried)
-    visits = memory.visits(ask)
-    if _is_blocked(conduct.block, visits, ask.t):
+    visits = memory.visits(asked)
+    if _is_blocked(conduct.block, visits, asked.t):
         return Decision(visits.blocked_with, latency_s, tried)
-    if conduct.rate_limit and _is_over(conduct.rate_limit, visits, ask.t):
+    if conduct.rate_limit and _is_over(conduct.rate_limit, visits, asked.t):
         limit = conduct.rate_limit
         retry_after_s = limit.retry_after_s if limit.answer is Answer.RATE_LIMITED else None
         return Decision(limit.answer, latency_s, tried, retry_after_s)
-    answer = _of_url(conduct, seed, ask) or _by_chance(conduct, seed, ask, tried) or Answer.PAGE
-    # The fault of a URL says nothing about a rate: the smallest wait that is one.
+    answer = _of_url(conduct, seed, asked) or _by_chance(conduct, seed, asked, tried) or Answer.PAGE
+    # Drawn by chance, not from a limit with a wait of its own: the smallest Retry-After there is.
     retry_after_s = 1.0 if answer is Answer.RATE_LIMITED else None
     return Decision(answer, latency_s, tried, retry_after_s, conduct.hang_s)
 
@@ -117,7 +116,7 @@ def _is_blocked(block: Block | None, visits: _Visits, t: float) -> bool:
 
 
 def _is_over(limit: RateLimit, visits: _Visits, t: float) -> bool:
-    """Refused requests are not counted: a client that goes on asking gets its rate, no more and no less."""
+    """Refused requests are not counted: a client that goes on gets its rate, no more and no less."""
     if _recent(visits.limited, limit.window_s, t) >= limit.requests:
         return True
     visits.limited.append(t)
@@ -130,21 +129,28 @@ def _recent(moments: deque[float], window_s: float, t: float) -> int:
     return len(moments)
 
 
-def _of_url(conduct: Conduct, seed: int, ask: Ask) -> Answer | None:
+def _of_url(conduct: Conduct, seed: int, asked: LabRequest) -> Answer | None:
     """What has become of a URL for good, the same at every request."""
-    if not ask.host.startswith("www.") and chance.share(seed, "moved", ask.host, ask.target) < conduct.moved:
+    if (
+        not asked.host.startswith("www.")
+        and chance.share(seed, "moved", asked.host, asked.target) < conduct.moved
+    ):
         return Answer.MOVED
-    return _drawn(conduct.lost, chance.share(seed, "lost", ask.host, ask.target)) if conduct.lost else None
+    return (
+        _drawn(conduct.lost, chance.share(seed, "lost", asked.host, asked.target)) if conduct.lost else None
+    )
 
 
-def _by_chance(conduct: Conduct, seed: int, ask: Ask, tried: int) -> Answer | None:
+def _by_chance(conduct: Conduct, seed: int, asked: LabRequest, tried: int) -> Answer | None:
     if not conduct.faults:
         return None
     if conduct.fault_tries == 0:
-        return _drawn(conduct.faults, chance.share(seed, "fault", ask.host, ask.target, tried))
-    lasts = 1 + chance.number(seed, "lasts", ask.host, ask.target) % conduct.fault_tries
+        return _drawn(conduct.faults, chance.share(seed, "fault", asked.host, asked.target, tried))
+    lasts = 1 + chance.number(seed, "lasts", asked.host, asked.target) % conduct.fault_tries
     return (
-        _drawn(conduct.faults, chance.share(seed, "fault", ask.host, ask.target)) if tried <= lasts else None
+        _drawn(conduct.faults, chance.share(seed, "fault", asked.host, asked.target))
+        if tried <= lasts
+        else None
     )
 
 

@@ -1,13 +1,13 @@
-"""The lab's witness: one line for every request, in the order in which they were answered.
+"""The lab's request log: one line for every request, in the order in which they were answered.
 
-Not in it: the lab's own pages, and what is no HTTP (the server refuses it with 400 before it is a request).
+Left out: the lab's own pages, and what is not HTTP (the server refuses it with 400).
 """
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
@@ -17,8 +17,8 @@ KEPT = 200_000
 """Requests kept in memory; a log file has all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
     """One request.
 
     Attributes:
@@ -49,40 +49,27 @@ class RequestLog:
         """Open a log of a lab started at ``started``; a file there already is written anew."""
         self._started = started
         self._lock = Lock()
-        self._entries: deque[Entry] = deque(maxlen=KEPT)
+        self._entries: deque[LogEntry] = deque(maxlen=KEPT)
         # Line by line, so that what a client has seen answered is in the file even if the lab is killed.
         self._file: TextIO | None = path.open("w", encoding="utf-8", buffering=1) if path else None
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: LogEntry) -> None:
         """Note a request; done before the last byte of the answer is sent."""
         with self._lock:
             self._entries.append(entry)
         if self._file:
             self._file.write(self.line(entry))
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[LogEntry, ...]:
         """The last `KEPT` requests."""
         with self._lock:
             return tuple(self._entries)
 
-    def line(self, entry: Entry) -> str:
+    def line(self, entry: LogEntry) -> str:
         """An entry as a line of JSON, with the wall time beside the lab's own."""
-        return (
-            json.dumps(
-                {
-                    "t": round(entry.t, 6),
-                    "wall": (self._started + timedelta(seconds=entry.t)).isoformat(),
-                    "client": entry.client,
-                    "host": entry.host,
-                    "path": entry.path,
-                    "status": entry.status,
-                    "outcome": entry.outcome,
-                    "bytes": entry.bytes,
-                    "tried": entry.tried,
-                }
-            )
-            + "\n"
-        )
+        wall = (self._started + timedelta(seconds=entry.t)).isoformat()
+        line = {"t": round(entry.t, 6), "wall": wall, **{k: v for k, v in asdict(entry).items() if k != "t"}}
+        return json.dumps(line) + "\n"
 
     def close(self) -> None:
         """Close the file, if there is one."""

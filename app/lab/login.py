@@ -1,7 +1,8 @@
-"""A login wall of the lab, and what a door is.
+"""A login wall of the lab: a form with name and password, and what every sign-in server has in common.
 
-A door answers what is asked of itself (`/login`, `/member`, `/oauth2/...`) and everything of those it does not let
-in; the rest is None, and the site answers. Time is the lab's, chance is a hash, so a door is a pure state machine.
+A sign-in server stands before a site. It replies to requests for its own pages (`/login`, `/member`, `/oauth2/...`) and
+to everybody who is not signed in; for others it returns None, and the site answers. Time is the lab's and chance is a
+hash, so it is a pure state machine.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ SALT = "salt"
 """Name of the form's field that carries what a site's script hashes with the password."""
 
 
-class DoorModel(BaseModel):
-    """Base of what a profile says of a door."""
+class ProfileModel(BaseModel):
+    """A part of a profile: frozen, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Wall(DoorModel):
+class Wall(ProfileModel):
     """A login wall.
 
     Attributes:
@@ -53,8 +54,8 @@ class Wall(DoorModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Knock:
-    """A request as a door sees it: header names in lower case, `t` in seconds of the lab's time."""
+class SignInRequest:
+    """A request to a sign-in server: header names in lower case, `t` in seconds of the lab's time."""
 
     method: str
     target: str
@@ -85,8 +86,8 @@ class Knock:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A door's own answer; `outcome` is for the log."""
+class Reply:
+    """What a sign-in server replies; `outcome` is for the log."""
 
     outcome: str
     status: int
@@ -95,12 +96,12 @@ class Said:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-Door = Callable[[Knock], Said | None]
+SignInServer = Callable[[SignInRequest], Reply | None]
 
 
 @dataclass(slots=True)
-class WallDoor:
-    """The door of a `Wall`.
+class FormServer:
+    """The form of a `Wall`, and its sessions.
 
     Attributes:
         sessions: session ids with their end, in seconds of the lab's time.
@@ -113,34 +114,34 @@ class WallDoor:
     forms: dict[str, str] = field(default_factory=dict)
     shown: int = 0
 
-    def __call__(self, knock: Knock) -> Said | None:
-        """Answer a request, or let it in."""
-        if (own := self.own(knock)) is not None:
+    def __call__(self, request: SignInRequest) -> Reply | None:
+        """Reply to a request; None: it is signed in."""
+        if (own := self.own(request)) is not None:
             return own
-        if self.signed_in(knock):
+        if self.signed_in(request):
             return None
         if self.wall.answer == "redirect":
-            return Said("login_redirect", 302, headers=(("Location", "/login"),))
-        return Said("login_page", 200, page_of(_WALL, '<p><a href="/login">登录</a></p>'))
+            return Reply("login_redirect", 302, headers=(("Location", "/login"),))
+        return Reply("login_page", 200, page_of(_WALL, '<p><a href="/login">登录</a></p>'))
 
-    def own(self, knock: Knock) -> Said | None:
-        """Answer for the form and for the page behind it."""
-        match knock.method, knock.path:
+    def own(self, request: SignInRequest) -> Reply | None:
+        """Reply for the form and the page behind it; None: another page is meant."""
+        match request.method, request.path:
             case "GET", "/login":
                 return self._form(_WALL)
             case "POST", "/login":
-                return self._login(knock)
-            case "GET", "/member" if self.signed_in(knock):
-                return Said(
+                return self._login(request)
+            case "GET", "/member" if self.signed_in(request):
+                return Reply(
                     "member", 200, page_of("会员中心", f"<p>您好，{escape(self.wall.user)}！退出登录</p>")
                 )
         return None
 
-    def signed_in(self, knock: Knock) -> bool:
+    def signed_in(self, request: SignInRequest) -> bool:
         """Whether a request carries a session that has not ended."""
-        return self.sessions.get(knock.cookie("sid"), -1.0) > knock.t
+        return self.sessions.get(request.cookie("sid"), -1.0) > request.t
 
-    def _form(self, note: str) -> Said:
+    def _form(self, note: str) -> Reply:
         self.shown += 1
         visit = token_of(self.seed, "visit", self.shown)
         self.forms[visit] = csrf = token_of(self.seed, "csrf", self.shown)
@@ -153,20 +154,20 @@ class WallDoor:
             '<input type="checkbox" name="remember" value="1" checked><button name="go" value="in">登录</button></form>'
         )
         cookie = ("Set-Cookie", f"visit={visit}; Path=/login; HttpOnly")
-        return Said("login_form", 200, page_of("用户登录", fields), headers=(cookie,))
+        return Reply("login_form", 200, page_of("用户登录", fields), headers=(cookie,))
 
-    def _login(self, knock: Knock) -> Said:
-        sent = knock.form()
-        csrf = self.forms.pop(knock.cookie("visit"), "")
+    def _login(self, request: SignInRequest) -> Reply:
+        sent = request.form()
+        csrf = self.forms.pop(request.cookie("visit"), "")
         if not csrf or sent.get("csrf") != csrf:
-            return Said("login_csrf", 403, page_of("表单已失效", "<p>请重新打开</p>"))
+            return Reply("login_csrf", 403, page_of("表单已失效", "<p>请重新打开</p>"))
         password = hashed(csrf[-8:], self.wall.password) if self.wall.hashed else self.wall.password
         if (sent.get("username"), sent.get("password")) != (self.wall.user, password):
             return self._form("用户名或密码错误")
         sid = token_of(self.seed, "sid", len(self.sessions))
-        self.sessions[sid] = knock.t + self.wall.session_s
+        self.sessions[sid] = request.t + self.wall.session_s
         cookie = f"sid={sid}; Path=/; HttpOnly; Max-Age={max(1, round(self.wall.session_s))}"
-        return Said("login_ok", 302, headers=(("Location", "/member"), ("Set-Cookie", cookie)))
+        return Reply("login_ok", 302, headers=(("Location", "/member"), ("Set-Cookie", cookie)))
 
 
 def hashed(salt: str, password: str) -> str:
@@ -175,12 +176,12 @@ def hashed(salt: str, password: str) -> str:
 
 
 def token_of(seed: int, what: str, number: int) -> str:
-    """A secret of a door: the same for the same seed, and nothing to guess otherwise."""
+    """A secret: the same for the same seed, unguessable without it."""
     return f"{what}-{chance.number(seed, 'door', what, number):016x}"
 
 
 def page_of(title: str, html: str) -> str:
-    """A page of a door; `html` goes below its heading."""
+    """A page about signing in; `html` goes below its heading."""
     return (
         f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{title}</title></head>\n'
         f"<body><h1>{title}</h1>{html}</body></html>\n"

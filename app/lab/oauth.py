@@ -1,4 +1,4 @@
-"""An OAuth 2 server of the lab, whose site lets in bearers of its tokens (RFC 6749, 6750, 7636)."""
+"""An OAuth 2 server of the lab; its site answers requests with its tokens (RFC 6749, 6750, 7636)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ from urllib.parse import urlencode
 
 from pydantic import Field
 
-from app.lab.login import Door, DoorModel, Knock, Said, Wall, WallDoor, page_of, token_of
+from app.lab.login import (
+    FormServer,
+    ProfileModel,
+    Reply,
+    SignInRequest,
+    SignInServer,
+    Wall,
+    page_of,
+    token_of,
+)
 
 _CODE_LASTS_S = 60.0
 
 
-class OAuth(DoorModel):
+class OAuth(ProfileModel):
     """An OAuth 2 server whose site wants its bearer tokens.
 
     Attributes:
@@ -40,9 +49,9 @@ class _Code:
     challenge: str
 
 
-@dataclass(slots=True)
-class OAuthDoor:
-    """The door of an `OAuth` site: authorization code with PKCE, refresh tokens, client credentials.
+@dataclass(slots=True, kw_only=True)
+class OAuthServer:
+    """The endpoints of an `OAuth` server: authorization code with PKCE, refresh tokens, client credentials.
 
     Attributes:
         codes: given and not used; asked: CSRF tokens of consent forms with what they were shown for.
@@ -51,45 +60,45 @@ class OAuthDoor:
 
     oauth: OAuth
     seed: int
-    login: WallDoor
+    login: FormServer
     codes: dict[str, _Code] = field(default_factory=dict)
     asked: dict[str, dict[str, str]] = field(default_factory=dict)
     tokens: dict[str, float] = field(default_factory=dict)
     refresh: set[str] = field(default_factory=set)
     given: int = 0
 
-    def __call__(self, knock: Knock) -> Said | None:
-        """Answer a request, or let it in."""
-        match knock.method, knock.path:
+    def __call__(self, request: SignInRequest) -> Reply | None:
+        """Reply to a request; None: it carries a good token."""
+        match request.method, request.path:
             case "GET", "/oauth2/authorize":
-                return self._authorize(knock)
+                return self._authorize(request)
             case "POST", "/oauth2/authorize":
-                return self._consent(knock)
+                return self._consent(request)
             case "POST", "/oauth2/token":
-                return self._token(knock)
-        if (own := self.login.own(knock)) is not None:
+                return self._token(request)
+        if (own := self.login.own(request)) is not None:
             return own
-        scheme, _, token = knock.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self.tokens.get(token, -1.0) > knock.t:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self.tokens.get(token, -1.0) > request.t:
             return None
         error = ', error="invalid_token"' if token else ""
         header = ("WWW-Authenticate", f'Bearer realm="lab"{error}')
-        return Said("unauthorized", 401, '{"error": "invalid_token"}', "application/json", (header,))
+        return Reply("unauthorized", 401, '{"error": "invalid_token"}', "application/json", (header,))
 
-    def _authorize(self, knock: Knock) -> Said:
-        asked = knock.query()
+    def _authorize(self, request: SignInRequest) -> Reply:
+        asked = request.query()
         if (asked.get("client_id"), asked.get("redirect_uri")) != (
             self.oauth.client_id,
             self.oauth.redirect_uri,
         ):
             # Never redirected: the address is not the client's (RFC 6749, 4.1.2.1).
-            return Said(
+            return Reply(
                 "authorize_refused", 400, page_of("授权失败", "<p>client_id 或 redirect_uri 不正确</p>")
             )
         if asked.get("response_type") != "code" or asked.get("code_challenge_method") != "S256":
             return self._back({"error": "invalid_request", "state": asked.get("state", "")})
-        if not self.login.signed_in(knock):
-            return Said("login_redirect", 302, headers=(("Location", "/login"),))
+        if not self.login.signed_in(request):
+            return Reply("login_redirect", 302, headers=(("Location", "/login"),))
         csrf = self._next("consent")
         self.asked[csrf] = asked
         form = (
@@ -97,40 +106,40 @@ class OAuthDoor:
             f'<input type="hidden" name="csrf" value="{csrf}">'
             '<button name="consent" value="no">拒绝</button><button name="consent" value="yes">同意授权</button></form>'
         )
-        return Said("consent_form", 200, page_of("应用授权", form))
+        return Reply("consent_form", 200, page_of("应用授权", form))
 
-    def _consent(self, knock: Knock) -> Said:
-        sent = knock.form()
+    def _consent(self, request: SignInRequest) -> Reply:
+        sent = request.form()
         asked = self.asked.pop(sent.get("csrf", ""), None)
-        if asked is None or not self.login.signed_in(knock):
-            return Said("consent_csrf", 403, page_of("表单已失效", "<p>请重新打开</p>"))
+        if asked is None or not self.login.signed_in(request):
+            return Reply("consent_csrf", 403, page_of("表单已失效", "<p>请重新打开</p>"))
         state = {"state": asked.get("state", "")}
         if sent.get("consent") != "yes":
             return self._back({"error": "access_denied", **state})
         code = self._next("code")
-        self.codes[code] = _Code(knock.t + _CODE_LASTS_S, asked.get("code_challenge", ""))
+        self.codes[code] = _Code(request.t + _CODE_LASTS_S, asked.get("code_challenge", ""))
         return self._back({"code": code, **state})
 
-    def _back(self, answer: dict[str, str]) -> Said:
-        return Said("back", 302, headers=(("Location", f"{self.oauth.redirect_uri}?{urlencode(answer)}"),))
+    def _back(self, answer: dict[str, str]) -> Reply:
+        return Reply("back", 302, headers=(("Location", f"{self.oauth.redirect_uri}?{urlencode(answer)}"),))
 
-    def _token(self, knock: Knock) -> Said:
+    def _token(self, request: SignInRequest) -> Reply:
         wanted = base64.b64encode(f"{self.oauth.client_id}:{self.oauth.client_secret}".encode()).decode()
-        if knock.headers.get("authorization", "") != f"Basic {wanted}":
+        if request.headers.get("authorization", "") != f"Basic {wanted}":
             return _json("token_refused", 401, {"error": "invalid_client"})
-        sent = knock.form()
+        sent = request.form()
         match sent.get("grant_type"):
             case "authorization_code":
-                good = self._code_good(sent, knock.t)
+                good = self._code_good(sent, request.t)
             case "refresh_token":
                 good = sent.get("refresh_token") in self.refresh
                 self.refresh.discard(sent.get("refresh_token", ""))
             case "client_credentials":
-                return self._give(knock.t, refresh=False)
+                return self._give(request.t, refresh=False)
             case _:
                 return _json("token_refused", 400, {"error": "unsupported_grant_type"})
         return (
-            self._give(knock.t, refresh=True)
+            self._give(request.t, refresh=True)
             if good
             else _json("token_refused", 400, {"error": "invalid_grant"})
         )
@@ -146,7 +155,7 @@ class OAuthDoor:
             and challenge == code.challenge
         )
 
-    def _give(self, t: float, *, refresh: bool) -> Said:
+    def _give(self, t: float, *, refresh: bool) -> Reply:
         token = self._next("access")
         self.tokens[token] = t + self.oauth.token_s
         answer: dict[str, object] = {
@@ -164,14 +173,14 @@ class OAuthDoor:
         return token_of(self.seed, what, self.given)
 
 
-def door_of(rules: Wall | OAuth, seed: int) -> Door:
-    """The door of a site."""
+def sign_in_server(rules: Wall | OAuth, seed: int) -> SignInServer:
+    """The sign-in server of a site."""
     return (
-        WallDoor(rules, seed)
+        FormServer(rules, seed)
         if isinstance(rules, Wall)
-        else OAuthDoor(rules, seed, WallDoor(rules.wall, seed))
+        else OAuthServer(oauth=rules, seed=seed, login=FormServer(rules.wall, seed))
     )
 
 
-def _json(outcome: str, status: int, answer: Mapping[str, object]) -> Said:
-    return Said(outcome, status, json.dumps(answer), "application/json", (("Cache-Control", "no-store"),))
+def _json(outcome: str, status: int, answer: Mapping[str, object]) -> Reply:
+    return Reply(outcome, status, json.dumps(answer), "application/json", (("Cache-Control", "no-store"),))

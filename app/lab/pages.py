@@ -130,7 +130,7 @@ _DATES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
     """One review as its page prints it.
 
@@ -148,6 +148,10 @@ class Post:
     date: str
     at: datetime
     rating: int | None
+
+
+SAMPLE = Post(key="1", title="", body="", author="", date="", at=datetime(2013, 1, 1, tzinfo=CHINA), rating=1)
+"""A post to try a format with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +185,17 @@ def write_page(seed: int, page: PageName, rules: str, texts: tuple[str, ...]) ->
         author = _author(rng)
         at = _moment(rng)
         rating = 1 + int(rng.random() * 5) if rated else None
-        posts.append(Post(key, heading, body, author, _date(at, page.site), at, rating))
+        posts.append(
+            Post(
+                key=key,
+                title=heading,
+                body=body,
+                author=author,
+                date=_date(at, page.site),
+                at=at,
+                rating=rating,
+            )
+        )
     return Content(subject, title, tuple(posts))
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from app.lab.answers import Answer
-from app.lab.login import Wall
+from app.lab.login import ProfileModel, Wall
 from app.lab.oauth import OAuth
 from splitter.errors import InputError
 
@@ -74,11 +74,7 @@ Fault = Annotated[Answer, _one_of(_FAULTS)]
 Lost = Annotated[Answer, _one_of(_LOST)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RateLimit(_Model):
+class RateLimit(ProfileModel):
     """At most ``requests`` of one client to one host in ``window_s``; those over it get ``answer``."""
 
     requests: int = Field(ge=1)
@@ -87,7 +83,7 @@ class RateLimit(_Model):
     answer: Annotated[Answer, _one_of(_LIMITING)] = Answer.RATE_LIMITED
 
 
-class Block(_Model):
+class Block(ProfileModel):
     """After ``requests`` of one client to one host in ``window_s``, it gets ``answer`` for ``for_s``."""
 
     requests: int = Field(ge=1)
@@ -96,7 +92,7 @@ class Block(_Model):
     answer: Annotated[Answer, _one_of(_BLOCKING)] = Answer.FORBIDDEN
 
 
-class Conduct(_Model):
+class Conduct(ProfileModel):
     """How a host treats a client. All keys may be left out; the defaults are those of a perfect host.
 
     Attributes:
@@ -144,7 +140,7 @@ class Pair(Conduct):
         )
 
 
-class Robots(_Model):
+class Robots(ProfileModel):
     """What robots.txt says.
 
     Attributes:
@@ -167,7 +163,7 @@ class Robots(_Model):
         return "\n".join(lines) + "\n"
 
 
-class Profile(_Model):
+class Profile(ProfileModel):
     """How the whole lab behaves.
 
     Attributes:

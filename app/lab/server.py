@@ -1,4 +1,4 @@
-"""The lab's HTTP server: tells sites apart by Host, clients by source address, and logs every request."""
+"""The lab's HTTP server: a request's Host names the site, its source address the client; every request is logged."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pathlib import Path
 from aiohttp import web
 
 from app.lab.answers import LOGIN, Answer, Document, refusal
-from app.lab.behaviour import Ask, Decision, Memory, decide
+from app.lab.behaviour import Decision, LabRequest, Memory, decide
 from app.lab.corpus import DEFAULT_REVIEWS, Corpus, load_texts
-from app.lab.log import Entry, RequestLog
-from app.lab.login import Knock
-from app.lab.oauth import door_of
+from app.lab.log import LogEntry, RequestLog
+from app.lab.login import SignInRequest
+from app.lab.oauth import sign_in_server
 from app.lab.profile import Conducts, Profile, Role, load_profile
 from app.lab.web import LocalWeb
 from splitter.catalog.model import Catalog
@@ -42,7 +42,7 @@ class Lab:
     Attributes:
         host, port: where it listens; port 0 before it is started.
         web: what it serves when all is well.
-        log: its witness.
+        log: one entry a request.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Lab:
         self.log = RequestLog(datetime.now(UTC), log_path)
         self._conducts = Conducts(self.profile)
         self._memory = Memory()
-        self._doors = {host: door_of(rules, seed) for host, rules in self.profile.doors.items()}
+        self._sign_ins = {host: sign_in_server(rules, seed) for host, rules in self.profile.doors.items()}
         self._in_flight = 0
         self._stopping = asyncio.Event()
         self._runner: web.ServerRunner | None = None
@@ -108,7 +108,7 @@ class Lab:
         return self.port
 
     async def stop(self) -> None:
-        """Let go of hanging requests, close every connection and the log. May be called twice."""
+        """End hanging requests, close every connection and the log. May be called twice."""
         self._stopping.set()
         if self._runner:
             await self._runner.cleanup()
@@ -124,78 +124,82 @@ class Lab:
         await self.stop()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        ask = Ask(
+        asked = LabRequest(
             client=request.remote or "",
             host=_host_of(request),
             target=request.raw_path,
             t=time.monotonic() - self._started_s,
         )
-        role = self.web.role(ask.host)
-        if role is None or (_is_own(ask.host) and request.path in _OWN_PATHS):
-            return self._own(ask, request)
-        if (said := await self._at_door(ask, request)) is not None:
-            return said
+        role = self.web.role(asked.host)
+        if role is None or (_is_own(asked.host) and request.path in _OWN_PATHS):
+            return self._own(asked, request)
+        if (reply := await self._sign_in_reply(asked, request)) is not None:
+            return reply
         if request.method not in ("GET", "HEAD"):
-            return self._send(ask, "bad_method", Document(405, "text/plain", b"GET or HEAD"))
+            return self._send(asked, "bad_method", Document(405, "text/plain", b"GET or HEAD"))
         if self._in_flight >= MOST_IN_FLIGHT:
-            return self._send(ask, "busy", refusal(Answer.UNAVAILABLE))
+            return self._send(asked, "busy", refusal(Answer.UNAVAILABLE))
         self._in_flight += 1
         try:
-            return await self._of_catalog(ask, role, request)
+            return await self._of_catalog(asked, role, request)
         finally:
             self._in_flight -= 1
 
-    async def _at_door(self, ask: Ask, request: web.BaseRequest) -> web.Response | None:
-        """What a site says to whoever has to sign in; None: let in. Its robots.txt is for everybody."""
-        door = self._doors.get(ask.host.removeprefix("www."))
-        if door is None or ask.target == "/robots.txt":
+    async def _sign_in_reply(self, asked: LabRequest, request: web.BaseRequest) -> web.Response | None:
+        """The reply of a site that asks to sign in; None: the request may pass. Its robots.txt is for everybody."""
+        server = self._sign_ins.get(asked.host.removeprefix("www."))
+        if server is None or asked.target == "/robots.txt":
             return None
         headers = {name.lower(): value for name, value in request.headers.items()}
-        said = door(Knock(request.method, ask.target, headers, await request.read(), ask.t))
-        if said is None:
+        reply = server(SignInRequest(request.method, asked.target, headers, await request.read(), asked.t))
+        if reply is None:
             return None
-        response = self._send(ask, said.outcome, Document(said.status, said.content_type, said.body.encode()))
-        for name, value in said.headers:
+        response = self._send(
+            asked, reply.outcome, Document(reply.status, reply.content_type, reply.body.encode())
+        )
+        for name, value in reply.headers:
             response.headers.add(name, value)
         return response
 
-    async def _of_catalog(self, ask: Ask, role: Role, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer for a host of the catalog. What a crawl needs to behave well is spared faults, not death."""
-        conduct = self._conducts.at(ask.client, ask.host, role, ask.t)
-        fixed = self._fixed(ask)
+    async def _of_catalog(
+        self, asked: LabRequest, role: Role, request: web.BaseRequest
+    ) -> web.StreamResponse:
+        """Answer for a host of the catalog. robots.txt and the like are spared faults, but not a dead host."""
+        conduct = self._conducts.at(asked.client, asked.host, role, asked.t)
+        fixed = self._fixed(asked)
         if fixed and not conduct.dead:
-            return self._send(ask, *fixed)
-        decision = decide(conduct, self.seed, ask, self._memory)
-        await self._wait(ask, decision)
+            return self._send(asked, *fixed)
+        decision = decide(conduct, self.seed, asked, self._memory)
+        await self._wait(asked, decision)
         match decision.answer:
             case Answer.DEAD:
-                return self._drop(ask, decision, request)
+                return self._drop(asked, decision, request)
             case Answer.HANG:
-                return await self._hang(ask, decision, request)
+                return await self._hang(asked, decision, request)
             case Answer.CUT_OFF:
-                return await self._cut_off(ask, decision, request)
+                return await self._cut_off(asked, decision, request)
             case Answer.MOVED:
-                return self._redirect(ask, decision, 301, f"http://www.{ask.host}{ask.target}")
+                return self._redirect(asked, decision, 301, f"http://www.{asked.host}{asked.target}")
             case Answer.LOGIN_REDIRECT:
-                return self._redirect(ask, decision, 302, f"http://{ask.host}/login")
+                return self._redirect(asked, decision, 302, f"http://{asked.host}/login")
             case Answer.PAGE:
-                document = self.web.document(ask.host, ask.target)
+                document = self.web.document(asked.host, asked.target)
             case _:
-                document = self.web.refusal(ask.host, ask.target, decision.answer)
-        return self._send(ask, decision.answer.value, document, decision)
+                document = self.web.refusal(asked.host, asked.target, decision.answer)
+        return self._send(asked, decision.answer.value, document, decision)
 
-    async def _wait(self, ask: Ask, decision: Decision) -> None:
+    async def _wait(self, asked: LabRequest, decision: Decision) -> None:
         try:
             await asyncio.sleep(decision.latency_s)
         except asyncio.CancelledError:
-            self._note(ask, "client_gone", 0, 0, decision)
+            self._note(asked, "client_gone", 0, 0, decision)
             raise
 
-    def _fixed(self, ask: Ask) -> tuple[str, Document] | None:
+    def _fixed(self, asked: LabRequest) -> tuple[str, Document] | None:
         """Paths that are the same on every host."""
-        match ask.target.partition("?")[0]:
+        match asked.target.partition("?")[0]:
             case "/robots.txt":
-                return "robots", Document(200, "text/plain", self.profile.robots.text(ask.host).encode())
+                return "robots", Document(200, "text/plain", self.profile.robots.text(asked.host).encode())
             case "/favicon.ico":
                 return "favicon", Document(404, "text/plain", b"no icon")
             case "/login":
@@ -203,9 +207,9 @@ class Lab:
         return None
 
     def _send(
-        self, ask: Ask, outcome: str, document: Document, decision: Decision | None = None
+        self, asked: LabRequest, outcome: str, document: Document, decision: Decision | None = None
     ) -> web.Response:
-        self._note(ask, outcome, document.status, len(document.body), decision)
+        self._note(asked, outcome, document.status, len(document.body), decision)
         headers = {"Content-Type": document.content_type}
         if document.location:
             headers["Location"] = document.location
@@ -213,29 +217,31 @@ class Lab:
             headers["Retry-After"] = f"{max(1, round(decision.retry_after_s))}"
         return web.Response(status=document.status, body=document.body, headers=headers)
 
-    def _redirect(self, ask: Ask, decision: Decision, status: int, location: str) -> web.Response:
-        self._note(ask, decision.answer.value, status, 0, decision)
+    def _redirect(self, asked: LabRequest, decision: Decision, status: int, location: str) -> web.Response:
+        self._note(asked, decision.answer.value, status, 0, decision)
         return web.Response(status=status, headers={"Location": location})
 
-    def _drop(self, ask: Ask, decision: Decision, request: web.BaseRequest) -> web.Response:
-        self._note(ask, decision.answer.value, 0, 0, decision)
+    def _drop(self, asked: LabRequest, decision: Decision, request: web.BaseRequest) -> web.Response:
+        self._note(asked, decision.answer.value, 0, 0, decision)
         if request.transport:
             request.transport.abort()
         return web.Response()
 
-    async def _hang(self, ask: Ask, decision: Decision, request: web.BaseRequest) -> web.Response:
+    async def _hang(self, asked: LabRequest, decision: Decision, request: web.BaseRequest) -> web.Response:
         # Noted first: the client that gives up must find its request in the log.
-        self._note(ask, decision.answer.value, 0, 0, decision)
+        self._note(asked, decision.answer.value, 0, 0, decision)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), decision.hang_s)
         if request.transport:
             request.transport.abort()
         return web.Response()
 
-    async def _cut_off(self, ask: Ask, decision: Decision, request: web.BaseRequest) -> web.StreamResponse:
-        document = self.web.document(ask.host, ask.target)
+    async def _cut_off(
+        self, asked: LabRequest, decision: Decision, request: web.BaseRequest
+    ) -> web.StreamResponse:
+        document = self.web.document(asked.host, asked.target)
         half = document.body[: len(document.body) // 2]
-        self._note(ask, decision.answer.value, document.status, len(half), decision)
+        self._note(asked, decision.answer.value, document.status, len(half), decision)
         response = web.StreamResponse(
             status=document.status,
             headers={"Content-Type": document.content_type, "Content-Length": str(len(document.body))},
@@ -247,11 +253,13 @@ class Lab:
             request.transport.close()
         return response
 
-    def _own(self, ask: Ask, request: web.BaseRequest) -> web.Response:
+    def _own(self, asked: LabRequest, request: web.BaseRequest) -> web.Response:
         """The lab's own pages, which are not logged; and hosts that are in no catalog."""
-        if not _is_own(ask.host):
-            text = f"The lab knows no host {ask.host!r}; those it knows are listed at http://{LAB_HOST}/\n"
-            return self._send(ask, "unknown_host", Document(404, "text/plain; charset=utf-8", text.encode()))
+        if not _is_own(asked.host):
+            text = f"The lab knows no host {asked.host!r}; those it knows are listed at http://{LAB_HOST}/\n"
+            return self._send(
+                asked, "unknown_host", Document(404, "text/plain; charset=utf-8", text.encode())
+            )
         match request.path:
             case "/":
                 return web.Response(text=_index(self), content_type="text/html")
@@ -269,9 +277,21 @@ class Lab:
             return web.Response(status=400, text="right would be /__truth?keywords=WORD,WORD&site=SITE\n")
         return web.json_response(self.web.truth(site, keywords, whole="all" in request.query), dumps=_dumps)
 
-    def _note(self, ask: Ask, outcome: str, status: int, sent: int, decision: Decision | None = None) -> None:
-        tried = decision.tried if decision else 0
-        self.log.add(Entry(ask.t, ask.client, ask.host, ask.target, status, outcome, sent, tried))
+    def _note(
+        self, asked: LabRequest, outcome: str, status: int, sent: int, decision: Decision | None = None
+    ) -> None:
+        self.log.add(
+            LogEntry(
+                t=asked.t,
+                client=asked.client,
+                host=asked.host,
+                path=asked.target,
+                status=status,
+                outcome=outcome,
+                bytes=sent,
+                tried=decision.tried if decision else 0,
+            )
+        )
 
 
 def _check_loopback(host: str) -> None:

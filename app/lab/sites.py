@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime
 from html import escape
 
 from app.lab import chance
 from app.lab.markup import NotSimple, alone, filled, records
-from app.lab.pages import Content, Post
+from app.lab.pages import SAMPLE, Content, Post
 from splitter.catalog.model import Kind
 from splitter.catalog.rules import PageRules
-from splitter.spans import CHINA
 
 _COMPLAINT = """<div class="complaint" data-id="{key}">
 <h1 class="complaint-title">{title}</h1>
@@ -164,4 +162,4 @@ _PAPER: dict[tuple[str, str], Writer] = {
     ("div.post", "div.post-body"): _thread,
     ("div.weibo-post", "p.txt"): _microblog,
 }
-_SAMPLE = Content("", "", (Post("1", "", "", "", "", datetime(2013, 1, 1, tzinfo=CHINA), 1),))
+_SAMPLE = Content("", "", (SAMPLE,))

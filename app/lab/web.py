@@ -10,7 +10,7 @@ from app.lab.answers import HTML, Answer, Document, redirect, refusal
 from app.lab.chrome import UTF8, Chrome, encoding_of
 from app.lab.corpus import Corpus, Listed
 from app.lab.engines.formats import engine_format
-from app.lab.engines.model import Results, address, entry_of
+from app.lab.engines.model import Results, address, hit_of
 from app.lab.profile import Role
 from app.lab.query import Query, read_query
 from app.lab.sites import site_format
@@ -141,7 +141,7 @@ class LocalWeb:
             keywords=query.keywords,
             page=query.page,
             found=min(len(found), engine.count_cap or len(found)),
-            entries=tuple(entry_of(entry.url, self._corpus.content(entry.page)) for entry in shown),
+            entries=tuple(hit_of(entry.url, self._corpus.content(entry.page)) for entry in shown),
             next_url=_next_url(engine, path, query_string, query) if more else "",
         )
         written = self._formats[name]

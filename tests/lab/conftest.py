@@ -50,7 +50,7 @@ class Got:
 
 @pytest.fixture
 def get() -> Callable[..., Got]:
-    """Ask a running lab once, on a connection of its own, from any loopback address; never tries again."""
+    """LabRequest a running lab once, on a connection of its own, from any loopback address; never tries again."""
 
     def get_once(lab: Lab, host: str, target: str, client: str = "127.0.0.1", method: str = "GET") -> Got:
         connection = http.client.HTTPConnection(lab.host, lab.port, timeout=10, source_address=(client, 0))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.lab.answers import Answer
-from app.lab.behaviour import Ask, Memory, decide
+from app.lab.behaviour import LabRequest, Memory, decide
 from app.lab.profile import Conduct, Conducts, Profile, ProfileError, Role, built_in, load_profile
 
 CALM = Conducts(load_profile("calm"))
@@ -16,7 +16,7 @@ urls = st.tuples(
 )
 asks = st.lists(
     st.builds(
-        Ask,
+        LabRequest,
         client=st.sampled_from(["127.0.0.2", "127.0.0.3", "127.0.0.4"]),
         host=st.sampled_from(["12315.com", "www.baidu.com", "315chn.com"]),
         target=st.integers(0, 5).map("/{}".format),
@@ -37,7 +37,7 @@ def calm(ask, memory, seed=1):
 def answers(conduct, requests, client="127.0.0.2", every_s=0.0, start_s=0.0, memory=None):
     memory = memory or Memory()
     return [
-        decide(conduct, 1, Ask(client, "12315.com", f"/{i}", start_s + i * every_s), memory).answer
+        decide(conduct, 1, LabRequest(client, "12315.com", f"/{i}", start_s + i * every_s), memory).answer
         for i in range(requests)
     ]
 
@@ -45,8 +45,8 @@ def answers(conduct, requests, client="127.0.0.2", every_s=0.0, start_s=0.0, mem
 @given(url=urls, seed=st.integers(0, 10), clients=st.permutations(["127.0.0.2", "127.0.0.3", "127.0.0.4"]))
 def test_calm_depends_on_the_url_alone_and_every_fault_ends_before_the_third_request(url, seed, clients):
     first, second = Memory(), Memory()
-    seen = [calm(Ask("127.0.0.9", *url, t=i), first, seed) for i in range(4)]
-    assert seen == [calm(Ask(clients[i % 3], *url, t=997.0 * i), second, seed) for i in range(4)]
+    seen = [calm(LabRequest("127.0.0.9", *url, t=i), first, seed) for i in range(4)]
+    assert seen == [calm(LabRequest(clients[i % 3], *url, t=997.0 * i), second, seed) for i in range(4)]
     assert [decision.answer for decision in seen[2:]] == [Answer.PAGE, Answer.PAGE]
     assert all(0.005 <= decision.latency_s <= 0.03 for decision in seen)
     assert all(decision.hang_s <= 1 for decision in seen)
@@ -56,7 +56,7 @@ def test_calm_has_faults_that_last_one_request_and_some_that_last_two():
     memory, lasted = Memory(), {0: 0, 1: 0, 2: 0}
     kinds = set()
     for i in range(3000):
-        seen = [calm(Ask("127.0.0.2", "12315.com", f"/{i}", 0), memory).answer for _ in range(3)]
+        seen = [calm(LabRequest("127.0.0.2", "12315.com", f"/{i}", 0), memory).answer for _ in range(3)]
         bad = [answer for answer in seen if answer is not Answer.PAGE]
         kinds |= set(bad)
         lasted[len(bad)] += 1
@@ -86,9 +86,9 @@ def test_a_rate_limit_lets_its_rate_through_and_no_more():
     assert seen.count(Answer.PAGE) == 25
     memory = Memory()
     answers(conduct, 5, memory=memory)
-    refused = decide(conduct, 1, Ask("127.0.0.2", "12315.com", "/x", 9.99), memory)
+    refused = decide(conduct, 1, LabRequest("127.0.0.2", "12315.com", "/x", 9.99), memory)
     assert (refused.answer, refused.retry_after_s) == (Answer.RATE_LIMITED, 7)
-    assert decide(conduct, 1, Ask("127.0.0.2", "12315.com", "/x", 10.0), memory).answer is Answer.PAGE
+    assert decide(conduct, 1, LabRequest("127.0.0.2", "12315.com", "/x", 10.0), memory).answer is Answer.PAGE
     assert answers(conduct, 5, client="127.0.0.3", memory=memory) == [Answer.PAGE] * 5
 
 
@@ -98,7 +98,7 @@ def test_a_rate_limit_may_be_a_page_without_retry_after():
     )
     memory = Memory()
     answers(conduct, 1, memory=memory)
-    refused = decide(conduct, 1, Ask("127.0.0.2", "12315.com", "/x", 1), memory)
+    refused = decide(conduct, 1, LabRequest("127.0.0.2", "12315.com", "/x", 1), memory)
     assert (refused.answer, refused.retry_after_s) == (Answer.TOO_FREQUENT, None)
 
 
@@ -109,7 +109,7 @@ def test_a_block_lasts_its_time_for_one_client_on_one_host():
     memory = Memory()
     assert answers(conduct, 5, memory=memory) == [Answer.PAGE] * 3 + [Answer.CAPTCHA] * 2
     assert answers(conduct, 1, client="127.0.0.3", memory=memory) == [Answer.PAGE]
-    assert decide(conduct, 1, Ask("127.0.0.2", "weibo.com", "/", 1), memory).answer is Answer.PAGE
+    assert decide(conduct, 1, LabRequest("127.0.0.2", "weibo.com", "/", 1), memory).answer is Answer.PAGE
     assert answers(conduct, 1, start_s=19.99, memory=memory) == [Answer.CAPTCHA]
     assert answers(conduct, 4, start_s=20, memory=memory) == [Answer.PAGE] * 3 + [Answer.CAPTCHA]
 
@@ -126,7 +126,8 @@ def test_what_is_lost_or_moved_stays_so_for_everybody():
     assert first == answers(conduct, 500, client="127.0.0.3", start_s=99, memory=memory)
     assert set(first) == {Answer.PAGE, Answer.NOT_FOUND, Answer.GONE, Answer.MOVED}
     www = [
-        decide(conduct, 1, Ask("127.0.0.2", "www.12315.com", f"/{i}", 0), memory).answer for i in range(200)
+        decide(conduct, 1, LabRequest("127.0.0.2", "www.12315.com", f"/{i}", 0), memory).answer
+        for i in range(200)
     ]
     assert Answer.MOVED not in www
 

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from app.lab.login import Knock, Wall, hashed
-from app.lab.oauth import OAuth, door_of
+from app.lab.login import SignInRequest, Wall, hashed
+from app.lab.oauth import OAuth, sign_in_server
 from app.lab.profile import Profile, load_profile
 from app.lab.running import running_lab
 from splitter.catalog.load import builtin
@@ -28,7 +28,7 @@ class Client:
     def ask(self, target, form=None, **headers):
         given = {"cookie": "; ".join(f"{n}={v}" for n, v in self.cookies.items()), **headers}
         body = urlencode(form).encode() if form is not None else b""
-        said = self.door(Knock("GET" if form is None else "POST", target, given, body, self.t))
+        said = self.door(SignInRequest("GET" if form is None else "POST", target, given, body, self.t))
         for name, value in said.headers if said else ():
             if name == "Set-Cookie":
                 cookie, _, content = value.partition(";")[0].partition("=")
@@ -76,12 +76,12 @@ def query_of(said):
 
 @pytest.fixture
 def visitor():
-    return Client(door_of(WALL, 1))
+    return Client(sign_in_server(WALL, 1))
 
 
 @pytest.fixture
 def bearer():
-    client = Client(door_of(OAUTH, 1))
+    client = Client(sign_in_server(OAUTH, 1))
     client.login()
     return client
 
@@ -99,7 +99,7 @@ def test_the_wall_stands_until_somebody_signs_in_and_again_when_the_session_ends
 
 
 def test_a_wall_may_redirect():
-    said = Client(door_of(WALL.model_copy(update={"answer": "redirect"}), 1)).ask("/x")
+    said = Client(sign_in_server(WALL.model_copy(update={"answer": "redirect"}), 1)).ask("/x")
     assert (said.status, location(said)) == (302, "/login")
 
 
@@ -183,7 +183,7 @@ def test_doors_of_the_built_in_profile_stand_in_the_running_lab(get, no_reviews)
 
 
 def test_a_site_may_want_the_password_hashed():
-    client = Client(door_of(WALL.model_copy(update={"hashed": True}), 1))
+    client = Client(sign_in_server(WALL.model_copy(update={"hashed": True}), 1))
     assert client.login().outcome == "login_form"
     csrf = client.csrf("/login")
     filled = {"csrf": csrf, "username": WALL.user, "password": hashed(csrf[-8:], WALL.password)}

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.lab import chance
 from app.lab.answers import HTML, JSON, Answer, Document, notice, redirect
-from app.lab.engines.model import EngineFormat, Entry, Results, shown, token
+from app.lab.engines.model import EngineFormat, Hit, Results, shown, token
 
 _BOXES = 4
 """One hit in so many is a box."""
@@ -69,7 +69,7 @@ def _html(results: Results) -> str:
     )
 
 
-def _hit(results: Results, place: int, entry: Entry) -> str:
+def _hit(results: Results, place: int, entry: Hit) -> str:
     box = chance.number(0, "box", entry.url) % _BOXES == 0
     return (_BOX if box else _HIT).format(
         place=place + (results.page - 1) * results.engine.hits_per_page,

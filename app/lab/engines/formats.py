@@ -1,14 +1,12 @@
-"""Result pages as engines write them: a module a family, chosen by the engine's name.
+"""Result pages as engines write them: the format is chosen by the engine's name.
 
-    model       what a format is told and is
+    model       what a format gets and what it is; an engine's own redirect links
     paper2014   the two engines of `paper-2014`
-    baidu, sogou, so360, bing, quark, searxng, weibo   today's
-    redirects   an engine's own redirect links
+    baidu, sogou, weibo, others   those of today
     made        pages made from the rules that read them, for engines of any other name
 
-Baidu of 2014 and of today share a name: rules whose hit is `div.result` read the former. An engine of another name is
-served what its rules read (`made`); where they are too involved for that, the format of its kind, so that
-rules that read nothing can be tried, too.
+Baidu of 2014 and of today share a name: rules whose hit is `div.result` read the former. Where rules are too involved
+to make a page from them, the engine gets the format of its kind, so that rules that read nothing can be tried, too.
 """
 
 from __future__ import annotations
@@ -17,11 +15,11 @@ from collections.abc import Mapping
 
 from app.lab.engines import baidu, others, paper2014, sogou, weibo
 from app.lab.engines.made import made
-from app.lab.engines.model import EngineFormat, Entry, Results, entry_of
+from app.lab.engines.model import EngineFormat, Hit, Results, hit_of
 from app.lab.markup import NotSimple
 from splitter.catalog.model import Engine, Kind
 
-__all__ = ["EngineFormat", "Entry", "Results", "engine_format", "entry_of"]
+__all__ = ["EngineFormat", "Hit", "Results", "engine_format", "hit_of"]
 
 _NAMED: Mapping[str, EngineFormat] = {
     "baidu": baidu.BAIDU,

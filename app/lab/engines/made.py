@@ -9,18 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from datetime import datetime
 from html import escape
 from typing import Any
 
 from app.lab.answers import HTML, JSON
-from app.lab.engines.model import EngineFormat, Entry, Results
+from app.lab.engines.model import EngineFormat, Hit, Results
 from app.lab.markup import NotSimple, alone, compounds_of, records, sample_text
-from app.lab.pages import Post
+from app.lab.pages import SAMPLE, Post
 from splitter.catalog.model import Engine
 from splitter.catalog.paths import EACH, Path, condition_of, path_of, paths_of, values_of
 from splitter.catalog.rules import ResultRules
-from splitter.spans import CHINA
 
 
 def made(engine: Engine) -> EngineFormat:
@@ -28,11 +26,18 @@ def made(engine: Engine) -> EngineFormat:
     write, content_type = (_json, JSON) if engine.results.format == "json" else (_html, HTML)
     if engine.results.embedded:
         raise NotSimple(f"embedded {engine.results.embedded!r}")
-    sample = Entry(
-        "http://example.com/1.html", "", "", Post("1", "", "", "", "", datetime(2013, 1, 1, tzinfo=CHINA), 1)
-    )
-    write(Results(engine, ("牛奶",), 1, 1, (sample,), "/next"))
-    write(Results(engine, ("牛奶",), 1, 0, (), ""))
+    sample = Hit("http://example.com/1.html", "", "", SAMPLE)
+    for entries, next_url in (((sample,), "/next"), ((), "")):
+        write(
+            Results(
+                engine=engine,
+                keywords=("牛奶",),
+                page=1,
+                found=len(entries),
+                entries=entries,
+                next_url=next_url,
+            )
+        )
     return EngineFormat(write, content_type)
 
 
@@ -46,7 +51,7 @@ def _html(results: Results) -> str:
     return f'<div class="count">{escape(count)}</div>\n{records(rules.hit, rows)}{following}'
 
 
-def _row(rules: ResultRules, entry: Entry) -> list[tuple[str, str]]:
+def _row(rules: ResultRules, entry: Hit) -> list[tuple[str, str]]:
     fields = [(rules.link, entry.url), (rules.title, entry.title)]
     if rules.abstract:
         fields.append((rules.abstract, entry.abstract))
@@ -105,7 +110,7 @@ def _value(text: str) -> Any:
     return {"": [], "true": True, "false": False}.get(text, text)
 
 
-def _object(rules: ResultRules, entry: Entry) -> dict[str, Any]:
+def _object(rules: ResultRules, entry: Hit) -> dict[str, Any]:
     made_object: dict[str, Any] = {}
     for rule, value in _row(rules, entry):
         for template in values_of(rule)[:1]:

@@ -1,4 +1,4 @@
-"""What engines are told to show, and what a format is."""
+"""What an engine shows, and how it writes it: hits, results, formats; an engine's own redirect links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ABSTRACT_CHARS = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Hit:
     """One hit as a result page shows it.
 
     Attributes:
@@ -30,7 +30,7 @@ class Entry:
     post: Post
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """What a result page shows.
 
@@ -47,7 +47,7 @@ class Results:
     keywords: tuple[str, ...]
     page: int
     found: int
-    entries: tuple[Entry, ...]
+    entries: tuple[Hit, ...]
     next_url: str
 
     @property
@@ -79,10 +79,10 @@ class EngineFormat:
     own: Mapping[tuple[str, str], Document] = field(default_factory=dict)
 
 
-def entry_of(url: str, content: Content) -> Entry:
+def hit_of(url: str, content: Content) -> Hit:
     """A page as a result page shows it."""
     post = content.posts[0]
-    return Entry(url, content.title, post.body[:ABSTRACT_CHARS], post)
+    return Hit(url, content.title, post.body[:ABSTRACT_CHARS], post)
 
 
 def marked(text: str, keywords: tuple[str, ...], tag: str = "em") -> str:
@@ -95,7 +95,7 @@ def marked(text: str, keywords: tuple[str, ...], tag: str = "em") -> str:
     return html
 
 
-def shown(entry: Entry, results: Results) -> dict[str, str]:
+def shown(entry: Hit, results: Results) -> dict[str, str]:
     """A hit's address, host, title and abstract as HTML."""
     return {
         "url": escape(entry.url),

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.lab import chance
 from app.lab.answers import HTML, JSON, Answer, Document, notice, redirect
-from app.lab.engines.model import EngineFormat, Entry, Results, marked, shown, token
+from app.lab.engines.model import EngineFormat, Hit, Results, marked, shown, token
 
 # --- Bing (cn.bing.com) ---------------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ def _quark_results(results: Results) -> str:
     return _QUARK_PAGE.format(hits=hits, next=results.next_link(_QUARK_NEXT))
 
 
-def _quark_hit(results: Results, place: int, entry: Entry) -> str:
+def _quark_hit(results: Results, place: int, entry: Hit) -> str:
     title, abstract = (marked(text, results.keywords) for text in (entry.title, entry.abstract))
     at = int(entry.post.at.timestamp())
     if chance.number(0, "natural", entry.url) % 2:

@@ -7,7 +7,7 @@ from html import escape
 
 from app.lab import chance
 from app.lab.answers import HTML, Answer, notice, redirect
-from app.lab.engines.model import EngineFormat, Entry, Results, shown, token
+from app.lab.engines.model import EngineFormat, Hit, Results, shown, token
 
 _SPECIAL = 3
 """One hit in so many is laid out as a special result."""
@@ -63,7 +63,7 @@ def _web(results: Results) -> str:
     return _PAGE.format(query=results.query, found=results.found, hits=hits, next=results.next_link(_NEXT))
 
 
-def _hit(results: Results, place: int, entry: Entry) -> str:
+def _hit(results: Results, place: int, entry: Hit) -> str:
     special = chance.number(0, "special", entry.url) % _SPECIAL == 0
     return (_VR if special else _RB).format(
         place=place,

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from app.lab.answers import HTML, JSON, Answer, Document, notice
-from app.lab.engines.model import EngineFormat, Entry, Results, marked
+from app.lab.engines.model import EngineFormat, Hit, Results, marked
 
 _PAGE = """<div class="m-wrap"><div class="m-con-l" id="pl_feedlist_index"><div>
 {hits}</div><div class="m-page"><div><span class="list"><a href="#" class="pagenum">第{number}页</a>
@@ -36,7 +36,7 @@ _NEXT = '<a href="{url}" class="next">下一页</a>'
 _VISITOR = notice(200, "Sina Visitor System", "<p>微博 - 随时随地发现新鲜事</p>")
 
 
-def _user(entry: Entry) -> int:
+def _user(entry: Hit) -> int:
     return 10**9 + int(entry.post.key) % (9 * 10**9)
 
 
@@ -77,7 +77,7 @@ def _mobile(results: Results) -> str:
     return json.dumps({"ok": 1, "data": data}, ensure_ascii=False)
 
 
-def _mblog(entry: Entry, results: Results) -> dict[str, Any]:
+def _mblog(entry: Hit, results: Results) -> dict[str, Any]:
     post = entry.post
     topic = f"<a href='https://m.weibo.cn/search'><span class='surl-text'>#{escape(post.title)}#</span> </a>"
     return {
