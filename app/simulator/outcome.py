@@ -23,7 +23,7 @@ class Options:
         modification: False: every attempt gets the default quota and budget.
         recall: False: every failed subtask goes to a person at once.
         oracle: work the bound out, too.
-        timeline: keep completion over time of every pair.
+        timeline: keep sums over time of every pair.
         window_s: length of the windows that figures over time are counted in.
         clock: measures decisions; seconds.
         allocating, modifying, recalling: settings of the strategies, as production has them.
@@ -85,17 +85,23 @@ class SimulatedRun:
     attempts: int
     given_up: int
     manual_pages: Mapping[str, int]
-    pairs: Mapping[tuple[str, str], PairStats]
     window_s: float
     pages_over_time: tuple[int, ...]
     windows: tuple[Window, ...]
+
+    @property
+    def pairs(self) -> dict[tuple[str, str], PairStats]:
+        """Sums over the attempts of each (site, node), where a timeline was kept."""
+        sums: dict[tuple[str, str], PairStats] = {}
+        for one in self.windows:
+            sums[one.site, one.node] = sums.get((one.site, one.node), PairStats()) + one.stats
+        return sums
 
 
 class Figures:
     """What is counted while a run goes on.
 
     Attributes:
-        pairs: sums over the attempts of each (site, node), by their numbers.
         settled_s: when the last subtask was settled.
     """
 
@@ -105,7 +111,6 @@ class Figures:
         self.settled_s = 0.0
         self.manual_pages: dict[str, int] = {}
         self.decision_us = array("d")
-        self.pairs: dict[tuple[int, int], PairStats] = {}
         self.over_time: list[int] = []
         self._windows: dict[tuple[int, int, int], PairStats] = {}
 
@@ -118,10 +123,8 @@ class Figures:
         while len(self.over_time) <= at:
             self.over_time.append(0)
         self.over_time[at] += result.collected
-        site, node = attempt.subtask.site, attempt.node
-        self.pairs[site, node] = self.pairs.get((site, node), PairStats()).with_attempt(result)
         if self._options.timeline:
-            window = at, site, node
+            window = at, attempt.subtask.site, attempt.node
             self._windows[window] = self._windows.get(window, PairStats()).with_attempt(result)
 
     def leave_to_a_person(self, subtask: Subtask) -> None:

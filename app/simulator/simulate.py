@@ -75,10 +75,6 @@ def simulate(
         attempts=figures.attempts,
         given_up=figures.given_up,
         manual_pages=figures.manual_pages,
-        pairs={
-            (world.sites[site].name, world.nodes[node].name): stats
-            for (site, node), stats in figures.pairs.items()
-        },
         window_s=options.window_s,
         pages_over_time=tuple(figures.over_time),
         windows=figures.windows(),

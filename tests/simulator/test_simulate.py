@@ -10,7 +10,7 @@ from app.simulator.outcome import Options
 from app.simulator.simulate import simulate
 from splitter.errors import InputError
 
-PLAIN = Options(oracle=False, modification=False)
+PLAIN = Options(oracle=False, modification=False, timeline=True)
 HEAD = "until_done: true\nquota: {min: 1, max: 1000000}\n"
 
 
