@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from app.simulator.load import parse_scenario
 from app.simulator.outcome import Options
+from app.simulator.scenario import parse_scenario
 from app.simulator.simulate import simulate
 
 NODES, SITES, SUBTASKS = 1_000, 200, 1_000_000

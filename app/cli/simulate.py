@@ -105,8 +105,9 @@ def simulate(
       reviewloop simulate --from run.db --strategy feedback --write run.yaml
     """
     # Slow to import (numpy, scipy); a wrong option should be told at once.
-    from app.simulator.load import load_scenario, write_scenario
     from app.simulator.outcome import Options
+    from app.simulator.recorded import write_scenario
+    from app.simulator.scenario import load_scenario
     from app.simulator.simulate import simulate as run
 
     if (scenario is None) == (recorded is None):

@@ -1,17 +1,33 @@
-"""What a Celery worker process opens for its queues before it takes work, and closes after its last task."""
+"""A Celery worker process: what it opens for its queues before it takes work, and closes after its last task."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Lock
 from typing import Any
 
 from celery import bootsteps
 
+from app import wiring
+from app.cluster.broker import open_redis
 from app.config import Settings, from_environment
+from app.summary import write_report
+from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
-from tasks.jobs import runtime
+from tasks.fetching.redis_permits import RedisPermits
+from tasks.jobs import planning, runtime
 from tasks.jobs.celery_tasks import CONTROL, node_of
+from tasks.jobs.runtime import Control
+from tasks.store import products
+from tasks.store.database import Store
+from tasks.store.known_pages import page_count, page_keys
+from tasks.store.writer import Writer
+from tasks.worker.redis_seen import RedisSeen
+from tasks.worker.robots_book import RobotsBook
+from tasks.worker.seen import SeenPages
 
 log = logging.getLogger("reviewloop.worker")
 
@@ -54,15 +70,78 @@ class Runtime(bootsteps.StartStopStep):
             raise ValueError(f"-Q {','.join(queues)}: a worker serves crawl.NODE, {CONTROL}, or both")
         settings = from_environment()
         if CONTROL in queues:
-            runtime.opened.control = _control(settings, stack)
+            runtime.opened.control = stack.enter_context(opened_control(settings))
         if node is not None:
             runtime.opened.crawl = _crawl(settings, stack, node, worker.concurrency)
 
 
-def _control(settings: Settings, stack: ExitStack) -> runtime.Control:
-    from app.cluster.control_process import opened_control
+@contextmanager
+def opened_control(settings: Settings) -> Iterator[Control]:
+    """What the tasks of queue `control` work with, for as long as the block runs."""
+    catalog = settings.catalog()
+    with wiring.opened_store(settings) as store:
+        writer = Writer(store)
+        try:
+            making = _TaskMaker(settings, catalog, store, writer)
 
-    return stack.enter_context(opened_control(settings))
+            def report() -> None:
+                if settings.report_file:
+                    write_report(store, settings.report_file)
+
+            def fill_seen() -> None:
+                asyncio.run(_fill_seen(settings, store))
+
+            yield Control(store, wiring.context(settings, catalog), making.plan, report, fill_seen)
+        finally:
+            writer.close()
+
+
+async def _fill_seen(settings: Settings, store: Store) -> None:
+    async with open_redis(settings) as redis:
+        seen = RedisSeen(redis, asyncio.get_running_loop().time)
+        await seen.rebuild(page_count(store), page_keys(store))
+
+
+class _TaskMaker:
+    """Makes the tasks of new products; fetches robots.txt with its own tools, on its own event loop."""
+
+    def __init__(self, settings: Settings, catalog: Catalog, store: Store, writer: Writer) -> None:
+        self._settings = settings
+        self._catalog = catalog
+        self._store = store
+        self._writer = writer
+        self._planning = Lock()
+
+    def plan(self) -> int:
+        """Make the tasks; returns how many. 0 where another thread is doing it."""
+        with self._store.read() as conn:
+            if not products.unplanned(conn, 1):
+                return 0
+        if not self._planning.acquire(blocking=False):
+            return 0
+        try:
+            return asyncio.run(self._plan())
+        finally:
+            self._planning.release()
+
+    async def _plan(self) -> int:
+        async with (
+            open_redis(self._settings) as redis,
+            wiring.deps(
+                self._settings,
+                self._catalog,
+                RobotsBook(self._writer),
+                RedisPermits(redis, asyncio.get_running_loop().time),
+                SeenPages(None),
+                address=self._settings.address,
+            ) as tools,
+        ):
+            return await planning.plan(
+                self._writer,
+                self._catalog,
+                lambda url: wiring.robots_of(url, tools),
+                tools.settings.robots_token,
+            )
 
 
 def _crawl(settings: Settings, stack: ExitStack, name: str, slots: int) -> runtime.Crawl:

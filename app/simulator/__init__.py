@@ -1,1 +1,1 @@
-"""The simulator: a scenario in virtual time, decided by the strategies that production runs (DESIGN.md, 7)."""
+"""The simulator: a scenario in virtual time, decided by the strategies that production runs."""

@@ -11,8 +11,7 @@ from random import Random
 
 import numpy as np
 
-from app.simulator.attempts import Attempt, Subtask, draw_pages, lay_out
-from app.simulator.events import Events
+from app.simulator.attempts import Attempt, Events, Subtask, draw_pages, lay_out
 from app.simulator.hosts import Host
 from app.simulator.outcome import Figures, Options
 from app.simulator.world import Node, World

@@ -6,6 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
+
+import yaml
 
 from app.simulator.scenario import (
     Dist,
@@ -92,6 +95,15 @@ def recorded_scenario(
             hits=Hits(dist=Dist.LISTED, listed={site: tuple(of) for site, of in hits.items()}),
         ),
     )
+
+
+def write_scenario(scenario: Scenario, path: Path) -> None:
+    """Save a scenario as YAML. Raises ScenarioError: the file cannot be written."""
+    data = scenario.model_dump(mode="json", exclude_unset=True)
+    try:
+        path.write_text(yaml.safe_dump(data, allow_unicode=True, sort_keys=False), "utf-8")
+    except OSError as error:
+        raise ScenarioError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def overheads(attempts: Sequence[RecordedAttempt]) -> dict[str, float]:

@@ -12,7 +12,7 @@ from random import Random
 
 import numpy as np
 
-from app.simulator.events import Events
+from app.simulator.attempts import Events
 from app.simulator.execution import Execution
 from app.simulator.oracle import Bound, bound
 from app.simulator.outcome import Figures, Options, SimulatedRun

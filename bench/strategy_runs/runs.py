@@ -18,10 +18,9 @@ from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any, TextIO
 
-from app.simulator.load import parse_scenario
 from app.simulator.oracle import Bound, bound
 from app.simulator.outcome import Options, SimulatedRun
-from app.simulator.scenario import Scenario
+from app.simulator.scenario import Scenario, parse_scenario
 from app.simulator.simulate import measured_by, simulate
 
 FEEDBACK = "feedback"

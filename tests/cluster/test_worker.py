@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 
 from app import wiring
 from app.cluster.broker import make_app
-from app.cluster.control_process import opened_control
+from app.cluster.worker import opened_control
 from app.config import Settings
 from splitter.catalog.model import Kind
 from tasks.domain.states import State

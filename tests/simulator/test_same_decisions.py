@@ -11,8 +11,8 @@ from random import Random
 import pytest
 from sqlalchemy import insert, update
 
-from app.simulator.load import parse_scenario
 from app.simulator.outcome import Options
+from app.simulator.scenario import parse_scenario
 from app.simulator.simulate import simulate
 from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import State

@@ -1,4 +1,4 @@
-"""The simulator against what DESIGN.md, 7, says an attempt costs, and the rules of the loop."""
+"""The simulator against what an attempt costs by docs/simulator.md, and the rules of the loop."""
 
 from dataclasses import replace
 
