@@ -29,6 +29,11 @@ def keyword(product: int) -> str:
     return f"product{product}"
 
 
+def found_for(number: int) -> str:
+    """What is searched for to find a review page."""
+    return keyword(number // PAGES_OF_A_PRODUCT)
+
+
 def site(number: int) -> str:
     """Name of a site (numbered from 0)."""
     return f"shop{number}.example"

@@ -94,18 +94,22 @@ _SCRIPT = (
 _FILLER = "。"
 
 
-def review_page(number: int, *, records: int = 28, size: int = 17_000, encoding: str = "utf-8") -> bytes:
+def review_page(
+    number: int, about: str = "", *, records: int = 28, size: int = 17_000, encoding: str = "utf-8"
+) -> bytes:
     """A page of a review list, read by ``RULES``.
 
     Args:
         number: which page; decides everything that differs between pages.
+        about: the product that its title names besides the invented one: a page that does not name the product it was
+            found for is not stored.
         records: reviews on it.
         size: of the page in bytes, met to within one character; no smaller than what the markup needs.
         encoding: of the page, which declares it.
     """
     rng = Random(number)
     product = rng.choice(_PRODUCTS)
-    head = _head(rng, f"{product}怎么样 第{number}页", encoding) + '<ul class="reviews">\n'
+    head = _head(rng, f"{about} {product}怎么样 第{number}页".lstrip(), encoding) + '<ul class="reviews">\n'
     rows = [_record(rng, number, place) for place in range(records)]
     foot = f'</ul>\n<div class="pages"><a class="next" href="/list/{number + 1}.html">下一页</a></div>\n{_foot(rng)}'
     left = size - len((head + "".join(before + after for before, after in rows) + foot).encode(encoding))

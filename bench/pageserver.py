@@ -16,7 +16,7 @@ from typing import Protocol, cast
 from urllib.parse import unquote_plus
 
 from app import loops
-from bench.addresses import HITS, PAGES_OF_A_TASK, SITES, review_path, site
+from bench.addresses import HITS, PAGES_OF_A_TASK, SITES, found_for, review_path, site
 from bench.pages import result_page, review_page
 
 _REVIEW = re.compile(rb"GET /p/(\d+)\.html ")
@@ -35,7 +35,7 @@ class Answers:
     """Every answer, made before the first request but for result pages: they are few."""
 
     def __init__(self, pages: int) -> None:
-        self._pages = [answered(review_page(number)) for number in range(pages)]
+        self._pages = [answered(review_page(number, found_for(number))) for number in range(pages)]
         self._robots = answered(b"User-agent: *\nAllow: /\n", "text/plain")
         self._lost = answered(b"there is no such page", "text/plain", "404 Not Found")
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote_plus
 
 from app import loops
 from app.config import ROOT
-from bench.buffer_peers.web import SITES, hits
+from bench.buffer_peers.web import SITES, found_for, hits
 from bench.pages import result_page, review_page
 from bench.pageserver import Connection, answered
 from splitter.errors import ReviewloopError
@@ -39,7 +39,8 @@ class Answers:
     def to(self, request: bytes) -> bytes:
         """The answer to a request's head."""
         if (match := _NEW.match(request)) is not None:
-            return answered(review_page(int(match[1]), records=_REVIEWS, size=_BYTES))
+            number = int(match[1])
+            return answered(review_page(number, found_for(number), records=_REVIEWS, size=_BYTES))
         if (match := _SEARCH.match(request)) is not None:
             asked = _QUERY.fullmatch(unquote_plus(match[1].decode("ascii")))
             number = int(asked[1]) * SITES + int(asked[2]) if asked is not None else -1

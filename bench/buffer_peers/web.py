@@ -52,6 +52,11 @@ def new_url(result: int, place: int) -> str:
     return f"http://{site(result % SITES)}/n/{result * HITS + place}.html"
 
 
+def found_for(new_page: int) -> str:
+    """What is searched for to find a new page, by the number in its address."""
+    return keyword(new_page // HITS // SITES)
+
+
 def result_url(result: int) -> str:
     """A result page as the splitter's search URL has it, but for the product's name."""
     return f"http://{ENGINE_HOST}/s?q={keyword(result // SITES)}+site%3A{site(result % SITES)}"
