@@ -82,7 +82,9 @@ def host_views(
     """The hosts of these sites, and every other that is crawled or refuses somebody.
 
     An attempt sends requests to its site's host as fast as one address may and its lanes can. To its engine's host it
-    sends only those for result pages: one in `hits_per_result_page` + 1.
+    sends only those for result pages: one in `hits_per_result_page` + 1. The next attempt is expected to send as many as
+    the mean of those that run and of one on each waiting site. (With the fastest instead, one site that answers at once
+    would hold back all others of its engine.)
 
     Args:
         crawled: see there.
@@ -94,7 +96,7 @@ def host_views(
     """
     held: dict[str, dict[str, int]] = {}
     load: dict[str, float] = {}  # requests a second
-    fastest: dict[str, float] = {}  # requests a second of the fastest attempt
+    paces: dict[str, list[tuple[float, float]]] = {}  # requests a second of an attempt; of how many attempts
     requests_per_result_page = hits_per_result_page + 1
 
     def rates(site: str) -> dict[str, float]:
@@ -108,15 +110,15 @@ def host_views(
             by_node = held.setdefault(host, {})
             by_node[node] = by_node.get(node, 0) + math.ceil(asking)
             load[host] = load.get(host, 0.0) + asking * per_s
-            fastest[host] = max(fastest.get(host, 0.0), per_s)
+            paces.setdefault(host, []).append((per_s, asking))
     for site in crawled.sites:
         for host, per_s in rates(site).items():
-            fastest[host] = max(fastest.get(host, 0.0), per_s)
+            paces.setdefault(host, []).append((per_s, 1.0))
     engine_hosts = {engine for engine, site in map(hosts_of, crawled.sites) if engine != site}
     views = {}
-    for host in {*fastest, *crawled.resting, *crawled.probing}:
+    for host in {*paces, *crawled.resting, *crawled.probing}:
         limits = limits_of(host)
-        per_s = fastest.get(host, limits.per_address_per_s)
+        per_s = _mean(paces[host]) if host in paces else limits.per_address_per_s
         pages_per_request = requests_per_result_page if host in engine_hosts else 1
         views[host] = HostView(
             host=host,
@@ -129,6 +131,11 @@ def host_views(
             address_pages_per_s=pages_per_request * limits.per_address_per_s,
         )
     return views
+
+
+def _mean(weighted: Sequence[tuple[float, float]]) -> float:
+    """Mean of values with their weights."""
+    return sum(value * weight for value, weight in weighted) / sum(weight for _, weight in weighted)
 
 
 class HostCapacity:

@@ -2,39 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, and_, func, select
 
 from tasks.store.database import Store
-from tasks.store.tables import pages
-
-KnownPage = Row[*tuple[Any, ...]]
-"""A page that is stored: its number, key, hash, validators, and how many reviews it has or withholds."""
+from tasks.store.tables import page_products, pages
 
 _BATCH = 500
 """Keys that Redis adds to the shared set in a few milliseconds; it answers nobody else meanwhile."""
 
 
-def known_pages(conn: Connection, keys: Collection[bytes]) -> Sequence[KnownPage]:
-    """Those of these pages that are stored, as far as storing them again needs."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KnownPage:
+    """A page that is stored.
+
+    Attributes:
+        checked_at: when it was asked for last.
+        etag, last_modified: as answered then.
+        reviews, withheld: how many reviews of it are stored, and how many are kept back.
+        linked_to: the products it is linked to, of those asked about.
+    """
+
+    id: int
+    title: str
+    content_hash: str
+    checked_at: datetime
+    etag: str | None
+    last_modified: str | None
+    reviews: int
+    withheld: int
+    linked_to: frozenset[int]
+
+
+def known_pages(
+    conn: Connection, keys: Collection[bytes], product_ids: Collection[int] = ()
+) -> dict[bytes, KnownPage]:
+    """Those of these pages that are stored, by key.
+
+    Args:
+        product_ids: the products of which it is wanted whether the pages are linked to them.
+    """
     if not keys:
-        return ()
-    return conn.execute(
-        select(
-            pages.c.url_key,
-            pages.c.id,
-            pages.c.content_hash,
-            func.coalesce(pages.c.checked_at, pages.c.fetched_at, type_=pages.c.fetched_at.type).label(
-                "checked_at"
-            ),
-            pages.c.etag,
-            pages.c.last_modified,
-            pages.c.reviews,
-            pages.c.withheld,
-        ).where(pages.c.url_key.in_(keys))
+        return {}
+    link = and_(page_products.c.page_id == pages.c.id, page_products.c.product_id.in_(product_ids))
+    rows = conn.execute(
+        select(*_KNOWN, page_products.c.product_id)
+        .select_from(pages.outerjoin(page_products, link))
+        .where(pages.c.url_key.in_(keys))
     ).all()
+    linked: dict[bytes, set[int]] = {}
+    for row in rows:
+        to = linked.setdefault(bytes(row.url_key), set())
+        if row.product_id is not None:
+            to.add(row.product_id)
+    return {
+        bytes(row.url_key): KnownPage(
+            id=row.id,
+            title=row.title,
+            content_hash=row.content_hash,
+            checked_at=row.checked_at,
+            etag=row.etag,
+            last_modified=row.last_modified,
+            reviews=row.reviews,
+            withheld=row.withheld,
+            linked_to=frozenset(linked[bytes(row.url_key)]),
+        )
+        for row in rows
+    }
+
+
+_KNOWN = (
+    pages.c.id,
+    pages.c.url_key,
+    pages.c.title,
+    pages.c.content_hash,
+    func.coalesce(pages.c.checked_at, pages.c.fetched_at, type_=pages.c.fetched_at.type).label("checked_at"),
+    pages.c.etag,
+    pages.c.last_modified,
+    pages.c.reviews,
+    pages.c.withheld,
+)
 
 
 def page_count(store: Store) -> int:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, select, update
 
 from tasks.domain.states import State, Transition
 from tasks.store import transitions
@@ -105,7 +105,7 @@ class Counters:
         return asdict(self) | rounded
 
 
-def in_force(conn: Connection, leases: Iterable[Lease], *columns: Column[Any]) -> dict[str, Row[Any]]:
+def in_force(conn: Connection, leases: Iterable[Lease], *columns: ColumnElement[Any]) -> dict[str, Row[Any]]:
     """Lock the subtasks of these leases and find out which are in force.
 
     Args:

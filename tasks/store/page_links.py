@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.store.bulk import insert_rows, time_writer
+from tasks.store.known_pages import KnownPage
 from tasks.store.statement_batch import defer
 from tasks.store.tables import (
     page_products,
@@ -34,6 +35,19 @@ from tasks.store.tables import (
 KeywordSets = Sequence[Sequence[str]]
 
 _LEAST_WORDS = 2
+
+_WORDS = virtual_tasks.join(tasks, tasks.c.virtual_task_id == virtual_tasks.c.id)
+_OF_SUBTASK = tasks.c.id == subtasks.c.task_id
+KEYWORDS = (
+    select(virtual_tasks.c.keywords).select_from(_WORDS).where(_OF_SUBTASK).scalar_subquery().label("words"),
+    select(virtual_tasks.c.aliases).select_from(_WORDS).where(_OF_SUBTASK).scalar_subquery().label("aliases"),
+    select(task_parts.c.keywords)
+    .where(task_parts.c.id == subtasks.c.part_id)
+    .scalar_subquery()
+    .label("own_words"),
+)
+"""Columns of a query of `subtasks` that `keyword_sets` reads: with the lock, not in a round trip of their own."""
+
 _COLUMNS = ("page_id", "product_id", "linked_at", "verdict", "missing", "refused")
 
 
@@ -53,24 +67,16 @@ class Link:
     refused: int = 0
 
 
-def keyword_sets(conn: Connection, of: Collection[int]) -> dict[int, KeywordSets]:
-    """By subtask, the keyword sets of which a page must name one: its product's and aliases', and its own query's.
+def keyword_sets(subtask: Row[Any]) -> KeywordSets:
+    """The keyword sets of which a page must name one: the product's and its aliases', and the subtask's own query's.
 
     A query that was relaxed to a single word is left out: a word alone names nothing.
+
+    Args:
+        subtask: a row with the columns `KEYWORDS`.
     """
-    if not of:
-        return {}
-    rows = conn.execute(
-        select(subtasks.c.id, virtual_tasks.c.keywords, virtual_tasks.c.aliases, task_parts.c.keywords)
-        .join(tasks, tasks.c.id == subtasks.c.task_id)
-        .join(virtual_tasks, virtual_tasks.c.id == tasks.c.virtual_task_id)
-        .outerjoin(task_parts, task_parts.c.id == subtasks.c.part_id)
-        .where(subtasks.c.id.in_(of))
-    )
-    return {
-        subtask_id: [words, *aliases, *([own] if own and len(own) >= _LEAST_WORDS else [])]
-        for subtask_id, words, aliases, own in rows
-    }
+    own = subtask.own_words
+    return [subtask.words, *subtask.aliases, *([own] if own and len(own) >= _LEAST_WORDS else [])]
 
 
 def judged(page_id: int, product_id: int, sets: KeywordSets, said: str | None, n_reviews: int) -> Link:
@@ -130,50 +136,37 @@ def judge_again(conn: Connection, links: Sequence[Link]) -> None:
         )
 
 
-def unlinked(conn: Connection, pairs: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Those of these (page, product) that are not linked."""
-    if not pairs:
-        return set()
-    there = conn.execute(
-        select(page_products.c.page_id, page_products.c.product_id).where(
-            page_products.c.page_id.in_({page_id for page_id, _ in pairs})
-        )
-    )
-    return set(pairs) - {(page_id, product_id) for page_id, product_id in there}
-
-
-def link_known(conn: Connection, now: datetime, pairs: Mapping[tuple[int, int], KeywordSets | None]) -> None:
+def link_known(
+    conn: Connection, now: datetime, pairs: Mapping[tuple[KnownPage, int], KeywordSets | None]
+) -> None:
     """Link pages that are stored to products they were not linked to, judged by what is stored of them.
 
     Args:
         pairs: by (page, product) its keyword sets; None: the site is not judged.
     """
-    asked = {page_id for (page_id, _), sets in pairs.items() if sets is not None}
-    said = _stored_text(conn, asked)
+    said = _stored_text(conn, {page for (page, _), sets in pairs.items() if sets is not None})
     add(
         conn,
         now,
         [
-            judged(page_id, product_id, sets or (), *(said[page_id] if sets is not None else (None, 0)))
-            for (page_id, product_id), sets in pairs.items()
+            judged(page.id, product_id, sets or (), *(said[page.id] if sets is not None else (None, 0)))
+            for (page, product_id), sets in pairs.items()
         ],
     )
 
 
-def _stored_text(conn: Connection, of: Collection[int]) -> dict[int, tuple[str, int]]:
+def _stored_text(conn: Connection, of: Collection[KnownPage]) -> dict[int, tuple[str, int]]:
     """What stored pages say, and how many reviews they have, by page."""
-    if not of:
-        return {}
-    rows = conn.execute(select(pages.c.id, pages.c.title).where(pages.c.id.in_(of)))
-    titles: dict[int, str] = {row.id: row.title for row in rows}
-    texts: dict[int, list[tuple[str, str]]] = {page_id: [] for page_id in titles}
-    for page_id, title, body in conn.execute(
-        select(reviews.c.page_id, reviews.c.title, reviews.c.body)
-        .where(reviews.c.page_id.in_(of))
-        .order_by(reviews.c.id)
-    ):
-        texts[page_id].append((title, body))
-    return {page_id: (matchable_text(titles[page_id], told), len(told)) for page_id, told in texts.items()}
+    texts: dict[int, list[tuple[str, str]]] = {page.id: [] for page in of}
+    with_reviews = [page.id for page in of if page.reviews]
+    if with_reviews:
+        for page_id, title, body in conn.execute(
+            select(reviews.c.page_id, reviews.c.title, reviews.c.body)
+            .where(reviews.c.page_id.in_(with_reviews))
+            .order_by(reviews.c.id)
+        ):
+            texts[page_id].append((title, body))
+    return {page.id: (matchable_text(page.title, texts[page.id]), len(texts[page.id])) for page in of}
 
 
 def refusals(conn: Connection, of: Mapping[int, Mapping[str, int]], *, again: bool = False) -> None:

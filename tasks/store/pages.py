@@ -21,7 +21,7 @@ from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
 from tasks.store import page_links
 from tasks.store.database import insert_new
-from tasks.store.known_pages import known_pages
+from tasks.store.known_pages import KnownPage, known_pages
 from tasks.store.leases import Lease, in_force
 from tasks.store.page_links import Link
 from tasks.store.reviews import save_new_reviews, save_reviews
@@ -74,17 +74,7 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
     """
     locked = _subtasks(conn, [item.lease for item in items])
     late = [locked[item.lease.subtask_id].lease_token != item.lease.token for item in items]
-    sets = page_links.keyword_sets(conn, {i.lease.subtask_id for i in items if i.page.said is not None})
-    links = [
-        page_links.judged(
-            0,
-            locked[i.lease.subtask_id].product_id,
-            sets.get(i.lease.subtask_id, ()),
-            i.page.said,
-            len(i.page.reviews),
-        )
-        for i in items
-    ]
+    links = [_link(locked[item.lease.subtask_id], item.page) for item in items]
     ids = _insert_pages(conn, now, items, late, locked, links)
     # Two leases of one subtask may meet here: the later page has the last word on its target.
     for is_late, of in groupby(zip(items, late, strict=True), key=itemgetter(1)):
@@ -125,6 +115,12 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
     for attempt_id in came_late:
         defer(conn, update(attempts).where(attempts.c.id == attempt_id).values(late=attempts.c.late + 1))
     return new
+
+
+def _link(subtask: _Row, page: NewPage) -> Link:
+    """What a page is to the product of a subtask; its number is not known yet."""
+    sets = page_links.keyword_sets(subtask) if page.said is not None else ()
+    return page_links.judged(0, subtask.product_id, sets, page.said, len(page.reviews))
 
 
 PAGES: BatchOperation[SavedPage, bool] = BatchOperation(3, save_pages)
@@ -195,7 +191,7 @@ def _save_again(
 
     The reviews of a page that no product had so far come with the first one that it names.
     """
-    known = {bytes(row.url_key): row for row in known_pages(conn, {item.page.key for item, _ in items})}
+    known = known_pages(conn, {item.page.key for item, _ in items})
     links = [replace(link, page_id=known[item.page.key].id) for item, link in items]
     page_links.add(conn, now, links)
     page_links.judge_again(conn, [link for link in links if link.verdict is not Verdict.NO_REVIEW])
@@ -234,7 +230,13 @@ def _save_again(
 def _subtasks(conn: Connection, leases: Iterable[Lease]) -> dict[int, _Row]:
     """Lock the subtasks of these leases, in force or not."""
     rows = conn.execute(
-        select(subtasks.c.id, subtasks.c.product_id, subtasks.c.site, subtasks.c.lease_token)
+        select(
+            subtasks.c.id,
+            subtasks.c.product_id,
+            subtasks.c.site,
+            subtasks.c.lease_token,
+            *page_links.KEYWORDS,
+        )
         .where(subtasks.c.id.in_({lease.subtask_id for lease in leases}))
         .order_by(subtasks.c.id)
         .with_for_update()
@@ -277,7 +279,7 @@ class EndedTarget:
 
 def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -> list[None]:
     """Record targets that gave no page; nothing happens where the lease is over (the try was cut off)."""
-    leases = in_force(conn, [item.lease for item in items], subtasks.c.product_id)
+    leases = in_force(conn, [item.lease for item in items], subtasks.c.product_id, *page_links.KEYWORDS)
     groups: dict[tuple[str, str, bool], list[int]] = {}
     unchanged: dict[tuple[bytes, int], EndedTarget] = {}
     for item in items:
@@ -294,20 +296,27 @@ def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -
             .values(state=state, reason=reason, tries=targets.c.tries + (1 if counts else 0)),
         )
     if unchanged:
-        _are_unchanged(conn, now, unchanged)
+        _are_unchanged(conn, now, unchanged, leases)
     return [None] * len(items)
 
 
 ENDS: BatchOperation[EndedTarget, None] = BatchOperation(4, end_targets)
 
 
-def _are_unchanged(conn: Connection, now: datetime, asked: Mapping[tuple[bytes, int], EndedTarget]) -> None:
+def _are_unchanged(
+    conn: Connection,
+    now: datetime,
+    asked: Mapping[tuple[bytes, int], EndedTarget],
+    leases: Mapping[str, _Row],
+) -> None:
     """Known pages, each asked again for a product: it may be the first time for that one."""
-    known = {bytes(row.url_key): row.id for row in known_pages(conn, {key for key, _ in asked})}
-    of = {(known[key], product_id): item for (key, product_id), item in asked.items()}
-    new = {pair: of[pair] for pair in page_links.unlinked(conn, of)}
-    sets = page_links.keyword_sets(conn, {item.lease.subtask_id for item in new.values() if item.judge})
-    page_links.link_known(
-        conn, now, {pair: sets[item.lease.subtask_id] if item.judge else None for pair, item in new.items()}
+    known = known_pages(conn, {key for key, _ in asked}, {product_id for _, product_id in asked})
+    new: dict[tuple[KnownPage, int], page_links.KeywordSets | None] = {}
+    for (key, product_id), item in asked.items():
+        if product_id not in known[key].linked_to:
+            sets = page_links.keyword_sets(leases[item.lease.token]) if item.judge else None
+            new[known[key], product_id] = sets
+    page_links.link_known(conn, now, new)
+    defer(
+        conn, update(pages).where(pages.c.id.in_([page.id for page in known.values()])).values(checked_at=now)
     )
-    defer(conn, update(pages).where(pages.c.id.in_(list(known.values()))).values(checked_at=now))

@@ -79,7 +79,7 @@ class StoredHits:
 
 _Leases = Mapping[str, Row[Any]]
 """Leases in force, by token, with these columns of their subtasks."""
-_OF_SUBTASK = (subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id)
+_OF_SUBTASK = (subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id, *page_links.KEYWORDS)
 
 
 def save_result_pages(
@@ -93,7 +93,7 @@ def save_result_pages(
     leases = in_force(conn, [item.lease for item in items], *_OF_SUBTASK)
     mine = [item for item in items if item.lease.token in leases]
     asked = {hit.key for item in mine for hit in item.hits if not hit.new}
-    known = {bytes(row.url_key): row for row in known_pages(conn, asked)}
+    known = known_pages(conn, asked, {subtask.product_id for subtask in leases.values()})
     unread = _link_known_hits(conn, now, mine, leases, known)
     todo = _new_targets(conn, now, mine, leases, known, unread)
     _results_are_read(conn, mine)
@@ -124,24 +124,20 @@ def _link_known_hits(
     known: Mapping[bytes, KnownPage],
 ) -> set[tuple[int, int]]:
     """Link hits that are stored to the products that found them; those (page, product) whose reviews were withheld."""
-    asked: dict[tuple[int, int], ReadResultPage] = {}
-    withheld: set[int] = set()
+    unread: set[tuple[int, int]] = set()
+    to_link: dict[tuple[KnownPage, int], page_links.KeywordSets | None] = {}
     for item in items:
-        product_id = leases[item.lease.token].product_id
+        subtask = leases[item.lease.token]
+        sets = page_links.keyword_sets(subtask) if item.judge else None
         for hit in item.hits:
-            if (page := known.get(hit.key)) is not None:
-                asked.setdefault((page.id, product_id), item)
-                if page.withheld:
-                    withheld.add(page.id)
-    new = page_links.unlinked(conn, asked)
-    unread = {pair for pair in new if pair[0] in withheld}
-    to_link = {pair: asked[pair] for pair in new - unread}
-    sets = page_links.keyword_sets(conn, {item.lease.subtask_id for item in to_link.values() if item.judge})
-    page_links.link_known(
-        conn,
-        now,
-        {pair: sets[item.lease.subtask_id] if item.judge else None for pair, item in to_link.items()},
-    )
+            page = known.get(hit.key)
+            if page is None or subtask.product_id in page.linked_to:
+                continue
+            if page.withheld:
+                unread.add((page.id, subtask.product_id))
+            else:
+                to_link.setdefault((page, subtask.product_id), sets)
+    page_links.link_known(conn, now, to_link)
     return unread
 
 
