@@ -82,9 +82,9 @@ def host_views(
     """The hosts of these sites, and every other that is crawled or refuses somebody.
 
     An attempt sends requests to its site's host as fast as one address may and its lanes can. To its engine's host it
-    sends only those for result pages: one in `hits_per_result_page` + 1. The next attempt is expected to send as many as
-    the mean of those that run and of one on each waiting site. (With the fastest instead, one site that answers at once
-    would hold back all others of its engine.)
+    sends only those for result pages: one in `hits_per_result_page` + 1. The next attempt is expected to send as many
+    as the mean of those that run and of one on each waiting site. (Were it as many as the fastest sends, one site that
+    answers at once would hold back all others of its engine.)
 
     Args:
         crawled: see there.

@@ -135,6 +135,30 @@ def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(
     assert after["engine.cn"].room == before["engine.cn"].room - 1
 
 
+def test_one_site_that_answers_at_once_holds_back_no_other_of_its_engine(world: World) -> None:
+    """What an attempt to come asks of the engine is the mean of its sites, not the fastest of them."""
+    sites = [SITE, *(f"slow{n}.cn" for n in range(9))]
+    limits = Limits(per_address_per_s=1000, total_per_s=10_000)
+
+    def of_one_address(request_s: dict[str, float]) -> int | None:
+        seen = world.look(
+            views.host_views,
+            world.now,
+            lambda site: ("engine.cn", site),
+            lambda _: limits,
+            request_s,
+            4,
+            sites,
+        )
+        limit: int | None = seen["engine.cn"].address_limit
+        return limit
+
+    alike, one_fast = of_one_address({}), of_one_address({SITE: 0.01})
+    assert alike is not None
+    assert one_fast is not None
+    assert one_fast > alike / 4  # its own attempts ask twenty times as fast
+
+
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(["refuse", "page"]), st.integers(0, 1500)), max_size=12))
 def test_times_count_the_refusals_since_the_last_page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +21,7 @@ from tasks.store.bulk import insert_rows, rows_with
 from tasks.store.closing import CLOSES, AttemptReport, Close, release
 from tasks.store.database import Store, lost_deadlock, read_now
 from tasks.store.leases import PROGRESS, START, Counters, Lease, Renewal, WorkTarget
-from tasks.store.pages import ENDS, PAGES, EndedTarget, SavedPage, TargetEnd
+from tasks.store.pages import ENDS, PAGES, EndedTarget, SavedPage, TargetEnd, save_pages
 from tasks.store.result_pages import RESULTS, FoundHit, ReadResultPage
 from tasks.store.statement_batch import defer
 from tasks.store.tables import hosts
@@ -81,6 +82,20 @@ class Scene:
             items.append(ReadResultPage(lease, work.targets[0], page, found, more=True))
         return items
 
+    def known_results(self) -> list[ReadResultPage]:
+        """The same, with a hit each that is stored already and has to be compared with the product."""
+        for saved in self.pages():
+            self.world.do(save_pages, [saved])
+        urls = [saved.page.url for saved in self.pages()]
+        return [
+            replace(item, hits=[*item.hits, FoundHit(url, page_key(url))], judge=True)
+            for item, url in zip(self.results(), urls, strict=True)
+        ]
+
+    def compared_pages(self) -> list[SavedPage]:
+        """Pages that have to be compared with the product."""
+        return [replace(saved, page=replace(saved.page, said="蒙牛 牛奶")) for saved in self.pages()]
+
     def pages(self) -> list[SavedPage]:
         return [
             SavedPage(lease, page_of(target, [review("a", target.url), review("b", target.url)]))
@@ -109,7 +124,9 @@ class Scene:
     [
         pytest.param(START, Scene.starts, 3, id="start"),
         pytest.param(RESULTS, Scene.results, 5, id="results"),
+        pytest.param(RESULTS, Scene.known_results, 6, id="results with known hits"),
         pytest.param(PAGES, Scene.pages, 4, id="pages"),
+        pytest.param(PAGES, Scene.compared_pages, 4, id="pages that are compared"),
         pytest.param(ENDS, Scene.ends, 1, id="ends"),
         pytest.param(PROGRESS, Scene.progresses, 1, id="progress"),
         pytest.param(CLOSES, Scene.closes, 5, id="close"),
