@@ -21,7 +21,7 @@ from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError
 from splitter.spans import CHINA
 from tasks.jobs.context import LoopSettings
-from tasks.scheduling.query_refinement import NarrowSettings
+from tasks.scheduling.query_refinement import RefinementSettings
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.strategies import ALLOCATION
 from tasks.signin.credentials import PREFIX as LOGIN_PREFIX
@@ -135,7 +135,7 @@ class Settings:
             recall=recall,
             buffer=BufferRule(silent_after_s=max(15.0, self.silent_after_s)),
             lease_batch=self.batch,
-            narrowing=NarrowSettings(
+            refinement=RefinementSettings(
                 since=datetime.combine(self.since, time.min, CHINA), own_words=self.relax_own_words
             ),
         )

@@ -1,8 +1,7 @@
-"""How many hits a search has, and how sure that is: what a part of a task showed, and what its parts add up to.
+"""How many hits a search has, and how sure that is: of one partition of a task, and of all of them.
 
-A *part* is what an engine is asked in one go: a keyword set, of any time or within a span. A part that holds more than
-the engine lists is divided into spans; one that holds nothing is relaxed to fewer words
-(`tasks.scheduling.query_refinement`).
+A partition is one query: a keyword set, of any time or within a span. A partition with more hits than the engine lists
+is split into spans; one without a hit is relaxed to fewer words (`tasks.scheduling.query_refinement`).
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ class Provenance(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class EngineLimits:
     """What an engine lists, in hits.
 
     Attributes:
         most: for one query, ever (its cap).
         per_page: on a full result page.
-        count_cap: a reported number that is this or more means "at least"; None: it is meant.
+        count_cap: a reported number that is this or more means "at least"; None: every number is exact.
     """
 
     most: int = 760
@@ -38,26 +37,26 @@ class Lists:
     count_cap: int | None = None
 
     @classmethod
-    def of(cls, engine: Engine) -> Lists:
-        """Those of an engine of the catalog."""
+    def of(cls, engine: Engine) -> EngineLimits:
+        """The limits of an engine of the catalog."""
         return cls(engine.max_hits, engine.hits_per_page, engine.count_cap)
 
 
-class PartState(StrEnum):
-    """What becomes of a part."""
+class PartitionState(StrEnum):
+    """What has become of a partition."""
 
-    OPEN = "open"  # it is listed, or will be
-    SPLIT = "split"  # its spans are asked one by one
-    RELAXED = "relaxed"  # it had nothing; fewer words are asked
-    FULL = "full"  # it holds more than is listed, and cannot be divided
+    OPEN = "open"  # it is read, or will be
+    SPLIT = "split"  # its spans are partitions of their own
+    RELAXED = "relaxed"  # it had no hit; a partition with fewer words took its place
+    FULL = "full"  # it has more hits than are listed, and cannot be split
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What the result pages of a part showed so far.
+    """What the result pages of a partition showed so far.
 
     Attributes:
-        reported: hits the engine says there are, by the last page that said so; None: it says nothing.
+        reported: hits the engine reports, by the last page with a number; None: it reports none.
         listed: hits on these pages.
         pages: how many were read.
         ended: the last one had no next page.
@@ -68,107 +67,111 @@ class Listing:
     pages: int
     ended: bool
 
-    def at_cap(self, lists: Lists) -> bool:
+    def at_cap(self, limits: EngineLimits) -> bool:
         """Whether the engine lists no more, however many there are."""
-        return self.pages * lists.per_page >= lists.most
+        return self.pages * limits.per_page >= limits.most
 
-    def whole(self, lists: Lists) -> bool:
+    def whole(self, limits: EngineLimits) -> bool:
         """Whether everything there is was listed."""
         return self.ended and (
-            not self.at_cap(lists) or (self.reported is not None and self.reported <= lists.most)
+            not self.at_cap(limits) or (self.reported is not None and self.reported <= limits.most)
         )
 
-    def over(self, lists: Lists) -> bool:
+    def over(self, limits: EngineLimits) -> bool:
         """Whether there is more than is ever listed, as far as is known: reported so, or listed up to the cap."""
-        if self.whole(lists):
+        if self.whole(limits):
             return False
-        return self.at_cap(lists) if self.reported is None else self.reported > lists.most
+        return self.at_cap(limits) if self.reported is None else self.reported > limits.most
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class HitCount:
     """A number of hits and where it comes from; None: unknown. `CAPPED` means "at least"."""
 
     found: int | None = None
     provenance: Provenance = Provenance.UNKNOWN
 
 
-def known(listing: Listing, lists: Lists, state: PartState = PartState.OPEN) -> Known:
-    """How many hits a part has.
+def hit_count(
+    listing: Listing, limits: EngineLimits, state: PartitionState = PartitionState.OPEN
+) -> HitCount:
+    """How many hits a partition has.
 
-    Listed to its end it is counted, whatever the engine says: engines make numbers up. Else the engine's number
-    stands; at or above its `count_cap`, or where a part that is full cannot be divided, more is there than can be had.
+    Listed to its end it is counted, whatever the engine reports: engines make numbers up. Else the engine's number
+    stands; at or above its `count_cap`, or where a full partition cannot be split, it means "at least".
     """
-    if listing.whole(lists):
-        return Known(listing.listed, Provenance.COUNTED)
+    if listing.whole(limits):
+        return HitCount(listing.listed, Provenance.COUNTED)
     if listing.reported is not None:
-        capped = state is PartState.FULL or (
-            lists.count_cap is not None and listing.reported >= lists.count_cap
+        capped = state is PartitionState.FULL or (
+            limits.count_cap is not None and listing.reported >= limits.count_cap
         )
-        return Known(
+        return HitCount(
             max(listing.reported, listing.listed), Provenance.CAPPED if capped else Provenance.REPORTED
         )
-    if listing.at_cap(lists):
-        return Known(listing.listed, Provenance.CAPPED)
-    return Known()
+    if listing.at_cap(limits):
+        return HitCount(listing.listed, Provenance.CAPPED)
+    return HitCount()
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part, for the sum.
+class Partition:
+    """A partition, as it enters the hit count of its task.
 
     Attributes:
-        parent: id of the part it takes the place of, wholly or for its span; None: of none.
+        parent: id of the partition it takes the place of, wholly or for its span; None: of none.
     """
 
     id: int
     parent: int | None
-    state: PartState
-    known: Known
+    state: PartitionState
+    hits: HitCount
 
 
-def leaves(parts: Sequence[Part]) -> list[Part]:
-    """The parts whose hits add up to the task's: those that nothing took the place of."""
-    return [part for part in parts if part.state in (PartState.OPEN, PartState.FULL)]
+def leaves(partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions whose hits add up to the task's: those that nothing took the place of."""
+    return [
+        partition for partition in partitions if partition.state in (PartitionState.OPEN, PartitionState.FULL)
+    ]
 
 
-def all_counted(parts: Sequence[Part]) -> bool:
+def all_counted(partitions: Sequence[Partition]) -> bool:
     """Whether every hit of a task was listed, so that its different hits are its number."""
-    of = leaves(parts)
-    return bool(of) and all(part.known.provenance is Provenance.COUNTED for part in of)
+    of = leaves(partitions)
+    return bool(of) and all(partition.hits.provenance is Provenance.COUNTED for partition in of)
 
 
-def total(parts: Sequence[Part], different: int) -> Known:
+def task_hit_count(partitions: Sequence[Partition], different: int) -> HitCount:
     """How many hits a task has.
 
     Args:
-        parts: all of its parts.
+        partitions: all of its partitions.
         different: its different hits; of meaning where `all_counted`.
 
     Returns:
-        The different hits where all were listed. Else the sum over the parts, each that was split by the sum of its
+        The different hits where all were listed. Else the sum over the partitions, a split one by the sum of its
         spans once all of these are known (by its own number until then); capped where one of them is, else reported.
     """
-    if all_counted(parts):
-        return Known(different, Provenance.COUNTED)
-    below: dict[int | None, list[Part]] = {}
-    for part in parts:
-        below.setdefault(part.parent, []).append(part)
-    return _sum([_of(part, below) for part in below.get(None, ())])
+    if all_counted(partitions):
+        return HitCount(different, Provenance.COUNTED)
+    below: dict[int | None, list[Partition]] = {}
+    for partition in partitions:
+        below.setdefault(partition.parent, []).append(partition)
+    return _sum([_of(partition, below) for partition in below.get(None, ())])
 
 
-def _of(part: Part, below: dict[int | None, list[Part]]) -> Known:
-    if part.state not in (PartState.SPLIT, PartState.RELAXED):
-        return part.known
-    inside = _sum([_of(one, below) for one in below.get(part.id, ())])
-    return part.known if inside.found is None and part.state is PartState.SPLIT else inside
+def _of(partition: Partition, below: dict[int | None, list[Partition]]) -> HitCount:
+    if partition.state not in (PartitionState.SPLIT, PartitionState.RELAXED):
+        return partition.hits
+    inside = _sum([_of(one, below) for one in below.get(partition.id, ())])
+    return partition.hits if inside.found is None and partition.state is PartitionState.SPLIT else inside
 
 
-def _sum(of: Sequence[Known]) -> Known:
+def _sum(of: Sequence[HitCount]) -> HitCount:
     if not of or any(one.found is None for one in of):
-        return Known()
+        return HitCount()
     kinds = {one.provenance for one in of}
     weakest = next(
         kind for kind in (Provenance.CAPPED, Provenance.REPORTED, Provenance.COUNTED) if kind in kinds
     )
-    return Known(sum(one.found or 0 for one in of), weakest)
+    return HitCount(sum(one.found or 0 for one in of), weakest)

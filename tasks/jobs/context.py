@@ -12,7 +12,7 @@ from tasks.fetching.hosts import HostBook
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Distances
 from tasks.scheduling.modification import ModificationSettings
-from tasks.scheduling.query_refinement import NarrowSettings
+from tasks.scheduling.query_refinement import RefinementSettings
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.strategies import ALLOCATION
 from tasks.store.views import BufferRule
@@ -38,7 +38,7 @@ class LoopSettings:
     allocating: AllocationSettings = field(default_factory=AllocationSettings)
     modifying: ModificationSettings = field(default_factory=ModificationSettings)
     buffer: BufferRule = field(default_factory=BufferRule)
-    narrowing: NarrowSettings = field(default_factory=NarrowSettings)
+    refinement: RefinementSettings = field(default_factory=RefinementSettings)
     wait_limit: int = 1000
     lanes: int = 4
     lease_batch: int = MOST_AT_ONCE

@@ -16,7 +16,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import State, Transition
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
-from tasks.jobs.partitioning import divide
+from tasks.jobs.partitioning import refine
 from tasks.scheduling import admission, rebalancing
 from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, still_waiting
 from tasks.scheduling.modification import Modification, fixed, modify
@@ -265,7 +265,7 @@ def _to_manual(conn: Connection, now: datetime, view: views.FailedView, decision
 def wake(conn: Connection, now: datetime, context: Context) -> int:
     """SLEEP to DONE: what is left over becomes a follow-up subtask, and the next chunk is released if there is more.
 
-    A query that holds more than its engine lists, or nothing, is asked otherwise (`tasks.jobs.partitioning`).
+    A query with more hits than its engine lists, or with none, is split or relaxed (`tasks.jobs.partitioning`).
 
     Modification takes effect here: the event tells quota and budget of what is left, before and after; the
     follow-up gets them anew for the node it goes to.
@@ -285,10 +285,10 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
             if left[view.id]
         ],
     )
-    divided = divide(conn, now, context, sleeping)
-    go_on = chunks.more_after(conn, {(view.task_id, view.chunk) for view in sleeping}) - divided.stop
+    refined = refine(conn, now, context, sleeping)
+    go_on = chunks.more_after(conn, {(view.task_id, view.chunk) for view in sleeping}) - refined.stop
     next_ones = [(task_id, chunk + 1) for task_id, chunk in go_on]
-    released = chunks.release_chunks(conn, now, [*next_ones, *divided.begin])
+    released = chunks.release_chunks(conn, now, [*next_ones, *refined.begin])
     moves = []
     for view in sleeping:
         limits = modification(context, now.timestamp(), view.site, view.node, max(1, left[view.id]))
@@ -299,7 +299,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
             "quota": [view.quota, limits.quota],
             "budget_s": [view.budget_s, limits.budget_s],
             "modification": asdict(limits),
-            **divided.told.get(view.id, {}),
+            **refined.details.get(view.id, {}),
         }
         moves.append(Move(view.id, transitions.EventData(node=view.node, detail=detail), {}))
     transitions.move_many(conn, now, Transition.WAKE, moves)

@@ -1,8 +1,8 @@
-"""A query that holds too much or nothing: what is asked instead.
+"""Query partitioning and relaxation: what is searched instead of a query with too many hits, or with none.
 
-What an engine will not list is reached by asking for a range of time at a time. How many ranges are needed follows from
-found / cap; where they are cut, from the dates of what was stored already, so that each range holds about as much. A
-range costs one result page to learn that it holds too much, and less than one more than necessary where it does not.
+What an engine will not list is reached by searching one range of time after another. How many ranges are needed follows
+from found / cap; where they are cut, from the dates of what was stored already, so that each range holds about as much.
+Of a range that holds too much one result page is read before that shows.
 """
 
 from __future__ import annotations
@@ -16,62 +16,64 @@ from itertools import pairwise
 from splitter.spans import Span, Unit, ceiling, floor
 from splitter.word_weight import first_to_drop
 
-from tasks.domain.hit_count import Listing, Lists
+from tasks.domain.hit_count import EngineLimits, Listing
 
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 
 
+FILL = 0.8
+"""Share of the cap that a range is meant to hold: a fuller one is too full more often."""
+
+MOST_RANGES = 32
+"""Ranges a query is split into at once: engines make numbers up."""
+
+MOST_PARTITIONS = 200
+"""Partitions of one task in all."""
+
+FEWEST_WORDS = 2
+"""Keywords a relaxed query has at least: one alone names a brand or a class of goods, and finds everything about it."""
+
+
 @dataclass(frozen=True, slots=True)
-class NarrowSettings:
-    """How queries are divided and relaxed.
+class RefinementSettings:
+    """How queries are split and relaxed.
 
     Attributes:
-        since: what is older is found by undivided queries only.
-        fill: share of the cap that a range is meant to hold: a fuller one is too full more often.
-        most_at_once: ranges a query is cut into at once: engines make numbers up.
-        most_parts: parts of one task in all.
-        fewest_words: keywords a relaxed query has at least. Two: one alone names a brand or a class of goods,
-            no product, and finds everything about it.
+        since: what is older is found by queries of any time only.
         own_words: whether keywords that a person chose may be relaxed, too.
     """
 
     since: datetime = datetime(2000, 1, 1, tzinfo=UTC)
-    fill: float = 0.8
-    most_at_once: int = 32
-    most_parts: int = 200
-    fewest_words: int = 2
     own_words: bool = False
 
 
-def narrow(
+def ranges(
     found: int | None,
     cap: int,
     span: Span,
     least: Unit,
     *,
     dates: Sequence[datetime] = (),
-    settings: NarrowSettings | None = None,
 ) -> tuple[Span, ...]:
-    """The spans a query is asked for instead: they share no moment and leave none out.
+    """The ranges of time that are searched instead of a span: they share no moment and leave none out.
 
     Cut at midnights (China time), within a day at full hours.
 
     Args:
         found: hits it has; None: more than the cap, nobody knows how many.
         cap: hits the engine lists for one query.
-        span: what it was asked for.
+        span: what was searched.
         least: the shortest range the engine can tell apart.
         dates: of some of its hits, in any order; those outside the span are ignored.
 
     Returns:
         At least two, each shorter; none where the span cannot be cut.
     """
-    rules = settings or NarrowSettings()
     unit = _DAY if _inside(span, _DAY) else _HOUR
     if unit < _DAY and (least == "day" or not _inside(span, _HOUR)):
         return ()
-    wanted = math.ceil((2 * cap if found is None else found) / (rules.fill * cap))
-    n = max(2, min(wanted, rules.most_at_once))
+    wanted = math.ceil((2 * cap if found is None else found) / (FILL * cap))
+    n = max(2, min(wanted, MOST_RANGES))
     at = _quantiles(span, dates)
     cuts = {_nearest(at(place / n), unit) for place in range(1, n)}
     inside = sorted(cut for cut in cuts if span.start < cut < span.end)
@@ -103,37 +105,37 @@ def _quantiles(span: Span, dates: Sequence[datetime]) -> Callable[[float], datet
     return at
 
 
-# --- what becomes of a part ---------------------------------------------------------------------------------
+# --- what becomes of a partition -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A part that was asked.
+class ReadPartition:
+    """A partition, and what its result pages showed.
 
     Attributes:
         span: None: of any time.
         own_words: a person chose its keywords.
-        parts: how many its task has by now.
+        partitions: how many its task has by now.
     """
 
     keywords: tuple[str, ...]
     span: Span | None
     own_words: bool
     listing: Listing
-    parts: int = 1
+    partitions: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
-    """It is asked span by span."""
+class SplitByTime:
+    """It is searched range by range."""
 
     spans: tuple[Span, ...]
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Relax:
-    """It is asked with fewer words."""
+class DropWord:
+    """It is searched with a word less."""
 
     keywords: tuple[str, ...]
     dropped: str
@@ -141,45 +143,45 @@ class Relax:
 
 
 @dataclass(frozen=True, slots=True)
-class Full:
-    """It holds more than is listed, and that is all that can be had."""
+class LeaveFull:
+    """It has more hits than are listed, and cannot be split further."""
 
     why: str
 
 
-def next_step(
-    asked: Asked,
-    lists: Lists,
+def refined(
+    partition: ReadPartition,
+    limits: EngineLimits,
     least: Unit | None,
     now: datetime,
     dates: Callable[[], Sequence[datetime]],
-    settings: NarrowSettings,
-) -> Split | Relax | Full | None:
-    """What becomes of a part, by what its result pages showed; None: it goes on as it is.
+    settings: RefinementSettings,
+) -> SplitByTime | DropWord | LeaveFull | None:
+    """What becomes of a partition, by what its result pages showed; None: it goes on as it is.
 
-    An undivided query is divided once it was listed up to the cap: a reported number alone may be made up, and its
-    listing is wanted anyway, for the hits that have no date. A span is divided as soon as it reports too many.
+    A query of any time is split once it was listed up to the cap: a reported number alone may be made up, and its
+    listing is wanted anyway, for the hits that have no date. A span is split as soon as it reports too many.
 
     Args:
-        least: the shortest range its engine can tell apart; None: it knows no ranges.
-        dates: of hits of its task that are stored, in any order; asked only if they are needed.
+        least: the shortest range its engine can tell apart; None: it has no ranges.
+        dates: of hits of its task that are stored, in any order; called only if they are needed.
     """
-    listing = asked.listing
+    listing = partition.listing
     if listing.ended and not listing.listed:
-        return _relaxed(asked, settings)
-    if least is None or not listing.over(lists) or not (asked.span or listing.at_cap(lists)):
+        return _relaxed(partition, settings)
+    if least is None or not listing.over(limits) or not (partition.span or listing.at_cap(limits)):
         return None
-    told = f"more than {lists.most:,} hits" if listing.reported is None else f"{listing.reported:,} hits"
-    head = f"{told}, the engine lists {lists.most:,}"
-    span = asked.span or _whole(now, least, settings)
-    spans = narrow(listing.reported, lists.most, span, least, dates=dates(), settings=settings)
+    hits = f"more than {limits.most:,} hits" if listing.reported is None else f"{listing.reported:,} hits"
+    head = f"{hits}, the engine lists {limits.most:,}"
+    span = partition.span or _whole(now, least, settings)
+    spans = ranges(listing.reported, limits.most, span, least, dates=dates())
     if not spans:
-        return Full(f"{head}: no shorter range than one {least} can be asked for")
-    spans = _merged(spans, settings.most_parts - asked.parts)
+        return LeaveFull(f"{head}: no shorter range than one {least} can be asked for")
+    spans = _merged(spans, MOST_PARTITIONS - partition.partitions)
     if len(spans) < 2:
-        return Full(f"{head}: the task has {asked.parts} parts already, which is the most")
+        return LeaveFull(f"{head}: the task has {partition.partitions} parts already, which is the most")
     unit = "day" if all(one.start == floor(one.start, _DAY) for one in spans[1:]) else "hour"
-    return Split(spans, f"{head}: by {unit} into {len(spans)} parts")
+    return SplitByTime(spans, f"{head}: by {unit} into {len(spans)} parts")
 
 
 def _merged(spans: tuple[Span, ...], most: int) -> tuple[Span, ...]:
@@ -189,18 +191,18 @@ def _merged(spans: tuple[Span, ...], most: int) -> tuple[Span, ...]:
     return (*spans[: most - 1], Span(spans[most - 1].start, spans[-1].end))
 
 
-def _whole(now: datetime, least: Unit, settings: NarrowSettings) -> Span:
+def _whole(now: datetime, least: Unit, settings: RefinementSettings) -> Span:
     end = ceiling(now, _DAY if least == "day" else _HOUR)
     start = floor(settings.since, _DAY)
     return Span(start if start < end else end - _DAY, end)
 
 
-def _relaxed(asked: Asked, settings: NarrowSettings) -> Relax | None:
-    words = asked.keywords
-    if asked.span or len(words) <= max(1, settings.fewest_words):
+def _relaxed(partition: ReadPartition, settings: RefinementSettings) -> DropWord | None:
+    words = partition.keywords
+    if partition.span or len(words) <= FEWEST_WORDS:
         return None
-    if asked.own_words and not settings.own_words:
+    if partition.own_words and not settings.own_words:
         return None
     place = first_to_drop(words)
     left = words[:place] + words[place + 1 :]
-    return Relax(left, words[place], f"no hit with {' '.join(words)}: asked anew without {words[place]}")
+    return DropWord(left, words[place], f"no hit with {' '.join(words)}: asked anew without {words[place]}")

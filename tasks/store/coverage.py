@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, func, select
 
-from tasks.domain.hit_count import PartState, Provenance
+from tasks.domain.hit_count import PartitionState, Provenance
 from tasks.store.tables import targets, task_parts, tasks
 
 
@@ -100,7 +100,7 @@ def _divided(conn: Connection) -> dict[int, list[int | None]]:
     rows = conn.execute(
         select(task_parts.c.task_id, task_parts.c.found).where(
             task_parts.c.task_id.in_(several),
-            task_parts.c.state.in_((PartState.OPEN, PartState.FULL)),
+            task_parts.c.state.in_((PartitionState.OPEN, PartitionState.FULL)),
         )
     )
     found: dict[int, list[int | None]] = {}
@@ -127,7 +127,7 @@ def relaxed(conn: Connection) -> dict[int, list[Relaxed]]:
         )
         .join(tasks, tasks.c.id == task_parts.c.task_id)
         .where(task_parts.c.parent_id.is_not(None), task_parts.c.start_at.is_(None))
-        .where(task_parts.c.state != PartState.RELAXED)
+        .where(task_parts.c.state != PartitionState.RELAXED)
         .order_by(task_parts.c.id)
     )
     of: dict[int, list[Relaxed]] = {}

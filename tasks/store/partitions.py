@@ -14,15 +14,15 @@ from splitter.spans import Span
 from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from tasks.domain.hit_count import (
-    Known,
+    EngineLimits,
+    HitCount,
     Listing,
-    Lists,
-    Part,
-    PartState,
+    Partition,
+    PartitionState,
     Provenance,
     all_counted,
-    known,
-    total,
+    hit_count,
+    task_hit_count,
 )
 from tasks.domain.pages import ResultPage
 from tasks.store.statement_batch import defer
@@ -51,14 +51,14 @@ class PartitionRow:
     dropped: tuple[str, ...]
     own_words: bool
     span: Span | None
-    state: PartState
+    state: PartitionState
     listing: Listing
-    known: Known
+    hits: HitCount
 
     @property
-    def summand(self) -> Part:
+    def summand(self) -> Partition:
         """As it enters the sum."""
-        return Part(self.id, self.parent_id, self.state, self.known)
+        return Partition(self.id, self.parent_id, self.state, self.hits)
 
 
 def row_of(row: Row[Any]) -> PartitionRow:
@@ -72,9 +72,9 @@ def row_of(row: Row[Any]) -> PartitionRow:
         tuple(row.dropped),
         row.own_words,
         Span(row.start_at, row.end_at) if row.start_at is not None else None,
-        PartState(row.state),
+        PartitionState(row.state),
         Listing(row.reported, row.listed, row.pages_read, row.ended),
-        Known(row.found, Provenance(row.provenance)),
+        HitCount(row.found, Provenance(row.provenance)),
     )
 
 
@@ -109,14 +109,14 @@ class Shown:
     task_id: int
     attempt_id: int
     page: ResultPage
-    lists: Lists
+    limits: EngineLimits
 
 
-def note(conn: Connection, shown: Sequence[Shown]) -> dict[int, Known]:
+def note(conn: Connection, shown: Sequence[Shown]) -> dict[int, HitCount]:
     """Record what result pages show of how many hits there are; what is known of its part by then, by attempt."""
     of = {part.id: part for part in of_tasks(conn, {one.task_id for one in shown})}
     changed: dict[int, PartitionRow] = {}
-    told: dict[int, Known] = {}
+    told: dict[int, HitCount] = {}
     for one in shown:
         part = of[one.part_id]
         listing = Listing(
@@ -125,9 +125,9 @@ def note(conn: Connection, shown: Sequence[Shown]) -> dict[int, Known]:
             part.listing.pages + 1,
             not one.page.more,
         )
-        part = replace(part, listing=listing, known=known(listing, one.lists, part.state))
+        part = replace(part, listing=listing, hits=hit_count(listing, one.limits, part.state))
         of[part.id] = changed[part.id] = part
-        told[one.attempt_id] = part.known
+        told[one.attempt_id] = part.hits
     if changed:
         defer(conn, _SHOWN, [_shown(changed[part_id]) for part_id in sorted(changed)])
         recount(conn, of.values())
@@ -151,8 +151,8 @@ def _shown(part: PartitionRow) -> dict[str, Any]:
         "new_listed": part.listing.listed,
         "new_ended": part.listing.ended,
         "new_reported": part.listing.reported,
-        "new_found": part.known.found,
-        "new_provenance": part.known.provenance,
+        "new_found": part.hits.found,
+        "new_provenance": part.hits.provenance,
     }
 
 
@@ -166,7 +166,7 @@ def recount(conn: Connection, parts: Iterable[PartitionRow]) -> None:
     )
     rows = []
     for task_id, its in sorted(of.items()):
-        found = total([part.summand for part in its], counted.get(task_id, 0))
+        found = task_hit_count([part.summand for part in its], counted.get(task_id, 0))
         said = [p.listing.reported for p in its if p.parent_id is None and p.listing.reported is not None]
         rows.append(
             {
@@ -222,7 +222,7 @@ class NewPartition:
 
 
 def replace_part(
-    conn: Connection, part: PartitionRow, state: PartState, by: Sequence[NewPartition]
+    conn: Connection, part: PartitionRow, state: PartitionState, by: Sequence[NewPartition]
 ) -> list[int]:
     """Let parts take the place of one that is open, which must be locked with all of its task.
 
@@ -231,8 +231,8 @@ def replace_part(
     """
     taken = conn.execute(
         update(task_parts)
-        .where(task_parts.c.id == part.id, task_parts.c.state == PartState.OPEN)
-        .values(state=state, **({"provenance": Provenance.CAPPED} if state is PartState.FULL else {}))
+        .where(task_parts.c.id == part.id, task_parts.c.state == PartitionState.OPEN)
+        .values(state=state, **({"provenance": Provenance.CAPPED} if state is PartitionState.FULL else {}))
     )
     firsts: list[int] = []
     if taken.rowcount == 1 and by:

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, update
 
-from tasks.domain.hit_count import Lists
+from tasks.domain.hit_count import EngineLimits
 from tasks.domain.pages import ResultPage
 from tasks.store import page_links
 from tasks.store import partitions as parts
@@ -49,7 +49,7 @@ class ReadResultPage:
         past_end: targets of result pages behind this one that do not exist, as this is the last.
         more: this is the last result page of its chunk and shows that there is more.
         refresh: a known page that was asked longer ago is asked again; None: known is known.
-        lists: what the engine lists.
+        limits: how many hits the engine lists.
         judge: known pages are linked as what they are to the product; False: as its reviews.
     """
 
@@ -60,7 +60,7 @@ class ReadResultPage:
     past_end: Sequence[int] = ()
     more: bool = False
     refresh: timedelta | None = None
-    lists: Lists = field(default_factory=Lists)
+    limits: EngineLimits = field(default_factory=EngineLimits)
     judge: bool = False
 
 
@@ -221,7 +221,7 @@ def _results_are_read(conn: Connection, items: Sequence[ReadResultPage]) -> None
 def _note_found(conn: Connection, items: Sequence[ReadResultPage], leases: _Leases) -> None:
     """Record how many hits the searches have, as far as these result pages tell (`tasks.domain.hit_count`)."""
     shown = [
-        parts.Shown(subtask.part_id, subtask.task_id, item.lease.attempt_id, item.page, item.lists)
+        parts.Shown(subtask.part_id, subtask.task_id, item.lease.attempt_id, item.page, item.limits)
         for item in items
         if (subtask := leases[item.lease.token]).part_id is not None
     ]

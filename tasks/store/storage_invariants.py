@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, func, or_, select
 
-from tasks.domain.hit_count import PartState, total
+from tasks.domain.hit_count import PartitionState, task_hit_count
 from tasks.domain.states import State
 from tasks.store.attempt_invariants import Violation
 from tasks.store.partitions import row_of
@@ -118,7 +118,7 @@ def _lost_chunks(conn: Connection) -> Iterator[Violation]:
         .where(
             or_(
                 task_parts.c.id.is_(None),
-                task_parts.c.state != PartState.SPLIT,
+                task_parts.c.state != PartitionState.SPLIT,
                 task_parts.c.start_at.is_(None),
             )
         )
@@ -147,7 +147,7 @@ def part_violations(conn: Connection) -> Iterator[Violation]:
         of_task = list(group)
         yield from _replaced(task_id, of_task)
         told = of_task[0]
-        found = total([row_of(row).summand for row in of_task], different.get(task_id, 0))
+        found = task_hit_count([row_of(row).summand for row in of_task], different.get(task_id, 0))
         if (told.of_task, told.rests_on) != (found.found, found.provenance):
             message = (
                 f"task {task_id} has found {told.of_task} ({told.rests_on}), its parts add up to "
@@ -165,9 +165,9 @@ def _replaced(task_id: int, of_task: Sequence[Any]) -> Iterator[Violation]:
         )
         below = [one for one in of_task if one.parent_id == part.id]
         name = f"part {part.id} of task {task_id}"
-        if (part.state in (PartState.SPLIT, PartState.RELAXED)) != bool(below):
+        if (part.state in (PartitionState.SPLIT, PartitionState.RELAXED)) != bool(below):
             yield Violation("parts", None, f"{name} is {part.state} and has {len(below)} parts in its place")
-        if part.state != PartState.SPLIT or not inside:
+        if part.state != PartitionState.SPLIT or not inside:
             continue
         meet = all(before[1] == after[0] for before, after in pairwise(inside))
         whole = part.start_at is None or (part.start_at, part.end_at) == (inside[0][0], inside[-1][1])

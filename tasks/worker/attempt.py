@@ -17,7 +17,7 @@ from datetime import timedelta
 from splitter.catalog.model import Catalog
 
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.domain.hit_count import Lists
+from tasks.domain.hit_count import EngineLimits
 from tasks.fetching.permits import WaitTooLong
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.closing import CLOSES, AttemptReport, Close
@@ -70,7 +70,7 @@ class Attempt:
         self._renewal = LeaseRenewal(lease, writer, self._counters, rules.silent_after_s, clock)
         fetcher = Fetcher(deps, self._timing, self._renewal.announce_wait, lease.site)
         self._collector = PageCollector(lease.site, deps, catalog, fetcher, self._timing, self._note_error)
-        self._lists = Lists.of(catalog.engine_of(lease.site))
+        self._limits = EngineLimits.of(catalog.engine_of(lease.site))
         refresh_s = catalog.sites[lease.site].refresh_s
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
         self._check_relevance = catalog.sites[lease.site].judge
@@ -196,7 +196,7 @@ class Attempt:
                 past_end=[] if page.more else behind,
                 more=page.more and not behind,
                 refresh=self._refresh,
-                lists=self._lists,
+                limits=self._limits,
                 judge=self._check_relevance,
             ),
         )

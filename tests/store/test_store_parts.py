@@ -10,11 +10,11 @@ import pytest
 from world import CATALOG, SITE, World, hit
 
 from splitter.catalog.model import TimeFilter
-from tasks.domain.hit_count import Lists, Provenance
+from tasks.domain.hit_count import EngineLimits, Provenance
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.jobs import sweeps
-from tasks.scheduling.query_refinement import NarrowSettings
+from tasks.scheduling import query_refinement
 from tasks.store import coverage, products, result_pages
 from tasks.store.coverage import Relaxed
 from tasks.store.leases import Counters, Lease, WorkTarget
@@ -24,18 +24,18 @@ from tasks.store.tables import events, subtasks, task_parts, tasks
 from tasks.store.tables import pages as page_table
 from tasks.store.verify import verify
 
-LISTS = Lists(most=20, per_page=10)
+LIMITS = EngineLimits(most=20, per_page=10)
 WORDS = ("光明", "高钙", "牛奶")
 
 
 @pytest.fixture
-def small(world: World) -> World:
+def small(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     """A world whose engine lists 20 hits and knows ranges of time."""
     times = TimeFilter(params={"gpc": "stf={from_s},{to_s}|stftype=1"}, least="hour")
     engine = CATALOG.engines["baidu"].model_copy(update={"max_hits": 20, "times": times})
     catalog = CATALOG.model_copy(update={"engines": {**CATALOG.engines, "baidu": engine}})
-    settings = replace(world.context.settings, narrowing=NarrowSettings(most_at_once=3))
-    world.context = replace(world.context, catalog=catalog, settings=settings)
+    monkeypatch.setattr(query_refinement, "MOST_RANGES", 3)
+    world.context = replace(world.context, catalog=catalog)
     return world
 
 
@@ -53,7 +53,7 @@ def _read(
     page = ResultPage(found, tuple(Hit(url, "标题") for url in urls), not urls, more)
     shown = [FoundHit(canonical(url), page_key(url)) for url in urls]
     (stored,) = world.do(
-        result_pages.save_result_pages, [ReadResultPage(lease, target, page, shown, more=more, lists=LISTS)]
+        result_pages.save_result_pages, [ReadResultPage(lease, target, page, shown, more=more, limits=LIMITS)]
     )
     for one in stored.todo:
         world.save(lease, one)

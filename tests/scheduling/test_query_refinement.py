@@ -11,13 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.spans import CHINA, Span, ceiling
-from tasks.domain.hit_count import Listing, Lists
-from tasks.scheduling.query_refinement import Asked, Full, NarrowSettings, Relax, Split, narrow, next_step
+from tasks.domain.hit_count import EngineLimits, Listing
+from tasks.scheduling.query_refinement import (
+    MOST_PARTITIONS,
+    DropWord,
+    LeaveFull,
+    ReadPartition,
+    RefinementSettings,
+    SplitByTime,
+    ranges,
+    refined,
+)
 
 START = datetime(2011, 1, 1, tzinfo=CHINA)
 NOW = datetime(2014, 1, 1, 3, 30, tzinfo=UTC)
 CAP = 20
-LISTS = Lists(most=CAP, per_page=10)
+LIMITS = EngineLimits(most=CAP, per_page=10)
 HOUR = timedelta(hours=1)
 
 minutes = st.integers(0, 60 * 24 * 200 - 1)
@@ -49,7 +58,7 @@ def test_any_dates_end_in_parts_that_tile_and_are_under_the_cap_or_cannot_be_cut
         if found <= CAP:
             done.append(span)
             continue
-        parts = narrow(found, CAP, span, least, dates=known_dates)
+        parts = ranges(found, CAP, span, least, dates=known_dates)
         if not parts:
             assert span.end - span.start <= (timedelta(days=1) if least == "day" else HOUR)
             done.append(span)
@@ -68,41 +77,41 @@ def test_any_dates_end_in_parts_that_tile_and_are_under_the_cap_or_cannot_be_cut
 def test_as_many_parts_as_the_numbers_ask_for_and_each_under_the_cap_with_a_sample_of_the_dates():
     dates = [START + timedelta(days=1095) * (place / 3000) ** 0.25 for place in range(1, 3000)]
     span = Span(START, START + timedelta(days=1095))
-    parts = narrow(3000, 760, span, "day", dates=dates[::4])
+    parts = ranges(3000, 760, span, "day", dates=dates[::4])
     assert len(parts) == 5  # 3000 / (0.8 x 760) = 4.93
     assert max(len(_within(dates, part)) for part in parts) <= 760
 
 
 def test_by_day_first_then_by_hour():
     day = Span(datetime(2013, 3, 15, tzinfo=CHINA), datetime(2013, 3, 16, tzinfo=CHINA))
-    assert narrow(5000, 760, day, "day") == ()
-    hours = narrow(5000, 760, day, "hour")
+    assert ranges(5000, 760, day, "day") == ()
+    hours = ranges(5000, 760, day, "hour")
     assert len(hours) == 9
     assert all(part.start.minute == 0 for part in hours)
-    two = narrow(None, 760, Span(day.start, day.end + timedelta(days=1)), "hour")
+    two = ranges(None, 760, Span(day.start, day.end + timedelta(days=1)), "hour")
     assert [part.start for part in two] == [day.start, day.end]
-    assert narrow(5000, 760, Span(day.start, day.start + HOUR), "hour") == ()
+    assert ranges(5000, 760, Span(day.start, day.start + HOUR), "hour") == ()
 
 
 def _asked(listing: Listing, *, span: Span | None = None, words=("光明", "高钙", "牛奶"), own=False, parts=1):
-    return Asked(words, span, own, listing, parts)
+    return ReadPartition(words, span, own, listing, parts)
 
 
-def _step(asked: Asked, least="day", settings: NarrowSettings | None = None):
-    return next_step(asked, LISTS, least, NOW, lambda: [], settings or NarrowSettings())
+def _step(asked: ReadPartition, least="day", settings: RefinementSettings | None = None):
+    return refined(asked, LIMITS, least, NOW, lambda: [], settings or RefinementSettings())
 
 
 def test_an_undivided_query_is_read_up_to_its_cap_before_it_is_divided_and_a_span_is_not():
     assert _step(_asked(Listing(3000, 10, 1, ended=False))) is None
     assert _step(_asked(Listing(3000, 20, 2, ended=True)), least=None) is None
     step = _step(_asked(Listing(3000, 20, 2, ended=True)))
-    assert isinstance(step, Split)
+    assert isinstance(step, SplitByTime)
     assert step.why == "3,000 hits, the engine lists 20: by day into 32 parts"
     assert (step.spans[0].start, step.spans[-1].end) == (
         datetime(2000, 1, 1, tzinfo=CHINA),
         ceiling(NOW, timedelta(days=1)),
     )
-    assert isinstance(_step(_asked(Listing(3000, 10, 1, ended=False), span=Span(START, NOW))), Split)
+    assert isinstance(_step(_asked(Listing(3000, 10, 1, ended=False), span=Span(START, NOW))), SplitByTime)
 
 
 @pytest.mark.parametrize(
@@ -120,26 +129,22 @@ def test_what_is_listed_whole_is_not_divided(listing):
 def test_what_cannot_be_divided_is_said_to_be_full():
     hour = Span(START, START + HOUR)
     step = _step(_asked(Listing(90, 10, 1, ended=False), span=hour), least="hour")
-    assert step == Full("90 hits, the engine lists 20: no shorter range than one hour can be asked for")
-    few = NarrowSettings(most_parts=5)
-    step = _step(_asked(Listing(90, 20, 2, ended=True), parts=5), settings=few)
-    assert isinstance(step, Full)
-    assert "the task has 5 parts already" in step.why
-    step = _step(_asked(Listing(90, 20, 2, ended=True), parts=2), settings=few)
-    assert isinstance(step, Split)
+    assert step == LeaveFull("90 hits, the engine lists 20: no shorter range than one hour can be asked for")
+    step = _step(_asked(Listing(90, 20, 2, ended=True), parts=MOST_PARTITIONS))
+    assert isinstance(step, LeaveFull)
+    assert f"the task has {MOST_PARTITIONS} parts already" in step.why
+    step = _step(_asked(Listing(90, 20, 2, ended=True), parts=MOST_PARTITIONS - 3))
+    assert isinstance(step, SplitByTime)
     assert len(step.spans) == 3
 
 
 def test_nothing_found_is_asked_with_fewer_words_down_to_two_and_never_against_a_persons_wish():
     nothing = Listing(0, 0, 1, ended=True)
     step = _step(_asked(nothing))
-    assert isinstance(step, Relax)
+    assert isinstance(step, DropWord)
     assert len(step.keywords) == 2
     assert {*step.keywords, step.dropped} == {"光明", "高钙", "牛奶"}
     assert _step(_asked(nothing, words=("光明", "牛奶"))) is None
-    one = NarrowSettings(fewest_words=1)
-    assert len(_step(_asked(nothing, words=("光明", "牛奶")), settings=one).keywords) == 1
-    assert _step(_asked(nothing, words=("光明",)), settings=NarrowSettings(fewest_words=0)) is None
     assert _step(_asked(nothing, own=True)) is None
-    assert isinstance(_step(_asked(nothing, own=True), settings=NarrowSettings(own_words=True)), Relax)
+    assert isinstance(_step(_asked(nothing, own=True), settings=RefinementSettings(own_words=True)), DropWord)
     assert _step(_asked(nothing, span=Span(START, NOW))) is None
