@@ -1,4 +1,4 @@
-"""What this machine has for the run-time model of the 2019 balance paper, as far as it tells or a short try shows."""
+"""Parameters of this machine for the run-time model of the 2019 balance paper: read from the system, or measured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SYNC_EVERY = 4
 
 
 def this_machine(folder: Path | None = None) -> NodeParameters:
-    """Parameters of the machine this process runs on; None where it does not tell.
+    """Parameters of the machine this process runs on; None where they can't be read.
 
     Bandwidth is what the interface of the default route says of its link: virtual ones mostly say nothing.
 

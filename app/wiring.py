@@ -1,4 +1,4 @@
-"""Where things are put together: store, writer, catalog, strategies, crawl nodes."""
+"""Makes what a process runs from its settings: store, scheduling context, crawl nodes, sign-ins, pseudonyms."""
 
 from __future__ import annotations
 

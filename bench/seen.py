@@ -134,7 +134,7 @@ def _in_cache() -> dict[str, float]:
     tracemalloc.stop()
     (page,) = _keys(1, 40)
     figures = {"cache_bytes_per_entry": round(used / _CACHED, 1)}
-    return figures | {"cache_questions_per_s_40": round(40 * _plain_rate(lambda: cache.ask(page)))}
+    return figures | {"cache_questions_per_s_40": round(40 * _plain_rate(lambda: cache.look_up(page)))}
 
 
 def _plain_rate(ask: Callable[[], Awaitable[object]]) -> float:

@@ -1,11 +1,11 @@
-"""One node's way to the web: requests in, whole answers or one typed error out.
+"""Requests of one node: a URL in, a whole response or one typed error out.
 
-The way of a request: address made sendable -> guard -> caller's hook (robots, send time) -> connection from
+The steps of a request: address made sendable -> guard -> caller's hook (robots, permit) -> connection from
 the node's own source address -> headers -> body within limits -> status. A redirect starts again.
 
 libcurl carries the requests (`tasks.fetching.multi`). Names are looked up in its threads, off the event loop, and kept
-for 300 s; the guard judges the address of each connection as it is made, so what a name said before is of no
-matter. A request is sent once; only where a kept connection turns out dead before a byte of the answer came is it
+for 300 s; the guard judges the address of each connection as it is made, so a look-up that changes in between
+does no harm. A request is sent once; only where a kept connection turns out dead before a byte of the answer came is it
 sent once more, as HTTP allows for a GET (RFC 9112, 9.3.1).
 """
 
@@ -36,7 +36,7 @@ _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _LINE_BREAKS = frozenset("\r\n\0")
 
 BeforeRequest = Callable[[str], Awaitable[Mapping[str, str] | None]]
-"""Told an address about to be asked; returns headers for it alone."""
+"""Called with each URL before it is requested; returns headers for that request alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class Downloader:
         limits: the most an answer may be.
         proxy: the node's proxy, ``http://``, ``https://`` or ``socks5h://`` (with user and password where it wants
             them); it may be on a private address, for the operator chose it. It resolves the names of the hosts,
-            so only literal addresses are guarded here: what a name leads to is the proxy's to judge. None:
+            so only literal addresses are guarded here, and the proxy has to guard the rest. None:
             no proxy, whatever the environment says.
-        trusts: tells of an address whether its host may be a private one: the catalog says so of that very site.
+        trusts: true for a URL whose host may be on a private address, because the catalog says so of that very site.
 
     Raises:
         ValueError: a proxy of another scheme.
@@ -148,7 +148,7 @@ class Downloader:
 
         Args:
             url: address; made sendable first (see `tasks.domain.address`).
-            timeout_s: for all requests of this page together; time spent in ``before_request`` doesn't count.
+            timeout_s: for all requests of this page; time spent in ``before_request`` doesn't count.
             headers: in addition to the node's own, or in place of them; redirects to another host go without.
             before_request: called with each address about to be asked, the redirected ones too; what it returns
                 are headers for this address alone (cookies, tokens). A FetchError it raises ends the fetch.
@@ -244,7 +244,7 @@ class Downloader:
             try:
                 body = inflated(body, coding, max_bytes=limits.inflated_bytes, max_ratio=limits.ratio)
             except FetchError:
-                # The status alone tells more than a body that broke.
+                # The status alone says more than a broken body.
                 if status < 400:
                     raise
                 body = b""

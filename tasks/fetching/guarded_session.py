@@ -1,7 +1,7 @@
 """Requests sessions under the crawl's guard: for signing in, and for a page that a person asks for.
 
 Only public addresses, judged when a name is looked up and once more when it is connected to; in lab mode every host is
-the lab instead. The body of an answer and the time of all requests together are limited; cookies follow the strict
+the lab instead. The body of an answer and the time of a whole session are limited; cookies follow the strict
 rules of RFC 6265.
 """
 
@@ -44,7 +44,7 @@ class SessionSettings:
         user_agent: sent with every request.
         local_address: source address; None: the system's choice.
         lab: address and port every host is sent to; None: the real web.
-        timeout_s: for all requests of a session together.
+        timeout_s: for a whole session, all its requests.
         body_bytes: the most of one answer, decompressed.
         trusts: true for a URL whose host may be on a private address (`HostBook.may_be_private`).
     """

@@ -1,4 +1,4 @@
-"""Which host answers for a URL, as limits and rests know it, and how often it may be asked."""
+"""Hosts by the name that limits, rests and statistics use, and how often each may be asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasks.domain.address import authority_of
 class HostBook:
     """Names and limits of hosts, from the catalog.
 
-    The catalog's own name serves where a URL's host is that site or one of its subdomains (www.cca.org.cn is
+    The catalog's own name is used where a URL's host is that site or one of its subdomains (www.cca.org.cn is
     cca.org.cn): limits, rests and statistics then meet in one place.
     """
 
@@ -38,16 +38,16 @@ class HostBook:
         self._named: dict[str, str] = {}
 
     def may_be_private(self, url: str) -> bool:
-        """Whether the catalog allows the host of a URL to be on a private address."""
+        """True where the catalog allows the host of a URL to be on a private address."""
         return bool(self._private) and self.name(url) in self._private
 
     def obeys_robots(self, url: str) -> bool:
-        """Whether the robots.txt of a URL's host is obeyed: by the catalog's decision."""
+        """True unless the catalog decides that the robots.txt of a URL's host is not obeyed."""
         return not self._unruly or self.name(url) not in self._unruly
 
     def name(self, url: str) -> str:
         """The host of a URL under the catalog's name for it; the plain host name where it has none."""
-        # The fast way for addresses that can be sent as they are; the pages of a crawl are on few hosts.
+        # Kept, as the pages of a crawl are on few hosts.
         authority = authority_of(url)
         named = self._named.get(authority)
         if named is None or not authority:
@@ -75,7 +75,7 @@ class HostBook:
 
 
 def slower(limits: Limits, crawl_delay_s: float | None) -> Limits:
-    """The limits with a robots.txt's Crawl-delay kept: never faster, per address."""
+    """The limits, slowed down per address to a robots.txt's Crawl-delay; never faster."""
     if not crawl_delay_s:
         return limits
     rate = 1.0 / crawl_delay_s

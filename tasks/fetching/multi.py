@@ -2,7 +2,7 @@
 
 libcurl says which sockets it waits for and when it wants to be woken; the loop does the waiting. The sockets sit in
 an epoll set of our own, which the loop watches as one file: a kept connection costs one system call a request
-instead of four, and answers that came together are handled in one turn of the loop (measured: 25 us CPU a request,
+instead of four, and answers that came at once are handled in one turn of the loop (measured: 25 us CPU a request,
 40 us with the AsyncCurlMulti that pycurl brings, which registers each socket with the loop).
 """
 

@@ -120,7 +120,7 @@ redis.call('SET', KEYS[1], string.format('%.0f', at), 'EX', left)
 """
 )
 
-# One step of the law, as `tasks.fetching.pace.moved` takes it, for all processes together.
+# One step of the law, as `tasks.fetching.pace.stepped` takes it, once for all processes.
 # KEYS: pace of the host (hash). ARGV: step up (or 0), factor down, least share, length of a round, seconds until the
 # key expires, now (empty: Redis' clock). Returns: the pace, as text.
 _MOVE = (

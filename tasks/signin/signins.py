@@ -151,7 +151,7 @@ class SignIns:
     async def refused(self, url: str) -> bool:
         """Sign in once more, after a page asked to sign in although its request carried `headers_for`.
 
-        At most once a minute for a site: requests that were on their way together are refused together.
+        At most once a minute for a site: requests in flight at the same time are refused at the same time.
 
         Returns:
             Whether another request makes sense.

@@ -182,7 +182,7 @@ class Attempt:
         page = read.page
         self._failures.note_page(target.url)
         seen = self._deps.seen
-        asked = await seen.ask([hit.key for hit in read.hits])
+        stored = await seen.look_up([hit.key for hit in read.hits])
         saved = await self._writer.soon(
             RESULTS,
             ReadResultPage(
@@ -190,7 +190,7 @@ class Attempt:
                 target,
                 page,
                 [
-                    FoundHit(hit.url, hit.key, new=hit.key not in asked.maybe and hit.key not in asked.sure)
+                    FoundHit(hit.url, hit.key, new=hit.key not in stored.maybe and hit.key not in stored.sure)
                     for hit in read.hits
                 ],
                 past_end=[] if page.more else behind,

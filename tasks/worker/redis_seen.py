@@ -31,7 +31,7 @@ log = logging.getLogger("reviewloop.seen")
 T = TypeVar("T")
 
 ERROR = 0.01
-"""Share of new pages that are asked about in the database needlessly."""
+"""Share of new pages that are looked up in the database needlessly."""
 FIRST_CAPACITY = 1_000_000
 
 # One more than the last that laid out bits differently. The braces keep all keys on one server of a Redis Cluster.
@@ -214,9 +214,9 @@ def layer(number: int, first_capacity: int, error: float) -> Layer:
 
 
 class RedisSeen:
-    """A shared set (see `tasks.worker.seen.SharedSet`) that all processes of a cluster keep together.
+    """A shared set (see `tasks.worker.seen.SharedSet`) of all processes of a cluster.
 
-    While Redis is away it answers "cannot tell" at once and asks again every few seconds; that is logged once.
+    While Redis is away, look-ups return None at once; it is tried again every few seconds. That is logged once.
 
     Args:
         redis: an open client; its owner closes it.
@@ -236,7 +236,7 @@ class RedisSeen:
         self._away_until: float | None = None
 
     async def has(self, keys: Sequence[bytes]) -> list[bool] | None:
-        """Of each key whether it may be stored; None: cannot tell (no complete set, or Redis is away)."""
+        """Of each key whether it may be stored; None: there is no complete set, or Redis is away."""
         answer = await self._try(lambda: self._has(keys=[_HEAD], args=[b"".join(keys)]))
         return (
             None if answer is None else [one in (49, "1") for one in answer]

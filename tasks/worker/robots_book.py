@@ -1,4 +1,4 @@
-"""The robots.txt of each host, fetched once a day and kept in the store; asked before every page."""
+"""The robots.txt of each host: fetched once a day, kept in the store, looked up before every request for a page."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Fetch = Callable[[str], Awaitable[Response]]
 
 
 class RobotsBook:
-    """What robots.txt says: from memory, from the store, or fetched with the asking node's own downloader.
+    """Rules of hosts: from memory, from the store, or fetched with the downloader of the node that needs them.
 
     One per process; for the coroutines of one event loop.
 
     Args:
-        clock: monotonic seconds, for how long memory serves.
+        clock: monotonic seconds, for the age of what is in memory.
     """
 
     def __init__(self, writer: Writer, clock: Callable[[], float] = time.monotonic) -> None:
@@ -82,7 +82,7 @@ class RobotsBook:
         except FetchError as error:
             status, text = (error.response.status if error.response else None), ""
         robots = Robots(host, status, text, now)
-        # Nobody waits for it: who comes later asks at worst once more.
+        # Nobody waits for it: at worst the file is fetched once more.
         self._writer.later(_SAVE, robots).add_done_callback(_saved)
         return robots
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.worker import seen as seen_module
-from tasks.worker.seen import Asked, SeenPages
+from tasks.worker.seen import SeenKeys, SeenPages
 
 
 def key(number: int) -> bytes:
@@ -57,9 +57,9 @@ def test_only_the_cache_is_sure_and_the_rest_is_asked():
         shared = Shared(1, 2)
         seen = SeenPages(shared)
         seen.confirmed(keys(1))
-        assert await seen.ask(keys(1, 2, 3, 2)) == Asked(frozenset(keys(1)), frozenset(keys(2)))
+        assert await seen.look_up(keys(1, 2, 3, 2)) == SeenKeys(frozenset(keys(1)), frozenset(keys(2)))
         assert shared.asked == [keys(2, 3)]
-        assert await seen.ask([]) == Asked(frozenset(), frozenset())
+        assert await seen.look_up([]) == SeenKeys(frozenset(), frozenset())
         assert len(shared.asked) == 1
 
     asyncio.run(story())
@@ -69,7 +69,7 @@ def test_without_a_shared_set_the_database_has_to_say():
     async def story():
         seen = SeenPages(None)
         seen.stored(keys(1))
-        assert await seen.ask(keys(1, 2)) == Asked(frozenset(keys(1)), frozenset(keys(2)))
+        assert await seen.look_up(keys(1, 2)) == SeenKeys(frozenset(keys(1)), frozenset(keys(2)))
         await seen.close()
 
     asyncio.run(story())
@@ -79,7 +79,7 @@ def test_questions_of_several_attempts_share_a_round_trip():
     async def story():
         shared = Shared(2, 3)
         seen = SeenPages(shared)
-        one, two = await asyncio.gather(seen.ask(keys(1, 2)), seen.ask(keys(3, 4)))
+        one, two = await asyncio.gather(seen.look_up(keys(1, 2)), seen.look_up(keys(3, 4)))
         assert shared.asked == [keys(1, 2, 3, 4)]
         assert (one.maybe, two.maybe) == (frozenset(keys(2)), frozenset(keys(3)))
 
@@ -93,7 +93,7 @@ def test_what_is_asked_while_trips_are_under_way_leaves_together():
         shared.door.clear()
         questions = []
         for number in range(20):
-            questions.append(asyncio.create_task(seen.ask(keys(number))))
+            questions.append(asyncio.create_task(seen.look_up(keys(number))))
             await settle()
         under_way = seen_module._TRIPS
         assert [len(one) for one in shared.asked] == [1] * under_way
@@ -112,7 +112,7 @@ def test_grain_1_and_no_cache_is_a_trip_for_every_key():
         await seen.close()
         assert shared.told == [keys(1), keys(2)]
         for _ in range(2):
-            assert (await seen.ask(keys(1, 2, 3))).maybe == frozenset(keys(1, 2))
+            assert (await seen.look_up(keys(1, 2, 3))).maybe == frozenset(keys(1, 2))
         assert shared.asked == [keys(1), keys(2), keys(3)] * 2
 
     asyncio.run(story())
@@ -122,9 +122,9 @@ def test_the_cache_forgets_what_was_not_used_longest():
     async def story():
         seen = SeenPages(None, remembered=3)
         seen.confirmed(keys(1, 2, 3))
-        await seen.ask(keys(1))
+        await seen.look_up(keys(1))
         seen.confirmed(keys(4, 3))
-        assert (await seen.ask(keys(1, 2, 3, 4))).sure == frozenset(keys(1, 3, 4))
+        assert (await seen.look_up(keys(1, 2, 3, 4))).sure == frozenset(keys(1, 3, 4))
 
     asyncio.run(story())
 
@@ -134,7 +134,7 @@ def test_a_set_that_cannot_tell_makes_all_a_maybe():
         shared = Shared(1)
         shared.away = True
         seen = SeenPages(shared)
-        assert (await seen.ask(keys(1, 2))).maybe == frozenset(keys(1, 2))
+        assert (await seen.look_up(keys(1, 2))).maybe == frozenset(keys(1, 2))
 
     asyncio.run(story())
 
@@ -145,7 +145,7 @@ def test_stored_pages_are_sure_at_once_and_told_in_grains():
         seen = SeenPages(shared, batch=3)
         seen.stored(keys(1, 2))
         await settle()
-        assert (await seen.ask(keys(1, 2))).sure == frozenset(keys(1, 2))
+        assert (await seen.look_up(keys(1, 2))).sure == frozenset(keys(1, 2))
         assert shared.told == []
         seen.stored(keys(3, 4))
         await settle()
@@ -177,7 +177,7 @@ def test_a_cancelled_attempt_disturbs_nobody():
         shared = Shared(2)
         shared.door.clear()
         seen = SeenPages(shared)
-        gone, stays = asyncio.create_task(seen.ask(keys(1))), asyncio.create_task(seen.ask(keys(2)))
+        gone, stays = asyncio.create_task(seen.look_up(keys(1))), asyncio.create_task(seen.look_up(keys(2)))
         await settle()
         gone.cancel()
         await settle()
@@ -195,7 +195,7 @@ def test_an_error_reaches_whoever_asked():
 
     async def story():
         with pytest.raises(RuntimeError, match="of ours"):
-            await SeenPages(Broken(), batch=1).ask(keys(1, 2, 3))
+            await SeenPages(Broken(), batch=1).look_up(keys(1, 2, 3))
 
     asyncio.run(story())
 
@@ -222,7 +222,7 @@ def test_no_page_is_called_sure_that_was_not_committed_and_no_told_one_new(steps
         for what, numbers in steps:
             some = keys(*numbers)
             if what == "ask":
-                asked = await seen.ask(some)
+                asked = await seen.look_up(some)
                 assert asked.sure <= committed & set(some)
                 assert not asked.sure & asked.maybe
                 assert shared.stored & set(some) <= asked.sure | asked.maybe

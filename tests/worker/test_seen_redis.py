@@ -221,11 +221,11 @@ def test_while_redis_is_away_all_is_maybe_and_it_is_said_once(caplog):
         seen = SeenPages(RedisSeen(away, lambda: now), batch=2)
         seen.stored(keys(0, 2))
         for _ in range(3):
-            assert (await seen.ask(keys(5, 7))).maybe == frozenset(keys(5, 7))
-        assert (await seen.ask(keys(0, 1))).sure == frozenset(keys(0, 1))
+            assert (await seen.look_up(keys(5, 7))).maybe == frozenset(keys(5, 7))
+        assert (await seen.look_up(keys(0, 1))).sure == frozenset(keys(0, 1))
         assert away.calls == 1, "it is left alone for some seconds"
         now = 5.0
-        assert (await seen.ask(keys(5, 7))).maybe == frozenset(keys(5, 7))
+        assert (await seen.look_up(keys(5, 7))).maybe == frozenset(keys(5, 7))
         assert away.calls == 2
         await seen.close()
 
