@@ -1,6 +1,7 @@
 """How many product names a second become the search URL of one site's first page, on one core.
 
-Real work every time: nothing is remembered of a whole name. The dictionary is loaded before the clock starts.
+Real work every time: nothing is remembered of a whole name. The dictionary is loaded before the clock starts. Without
+the shared data, names and titles are those of ``bench/samples``, and only their figures are given.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.pagetruth import SAMPLES
+from bench.titles import dairy
 from splitter.catalog.load import builtin
 from splitter.errors import ProductNameError
 from splitter.keywords import keywords_of
@@ -29,23 +32,28 @@ def run(shared: Path) -> dict[str, Any]:
     Returns:
         ``bench``, ``ratios`` (``names_per_s``: dairy names) and ``figures``: of every file names a second,
         the mean length of its names and the share refused. Each rate is the best of three rounds.
-
-    Raises:
-        FileNotFoundError: the shared data is not there.
     """
-    products = shared / "products"
-    with (products / "dairy_names_seen.csv").open(encoding="utf-8", newline="") as file:
-        dairy = [row["name"] for row in csv.DictReader(file)]
     figures: dict[str, Any] = {}
-    for label, names in (
-        ("dairy_names", dairy),
-        ("taobao_titles", conll_titles(products / "taobao_titles_ner.conll")),
-        ("jd_titles", conll_titles(products / "jd_titles_ner.conll")),
-    ):
+    for label, names in _names(shared / "products").items():
         figures[f"{label}_per_s"] = round(_rate(names))
         figures[f"{label}_mean_characters"] = round(sum(map(len, names)) / len(names), 1)
         figures[f"{label}_refused"] = sum(_first_url(name) is None for name in names) / len(names)
     return {"bench": "splitter", "ratios": {"names_per_s": figures["dairy_names_per_s"]}, "figures": figures}
+
+
+def _names(products: Path) -> dict[str, list[str]]:
+    if not products.is_dir():
+        return {
+            "dairy_names": (SAMPLES / "names.txt").read_text("utf-8").splitlines(),
+            "sample_titles": [title.text for title in dairy(SAMPLES / "titles.jsonl")],
+        }
+    with (products / "dairy_names_seen.csv").open(encoding="utf-8", newline="") as file:
+        seen = [row["name"] for row in csv.DictReader(file)]
+    return {
+        "dairy_names": seen,
+        "taobao_titles": conll_titles(products / "taobao_titles_ner.conll"),
+        "jd_titles": conll_titles(products / "jd_titles_ner.conll"),
+    }
 
 
 def conll_titles(path: Path) -> list[str]:

@@ -6,7 +6,8 @@ import pytest
 
 from bench.keyword_reviews import Asking, Collection
 from bench.keywords import ALL, PLAIN, ours, peers
-from bench.titles import Score, Span, Title, conll, scored
+from bench.pagetruth import SAMPLES
+from bench.titles import Score, Span, Title, conll, dairy, scored
 from bench.train_keywords import examples, halves, train, written
 from splitter.keyword_classifier import parse_weights
 
@@ -65,6 +66,15 @@ def test_training_finds_what_tells():
     assert weights["last 鞋"][1] > 0 > weights["last 薄"][1]
     assert train(examples(titles)) == weights
     assert parse_weights(written(weights, 9), "w.txt").keys() == weights.keys()
+
+
+def test_ours_identify_products_better_than_all_of_jiebas_words_in_the_samples():
+    titles = dairy(SAMPLES / "titles.jsonl")
+    others = peers()
+    mine = scored(titles, ours)
+    assert (mine["f1"] >= 0.7, mine["recall_brand"] >= 0.95) == (True, True)
+    for peer in (ALL, PLAIN, "tfidf_5"):
+        assert mine["f1"] > scored(titles, others[peer])["f1"], peer
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data is not beside the repository")

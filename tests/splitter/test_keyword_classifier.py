@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.splitter import conll_titles
 from splitter.errors import InputError
 from splitter.keyword_classifier import classifier, parse_weights, weights
 from splitter.keywords import candidates
@@ -27,8 +26,8 @@ def agree(words, places):
         assert odds == pytest.approx([one / (1 + sum(grown)) for one in grown])
 
 
-def test_use_and_training_describe_words_alike(products):
-    for title in conll_titles(products / "jd_titles_ner.conll"):
+def test_use_and_training_describe_words_alike(titles):
+    for title in titles:
         words = words_of(without_amounts(normalize(title)))
         agree(words, candidates(words)[0])
 

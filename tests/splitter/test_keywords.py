@@ -1,5 +1,3 @@
-import csv
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,11 +119,9 @@ def test_keywords_of_any_text(name):
         word.encode()  # no half of a surrogate pair reaches a URL
 
 
-def test_every_dairy_name_gives_few_and_clean_keywords(products):
-    with (products / "dairy_names_seen.csv").open(encoding="utf-8", newline="") as file:
-        names = [row["name"] for row in csv.DictReader(file)]
+def test_every_dairy_name_gives_few_and_clean_keywords(dairy_names):
     unwanted = ("盒", "包邮", "促销", "ml", "日期", "礼", "装", "产", "段")
-    for name in names:
+    for name in dairy_names:
         words = keywords_of(name)
         assert not [word for word in words if any(part in word for part in unwanted) and word != "金装"], name
         assert not any(word[0].isdigit() for word in words), name
