@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +24,49 @@ from tasks.scheduling.balance.swarm import swarm
 
 _PUBLISHED = (164, 70, 120, 36, 110)
 _TOTAL = 500
-_SEEDS = 20
-_ITERATIONS = (100, 300, 1000, 3000)
-_DRAWS = 20
-_FLEETS = ((21, 10), (40, 10), (40, 25), (100, 10))  # nodes learned from, runs of each
-_DESCENTS = 5  # draws of the published training: a second or two each
-_SIZE = 1000, 1_000_000  # nodes, URLs
+_USUAL_ITERATIONS = 1000
 
 
-def run(shared: Path) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sizes:
+    """How much is measured.
+
+    Attributes:
+        seeds, iterations: of the swarm.
+        draws, fleets: of learned curves: how often; nodes learned from, and runs of each.
+        descents: draws of the published training: a second or two each.
+        nodes, urls: divided by the exact solver.
+    """
+
+    seeds: int
+    iterations: tuple[int, ...]
+    draws: int
+    fleets: tuple[tuple[int, int], ...]
+    descents: int
+    nodes: int
+    urls: int
+
+
+_WHOLE = _Sizes(
+    seeds=20,
+    iterations=(100, 300, _USUAL_ITERATIONS, 3000),
+    draws=20,
+    fleets=((21, 10), (40, 10), (40, 25), (100, 10)),
+    descents=5,
+    nodes=1000,
+    urls=1_000_000,
+)
+_SMALLEST = _Sizes(
+    seeds=1, iterations=(_USUAL_ITERATIONS,), draws=1, fleets=((21, 10),), descents=1, nodes=100, urls=10_000
+)
+
+
+def run(shared: Path, *, smallest: bool = False) -> dict[str, Any]:
     """Run all.
 
     Args:
         shared: the folder of the shared data; the scenarios lie beside it.
+        smallest: few seeds, draws and nodes: shows that it runs, its figures mean little.
 
     Returns:
         ``ratios``: makespan of the even split over the published one's (paper: 1.74); of the published, the even and
@@ -46,6 +77,7 @@ def run(shared: Path) -> dict[str, Any]:
     Raises:
         InputError: the scenario is not there.
     """
+    sizes = _SMALLEST if smallest else _WHOLE
     curves = _scenario(shared.parent / "scenarios" / "paper2019-nodes.json")
     figures: dict[str, Any] = {}
     splits = {
@@ -56,20 +88,20 @@ def run(shared: Path) -> dict[str, Any]:
     for name, allocation in splits.items():
         figures |= _split(name, curves, allocation)
     figures["even_over_published"] = round(figures["even_makespan_s"] / figures["published_makespan_s"], 3)
-    for iterations in _ITERATIONS:
-        figures |= _swarms(curves, iterations)
-    figures |= _at_size()
+    for iterations in sizes.iterations:
+        figures |= _swarms(curves, iterations, sizes.seeds)
+    figures |= _at_size(sizes.nodes, sizes.urls)
     ratios = {
         f"{name}_over_exact": round(figures[f"{name}_makespan_s"] / figures["exact_makespan_s"], 4)
-        for name in ("published", "even", f"swarm_{_ITERATIONS[-2]}_median")
+        for name in ("published", "even", f"swarm_{_USUAL_ITERATIONS}_median")
     }
     ratios["even_over_published"] = figures.pop("even_over_published")
-    for nodes, each in _FLEETS:
+    for nodes, each in sizes.fleets:
         name = f"learned_{nodes}x{each}"
-        ratios[f"{name}_over_exact"], told = _learned(name, nodes, each, _DRAWS, ours)
-        figures |= told
-    ratios["sgd_40x25_over_exact"], told = _learned("sgd_40x25", 40, 25, _DESCENTS, published)
-    return {"bench": "balance", "ratios": ratios, "figures": figures | told}
+        ratios[f"{name}_over_exact"], learned = _learned(name, nodes, each, sizes.draws, ours)
+        figures |= learned
+    ratios["sgd_40x25_over_exact"], learned = _learned("sgd_40x25", 40, 25, sizes.descents, published)
+    return {"bench": "balance", "ratios": ratios, "figures": figures | learned}
 
 
 def _scenario(path: Path) -> Curves:
@@ -85,24 +117,24 @@ def _split(name: str, curves: Curves, allocation: Counts) -> dict[str, Any]:
     }
 
 
-def _swarms(curves: Curves, iterations: int) -> dict[str, Any]:
+def _swarms(curves: Curves, iterations: int, seeds: int) -> dict[str, Any]:
     """The swarm's repaired allocations over the seeds."""
-    found = [swarm(curves, _TOTAL, np.random.default_rng(seed), iterations) for seed in range(_SEEDS)]
+    found = [swarm(curves, _TOTAL, np.random.default_rng(seed), iterations) for seed in range(seeds)]
     splits = [evaluated(curves, one.allocation) for one in found]
     name = f"swarm_{iterations}"
     makespans = [split.makespan_s for split in splits]
     return {
         f"{name}_median_makespan_s": round(statistics.median(makespans), 3),
-        f"{name}_makespan_s_from_to": [round(min(makespans), 3), round(max(makespans), 3)],
+        f"{name}_least_makespan_s": round(min(makespans), 3),
+        f"{name}_most_makespan_s": round(max(makespans), 3),
         f"{name}_median_variance": round(statistics.median(split.variance for split in splits), 3),
-        f"{name}_feasible_of_{_SEEDS}": sum(one.feasible for one in found),
+        f"{name}_feasible_of_{seeds}": sum(one.feasible for one in found),
     }
 
 
-def _at_size() -> dict[str, Any]:
+def _at_size(nodes: int, total: int) -> dict[str, Any]:
     """Seconds of the exact solver: median of five."""
     rng = np.random.default_rng(0)
-    nodes, total = _SIZE
     setups, slopes = rng.uniform(0, 60, nodes), rng.lognormal(0, 0.7, nodes)
     lines = [linear(float(setup), float(slope)) for setup, slope in zip(setups, slopes, strict=True)]
     knots = np.arange(50.0, 2001.0, 50.0)
@@ -130,7 +162,8 @@ def _learned(name: str, nodes: int, each: int, draws: int, learner: Learner) -> 
     found: list[Drawn] = [draw(seed, nodes, each, NOISE, learner) for seed in range(draws)]
     ratios = [one.learned for one in found]
     return round(statistics.median(ratios), 4), {
-        f"{name}_from_to": [round(min(ratios), 3), round(max(ratios), 3)],
+        f"{name}_least": round(min(ratios), 3),
+        f"{name}_most": round(max(ratios), 3),
         f"{name}_curve_error": round(statistics.median(one.curve_error for one in found), 4),
         f"{name}_even_over_exact": round(statistics.median(one.even for one in found), 3),
     }

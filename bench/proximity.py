@@ -13,7 +13,7 @@ nearest (Top-1), among the estimated nearest three (Top-3), and delay over the l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -88,12 +88,13 @@ Spread = dict[str, float]
 Scores = dict[str, Spread]
 
 
-def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:
+def run(shared: Path, *, plots: Path | None = None, smallest: bool = False) -> dict[str, Any]:
     """Measure everything above over 20 draws.
 
     Args:
         shared: the folder of the shared data.
         plots: a folder for the plots; None: none.
+        smallest: one draw and few dimensions: shows that it runs, its figures mean little.
 
     Returns:
         ``bench``, ``ratios`` (medians of the draws, 9 landmarks and 6 dimensions) and ``figures``: of each way to
@@ -105,10 +106,11 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:
     if plots is not None:
         check_there()
     matrix = delays(shared)
-    full = [drawn(matrix, seed, _LANDMARKS) for seed in range(_DRAWS)]
-    by_dimension = {d: _scores(full, by_gnp(d)) for d in _DIMENSIONS}
+    draws = 1 if smallest else _DRAWS
+    full = [drawn(matrix, seed, _LANDMARKS) for seed in range(draws)]
+    by_dimension = {d: _scores(full, by_gnp(d)) for d in ((4, _USUAL) if smallest else _DIMENSIONS)}
     by_landmarks = {
-        (count, d): _scores([drawn(matrix, seed, count) for seed in range(_DRAWS)], by_gnp(d))
+        (count, d): _scores([drawn(matrix, seed, count) for seed in range(draws)], by_gnp(d))
         for count in (5, 7)
         for d in (4, 6)
     } | {(_LANDMARKS, d): by_dimension[d] for d in (4, 6)}
@@ -125,12 +127,25 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:
         "by_landmarks": {f"{count} at {d} dimensions": told for (count, d), told in by_landmarks.items()},
         "methods_9_landmarks": against,
         f"noise_9_landmarks_{_USUAL}_dimensions": _noise(full),
-        "minimiser": gnp.minimisers(full[0].nodes[full[0].landmarks], full[0].sites[:30]),
+        "minimiser": gnp.minimisers(
+            full[0].nodes[full[0].landmarks],
+            full[0].sites[: 3 if smallest else 30],
+            (2,) if smallest else (2, 4, 8),
+        ),
         "paper": PAPER,
     }
     if plots is not None:
         _draw_plots(plots, by_dimension, by_landmarks)
-    return {"bench": "proximity", "ratios": _ratios(figures), "figures": figures}
+    return {"bench": "proximity", "ratios": _ratios(figures), "figures": dict(_flat(figures))}
+
+
+def _flat(figures: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested figures as one level, their names joined by dots."""
+    for name, value in figures.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
 
 
 def delays(shared: Path) -> Matrix:

@@ -11,7 +11,7 @@ starts, which comes lower in a fraction of the time. `minimisers` measures that.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
 from statistics import median
@@ -169,36 +169,38 @@ def check_dimensions(dimensions: int) -> None:
         raise InputError(f"{dimensions} dimensions: 2 to {MOST_DIMENSIONS} are right")
 
 
-def minimisers(among: Matrix, sites: Matrix) -> dict[str, Any]:
-    """GNP's objective and its CPU seconds, by downhill simplex (from one start) and by ours, in 2, 4 and 8 dimensions.
+def minimisers(among: Matrix, sites: Matrix, dimensions: Sequence[int]) -> dict[str, Any]:
+    """GNP's objective and its CPU seconds, by downhill simplex (from one start) and by ours.
 
     Args:
         among: (L, L) delays among the landmarks, in milliseconds.
         sites: (S, L) delays of sites to them; both place them among our landmarks.
+        dimensions: those that are tried.
 
     Returns:
-        By dimension and what was placed: ``[objective, seconds]``; of the sites the median objective.
+        By dimension, what was placed and how: ``objective`` (of the sites the median) and ``cpu_s``.
     """
     found: dict[str, Any] = {}
-    for dimensions in (2, 4, 8):
-        landmarks, ours_s = _timed(partial(embed_landmarks, among, dimensions, _SEED))
+    for size in dimensions:
+        landmarks, ours_s = _timed(partial(embed_landmarks, among, size, _SEED))
         placed, ours_sites_s = _timed(partial(place_many, landmarks, sites, _SEED))
-        simplex, simplex_s = _timed(partial(_simplex_landmarks, among, dimensions, _SEED))
+        simplex, simplex_s = _timed(partial(_simplex_landmarks, among, size, _SEED))
         simplex_sites, simplex_sites_s = _timed(partial(_simplex_sites, landmarks, sites, _SEED))
-        found[str(dimensions)] = {
+        found[str(size)] = {
             "landmarks": {
-                "ours": [round(_among(landmarks, among), 4), round(ours_s, 4)],
-                "simplex": [round(_among(simplex, among), 4), round(simplex_s, 4)],
+                "ours": _figures(_among(landmarks, among), ours_s),
+                "simplex": _figures(_among(simplex, among), simplex_s),
             },
             "sites": {
-                "ours": [round(_median_sum(landmarks, placed, sites), 5), round(ours_sites_s, 4)],
-                "simplex": [
-                    round(_median_sum(landmarks, simplex_sites, sites), 5),
-                    round(simplex_sites_s, 4),
-                ],
+                "ours": _figures(_median_sum(landmarks, placed, sites), ours_sites_s),
+                "simplex": _figures(_median_sum(landmarks, simplex_sites, sites), simplex_sites_s),
             },
         }
     return found
+
+
+def _figures(objective: float, cpu_s: float) -> dict[str, float]:
+    return {"objective": round(objective, 5), "cpu_s": round(cpu_s, 4)}
 
 
 def _timed(work: Callable[[], Matrix]) -> tuple[Matrix, float]:
