@@ -19,6 +19,7 @@ from app.config import Settings
 from app.summary import write_report
 from splitter.catalog.model import Catalog, Kind
 from tasks.fetching.permits import LocalPermits
+from tasks.fetching.robots import ROBOTS_TOKEN
 from tasks.jobs import planning
 from tasks.jobs.context import Context
 from tasks.jobs.repost_linking import link_reposts
@@ -192,7 +193,7 @@ class EmbeddedRunner:
                 self._writer,
                 self._catalog,
                 lambda url: wiring.robots_of(url, tools),
-                tools.settings.robots_token,
+                ROBOTS_TOKEN,
             )
         if made:
             self._free.set()

@@ -52,41 +52,27 @@ _PASSING = frozenset({ErrorClass.TIMEOUT, ErrorClass.CONNECT, ErrorClass.CUT_OFF
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """How soon a host answers.
+    """How soon a host answers, or why that could not be measured.
 
     Attributes:
         url: the address measured, behind the redirects.
-        rtt_ms: response time with the noise removed.
+        rtt_ms: response time with the noise removed; None where it could not be measured.
         measured_ms: each response time, in order.
-    """
-
-    url: str
-    rtt_ms: float
-    measured_ms: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Pinged:
-    """How soon a site answers, or why that could not be measured.
-
-    Attributes:
-        url, rtt_ms, measured_ms: as in `Ping`; None and nothing where it could not be measured.
         why: it could not be measured; empty where it could.
     """
 
-    site: str
     url: str
     rtt_ms: float | None
     measured_ms: tuple[float, ...]
-    why: str
+    why: str = ""
 
 
-def ping(settings: Settings, catalog: Catalog, store: Store, sites: Sequence[str]) -> list[Pinged]:
+def ping(settings: Settings, catalog: Catalog, store: Store, sites: Sequence[str]) -> dict[str, Ping]:
     """Measure the front page of each site, all sites at once."""
     return asyncio.run(_ping(settings, catalog, store, sites))
 
 
-async def _ping(settings: Settings, catalog: Catalog, store: Store, sites: Sequence[str]) -> list[Pinged]:
+async def _ping(settings: Settings, catalog: Catalog, store: Store, sites: Sequence[str]) -> dict[str, Ping]:
     writer = Writer(store)
     permits = LocalPermits(time.monotonic, settings.crawl().longest_wait_s)
     try:
@@ -94,18 +80,17 @@ async def _ping(settings: Settings, catalog: Catalog, store: Store, sites: Seque
             settings, catalog, RobotsBook(writer), permits, SeenPages(None), address=None
         ) as tools:
             fetcher = Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None)
-            return list(await asyncio.gather(*(_ping_one(site, fetcher) for site in sites)))
+            pings = await asyncio.gather(*(_ping_one(f"http://{site}/", fetcher) for site in sites))
+            return dict(zip(sites, pings, strict=True))
     finally:
         writer.close()
 
 
-async def _ping_one(site: str, fetcher: Fetcher) -> Pinged:
-    url = f"http://{site}/"
+async def _ping_one(url: str, fetcher: Fetcher) -> Ping:
     try:
-        found = await httpping(url, fetcher.page)
+        return await httpping(url, fetcher.page)
     except (FetchError, WaitTooLong) as error:
-        return Pinged(site, url, None, (), str(error))
-    return Pinged(site, found.url, found.rtt_ms, found.measured_ms, "")
+        return Ping(url, None, (), str(error))
 
 
 async def httpping(url: str, ask: Ask, longest_s: float = LONGEST_S) -> Ping:

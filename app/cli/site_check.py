@@ -21,6 +21,7 @@ from app.config import ROOT, Settings
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
+from tasks.fetching.robots import ROBOTS_TOKEN
 
 if TYPE_CHECKING:
     from app.saved_pages import PageCheck
@@ -187,7 +188,7 @@ def _online(settings: Settings, catalog: Catalog, query: str, within_s: float, a
         catalog,
         partial(ask, settings=crawl, trusts=HostBook(catalog).may_be_private),
         product_query(query).keywords,
-        agent=crawl.robots_token,
+        agent=ROBOTS_TOKEN,
         left_s=lambda: end_s - time.monotonic(),
         pause=time.sleep,
     )

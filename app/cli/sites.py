@@ -31,7 +31,7 @@ from app.wiring import opened_store, utc_now
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.fetching.hosts import HostBook
-from tasks.fetching.robots import RobotsRules
+from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.jobs.planning import Permission, addresses, permission
 from tasks.store import reports
 from tasks.store.database import read_now
@@ -39,7 +39,7 @@ from tasks.store.hosts import load_robots
 from tasks.store.reports import SiteRow
 
 if TYPE_CHECKING:
-    from app.pinging import Pinged
+    from app.pinging import Ping
 
 _ROBOTS_OF_ANY_AGE = timedelta(days=36_500)
 
@@ -128,8 +128,7 @@ def _stored(settings: Settings, catalog: Catalog) -> tuple[dict[str, Permission]
             robots = kept.get(urlsplit(url).netloc.lower())
             if robots is not None:
                 rules[url] = RobotsRules.parse(robots.text, robots.status)
-    agent = settings.crawl().robots_token
-    return {site: permission(catalog, site, rules, agent) for site in catalog.sites}, had
+    return {site: permission(catalog, site, rules, ROBOTS_TOKEN) for site in catalog.sites}, had
 
 
 def _site(catalog: Catalog, name: str, allowed: Permission, had: SiteRow) -> dict[str, Any]:
@@ -182,18 +181,18 @@ def ping_(
         if name not in catalog.sites:
             raise InputError(f"there is no site {name!r} in {catalog.name}: see `reviewloop sites list`")
     with opened_store(settings) as store:
-        answers = ping(settings, catalog, store, list(dict.fromkeys(names)))
+        pings = ping(settings, catalog, store, list(dict.fromkeys(names)))
     if as_json:
-        print_json({"sites": [asdict(one) for one in answers]})
+        print_json({"sites": [{"site": site, **asdict(one)} for site, one in pings.items()]})
     else:
-        columns: dict[str, Callable[[Pinged], Any]] = {
-            "site": lambda one: one.site,
-            "answers in": lambda one: None if one.rtt_ms is None else f"{one.rtt_ms:.1f} ms",
-            "measured": lambda one: " ".join(f"{ms:.0f}" for ms in one.measured_ms) or None,
-            "why not": lambda one: shown(one.why) or None,
+        columns: dict[str, Callable[[tuple[str, Ping]], Any]] = {
+            "site": lambda row: row[0],
+            "answers in": lambda row: None if row[1].rtt_ms is None else f"{row[1].rtt_ms:.1f} ms",
+            "measured": lambda row: " ".join(f"{ms:.0f}" for ms in row[1].measured_ms) or None,
+            "why not": lambda row: shown(row[1].why) or None,
         }
-        printed().print(table_of(answers, columns))
-    if any(one.rtt_ms is None for one in answers):
+        printed().print(table_of(list(pings.items()), columns))
+    if any(one.rtt_ms is None for one in pings.values()):
         sys.exit(1)
 
 

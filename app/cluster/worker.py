@@ -18,6 +18,7 @@ from app.summary import write_report
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
 from tasks.fetching.redis_permits import RedisPermits
+from tasks.fetching.robots import ROBOTS_TOKEN
 from tasks.jobs import planning, runtime
 from tasks.jobs.celery_tasks import CONTROL, node_of
 from tasks.jobs.runtime import Control
@@ -140,7 +141,7 @@ class _TaskMaker:
                 self._writer,
                 self._catalog,
                 lambda url: wiring.robots_of(url, tools),
-                tools.settings.robots_token,
+                ROBOTS_TOKEN,
             )
 
 

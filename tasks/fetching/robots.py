@@ -1,4 +1,4 @@
-"""robots.txt (RFC 9309): what the answer to it lets us ask. Text in, verdicts out; the caller fetches it."""
+"""robots.txt (RFC 9309): which URLs it allows. Text in, verdicts out; the caller fetches it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Self
 
 from protego import Protego
 
+ROBOTS_TOKEN = "reviewloop"
+"""The name robots.txt is read for."""
+
 # Parsed at most this far (RFC 9309, 2.5 asks for at least 500 KiB).
 MAX_CHARS = 500 * 1024
 
 
 class RobotsState(StrEnum):
-    """What kind of answer the verdicts rest on."""
+    """What the verdicts rest on."""
 
     RULES = "rules"  # there is a robots.txt, its rules hold
     ALLOW_ALL = "allow_all"  # there is none: everything is allowed

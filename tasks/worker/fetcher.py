@@ -14,7 +14,7 @@ from tasks.fetching.downloader import BeforeRequest, Downloader
 from tasks.fetching.hosts import HostBook, slower
 from tasks.fetching.pace import AnswerSample
 from tasks.fetching.permits import Permits, WaitTooLong
-from tasks.fetching.robots import RobotsRules
+from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.reading.interstitials import check_blocked, redirect_target
 from tasks.signin.signins import SignIns
 from tasks.worker.counters import Timing
@@ -165,10 +165,9 @@ class Fetcher:
         rules = await self.robots(url)
         if not rules.state.answered:
             raise NotAsked(ErrorClass.CONNECT, f"the host's robots.txt is not answered: {rules.state.value}")
-        agent = self._deps.settings.robots_token
-        if not rules.allows(url, agent):
+        if not rules.allows(url, ROBOTS_TOKEN):
             raise NotAsked(ErrorClass.ROBOTS, f"robots.txt of its host refuses {url}")
-        return rules.crawl_delay_s(agent)
+        return rules.crawl_delay_s(ROBOTS_TOKEN)
 
     def _unless_redirected_to(self, blocked: tuple[str, ...]) -> BeforeRequest:
         requested = False

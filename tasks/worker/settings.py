@@ -11,7 +11,6 @@ class CrawlSettings:
 
     Attributes:
         user_agent: sent with every request.
-        robots_token: the name robots.txt is read for.
         request_timeout_s: the most one request may last.
         lanes: requests of one attempt in flight at once.
         list_parts: the most parts of one review list that are read.
@@ -21,7 +20,6 @@ class CrawlSettings:
     """
 
     user_agent: str = "reviewloop/0.1 (+https://github.com/reviewloop)"
-    robots_token: str = "reviewloop"
     request_timeout_s: float = 30.0
     lanes: int = 4
     list_parts: int = 20
