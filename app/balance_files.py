@@ -22,16 +22,16 @@ _FORMS = (
 
 _MOST = 1e300
 
-Run = Curve | NodeParameters
+RunTime = Curve | NodeParameters
 """What is known of a node's run time: its curve, or parameters for the learned model."""
 
 
-def read_nodes(path: Path) -> dict[str, Run]:
+def read_nodes(path: Path) -> dict[str, RunTime]:
     """Nodes by name, in the file's order. Raises InputError with file, place and key."""
     listed = _json(path)
     if not isinstance(listed, list) or not listed:
         raise InputError(f"{path}: is no list of nodes; write [{{...}}, ...] with at least one")
-    nodes: dict[str, Run] = {}
+    nodes: dict[str, RunTime] = {}
     for place, entry in enumerate(listed):
         where = f"{path}: [{place}]"
         if not isinstance(entry, dict):
@@ -70,7 +70,7 @@ def read_runs(path: Path) -> list[Sample]:
         raise InputError(f"{path}:{reader.line_num}: is no CSV: {error}") from None
 
 
-def _node(where: str, entry: Mapping[str, Any]) -> Run:
+def _node(where: str, entry: Mapping[str, Any]) -> RunTime:
     given = [form for form, keys in _KEYS.items() if any(key in entry for key in keys)]
     if len(given) != 1:
         what = f"mixes {' with '.join(given)}" if given else "has none of the three forms"

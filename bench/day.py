@@ -195,7 +195,9 @@ def write_catalog(path: Path, count: int) -> list[str]:
 def _lab(stack: ExitStack, folder: Path, settings: Settings, profile: str) -> int:
     """Start a lab; its port."""
     command = [sys.executable, "-m", "app", "lab", "--port", "0", "--json", "--profile", profile]
-    program = Program("lab", command, folder / "lab.log", as_environment(settings))
+    program = Program(
+        name="lab", command=command, log=folder / "lab.log", environment=as_environment(settings)
+    )
     process = processes.start(program)
     stack.callback(processes.stop, [(program, process)])
     while process.poll() is None:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
-from app.balance_files import Run, read_nodes, read_runs
+from app.balance_files import RunTime, read_nodes, read_runs
 from app.cli.options import json_option, settings_of, store_there
 from app.cli.output import print_json, printed, table
 from splitter.errors import InputError
@@ -140,16 +140,18 @@ def balance(
         )
 
 
-def _recorded(name: str) -> tuple[list[Sample], dict[str, Run]]:
+def _recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
     """What a run's attempts took, and its nodes that reported parameters. Raises InputError."""
     settings = settings_of(name if "://" in name else f"sqlite:///{name}")
     with store_there(settings) as store, store.read() as conn:
-        told, runs = recorded_parameters(conn), recorded_runs(conn)
-    known: dict[str, Run] = {node: NodeParameters.of(of) for node, of in told.items()}
+        machines, runs = recorded_parameters(conn), recorded_runs(conn)
+    known: dict[str, RunTime] = {node: NodeParameters.of(of) for node, of in machines.items()}
     if not known:
-        raise InputError(f"{name}: no node of this run has told what machine it runs on")
+        raise InputError(f"{name}: no node of this run has reported what machine it runs on")
     samples = [
-        Sample(NodeParameters.of(told[run.node]), run.urls, run.seconds) for run in runs if run.node in told
+        Sample(NodeParameters.of(machines[run.node]), run.urls, run.seconds)
+        for run in runs
+        if run.node in machines
     ]
     return samples, known
 
@@ -161,7 +163,7 @@ def _learned(where: str, samples: Sequence[Sample], seed: int) -> Trained:
         raise InputError(f"{where}: {error}") from None
 
 
-def _curve(path: str, name: str, run: Run, trained: Trained | None) -> Curve:
+def _curve(path: str, name: str, run: RunTime, trained: Trained | None) -> Curve:
     if isinstance(run, Curve):
         return run
     if trained is None:
@@ -171,7 +173,7 @@ def _curve(path: str, name: str, run: Run, trained: Trained | None) -> Curve:
     return trained.curve(run)
 
 
-def _print_table(nodes: Mapping[str, Run], divided: AllocationResult, compared: AllocationResult) -> None:
+def _print_table(nodes: Mapping[str, RunTime], divided: AllocationResult, compared: AllocationResult) -> None:
     rows = [
         (name, urls, seconds, other)
         for name, urls, seconds, other in zip(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 import click
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from app.cli.options import db_option, json_option, settings_of, sites_option, store_there
@@ -21,6 +23,7 @@ from tasks.store import page_links, reports
 from tasks.store.database import Store, read_now
 
 Row = Mapping[str, Any]
+Lines = Iterator[str | Text | Table]
 
 
 @click.command()
@@ -65,8 +68,8 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
     out = printed()
     _print_head(out, row, targets)
     if refused:
-        told = ", ".join(f"{one.n} {one.reason.replace('_', ' ')} on {one.pages} pages" for one in refused)
-        out.print(f"Of this product's pages on this site, not stored as reviews: {told}.", soft_wrap=True)
+        reasons = ", ".join(f"{one.n} {one.reason.replace('_', ' ')} on {one.pages} pages" for one in refused)
+        out.print(f"Of this product's pages on this site, not stored as reviews: {reasons}.", soft_wrap=True)
     numbers = {attempt["id"]: attempt for attempt in attempts}
     for event in events:
         _print_event(out, event, events[0]["at"], numbers)
@@ -105,18 +108,18 @@ def _print_head(out: Console, row: Row, targets: Sequence[Row]) -> None:
         + Text(row["state"], style=COLORS[row["state"]]),
         soft_wrap=True,
     )
-    states: dict[str, int] = {}
-    for target in targets:
-        name = f"{target['state'].replace('_', ' ')} {'result page' if target['kind'] == 'result' else 'hit'}"
-        states[name] = states.get(name, 0) + 1
-    told = ", ".join(f"{n} {name}{'s' if n > 1 else ''}" for name, n in sorted(states.items()))
+    states = Counter(
+        f"{target['state'].replace('_', ' ')} {'result page' if target['kind'] == 'result' else 'hit'}"
+        for target in targets
+    )
+    counts = ", ".join(f"{n} {name}{'s' if n > 1 else ''}" for name, n in sorted(states.items()))
     found = "unknown" if row["found"] is None else f"{row['found']:,} ({row['found_provenance']})"
     if row["found_reported"] not in (None, row["found"]):
         found += f", the engine reports {row['found_reported']:,}"
     parent = f"; follows subtask {row['parent_id']}" if row["parent_id"] else ""
     out.print(
         f"Round {row['round']}, {row['attempts']} attempts, {row['recalls']} recalls; found: {found}; "
-        f"targets: {told or 'none'}{parent}",
+        f"targets: {counts or 'none'}{parent}",
         soft_wrap=True,
     )
     if row["assigned_node"]:
@@ -140,40 +143,35 @@ def _print_event(out: Console, event: Row, begin: datetime, attempts: Mapping[in
     if event["reason"]:
         head.append(f"  {event['reason']}", style="red")
     out.print(head, soft_wrap=True)
-    tell = _TELL.get(event["transition"])
-    if tell is not None and event["detail"] is not None:
-        tell(out, event["detail"], event, attempts)
+    if event["detail"] is not None and event["transition"] in _DETAILS:
+        for line in _DETAILS[event["transition"]](event["detail"], event, attempts.get(event["attempt_id"])):
+            out.print(line, soft_wrap=not isinstance(line, Table))
 
 
-def _tell_create(out: Console, detail: Row, _event: Row, _attempts: Mapping[int, Row]) -> None:
+def _created(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
     if "follows" in detail:
-        out.print(f"  carries on what subtask {detail['follows']} left: {detail['left']} hits to do")
+        yield f"  carries on what subtask {detail['follows']} left: {detail['left']} hits to do"
     else:
-        out.print(
-            f"  chunk {detail['chunk']} of {detail['of']}, {detail['result_pages']} result pages to ask"
-        )
+        yield f"  chunk {detail['chunk']} of {detail['of']}, {detail['result_pages']} result pages to fetch"
     if "span" in detail:
         begin, end = detail["span"]
-        out.print(f"  what is from {begin} up to {end}: the undivided query holds too much")
+        yield f"  only what is from {begin} up to {end}: the whole query has more hits than can be listed"
     if "dropped" in detail:
         words = shown(" ".join(detail["keywords"]))
-        out.print(f"  for {words}, without {shown(', '.join(detail['dropped']))}", soft_wrap=True)
+        yield f"  for {words}, without {shown(', '.join(detail['dropped']))}"
 
 
-def _tell_allocate(out: Console, detail: Row, event: Row, attempts: Mapping[int, Row]) -> None:
-    attempt = attempts.get(event["attempt_id"])
+def _allocated(detail: Row, event: Row, attempt: Row | None) -> Lines:
     number = f"attempt {attempt['no']}, " if attempt else ""
-    out.print(f"  {number}by strategy {detail['strategy']}", soft_wrap=True)
-    out.print(_candidates(detail["candidates"], event["node"]))
+    yield f"  {number}by strategy {detail['strategy']}"
+    yield _candidates(detail["candidates"], event["node"])
     if detail["forgiven"]:
-        out.print(f"  forgiven: {detail['forgiven']} failed it before, and nobody else is left")
+        yield f"  forgiven: {detail['forgiven']} failed it before, and nobody else is left"
     limits = detail["modification"]
-    out.print(
-        f"  quota {limits['quota']} hits, budget {limits['budget_s']:.0f} s: {limits['why']}", soft_wrap=True
-    )
+    yield f"  quota {limits['quota']} hits, budget {limits['budget_s']:.0f} s: {limits['why']}"
 
 
-def _candidates(candidates: Sequence[Any], chosen: str | None) -> Any:
+def _candidates(candidates: Sequence[Any], chosen: str | None) -> Table:
     def of(candidate: Any, name: str) -> Any:
         return candidate[name] if isinstance(candidate, Mapping) else getattr(candidate, name)
 
@@ -199,69 +197,56 @@ def _candidates(candidates: Sequence[Any], chosen: str | None) -> Any:
     )
 
 
-def _tell_end(out: Console, detail: Row, event: Row, _attempts: Mapping[int, Row]) -> None:
+def _ended(detail: Row, event: Row, _attempt: Row | None) -> Lines:
     if "offered" in detail:
-        out.print(
+        yield (
             f"  offered {detail['offered']}, tried {detail['tried']}, collected {detail['collected']}, known "
             f"{detail['known']}; {detail['requests']} requests, {detail['bytes']:,} bytes, "
-            f"active {seconds(detail['active_s'])}, waited {seconds(detail['wait_s'])}",
-            soft_wrap=True,
+            f"active {seconds(detail['active_s'])}, waited {seconds(detail['wait_s'])}"
         )
     if detail.get("errors"):
-        told = ", ".join(f"{n} × {name}" for name, n in detail["errors"].items())
-        out.print(f"  errors: {told}", style="red", soft_wrap=True)
+        errors = ", ".join(f"{n} × {name}" for name, n in detail["errors"].items())
+        yield Text(f"  errors: {errors}", style="red")
     if event["transition"] == "silent":
-        out.print(f"  no sign of life for {seconds(detail['silent_s'])}")
-    for key in ("note", "why"):
-        if detail.get(key):
-            out.print(f"  {shown(str(detail[key]))}", soft_wrap=True)
+        yield f"  no sign of life for {seconds(detail['silent_s'])}"
+    yield from (f"  {shown(str(detail[key]))}" for key in ("note", "why") if detail.get(key))
 
 
-def _tell_recall(out: Console, detail: Row, _event: Row, _attempts: Mapping[int, Row]) -> None:
-    out.print(
-        f"  recall {detail['recall']}: may go again in {seconds(detail['delay_s'])}, rather not to "
-        f"{', '.join(detail['avoid']) or 'nobody'}",
-        soft_wrap=True,
-    )
+def _recalled(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
+    avoid = ", ".join(detail["avoid"]) or "nobody"
+    yield f"  recall {detail['recall']}: may go again in {seconds(detail['delay_s'])}, rather not to {avoid}"
 
 
-def _tell_give_up(out: Console, detail: Row, _event: Row, _attempts: Mapping[int, Row]) -> None:
-    out.print(f"  {detail['why']}", soft_wrap=True)
-    out.print(f"  suggested: {detail['suggestion']}", style="yellow", soft_wrap=True)
+def _given_up(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
+    yield f"  {detail['why']}"
+    yield Text(f"  suggested: {detail['suggestion']}", style="yellow")
 
 
-def _tell_wake(out: Console, detail: Row, _event: Row, _attempts: Mapping[int, Row]) -> None:
+def _woken(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
     if detail["follow_up"]:
-        out.print(f"  {detail['left']} hits left over: subtask {detail['follow_up']} carries on")
+        yield f"  {detail['left']} hits left over: subtask {detail['follow_up']} carries on"
         (old_quota, quota), (old_s, budget_s) = detail["quota"], detail["budget_s"]
         why = detail["modification"]["why"]
-        out.print(
-            f"  quota {old_quota} → {quota}, budget {old_s:.0f} → {budget_s:.0f} s: {why}", soft_wrap=True
-        )
+        yield f"  quota {old_quota} → {quota}, budget {old_s:.0f} → {budget_s:.0f} s: {why}"
     else:
-        out.print("  nothing left over")
-    for what in ("split", "relaxed", "full"):
-        if what in detail:
-            out.print(f"  {what}: {shown(detail[what])}", soft_wrap=True)
+        yield "  nothing left over"
+    yield from (f"  {what}: {shown(detail[what])}" for what in ("split", "relaxed", "full") if what in detail)
     if detail["next_chunk"]:
-        out.print(f"  the last result page showed more: subtask {detail['next_chunk']} is the next chunk")
+        yield f"  the last result page showed more: subtask {detail['next_chunk']} is the next chunk"
 
 
-def _tell_retry(out: Console, detail: Row, _event: Row, _attempts: Mapping[int, Row]) -> None:
+def _retried(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
     where = f" on {detail['assigned_node']} only" if detail["assigned_node"] else ""
-    out.print(f"  a person: round {detail['round']}, {detail['left']} hits to do{where}")
+    yield f"  a person: round {detail['round']}, {detail['left']} hits to do{where}"
 
 
-_TELL: Mapping[str, Callable[[Console, Row, Row, Mapping[int, Row]], None]] = {
-    "create": _tell_create,
-    "allocate": _tell_allocate,
-    "succeed": _tell_end,
-    "fail": _tell_end,
-    "silent": _tell_end,
-    "release": _tell_end,
-    "cancel": _tell_end,
-    "recall": _tell_recall,
-    "give_up": _tell_give_up,
-    "wake": _tell_wake,
-    "retry": _tell_retry,
+_DETAILS: Mapping[str, Callable[[Row, Row, Row | None], Lines]] = {
+    "create": _created,
+    "allocate": _allocated,
+    **dict.fromkeys(("succeed", "fail", "silent", "release", "cancel"), _ended),
+    "recall": _recalled,
+    "give_up": _given_up,
+    "wake": _woken,
+    "retry": _retried,
 }
+"""What is printed below an event, by its transition."""

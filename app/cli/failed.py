@@ -131,7 +131,7 @@ def show(
 
 
 def _last_url(attempts: Sequence[Mapping[str, Any]], targets: Sequence[Mapping[str, Any]]) -> str:
-    """The address that was asked last and told; else the first that is still to do."""
+    """The last address an attempt reported; else the first target that is still to do."""
     for attempt in reversed(attempts):
         if (attempt["last_response"] or {}).get("url"):
             return str(attempt["last_response"]["url"])
@@ -179,12 +179,12 @@ def _print_attempts(out: Console, attempts: Sequence[Mapping[str, Any]]) -> None
         "errors": lambda a: ", ".join(f"{n} × {name}" for name, n in a["errors"].items()) or None,
     }
     out.print(table_of(attempts, columns))
-    told = None
+    printed_last = None
     for attempt in attempts:
         last = attempt["last_response"]
-        if not last or last == told:
+        if not last or last == printed_last:
             continue
-        told = last
+        printed_last = last
         status = f" status {last['status']}" if "status" in last else ""
         out.print(f"Last response of attempt {attempt['no']}:{status} {last['error']}", style="bold")
         out.print(f"  {shown(last['url'])}\n  {shown(last['detail'])}", soft_wrap=True)
@@ -295,7 +295,7 @@ def abandon(subtasks: tuple[int, ...], why: str, db: str | None, as_json: bool) 
 
 
 def _each(store: Store, ids: Sequence[int], act: Callable[..., object], what: str, as_json: bool) -> None:
-    """Do something to each subtask; those it cannot be done to are told, the others go on."""
+    """Act on each subtask; those it cannot be done to are listed with the reason, the others go on."""
     done: list[int] = []
     refused: list[dict[str, Any]] = []
     with store.begin() as conn:

@@ -41,7 +41,7 @@ def lab(
 ) -> None:
     """Serve a local web of simulated sites until Ctrl-C.
 
-    Every site and engine of the catalog is there, told apart by the Host header; each source address is
+    Every site and engine of the catalog is there, distinguished by the Host header; each source address is
     treated as another client. Example, with the commands of another terminal:
 
     \b

@@ -42,7 +42,7 @@ def print_json(document: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """What JSON has no word for, as what it has. Raises TypeError."""
+    """A value JSON has no type for, as one it has. Raises TypeError."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, datetime):
@@ -161,6 +161,6 @@ def set_up_logging(verbose: bool) -> None:
         handlers=[handler],
         force=True,
     )
-    # They tell every sweep that came late by a moment.
+    # They log every sweep that came late by a moment.
     for chatty in ("apscheduler", "alembic"):
         logging.getLogger(chatty).setLevel(logging.ERROR)

@@ -104,7 +104,7 @@ def simulate(
       reviewloop simulate paper2014.yaml --strategy feedback,random --seeds 5
       reviewloop simulate --from run.db --strategy feedback --write run.yaml
     """
-    # Slow to import (numpy, scipy); a wrong option should be told at once.
+    # Slow to import (numpy, scipy); a wrong option should be refused at once.
     from app.simulator.outcome import Options
     from app.simulator.recorded import write_scenario
     from app.simulator.scenario import load_scenario

@@ -109,7 +109,7 @@ class NodeProcess:
         try:
             async with AsyncExitStack() as stack:
                 redis = await stack.enter_async_context(open_redis(self._settings))
-                turns = Turns(redis, ask_for_turn)
+                turns = TurnRequests(redis, ask_for_turn)
                 serving = asyncio.create_task(_served(turns, redis))
                 node = await self._open(stack, catalog, writer, redis, turns.ask)
                 self._ready.set_result((asyncio.get_running_loop(), end, node))
@@ -162,7 +162,7 @@ class NodeProcess:
         return node
 
     def _registered(self, conn: Connection, now: datetime) -> Node:
-        """The node by its row, with what this process was told over it; from now on it may be given leases."""
+        """Register the node, by its row and this process's settings over it; from now on it may be given leases."""
         row = nodes.find(conn, self._name) or Node(self._name, frozenset(Kind), self._slots)
         kinds = self._settings.kinds or row.kinds
         node = Node(self._name, kinds, self._slots, self._settings.address or row.address)
@@ -177,7 +177,7 @@ class NodeProcess:
             log.exception("node %s did not stop in order: its leases will run out", self._name)
 
 
-async def _served(turns: Turns, redis: Redis) -> None:
+async def _served(turns: TurnRequests, redis: Redis) -> None:
     with suppress(RedisError):  # the first turn will meet it again
         await redis.ping()
     await turns.serve()
@@ -190,8 +190,8 @@ def _be_ready_to_ask() -> None:
         log.warning("the broker does not answer yet", exc_info=True)
 
 
-class Turns:
-    """Asks for turns of the loop, a few a second over the whole cluster however many slots become free.
+class TurnRequests:
+    """Requests turns of the loop from the control worker, a few a second in the whole cluster at most.
 
     Args:
         redis: holds the mark of the last turn asked for.
@@ -204,7 +204,7 @@ class Turns:
         self._free = asyncio.Event()
 
     def ask(self) -> None:
-        """A slot is free; on the event loop."""
+        """Request a turn, as a slot is free; call it on the event loop."""
         self._free.set()
 
     async def serve(self) -> None:

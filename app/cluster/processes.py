@@ -16,7 +16,7 @@ from typing import Any
 _PR_SET_PDEATHSIG = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """A program to be kept running.
 

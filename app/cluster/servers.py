@@ -46,7 +46,7 @@ class PostgresServer:
     Args:
         folder: of its data; made where it is missing.
         log: file of its output.
-        say: told what is done to the system besides (as root: folders made searchable).
+        say: called with what else is changed on the system (as root: folders made searchable).
     """
 
     def __init__(self, folder: Path, log: Path, say: Callable[[str], None]) -> None:
@@ -63,9 +63,9 @@ class PostgresServer:
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         self.program = Program(
-            "postgres",
-            [str(self._bin / "postgres"), "-D", str(self._folder), *options],
-            log,
+            name="postgres",
+            command=[str(self._bin / "postgres"), "-D", str(self._folder), *options],
+            log=log,
             stop_signal=signal.SIGINT,  # "fast": ends the sessions, keeps what is committed
             stop_s=30.0,
             user=self._user,
@@ -175,7 +175,9 @@ class RedisServer:
         self._settings = folder.resolve() / "redis.conf"
         self._password = secrets.token_urlsafe(24)
         self._port = _free_port()
-        self.program = Program("redis", [_redis_binary(), str(self._settings)], log, stop_s=10.0)
+        self.program = Program(
+            name="redis", command=[_redis_binary(), str(self._settings)], log=log, stop_s=10.0
+        )
 
     @property
     def url(self) -> str:

@@ -31,7 +31,7 @@ from tasks.store import reports
 from tasks.store.database import Store
 from tasks.store.nodes import Node
 
-_LOOK_EVERY_S = 0.1
+_CHECK_EVERY_S = 0.1
 _WATCH_EVERY_S = 0.5
 # A program that lives this long came up; one that doesn't, so many times in a row, never will.
 _CAME_UP_S = 10.0
@@ -78,7 +78,7 @@ class Supervisor:
         """Whether a program runs now."""
         return self._kept[name].process.poll() is None
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Start again what has ended, after a growing delay. Raises ClusterFailed where that is no use."""
         for kept in self._kept.values():
             if kept.again_at is None and kept.process.poll() is not None:
@@ -90,7 +90,7 @@ class Supervisor:
     def _ended(self, kept: _Kept) -> None:
         now, program = self._clock(), kept.program
         kept.failures = kept.failures + 1 if now - kept.started_at < _CAME_UP_S else 1
-        status = f"{program.name} ended with {_told(kept.process.returncode)}"
+        status = f"{program.name} ended with {_how(kept.process.returncode)}"
         if kept.failures >= _GIVE_UP_AFTER:
             raise ClusterFailed(
                 f"{status}, {kept.failures} times in a row; its log {program.log} ends:\n{last_lines(program.log)}"
@@ -112,7 +112,7 @@ class Cluster:
     Args:
         settings: a PostgreSQL or Redis not named there is started here.
         folder: for the data of such servers, and for logs. One cluster at a time.
-        say: told, in one line, what a person should know.
+        say: called with one line that a person should read.
 
     Attributes:
         settings: with the addresses of the servers.
@@ -162,12 +162,12 @@ class Cluster:
             for program in programs:
                 self._supervisor.start(program)
             while not self._signalled and (end_at is None or time.monotonic() < end_at):
-                self._supervisor.look()
+                self._supervisor.check()
                 if time.monotonic() >= watch_at:
                     watch_at = time.monotonic() + _WATCH_EVERY_S
                     if self._watched(store, watch) and until.done:
                         break
-                time.sleep(_LOOK_EVERY_S)
+                time.sleep(_CHECK_EVERY_S)
         finally:
             self._supervisor.stop([program.name for program in programs])
 
@@ -200,7 +200,7 @@ class Cluster:
 
     def _celery(self, name: str, settings: Settings, *arguments: str) -> Program:
         command = [sys.executable, "-m", "celery", "--quiet", "-A", "app.celery", *arguments, "-l", "WARNING"]
-        return Program(name, command, self._log(name), as_environment(settings))
+        return Program(name=name, command=command, log=self._log(name), environment=as_environment(settings))
 
     def _own_postgres(self, stack: ExitStack) -> None:
         server = PostgresServer(self._folder / "postgres", self._log("postgres"), self._say)
@@ -259,7 +259,7 @@ def _only_one(lock: Path) -> Iterator[None]:
         yield
 
 
-def _told(status: int) -> str:
+def _how(status: int) -> str:
     return f"status {status}" if status >= 0 else signal.Signals(-status).name
 
 

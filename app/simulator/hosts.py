@@ -1,4 +1,4 @@
-"""Hosts that are asked politely or that refuse: send times, blocks, rests, and what a strategy is told of them.
+"""Hosts with limits or blocks: send times, blocks, rests, and how a strategy sees them.
 
 Only sites with a limit or a block have a host here. Rests are those of production (`tasks.domain.breaker`): a host
 that refused a node rests for it, then is probed by one attempt at a time until a page comes.
@@ -19,8 +19,8 @@ from tasks.domain.views import HostView
 from tasks.scheduling.capacity import REQUEST_S, attempt_rate, attempts_in_all, attempts_per_address
 
 _UNLIMITED = Limits(per_address_per_s=1000, total_per_s=10_000)
-_ROOM = 1_000_000
-"""Room of a host without a limit: more attempts than there are slots."""
+_NO_LIMIT = 1_000_000
+"""Attempts that a host without a limit may be given: more than there are slots."""
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class Host:
         state = self._blocking.get(node)
         return state is not None and at_s < state.until_s
 
-    # --- what the scheduler knows -------------------------------------------------------------------------------
+    # --- what strategies see ------------------------------------------------------------------------------------
 
     def leased(self, node: int) -> None:
         """An attempt was given to a node."""
@@ -135,7 +135,7 @@ class Host:
 
     def view(self, now_s: float) -> HostView:
         """As a strategy sees it."""
-        room, alone = _ROOM, None
+        room, alone = _NO_LIMIT, None
         if self._limited:
             request_s = max(0.01, self._asked_s / self._tried) if self._tried else REQUEST_S
             per_s = attempt_rate(self.limits, request_s, lanes=1)

@@ -1,7 +1,7 @@
 """A linear program with many alike columns, solved over few of them at a time (column generation).
 
 Its bulk are columns x[k, p]: pages of pair p that had k tries before (k < tries), and x[tries, p]: attempts of
-pair p beyond those its pages need. The others are few. Columns that could still improve the optimum are told by
+pair p beyond those its pages need. The others are few. Columns that could still improve the optimum are found by
 their reduced cost, and where none is left the optimum of the few is that of all.
 """
 

@@ -1,4 +1,4 @@
-"""The bound: no policy, whatever it knows of the rates, can expect to do better (docs/oracle.md has the proof).
+"""The bound: no policy can expect to do better, even one that knows all rates (docs/oracle.md has the proof).
 
 A linear program over pages started per (site, node, stretch of constant rates, number of earlier tries). Every row
 holds for every policy in expectation, so the optimum bounds all of them: from above the pages collected by a fixed

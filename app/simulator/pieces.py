@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
     """(site, piece) that can give a page; arrays of equal length.
 
@@ -38,12 +38,12 @@ class Pairs:
     most_at_once: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pieces:
     """By piece: a class of equal nodes in an interval; and the pairs in them.
 
     Attributes:
-        nodes, slots: of the class, together.
+        nodes, slots: of the class, in all.
         length_s, end_s: of the piece.
         interval: its interval of the common grid.
         crossing: pieces that the next one goes on from.
@@ -129,7 +129,15 @@ def pieces_of(world: World, first_s: Mapping[int, float], checkpoints: list[floa
         crossing=np.flatnonzero(table[5]),
         spill_s=table[6],
         interval_s=np.diff(np.array(grid)),
-        pairs=Pairs(data[0].astype(np.int64), data[1].astype(np.int64), *data[2:]),
+        pairs=Pairs(
+            site=data[0].astype(np.int64),
+            piece=data[1].astype(np.int64),
+            seconds_per_page=data[2],
+            completion=data[3],
+            per_attempt_s=data[4],
+            most_per_s=data[5],
+            most_at_once=data[6],
+        ),
     )
 
 

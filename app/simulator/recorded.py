@@ -33,7 +33,7 @@ _FEWEST_TRIED = 5
 _FASTEST_S = 1e-3
 
 _FEWEST_SIZED = 3
-"""Attempts that tried pages, before overhead and page time are told apart by their sizes ..."""
+"""Attempts that tried pages, before overhead and page time are separated by their sizes ..."""
 
 _ALIKE = 1e-3
 """... and spread of 1 / pages, an attempt, below which sizes are the same."""
@@ -60,8 +60,8 @@ def recorded_scenario(
     parts. An attempt that failed without having tried a page counts as `fail`, one that went silent as `hang`. A
     pair that no attempt was made of gets the rates of its site over all nodes.
 
-    A bound on such a scenario knows every rate of it, and draws every page anew. Few pages make rates that are
-    chance, and a bound that no scheduler could have known how to reach.
+    A bound on such a scenario uses every rate of it, and draws every page anew. Rates from few pages are
+    partly chance, and so is the bound: no scheduler could have known how to reach it.
 
     Args:
         nodes: those it had.
@@ -113,7 +113,7 @@ def overheads(attempts: Sequence[RecordedAttempt]) -> dict[str, float]:
     made, the least squares line through them, of each node with a slope of its own and weighted by 1 / pages, since the
     variance of a sum of page times grows with their number. Elsewhere, and as its bounds: not below 0, nor more than
     half of what attempts of the site take on average (`tasks.scheduling.posterior`), nor more than the shortest took.
-    Where sizes don't differ nothing tells the two apart: then it is what attempts without a page took on average,
+    Where sizes don't differ the two cannot be separated: then it is what attempts without a page took on average,
     within the same bounds, or 0.
     """
     by_site: dict[str, list[RecordedAttempt]] = defaultdict(list)
@@ -163,7 +163,7 @@ def _site(name: str, kind: str, overhead_s: float, limits: Limits | None) -> Sit
     )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Sums:
     attempts: int = 0
     failed: int = 0
@@ -185,10 +185,10 @@ class _Sums:
         return {
             "seconds_per_page": round(max(_FASTEST_S, self.paged_s / self.tried), 4),
             "completion": round(min(1.0, self.collected / self.tried), 4),
-            **self.troubles(),
+            **self.failure_rates(),
         }
 
-    def troubles(self) -> dict[str, float]:
+    def failure_rates(self) -> dict[str, float]:
         """How often attempts fail and hang."""
         return {
             "fail": round(self.failed / self.attempts, 4),
@@ -209,7 +209,7 @@ def _pairs(
     entries = [PairSpec(**total.rates())] if total.tried else []
     entries += [PairSpec(site=site, **sums.rates()) for site, sums in by_site.items() if sums.tried]
     entries += [
-        PairSpec(site=site, node=node, **(sums.rates() if sums.tried else sums.troubles()))
+        PairSpec(site=site, node=node, **(sums.rates() if sums.tried else sums.failure_rates()))
         for (site, node), sums in by_pair.items()
     ]
     return entries + _over_time(known, overheads_s)

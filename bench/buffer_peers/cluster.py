@@ -161,7 +161,13 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "celery", "--quiet", "-A", "app.celery", *arguments]
     # Killed at the end, not asked to stop: its database goes with it.
-    program = Program(name, command, folder / f"{run}.{name}.log", as_environment(settings), stop_s=0.0)
+    program = Program(
+        name=name,
+        command=command,
+        log=folder / f"{run}.{name}.log",
+        environment=as_environment(settings),
+        stop_s=0.0,
+    )
     process = processes.start(program)
     stack.callback(processes.stop, [(program, process)])
     return process

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cluster.broker import beat_schedule, make_app, sentinels
-from app.cluster.node_process import Turns
+from app.cluster.node_process import TurnRequests
 from app.config import Settings, as_environment, from_environment
 from splitter.catalog.model import Kind
 from splitter.errors import InputError
@@ -145,7 +145,7 @@ def test_many_free_slots_ask_for_few_turns_and_the_last_one_is_served():
         sent: list[float] = []
         clock = asyncio.get_running_loop().time
         mark = OneMark()
-        nodes = [Turns(mark, lambda: sent.append(clock())) for _ in range(20)]
+        nodes = [TurnRequests(mark, lambda: sent.append(clock())) for _ in range(20)]
         serving = [asyncio.create_task(node.serve()) for node in nodes]
         last_free = clock()
         for _ in range(10):

@@ -37,7 +37,7 @@ def sentinel_settings(tmp_path, unused_port):
     binary = shutil.which("redis-server", path=str(Path(sys.executable).parent))
     programs = [
         server.program,
-        Program("sentinel", [binary, str(conf), "--sentinel"], tmp_path / "sentinel.log"),
+        Program(name="sentinel", command=[binary, str(conf), "--sentinel"], log=tmp_path / "sentinel.log"),
     ]
     running = [(program, processes.start(program)) for program in programs]
     try:

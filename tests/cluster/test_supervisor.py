@@ -29,7 +29,9 @@ def watch(told):
 
 
 def program(tmp_path, code, **options):
-    return Program("it", [sys.executable, "-I", "-S", "-c", code], tmp_path / "it.log", **options)
+    return Program(
+        name="it", command=[sys.executable, "-I", "-S", "-c", code], log=tmp_path / "it.log", **options
+    )
 
 
 def dead(supervisor):
@@ -41,13 +43,13 @@ def test_what_dies_is_started_again_after_a_growing_delay(tmp_path, watch, told)
     supervisor.start(program(tmp_path, "raise SystemExit(3)"))
     for delay_s in (0.5, 1.0, 2.0):
         dead(supervisor)
-        supervisor.look()
+        supervisor.check()
         assert f"it ended with status 3; started again in {delay_s:g} s" in told[-1]
         clock[0] += delay_s - 0.01
-        supervisor.look()
+        supervisor.check()
         assert not supervisor.alive("it")
         clock[0] += 0.01
-        supervisor.look()
+        supervisor.check()
     assert len(told) == 3
 
 
@@ -58,9 +60,9 @@ def test_what_never_comes_up_ends_the_cluster_with_its_last_words(tmp_path, watc
     def restart():
         while True:
             dead(supervisor)
-            supervisor.look()
+            supervisor.check()
             clock[0] += 10.0
-            supervisor.look()
+            supervisor.check()
             clock[0] -= 1.0  # it lived for less than what counts as having come up
 
     with pytest.raises(ClusterFailed, match="no such table"):
@@ -73,9 +75,9 @@ def test_what_ran_for_a_while_is_forgiven_its_earlier_failures(tmp_path, watch, 
     for _ in range(10):
         dead(supervisor)
         clock[0] += 60.0
-        supervisor.look()
+        supervisor.check()
         clock[0] += 0.5
-        supervisor.look()
+        supervisor.check()
     assert all("started again in 0.5 s" in line for line in told)
 
 
@@ -93,7 +95,9 @@ def test_a_child_ends_with_a_parent_that_is_killed(tmp_path, launch):
     pid = tmp_path / "pid"
     code = (
         "import sys, time; from pathlib import Path; from app.cluster.processes import Program, start\n"
-        f"p = start(Program('c', [sys.executable, '-c', 'import time; time.sleep(60)'], Path({str(pid)!r} + '.log')))\n"
+        "p = Program(name='c', command=[sys.executable, '-c', 'import time; time.sleep(60)'],\n"
+        f"    log=Path({str(pid)!r} + '.log'))\n"
+        "p = start(p)\n"
         f"Path({str(pid)!r}).write_text(str(p.pid)); time.sleep(60)"
     )
     (tmp_path / "parent.py").write_text(code)
