@@ -45,12 +45,12 @@ def node_of(queues: Sequence[str]) -> str | None:
 
 @shared_task(name="tick")
 def tick(name: str) -> None:
-    """Run a sweep by its name, or those of a `turn`, and ring the notifications of the leases it gave."""
+    """Run a sweep by its name, or those of a `turn`, and notify the nodes of the leases it gave."""
     control = runtime.control()
     with control.turning, control.store.begin() as conn:
         given = ticks.tick(conn, read_now(conn), control.context, TURN if name == "turn" else (name,))
     settings = control.context.settings
-    # As a rule one message a node, however many leases it gets: a broker hands over one message a round trip.
+    # As a rule one message per node, however many leases it gets: a broker delivers one message per round trip.
     for node in sorted({lease.node for lease in given}):
         mine = [lease.as_message() for lease in given if lease.node == node]
         for batch in chunks(mine, settings.lease_batch):

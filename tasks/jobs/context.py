@@ -1,4 +1,4 @@
-"""What every sweep needs besides a connection and the time: catalog, strategies and their settings."""
+"""The settings of the loop, and the context of every sweep."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tasks.store.views import BufferRule
 from tasks.store.writer import MOST_AT_ONCE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSettings:
-    """Settings of the loop; what is switched off is for comparing (docs/benchmarks.md).
+    """Settings of the loop; what can be switched off is for comparing (docs/benchmarks.md).
 
     Attributes:
         allocation: name in `tasks.scheduling.strategies.ALLOCATION`.
@@ -44,13 +44,21 @@ class LoopSettings:
     lease_batch: int = MOST_AT_ONCE
 
     def strategy(self, distances: Distances | None) -> AllocationStrategy:
-        """A new allocation strategy, as these settings want it, that knows these distances."""
+        """A new allocation strategy, by these settings, with these distances."""
         return ALLOCATION[self.allocation](replace(self.allocating, distances=distances))
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The catalog, the settings, chance, and what a scheduler remembers."""
+    """What every sweep needs besides a connection and the time.
+
+    Attributes:
+        catalog: sites and engines in force.
+        settings: of the loop.
+        hosts: limits and engines of hosts.
+        rng: the only source of chance.
+        state: what the scheduler keeps between sweeps.
+    """
 
     catalog: Catalog
     settings: LoopSettings

@@ -1,17 +1,17 @@
-"""What the scheduler's process remembers from turn to turn: caches of the store, and the strategy with its plan.
+"""The scheduler state: what the scheduler's process keeps between sweeps, caches of the store and the strategy.
 
 A new process begins with nothing and reads it anew. Statistics are read once, then only pairs that changed: 200 nodes
 on 2,000 sites are 400,000 pairs, of which a turn changes a few.
 
-What changed is found by `faded_at`, the database's time as the transaction began that folded an attempt in. It may
-commit after a look that was later than that. So each look goes back `_SHORT` before the last one, longer than a
-transaction of the loop takes as a rule; and every `_LONG_EVERY` one goes back `_LONG`, twice as long as a transaction
+A change is found by `faded_at`, the database's time when the transaction began that added an attempt to the pair. That
+transaction may commit after a later read. So each read goes back `_SHORT` before the last one, longer than a
+transaction of the loop usually takes; and every `_LONG_EVERY` a read goes back `_LONG`, twice as long as a transaction
 may wait for SQLite's lock before it fails (`tasks.store.database.BUSY_TIMEOUT_S`). Reading a row twice changes nothing,
-and one that was missed all the same comes with the pair's next attempt.
+and a row that was missed all the same comes with the pair's next attempt.
 
-Round trips move slowly, and coordinates of all hosts take a second at that size, so they are made anew every 10
-minutes, and looked for every minute as long as there are too few. The strategy is made anew with them: what it forgets
-is its plan.
+Round trips change slowly, and the coordinates of all hosts take a second at that size. So they are made anew every 10
+minutes; as long as there are too few round trips, every minute. The strategy is made anew with them and loses only its
+plan.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class SchedulerState:
     """The caches of one scheduler; used by one thread at a time.
 
     Args:
-        make: a new allocation strategy that knows these distances.
+        make: makes an allocation strategy with these distances.
         clock: monotonic seconds.
 
     Attributes:
         knowledge: the statistics, as of the last `learn`.
         request_s: by site, seconds from one request of an attempt to the next, over all nodes; sites without data
             are missing.
-        strategy: of allocation; another one after `measure`, with another ready.
+        strategy: of allocation; another one after `measure`, with another ready queue.
         ready: nodes and hosts as of the last turn.
     """
 
@@ -74,7 +74,7 @@ class SchedulerState:
         self._count_at_s: float | None = None
 
     def new_strategy(self) -> AllocationStrategy:
-        """A strategy that remembers nothing, but knows the distances as of the last `measure`."""
+        """A new strategy, with the distances of the last `measure`."""
         return self._make(self._distances)
 
     def measure(self, conn: Connection, now: datetime) -> None:
@@ -126,7 +126,7 @@ class SchedulerState:
         return begin - _LONG
 
     def count_queued(self, conn: Connection) -> None:
-        """Tell the ready queue what is in PRIORITY; counted every 30 s, less often where counting takes long."""
+        """Count for the ready queue what is in PRIORITY: every 30 s, less often where counting takes long."""
         begin_s = self._clock()
         if self._count_at_s is not None and begin_s < self._count_at_s:
             return
@@ -142,11 +142,10 @@ class SchedulerState:
         self._asked_of[row.site] = tried + row.tried - old_tried, wait_s + row.wait_s - old_wait_s
 
     def _time_requests(self, site: str, now_s: float) -> None:
-        """Its active seconds a request, and what it waits for its next send time.
+        """Seconds from one request to the next: active seconds, and the wait for the next send time.
 
-        Where the host's limit is what it waits for, the waiting lets a host be given no more attempts: they share its
-        rate, and `lanes` of their requests still use it up. Where the send times are kept far away, it tells how slow
-        attempts are.
+        Where attempts wait because of the host's limit, they share its rate, so the wait does not raise the number of
+        attempts it is given. Where granting a send time takes long, the wait shows how slow attempts are.
         """
         seen = self.knowledge.site(site, now_s)
         tried, wait_s = self._asked_of[site]

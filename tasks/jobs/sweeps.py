@@ -27,8 +27,6 @@ from tasks.store import (
     closing,
     leases,
     nodes,
-    products,
-    retention,
     transitions,
     views,
 )
@@ -55,14 +53,20 @@ def admit(conn: Connection, now: datetime, context: Context) -> int:
 
 
 def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
-    """WAIT to CRAWL: who gets what; returns the leases given, for the notifications."""
+    """WAIT to CRAWL: which node gets what; returns the leases given, for the notifications."""
     open_nodes = views.open_nodes(conn, now, context.settings.buffer)
     if not any(node.free for node in open_nodes):
         return []
+    return _give(conn, now, context, _allocation(conn, now, context, open_nodes))
+
+
+def _allocation(
+    conn: Connection, now: datetime, context: Context, open_nodes: Sequence[NodeView]
+) -> list[Assignment]:
     state = context.state
     state.measure(conn, now)
     state.count_queued(conn)
-    return _give(conn, now, context, _decide(conn, now, context, state.ready, state.strategy, open_nodes))
+    return _decide(conn, now, context, state.ready, state.strategy, open_nodes)
 
 
 def _give(
@@ -122,12 +126,8 @@ class Preview:
 
 def preview(conn: Connection, now: datetime, context: Context) -> Preview:
     """What `allocate` would decide now, for `explain`; changes nothing in the store."""
-    open_nodes = views.open_nodes(conn, now, context.settings.buffer)
-    state = context.state
-    state.measure(conn, now)
-    state.count_queued(conn)
-    assignments = _decide(conn, now, context, state.ready, state.strategy, open_nodes)
-    return Preview(tuple(assignments), still_waiting(state.ready, state.strategy))
+    assignments = _allocation(conn, now, context, views.open_nodes(conn, now, context.settings.buffer))
+    return Preview(tuple(assignments), still_waiting(context.state.ready, context.state.strategy))
 
 
 def _decide(
@@ -142,6 +142,10 @@ def _decide(
     """Load what waits and what is known of it, and let the strategy decide.
 
     Args:
+        conn, now, context: of the sweep.
+        ready: is brought up to date.
+        strategy: decides.
+        open_nodes: nodes that are alive and not drained.
         returned: subtasks that are still leased and would be waiting again.
     """
     ready.clear()
@@ -154,15 +158,17 @@ def _decide(
     knowledge = context.state.learn(conn, now)
     hosts = _hosts(conn, now, context, {view.site for view in waiting})
     for host, n in Counter(host for view in returned for host in set(view.hosts)).items():
-        hosts[host] = replace(hosts[host], room=max(n, hosts[host].room))  # they are counted there now
-    _show(ready, open_nodes, hosts)
+        hosts[host] = replace(hosts[host], room=max(n, hosts[host].room))  # their attempts still run there
+    _bring_up_to_date(ready, open_nodes, hosts)
     for view in waiting:
         ready.put(view)
     return strategy.decide(ready, knowledge, now.timestamp(), context.rng, explain=True)
 
 
-def _show(ready: ReadyQueue, open_nodes: Sequence[NodeView], hosts: Mapping[str, HostView]) -> None:
-    """Nodes and hosts as they are now."""
+def _bring_up_to_date(
+    ready: ReadyQueue, open_nodes: Sequence[NodeView], hosts: Mapping[str, HostView]
+) -> None:
+    """Put nodes and hosts as they are now into the ready queue."""
     for name in ready.nodes.keys() - {node.name for node in open_nodes}:
         ready.drop_node(name)
     for node in open_nodes:
@@ -267,8 +273,8 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
 
     A query with more hits than its engine lists, or with none, is split or relaxed (`tasks.jobs.partitioning`).
 
-    Modification takes effect here: the event tells quota and budget of what is left, before and after; the
-    follow-up gets them anew for the node it goes to.
+    Modification takes effect here: the event shows quota and budget of what is left, before and after. The follow-up
+    gets them anew for the node it goes to.
     """
     sleeping = views.sleeping(conn, _BATCH)
     if not sleeping:
@@ -313,13 +319,3 @@ def _go_on_at(now: datetime, context: Context, tries: int) -> datetime | None:
     recall = context.settings.recall
     longest_s = backoff_s(recall.backoff_s, tries, recall.backoff_max_s)
     return now + timedelta(seconds=context.rng.uniform(0.0, longest_s))
-
-
-def recrawl_due(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001
-    """Begin a new round of every product whose recrawl time has come."""
-    return products.recrawl_due(conn, now)
-
-
-def drop_old(conn: Connection, now: datetime, context: Context) -> int:  # noqa: ARG001
-    """Drop the data behind decisions that nobody asks about any more."""
-    return retention.drop_old(conn, now)

@@ -9,40 +9,42 @@ from sqlalchemy import Connection
 
 from tasks.jobs import sweeps
 from tasks.jobs.context import Context
+from tasks.store import products, retention
 from tasks.store.database import try_lock
 from tasks.store.leases import Lease
 
-_PLAIN: dict[str, Callable[[Connection, datetime, Context], object]] = {
+_SWEEPS: dict[str, Callable[[Connection, datetime, Context], object]] = {
     "admit": sweeps.admit,
     "recall": sweeps.recall,
     "wake": sweeps.wake,
-    "recrawl_due": sweeps.recrawl_due,
-    "retention": sweeps.drop_old,
+    "recrawl_due": lambda conn, now, _: products.recrawl_due(conn, now),
+    "retention": lambda conn, now, _: retention.drop_old(conn, now),
 }
+"""Sweeps that give no leases, by name."""
 
-
-_GIVING: dict[str, Callable[[Connection, datetime, Context], list[Lease]]] = {
+_LEASING: dict[str, Callable[[Connection, datetime, Context], list[Lease]]] = {
     "allocate": sweeps.allocate,
     "rebalance": sweeps.rebalance,
 }
+"""Sweeps that give leases, by name."""
 
 
 def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]) -> list[Lease]:
     """Run sweeps in this order under the scheduler's lock.
 
     Returns:
-        Leases that were given; ring their nodes' notifications once the transaction is committed. Nothing happens
-        where another scheduler holds the lock: it does the same work.
+        Leases that were given: notify their nodes once the transaction is committed. Nothing happens where another
+        scheduler holds the lock: it does the same work.
     """
     if not try_lock(conn, "scheduler"):
         return []
     given: list[Lease] = []
     try:
         for name in names:
-            if name in _GIVING:
-                given += _GIVING[name](conn, now, context)
+            if name in _LEASING:
+                given += _LEASING[name](conn, now, context)
             else:
-                _PLAIN[name](conn, now, context)
+                _SWEEPS[name](conn, now, context)
     except BaseException:
         context.state.forget()  # it read what is now rolled back
         raise

@@ -83,6 +83,7 @@ class ReadyQueue:
         nodes: by name, alive and not drained.
         free: by name, attempts it can be given now; only nodes that can be given one.
         capacity: of hosts.
+        hosts: by name, as they were set last.
         backlog: by site that has waiting subtasks.
         pending: by site, what has still to be admitted: it can't be given away yet, but a plan reckons with it.
         sites: by site that ever had one, an example of its subtasks (kind and hosts are the same for all).
@@ -96,6 +97,7 @@ class ReadyQueue:
         self.nodes: dict[str, NodeView] = {}
         self.free: dict[str, int] = {}
         self.capacity = HostCapacity((hosts or {}).values())
+        self.hosts: Mapping[str, HostView] = self.capacity.views
         self.backlog: dict[str, Backlog] = {}
         self.pending: Mapping[str, Backlog] = {}
         self.sites: dict[str, SubtaskView] = {}
@@ -108,11 +110,6 @@ class ReadyQueue:
         self._serial = 0
         for node in nodes:
             self.set_node(node)
-
-    @property
-    def hosts(self) -> Mapping[str, HostView]:
-        """Hosts as they were set last."""
-        return self.capacity.views
 
     def put(self, subtask: SubtaskView) -> None:
         """A subtask waits from now on, behind those of its priority that wait already."""

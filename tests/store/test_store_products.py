@@ -102,8 +102,8 @@ def test_a_product_due_again_begins_a_round_and_the_others_do_not(world: World) 
     world.do(products.add, NewProduct("甲", ("甲",), recrawl_every=timedelta(hours=1)))
     world.do(products.add, NewProduct("乙", ("乙",)))
     world.pass_s(3599)
-    assert world.sweep(sweeps.recrawl_due) == 0
+    assert world.do(products.recrawl_due) == 0
     world.pass_s(1)
-    assert world.sweep(sweeps.recrawl_due) == 1
-    assert world.sweep(sweeps.recrawl_due) == 0
+    assert world.do(products.recrawl_due) == 1
+    assert world.do(products.recrawl_due) == 0
     assert [(row.product_id, row.round) for row in world.rows(virtual_tasks)] == [(1, 1), (2, 1), (1, 2)]

@@ -86,7 +86,7 @@ def test_the_next_round_of_a_product_asks_again(world: World) -> None:
         assert _save(world, lease, _page(target, str(number), [review("a", "x")])) is (number == 1)
         assert world.close(lease)
         world.pass_s(every.total_seconds())
-        world.sweep(sweeps.recrawl_due)
+        world.do(products.recrawl_due)
     assert len(world.rows(reviews)) == 1
 
 

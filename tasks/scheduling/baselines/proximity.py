@@ -19,7 +19,7 @@ from zlib import crc32
 from tasks.domain.views import SubtaskView
 from tasks.scheduling.baselines.consistent_hash import point
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, give_to_owners
-from tasks.scheduling.baselines.random_node import RandomNode
+from tasks.scheduling.baselines.simple import RandomNode
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Assignment, Distances
 from tasks.scheduling.ready_queue import Group, ReadyQueue
 

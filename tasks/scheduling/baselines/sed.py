@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext
-from tasks.scheduling.baselines.least_loaded import taken
+from tasks.scheduling.baselines.simple import taken
 from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Assignment
 from tasks.scheduling.posterior import EstimateSettings, posterior
 from tasks.scheduling.ready_queue import Group, ReadyQueue

@@ -1,0 +1,93 @@
+"""The `random`, `round_robin` and `least_loaded` allocations: what was observed does not count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext
+from tasks.scheduling.decision import AllocationSettings, Assignment
+from tasks.scheduling.ready_queue import ReadyQueue
+
+
+class RandomNode(Baseline):
+    """In queue order, each subtask to one of the nodes that can take it, all equally likely."""
+
+    def assign(self, context: DecisionContext) -> Iterator[Assignment]:
+        """See `Baseline`."""
+        for group in context.groups():
+            able = context.ready.able(group)
+            if able:
+                yield context.give(group, context.rng.choice(able), self._why)
+
+    @staticmethod
+    def _why(_: str, chosen: bool) -> str:
+        return "drawn at random" if chosen else "might have been drawn"
+
+
+class RoundRobin(Baseline):
+    """In queue order, each subtask to the next node in turn that can take it.
+
+    The turn goes round the nodes in the order they appeared, whatever the site. A node that can't take the subtask
+    misses its turn. The strategy remembers only whose turn was last.
+    """
+
+    def __init__(self, settings: AllocationSettings) -> None:
+        super().__init__(settings)
+        self._names: list[str] = []
+        self._next = 0
+
+    def assign(self, context: DecisionContext) -> Iterator[Assignment]:
+        """See `Baseline`."""
+        self._follow(context.ready)
+        for group in context.groups():
+            for step in range(len(self._names)):
+                place = (self._next + step) % len(self._names)
+                if context.ready.can_take(group, self._names[place]):
+                    self._next = place + 1
+                    yield context.give(group, self._names[place], self._why)
+                    break
+
+    def _follow(self, ready: ReadyQueue) -> None:
+        """Keep the turn where it is when nodes come and go."""
+        names = list(ready.nodes)
+        if names == self._names:
+            return
+        turn = self._names[self._next :] + self._names[: self._next]
+        self._next = next((names.index(name) for name in turn if name in ready.nodes), 0)
+        self._names = names
+
+    @staticmethod
+    def _why(_: str, chosen: bool) -> str:
+        return "next in turn" if chosen else "its turn comes later"
+
+
+class LeastLoaded(Baseline):
+    """In queue order, each subtask to the node with the smallest share of its slots taken, of those that can take it.
+
+    Between equals the one with fewer attempts, then chance decides. A node that may be given attempts ahead of its
+    slots has less than nothing taken while it has none.
+    """
+
+    def assign(self, context: DecisionContext) -> Iterator[Assignment]:
+        """See `Baseline`."""
+        ready, random = context.ready, context.rng.random
+        for group in context.groups():
+            able = ready.able(group)
+            if able:
+                chosen = min(able, key=lambda name: (_share(ready, name), taken(ready, name), random()))
+                yield context.give(group, chosen, partial(self._why, ready), partial(_share, ready))
+
+    @staticmethod
+    def _why(ready: ReadyQueue, name: str, chosen: bool) -> str:
+        has = f"{taken(ready, name)} of {ready.nodes[name].slots} slots taken"
+        return f"least loaded: {has}" if chosen else has
+
+
+def taken(ready: ReadyQueue, node: str) -> int:
+    """Attempts a node has now, by its free slots."""
+    return ready.nodes[node].slots - ready.free.get(node, 0)
+
+
+def _share(ready: ReadyQueue, node: str) -> float:
+    return taken(ready, node) / max(1, ready.nodes[node].slots)
