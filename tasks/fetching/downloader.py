@@ -39,7 +39,7 @@ BeforeRequest = Callable[[str], Awaitable[Mapping[str, str] | None]]
 """Called with each URL before it is requested; returns headers for that request alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
     """The most an answer may be.
 

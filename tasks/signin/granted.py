@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from tasks.signin.errors import SignInFileUnreadable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cookie:
     """One cookie.
 
@@ -94,13 +94,13 @@ def cookies_of(jar: Iterable[JarCookie]) -> tuple[Cookie, ...]:
     """The cookies of a jar, in the order they are sent (RFC 6265, 5.4: longer paths first)."""
     cookies = [
         Cookie(
-            cookie.name,
-            cookie.value or "",
-            cookie.domain.lstrip(".").lower(),
-            cookie.path,
-            not cookie.domain_specified,
-            cookie.secure,
-            cookie.expires,
+            name=cookie.name,
+            value=cookie.value or "",
+            domain=cookie.domain.lstrip(".").lower(),
+            path=cookie.path,
+            host_only=not cookie.domain_specified,
+            secure=cookie.secure,
+            expires_s=cookie.expires,
         )
         for cookie in jar
     ]

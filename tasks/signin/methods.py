@@ -109,6 +109,8 @@ class CookieSignIn(SignIn):
                 f"{variable} has no cookie {self._rules.cookie!r} (it has {names}); copy all of them"
             )
         cookies = tuple(
-            Cookie(name, value, host, "/", True, True, None) for host in self._hosts for name, value in pairs
+            Cookie(name=name, value=value, domain=host, path="/", host_only=True, secure=True, expires_s=None)
+            for host in self._hosts
+            for name, value in pairs
         )
         return Granted(session.now + timedelta(seconds=self._rules.lasts_s), cookies)

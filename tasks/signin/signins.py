@@ -41,7 +41,7 @@ _AGAIN_S = 60.0
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Account:
     """A site or engine that is signed in to.
 
@@ -99,7 +99,7 @@ class SignIns:
         self._settings = settings
         self._clock = clock
         self._accounts = {
-            name: _Account(name, rules, own.get(name, _method_of)(rules))
+            name: _Account(name=name, rules=rules, method=own.get(name, _method_of)(rules))
             for name, rules in signing(catalog).items()
         }
         self._by_host = {host: account for account in self._accounts.values() for host in account.rules.hosts}

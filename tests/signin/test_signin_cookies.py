@@ -27,6 +27,12 @@ class _Answer:
         return self._message
 
 
+def made(value: str, *, secure: bool, expires_s: float | None) -> Cookie:
+    return Cookie(
+        name="sid", value=value, domain="a.com", path="/", host_only=True, secure=secure, expires_s=expires_s
+    )
+
+
 def jar_of(url: str, *set_cookie: str) -> CookieJar:
     jar = CookieJar(DefaultCookiePolicy(strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain))
     jar.extract_cookies(_Answer(*set_cookie), urllib.request.Request(url))
@@ -82,12 +88,12 @@ def test_a_site_cannot_set_a_cookie_of_another():
 
 @pytest.mark.parametrize(("now_s", "goes"), [(99.9, True), (100.0, False)])
 def test_a_cookie_ends_when_it_says(now_s, goes):
-    cookie = Cookie("sid", "1", "a.com", "/", True, False, 100.0)
+    cookie = made("1", secure=False, expires_s=100.0)
     assert cookie.goes_with("/", secure=False, now_s=now_s) is goes
 
 
 def test_what_is_granted_survives_as_json_and_shows_no_secret():
-    cookie = Cookie("sid", "s3cret-cookie", "a.com", "/", True, True, None)
+    cookie = made("s3cret-cookie", secure=True, expires_s=None)
     granted = Granted(datetime(2026, 5, 1, tzinfo=UTC), (cookie,), "s3cret-token", "s3cret-refresh")
     assert Granted.from_json(granted.to_json()) == granted
     assert "s3cret" not in f"{granted!r} {cookie!r} {granted} {[granted]}"

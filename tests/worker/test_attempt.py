@@ -399,7 +399,7 @@ def test_more_pages_are_remembered_for_the_next_chunk(world):
     assert world.attempt.more
 
 
-def test_a_timeout_tells_the_pace_of_a_slow_answer_and_not_of_a_fast_one(world, monkeypatch):
+def test_a_timeout_counts_as_a_slow_answer_and_not_as_a_fast_one(world, monkeypatch):
     told = []
 
     async def observe(_self, _host, _address, _limits, answer):
