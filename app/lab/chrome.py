@@ -10,36 +10,8 @@ from html import escape
 from random import Random
 
 from app.lab import chance
-from app.lab.pages import made_title
+from app.lab.pages import WORDING, made_title
 
-_CHANNELS = (
-    "首页",
-    "投诉曝光",
-    "维权资讯",
-    "消费警示",
-    "食品安全",
-    "汽车",
-    "家电",
-    "数码",
-    "旅游",
-    "质量报告",
-    "法律法规",
-    "专家点评",
-    "论坛",
-    "会员中心",
-)
-_FRIENDS = (
-    "质量新闻网",
-    "消费日报",
-    "法制在线",
-    "食品伙伴",
-    "市场监管",
-    "维权联盟",
-    "质检在线",
-    "民生热线",
-    "购物指南",
-    "信用中国",
-)
 _STYLE = "\n".join(
     f".{name}{{margin:{i}px auto;padding:{2 * i}px;border:1px solid #{i}c{i}c{i}c;"
     f"font:12px/1.{i} 宋体,Arial;color:#3{i}3}}"
@@ -133,7 +105,9 @@ def _assets(rng: Random) -> str:
 
 
 def _top(rng: Random, site: str, title: str) -> str:
-    channels = "".join(f'<li><a href="/channel/{i}/">{name}</a></li>' for i, name in enumerate(_CHANNELS))
+    channels = "".join(
+        f'<li><a href="/channel/{i}/">{name}</a></li>' for i, name in enumerate(WORDING["channels"])
+    )
     return (
         f'<body>\n<div class="top"><a href="/">{escape(title)}</a> <a href="/login">登录</a> | '
         f'<a href="/register">注册</a> 今日投诉 {int(rng.random() * 900)} 件</div>\n'
@@ -148,7 +122,7 @@ def _bottom(rng: Random, site: str, title: str) -> str:
         f'<div class="box"><h3>{name}</h3><ul>{_links(rng, 8 + int(rng.random() * 14))}</ul></div>'
         for name in ("热点投诉", "最新受理", "本周排行")
     )
-    friends = " | ".join(f'<a href="/friend/{i}">{name}</a>' for i, name in enumerate(_FRIENDS))
+    friends = " | ".join(f'<a href="/friend/{i}">{name}</a>' for i, name in enumerate(WORDING["friends"]))
     return (
         f'\n</div>\n<div class="side">\n{boxes}\n</div></div>\n<div class="foot">友情链接：{friends}<br>\n'
         f"Copyright &copy; 2005-2013 {escape(title)} ({site}) 版权所有 "

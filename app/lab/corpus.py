@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import NormalDist
 
 from app.lab import chance
-from app.lab.pages import Content, PageName, page_at, path_of, write_page
+from app.lab.pages import WORDING, Content, PageName, page_at, path_of, write_page
 from splitter.catalog.model import Catalog
 from splitter.spans import Span
 
@@ -159,46 +159,14 @@ _SHORTEST, _LONGEST = 6, 900
 _FEW = 20
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\s\ufeff]+")
 
-_BOUGHT = (
-    "上周在超市买了一箱",
-    "本人于本月初在专卖店购买了两箱",
-    "孩子一直在喝，这次网购了一箱",
-    "春节期间单位发的",
-    "在小区门口的便利店买了几盒",
-)
-_WRONG = (
-    "打开后发现里面有黑色异物",
-    "还没到保质期就已经胀包",
-    "喝起来有明显的酸味，像是变质了",
-    "生产日期被涂改过，看不清楚",
-    "包装漏液，整箱都发霉了",
-    "孩子喝完之后上吐下泻",
-    "买十送一的活动到店里却不承认",
-    "实际净含量比包装上标的少了很多",
-    "口感和以前完全不一样，稀得像水",
-)
-_ANSWERED = (
-    "打客服电话一直没人接",
-    "商家说不是质量问题，拒绝退货",
-    "厂家让我自己去检测，费用还要自己出",
-    "客服答应三天内回复，到现在没有消息",
-    "超市推给厂家，厂家又推给超市",
-    "对方只同意换一盒，态度非常差",
-)
-_WANTED = (
-    "希望有关部门尽快查处，给消费者一个说法。",
-    "要求退款并按规定赔偿。",
-    "请大家购买时多加注意！",
-    "要求公开道歉，并赔偿医药费。",
-    "再也不会买这个牌子了。",
-)
-
 
 def made_texts() -> tuple[str, ...]:
     """Complaints made of parts: the same 1,350 every time."""
     return tuple(
         f"{bought}，{wrong}。{answered}，{wanted}"
-        for bought, wrong, answered, wanted in product(_BOUGHT, _WRONG, _ANSWERED, _WANTED)
+        for bought, wrong, answered, wanted in product(
+            WORDING["bought"], WORDING["wrong"], WORDING["answered"], WORDING["wanted"]
+        )
     )
 
 

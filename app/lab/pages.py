@@ -6,10 +6,13 @@ Everything follows from the page's name, and its address carries that name, so t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from random import Random
+
+import yaml
 
 from app.lab import chance
 from splitter.spans import CHINA
@@ -83,45 +86,15 @@ MOST_POSTS = 6
 RATED_SITES = 0.5
 """Share of the complaint sites that print a rating."""
 
+WORDING: Mapping[str, Sequence[str]] = yaml.safe_load(
+    (Path(__file__).parent / "wording.yaml").read_text("utf-8")
+)
+"""What is written on pages, by what it is."""
+
 _UNRATED = frozenset({"thread", "microblog"})
 _SEVERAL = re.compile(r"thread|comments|reviews|answers")
 
-_PROBLEMS = (
-    "喝出异物要求赔偿",
-    "未过保质期已变质",
-    "胀包漏液商家不处理",
-    "喝完拉肚子怎么办",
-    "生产日期涂改",
-    "客服推诿拒绝退货",
-    "净含量不足涉嫌欺诈",
-    "促销虚假宣传",
-    "口感异常疑似假货",
-    "包装破损不予退换",
-    "买到过期产品",
-    "质量问题投诉无门",
-)
-_TITLES = (
-    "投诉{subject}：{problem}",
-    "{subject}{problem}",
-    "【曝光】{subject}{problem}",
-    "关于{subject}{problem}的投诉",
-)
-_REPLIES = ("回复：{title}", "Re: {title}", "{subject}我也遇到过", "{subject}用户说两句")
-_LEADS = ("我要投诉{subject}！", "{subject}，", "买的是{subject}。", "说说{subject}：", "")
 _SURNAMES = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗"
-_GIVEN = ("女士", "先生", "小姐", "同学", "**")
-_NICKS = (
-    "快乐的小鱼",
-    "阳光宝贝",
-    "天涯过客",
-    "宝妈",
-    "老消费者",
-    "清风",
-    "维权到底",
-    "simple_life",
-    "momo",
-    "牛奶控",
-)
 _DATES = (
     "{y}-{m:02}-{d:02} {H:02}:{M:02}",
     "{y}年{m}月{d}日",
@@ -175,13 +148,13 @@ def write_page(seed: int, page: PageName, rules: str, texts: tuple[str, ...]) ->
     """
     rng = chance.generator(seed, "page", page.site, page.number, *page.keywords)
     subject = "".join(page.keywords)
-    title = _one(rng, _TITLES).format(subject=subject, problem=_one(rng, _PROBLEMS))
+    title = _one(rng, WORDING["titles"]).format(subject=subject, problem=_one(rng, WORDING["problems"]))
     rated = rules not in _UNRATED and chance.share(0, "rated", page.site) < RATED_SITES
     posts: list[Post] = []
     for place in range(1 + int(rng.random() * MOST_POSTS) if _SEVERAL.search(rules) else 1):
-        heading = title if place == 0 else _one(rng, _REPLIES).format(subject=subject, title=title)
+        heading = title if place == 0 else _one(rng, WORDING["replies"]).format(subject=subject, title=title)
         key = str(10_000_000 + int(rng.random() * 1e15))
-        body = _one(rng, _LEADS).format(subject=subject) + _one(rng, texts)
+        body = _one(rng, WORDING["leads"]).format(subject=subject) + _one(rng, texts)
         author = _author(rng)
         at = _moment(rng)
         rating = 1 + int(rng.random() * 5) if rated else None
@@ -201,7 +174,7 @@ def write_page(seed: int, page: PageName, rules: str, texts: tuple[str, ...]) ->
 
 def made_title(rng: Random) -> str:
     """A headline of no product in particular, for the margins of a page."""
-    return f"{_one(rng, _SURNAMES)}{_one(rng, _GIVEN)}投诉：{_one(rng, _PROBLEMS)}"
+    return f"{_one(rng, _SURNAMES)}{_one(rng, WORDING['given_names'])}投诉：{_one(rng, WORDING['problems'])}"
 
 
 def _one(rng: Random, choices: Sequence[str]) -> str:
@@ -210,8 +183,8 @@ def _one(rng: Random, choices: Sequence[str]) -> str:
 
 def _author(rng: Random) -> str:
     if rng.random() < 0.5:
-        return _one(rng, _SURNAMES) + _one(rng, _GIVEN)
-    return f"{_one(rng, _NICKS)}{int(rng.random() * 10_000)}"
+        return _one(rng, _SURNAMES) + _one(rng, WORDING["given_names"])
+    return f"{_one(rng, WORDING['nicknames'])}{int(rng.random() * 10_000)}"
 
 
 def _moment(rng: Random) -> datetime:

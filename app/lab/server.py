@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from app.lab.answers import LOGIN, Answer, Document, refusal
+from app.lab.answers import LOGIN, Answer, Document, redirect, refusal
 from app.lab.behaviour import Decision, LabRequest, Memory, decide
 from app.lab.corpus import DEFAULT_REVIEWS, Corpus, load_texts
 from app.lab.log import LogEntry, RequestLog
@@ -179,9 +179,9 @@ class Lab:
             case Answer.CUT_OFF:
                 return await self._cut_off(asked, decision, request)
             case Answer.MOVED:
-                return self._redirect(asked, decision, 301, f"http://www.{asked.host}{asked.target}")
+                document = redirect(f"http://www.{asked.host}{asked.target}", 301)
             case Answer.LOGIN_REDIRECT:
-                return self._redirect(asked, decision, 302, f"http://{asked.host}/login")
+                document = redirect(f"http://{asked.host}/login")
             case Answer.PAGE:
                 document = self.web.document(asked.host, asked.target)
             case _:
@@ -216,10 +216,6 @@ class Lab:
         if decision and decision.retry_after_s is not None:
             headers["Retry-After"] = f"{max(1, round(decision.retry_after_s))}"
         return web.Response(status=document.status, body=document.body, headers=headers)
-
-    def _redirect(self, asked: LabRequest, decision: Decision, status: int, location: str) -> web.Response:
-        self._note(asked, decision.answer.value, status, 0, decision)
-        return web.Response(status=status, headers={"Location": location})
 
     def _drop(self, asked: LabRequest, decision: Decision, request: web.BaseRequest) -> web.Response:
         self._note(asked, decision.answer.value, 0, 0, decision)

@@ -13,7 +13,7 @@ from html import escape
 
 from app.lab import chance
 from app.lab.markup import NotSimple, alone, filled, records
-from app.lab.pages import SAMPLE, Content, Post
+from app.lab.pages import SAMPLE, WORDING, Content, Post
 from splitter.catalog.model import Kind
 from splitter.catalog.rules import PageRules
 
@@ -54,16 +54,6 @@ _ARTICLE = """<div class="article-box"><h1 class="article-title">{title}</h1>
 <div class="ad"><a href="http://ad.example.invalid/{key}"><img src="/ad/{key}.gif" alt="广告">
 </a> <a href="#">广告</a></div>
 """
-_REPORTED = (
-    "记者近日接到消费者反映，称其购买的{subject}出现问题，与经营者多次沟通未果，希望媒体予以关注。",
-    "就{subject}的有关情况，消费者向本网讲述了购买和使用的经过，并提供了购物凭证和照片。",
-    "近期，本网收到多起关于{subject}的投诉，消费者普遍反映售后处理缓慢，问题迟迟得不到解决。",
-)
-_FOLLOWED = (
-    "律师表示，依据消费者权益保护法的规定，经营者应当对其提供的商品质量负责，消费者有权要求退货、更换或者赔偿。",
-    "截至发稿时，相关企业尚未就此事作出正式回应，本网将继续关注事件的进展情况，并及时予以报道。",
-    "市场监管部门提醒广大消费者，购买商品时应当保留发票等凭证，遇到纠纷可以拨打投诉电话维护自身的合法权益。",
-)
 _SENTENCES = re.compile(r"[^。！？]+[。！？]*")
 _LONG_PARAGRAPH = 160
 
@@ -109,9 +99,10 @@ def article(content: Content) -> str:
     post = content.posts[0]
     draw = chance.number(0, "article", post.key)
     paragraphs = [
-        f"本网讯 {content.title}。" + _REPORTED[draw % len(_REPORTED)].format(subject=content.subject),
+        f"本网讯 {content.title}。"
+        + WORDING["reported"][draw % len(WORDING["reported"])].format(subject=content.subject),
         *_paragraphs(post.body),
-        _FOLLOWED[draw // 3 % len(_FOLLOWED)],
+        WORDING["followed"][draw // 3 % len(WORDING["followed"])],
     ]
     return _ARTICLE.format(
         **_fields(post),
