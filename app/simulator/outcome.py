@@ -11,7 +11,6 @@ from app.simulator.attempts import Attempt, Subtask
 from app.simulator.world import World
 from tasks.domain.pair_stats import AttemptResult, PairStats
 from tasks.scheduling.decision import AllocationSettings
-from tasks.scheduling.modification import ModificationSettings
 from tasks.scheduling.recall import RecallSettings
 
 
@@ -26,7 +25,7 @@ class Options:
         timeline: keep sums over time of every pair.
         window_s: length of the windows that figures over time are counted in.
         clock: measures decisions; seconds.
-        allocating, modifying, recalling: settings of the strategies, as production has them.
+        allocating, recalling: settings of the strategies, as production has them.
     """
 
     modification: bool = True
@@ -36,7 +35,6 @@ class Options:
     window_s: float = 300.0
     clock: Callable[[], float] = perf_counter
     allocating: AllocationSettings = field(default_factory=AllocationSettings)
-    modifying: ModificationSettings = field(default_factory=ModificationSettings)
     recalling: RecallSettings = field(default_factory=RecallSettings)
 
 

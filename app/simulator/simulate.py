@@ -173,9 +173,7 @@ class _Engine:
             if self._options.modification:
                 scenario, subtask = self._world.scenario, assignment.subtask
                 stats = self._knowledge.pair(subtask.site, assignment.node, now)
-                limits = modify(
-                    stats, subtask.left, scenario.quota, scenario.budget_s, self._options.modifying
-                )
+                limits = modify(stats, subtask.left, scenario.quota, scenario.budget_s)
             self._execution.lease(assignment.subtask, assignment.node, limits)
         if self._ready.waiting and self._ready.free and not self._swept:
             self._in_vain += not given

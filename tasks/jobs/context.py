@@ -11,7 +11,6 @@ from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostBook
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Distances
-from tasks.scheduling.modification import ModificationSettings
 from tasks.scheduling.query_refinement import RefinementSettings
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.strategies import ALLOCATION
@@ -36,7 +35,6 @@ class LoopSettings:
     modification: bool = True
     recall: RecallSettings = field(default_factory=RecallSettings)
     allocating: AllocationSettings = field(default_factory=AllocationSettings)
-    modifying: ModificationSettings = field(default_factory=ModificationSettings)
     buffer: BufferRule = field(default_factory=BufferRule)
     refinement: RefinementSettings = field(default_factory=RefinementSettings)
     wait_limit: int = 1000

@@ -194,7 +194,7 @@ def modification(context: Context, now_s: float, site: str, node: str, left: int
         per_page = context.catalog.engines[rules.engine].hits_per_page
         left = math.ceil(left * max(1.0, per_page / HITS_UNREAD))
     pair = context.state.knowledge.pair(site, node, now_s)
-    return modify(pair, max(1, left), rules.quota, rules.budget_s, context.settings.modifying)
+    return modify(pair, max(1, left), rules.quota, rules.budget_s)
 
 
 def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:

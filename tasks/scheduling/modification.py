@@ -19,17 +19,17 @@ root (Newton), and the best integer is next to it. More hazard or slower pages: 
 more pages.
 
 Hazard from observations. m = offered / attempts pages were meant per attempt. tried / offered is what
-failures, blocks and silence left of them; of the misses among tried pages the part `spell_share` (in
-logarithms) is laid to bad spells, the rest to single pages: c0 = (collected / tried) ** (1 - spell_share).
-The hazard solves G(m') / m' = tried / offered * (collected / tried) ** spell_share, with m' = max(m,
+failures, blocks and silence left of them; of the misses among tried pages the part `SPELL_SHARE` (in
+logarithms) is laid to bad spells, the rest to single pages: c0 = (collected / tried) ** (1 - SPELL_SHARE).
+The hazard solves G(m') / m' = tried / offered * (collected / tried) ** SPELL_SHARE, with m' = max(m,
 default quota): single misses that look like short spells must not shorten attempts ever further.
 
 Few data are treated as few: ln h and ln s are means of what was seen, with the weight of its attempts, and of
-a prior with the weight `prior_attempts`. The prior hazard is the one whose optimum is the default quota, the
+a prior with the weight `PRIOR_ATTEMPTS`. The prior hazard is the one whose optimum is the default quota, the
 prior s the one whose budget is the default budget; and what was seen counts at most as far as the quota's
 bounds reach.
 
-Budget. Page times are independent with coefficient of variation `page_cv`, their sum taken as lognormal
+Budget. Page times are independent with coefficient of variation `PAGE_CV`, their sum taken as lognormal
 with the same mean and variance (Fenton 1960). The budget is the time within which the quota gets done with
 probability 0.9. Where even the longest budget is too short for that, the quota is cut to what fits. Both
 stay within the site's bounds.
@@ -60,22 +60,17 @@ _FADED = 1e-9
 """Less than this is no data: sums that faded so far carry no digits."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModificationSettings:
-    """Parameters of modification.
+OVERHEAD_S = 1.0
+"""Active seconds of an attempt that are no page's; at most half of what attempts were seen to take."""
 
-    Attributes:
-        overhead_s: active seconds of an attempt that are no page's; at most half of what attempts were seen
-            to take.
-        spell_share: share (0 to 1) of misses among tried pages that come in spells.
-        page_cv: standard deviation of a page's seconds over their mean.
-        prior_attempts: weight of the defaults against what was seen.
-    """
+SPELL_SHARE = 0.5
+"""Share (0 to 1) of misses among tried pages that come in spells."""
 
-    overhead_s: float = 1.0
-    spell_share: float = 0.5
-    page_cv: float = 1.0
-    prior_attempts: float = 4.0
+PAGE_CV = 1.0
+"""Standard deviation of a page's seconds over their mean."""
+
+PRIOR_ATTEMPTS = 4.0
+"""Weight of the defaults against what was seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +128,22 @@ class Spell:
         above = min(below + 1, highest)
         return above if self.objective(above) > self.objective(below) else below
 
-    def budget_s(self, pages: int, page_cv: float) -> float:
+    def budget_s(self, pages: int) -> float:
         """Active seconds within which so many pages get done with probability 0.9 (lognormal sum)."""
-        return self.overhead_s + _pages_90(pages, page_cv) * self.seconds_per_page
+        return self.overhead_s + _pages_90(pages) * self.seconds_per_page
 
-    def most_pages(self, budget_s: float, page_cv: float, lowest: int, highest: int) -> int:
+    def most_pages(self, budget_s: float, lowest: int, highest: int) -> int:
         """The most pages in [lowest, highest] whose budget is within so many seconds; `lowest` where none's is."""
 
         def fits(pages: int) -> bool:
-            return self.budget_s(pages, page_cv) <= budget_s
+            return self.budget_s(pages) <= budget_s
 
         if lowest >= highest or fits(highest):
             return highest
         # A budget grows nearly in proportion to its pages: a few divisions come next to the answer.
         goal, guess = (budget_s - self.overhead_s) / self.seconds_per_page, float(highest)
         for _ in range(_GUESSES):
-            guess = min(max(guess * goal / _pages_90(guess, page_cv), 1.0), float(highest))
+            guess = min(max(guess * goal / _pages_90(guess), 1.0), float(highest))
         below, above = max(math.floor(guess) - 1, lowest), min(math.floor(guess) + 3, highest)
         return _largest(fits, below if fits(below) else lowest, highest if fits(above) else above)
 
@@ -168,9 +163,7 @@ def fixed(quota: Bounds, budget_s: Bounds) -> Modification:
     return Modification(default_quota(quota), default_budget_s(budget_s), None, "defaults of the site")
 
 
-def modify(
-    stats: PairStats, left: int, quota: Bounds, budget_s: Bounds, settings: ModificationSettings
-) -> Modification:
+def modify(stats: PairStats, left: int, quota: Bounds, budget_s: Bounds) -> Modification:
     """Quota and budget of what is left of a subtask.
 
     Args:
@@ -178,13 +171,12 @@ def modify(
         left: targets left. They are divided evenly over as many attempts as the optimum needs.
         quota: the site's bounds, in hits.
         budget_s: the site's bounds, in seconds.
-        settings: parameters.
     """
-    spell, fits, best = _optimum(stats, quota, budget_s, settings)
+    spell, fits, best = _optimum(stats, quota, budget_s)
     lowest, _ = _whole(quota)
     shared = math.ceil(left / math.ceil(left / best)) if left > 0 else best
     pages = min(max(shared, lowest), fits)
-    seconds = spell.budget_s(min(pages, max(left, 1)), settings.page_cv)
+    seconds = spell.budget_s(min(pages, max(left, 1)))
     why = (
         f"{stats.attempts:.1f} attempts: chance of a bad turn {spell.hazard:.2%} a page, "
         f"{spell.seconds_per_page:.2f} s a page: most pages per second with {best} at a time"
@@ -193,28 +185,24 @@ def modify(
 
 
 @lru_cache(maxsize=4096)
-def _optimum(
-    stats: PairStats, quota: Bounds, budget_s: Bounds, settings: ModificationSettings
-) -> tuple[Spell, int, int]:
+def _optimum(stats: PairStats, quota: Bounds, budget_s: Bounds) -> tuple[Spell, int, int]:
     """The model, the most pages that fit into the longest budget, and the best number of pages up to that.
 
     Kept, since a turn of the scheduler gives several leases of the same pair at the same moment.
     """
-    spell = estimate_spell(stats, quota, budget_s, settings)
+    spell = estimate_spell(stats, quota, budget_s)
     lowest, highest = _whole(quota)
-    fits = spell.most_pages(budget_s.max, settings.page_cv, lowest, highest)
+    fits = spell.most_pages(budget_s.max, lowest, highest)
     return spell, fits, spell.best_pages(lowest, fits)
 
 
-def estimate_spell(
-    stats: PairStats, quota: Bounds, budget_s: Bounds, settings: ModificationSettings
-) -> Spell:
+def estimate_spell(stats: PairStats, quota: Bounds, budget_s: Bounds) -> Spell:
     """The model's parameters from what was seen, shrunk to what makes the defaults the optimum."""
     usual, usual_budget = default_quota(quota), default_budget_s(budget_s)
-    usual_overhead = min(settings.overhead_s, 0.5 * usual_budget)
-    usual_s = (usual_budget - usual_overhead) / _pages_90(usual, settings.page_cv)
+    usual_overhead = min(OVERHEAD_S, 0.5 * usual_budget)
+    usual_s = (usual_budget - usual_overhead) / _pages_90(usual)
     overhead, seconds = usual_overhead, usual_s
-    weight = stats.attempts / (stats.attempts + settings.prior_attempts)
+    weight = stats.attempts / (stats.attempts + PRIOR_ATTEMPTS)
     if min(stats.attempts, stats.tried, stats.active_s) > _FADED:
         overhead = min(usual_overhead, 0.5 * stats.active_s / stats.attempts)
         seen_s = (stats.active_s - stats.attempts * overhead) / stats.tried
@@ -224,16 +212,16 @@ def estimate_spell(
     if min(stats.attempts, stats.offered) > _FADED:
         lowest, highest = _whole(quota)
         span = _rate_with_optimum(highest, ratio), _rate_with_optimum(lowest, ratio)
-        rate = _between(rate, _seen_rate(stats, usual, settings.spell_share, span), weight)
-        shrunk = (stats.collected + settings.prior_attempts) / (stats.tried + settings.prior_attempts)
-        page_chance = min(1.0, shrunk) ** (1.0 - settings.spell_share)
+        rate = _between(rate, _seen_rate(stats, usual, span), weight)
+        shrunk = (stats.collected + PRIOR_ATTEMPTS) / (stats.tried + PRIOR_ATTEMPTS)
+        page_chance = min(1.0, shrunk) ** (1.0 - SPELL_SHARE)
     return Spell(-math.expm1(-rate), page_chance, seconds, overhead)
 
 
-def _seen_rate(stats: PairStats, usual: int, spell_share: float, span: tuple[float, float]) -> float:
+def _seen_rate(stats: PairStats, usual: int, span: tuple[float, float]) -> float:
     """-ln(1 - h) that explains the share of offered pages that bad spells took, within `span`."""
     chance = min(1.0, stats.collected / stats.tried) if stats.tried > 0 else 1.0
-    kept = min(1.0, stats.tried / stats.offered) * chance**spell_share
+    kept = min(1.0, stats.tried / stats.offered) * chance**SPELL_SHARE
     pages = max(stats.offered / stats.attempts, float(usual))
     low, high = span
     for _ in range(_HALVINGS):  # `_root` of kept - G / pages, written out: most of what a decision costs here
@@ -276,9 +264,9 @@ def _rate(hazard: float) -> float:
     return -math.log1p(-min(hazard, 1.0 - 1e-12))
 
 
-def _pages_90(pages: float, page_cv: float) -> float:
+def _pages_90(pages: float) -> float:
     """0.9 quantile of the time of so many pages, in mean page times (lognormal of the same two moments)."""
-    variance = page_cv**2 / pages
+    variance = PAGE_CV**2 / pages
     return pages / math.sqrt(1.0 + variance) * math.exp(_NORMAL_90 * math.sqrt(math.log1p(variance)))
 
 

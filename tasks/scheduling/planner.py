@@ -19,7 +19,7 @@ from tasks.domain.pair_stats import PairStats
 from tasks.scheduling import capacity, eligibility, fluid
 from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Distances
 from tasks.scheduling.pair_backoff import PairBackoff
-from tasks.scheduling.posterior import Belief, EstimateSettings, posterior
+from tasks.scheduling.posterior import PRIOR_PAGES, Belief, posterior
 from tasks.scheduling.proximity import prior
 from tasks.scheduling.ready_queue import Backlog, Group, ReadyQueue
 from tasks.scheduling.sampled_rates import SampledRates
@@ -146,7 +146,7 @@ class Planner:
         prior_s = None
         if self._settings.distances is not None:
             prior_s = distance_prior(self._settings.distances, knowledge, now_s, sites, nodes)
-        believed = posterior(knowledge, now_s, sites, nodes, EstimateSettings(), prior_s)
+        believed = posterior(knowledge, now_s, sites, nodes, prior_s)
         slots = np.array([float(ready.nodes[name].slots) for name in nodes])
         pairs = len(sites) * len(nodes)
         once_s = pairs * _attempt_s(knowledge, now_s) / max(1.0, slots.sum())
@@ -302,9 +302,9 @@ def _observed(
 ) -> tuple[Array, Array]:
     """Independent pages of each pair, and its seconds per tried page without the overhead; 0 where it has no data."""
     # A prior of 0 s leaves in the posterior what the pair's own data say, as it counts them.
-    settings, nothing = EstimateSettings(), np.zeros((len(sites), len(nodes)))
-    found = posterior(knowledge, now_s, sites, nodes, settings, nothing)
-    pages = np.maximum(0.0, found.seconds_shape - settings.prior_pages)
+    nothing = np.zeros((len(sites), len(nodes)))
+    found = posterior(knowledge, now_s, sites, nodes, nothing)
+    pages = np.maximum(0.0, found.seconds_shape - PRIOR_PAGES)
     pages = np.where(pages < 1e-6, 0.0, pages)
     return pages, found.seconds_total / np.maximum(pages, 1e-6)
 

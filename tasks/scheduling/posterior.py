@@ -10,15 +10,15 @@ Three unknowns of a (site, node), each with a conjugate prior:
 
 Prior mean of a pair = main effects of its site and of its node around the overall mean, added on the
 log-odds scale (on the log scale for s): a new node at a good site, or a good node at a new site, starts
-with what is known. The prior weighs `prior_pages` pages and `prior_attempts` attempts, so a few attempts of
+with what is known. The prior weighs `PRIOR_PAGES` pages and `PRIOR_ATTEMPTS` attempts, so a few attempts of
 the pair's own outvote it. Site, node and overall means are themselves shrunk to the level above and at last
-to the settings, `pool_weight` times as hard: a node is not condemned by its first attempt somewhere.
+to the constants, `POOL_WEIGHT` times as hard: a node is not condemned by its first attempt somewhere.
 
-Pages of one attempt resemble each other, so m of them count as m / (1 + (m - 1) * alike) independent ones
+Pages of one attempt resemble each other, so m of them count as m / (1 + (m - 1) * ALIKE) independent ones
 (the design effect of cluster samples; Kish, Survey Sampling, 1965).
 
 Time of an attempt: overhead + pages tried * s. The sums can't tell the two apart, so the overhead is the
-setting, but at most half of the active seconds an attempt of the site takes. Failed attempts may or may not
+constant, but at most half of the active seconds an attempt of the site takes. Failed attempts may or may not
 have known their hits (offered); so the share of its pages an attempt gets to is
 reach = min(1 - f, tried / offered). Expected pages per second of a slot for an attempt of n targets:
 
@@ -34,7 +34,6 @@ All pairs are worked out at once, as arrays of (sites, nodes).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -47,33 +46,23 @@ from tasks.scheduling.statistics import Knowledge
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateSettings:
-    """First guesses and their weights.
+PAGE_CHANCE, BAD_SHARE, SILENT_OF_BAD = 0.8, 0.05, 0.3
+"""Prior means where nothing at all is known: a tried page is stored; an attempt is bad; a bad one is silent."""
 
-    Attributes:
-        page_chance, bad_share, silent_of_bad: guesses (shares in (0, 1)) where nothing at all is known.
-        seconds_per_page, overhead_s: the same, in seconds; the overhead covers connecting and the result
-            page.
-        prior_pages: weight of a prior against a pair's own (independent) pages.
-        prior_attempts: weight of a prior against a pair's own attempts.
-        pool_weight: weight of the level above against a site's, a node's or all data, in weights of a prior.
-        alike: correlation of pages of one attempt, 0 (independent) to 1 (an attempt says as much as one
-            page).
-        recall_after_s: what a silent attempt costs.
-    """
+SECONDS_PER_PAGE, OVERHEAD_S = 1.0, 1.0
+"""The same in seconds: of a tried page; of an attempt beyond its pages (connecting, the result page)."""
 
-    page_chance: float = 0.8
-    bad_share: float = 0.05
-    silent_of_bad: float = 0.3
-    seconds_per_page: float = 1.0
-    overhead_s: float = 1.0
-    prior_pages: float = 4.0
-    prior_attempts: float = 2.0
-    pool_weight: float = 5.0
-    alike: float = 0.1
-    recall_after_s: float = 60.0
+PRIOR_PAGES, PRIOR_ATTEMPTS = 4.0, 2.0
+"""Weights of a prior against a pair's own (independent) pages, and against its own attempts."""
 
+POOL_WEIGHT = 5.0
+"""Weight of the level above against a site's, a node's or all data, in weights of a prior."""
+
+ALIKE = 0.1
+"""Correlation of pages of one attempt, from 0 (independent) to 1 (an attempt says as much as one page)."""
+
+RECALL_AFTER_S = 60.0
+"""What a silent attempt costs."""
 
 _FADED = 1e-9
 """Fewer pages than this are no data: sums that faded so far carry no digits."""
@@ -203,8 +192,7 @@ def posterior(
     now_s: float,
     sites: Iterable[str],
     nodes: Iterable[str],
-    settings: EstimateSettings,
-    guess_s: Array | None = None,
+    prior_s: Array | None = None,
 ) -> Posterior:
     """Posteriors of every (site, node) of these names; those without data get what their site and node say.
 
@@ -212,24 +200,23 @@ def posterior(
         knowledge: what closed attempts say.
         now_s: when, in seconds of the same clock.
         sites, nodes: names; the order of both axes.
-        settings: first guesses and weights.
-        guess_s: seconds per page to expect where a pair has no data of its own, instead of its site's and node's
-            effects; NaN where there is no better guess. Array of (sites, nodes).
+        prior_s: seconds per page to expect where a pair has no data of its own, instead of its site's and node's
+            effects; NaN where there is no better prior. Array of (sites, nodes).
     """
     everything = knowledge.sums(now_s)
     first = _Level(
-        _logit(np.asarray(settings.page_chance)),
-        _logit(np.asarray(settings.bad_share)),
-        _logit(np.asarray(settings.silent_of_bad)),
-        np.log(np.asarray(settings.seconds_per_page)),
-        np.asarray(settings.overhead_s),
+        _logit(np.asarray(PAGE_CHANCE)),
+        _logit(np.asarray(BAD_SHARE)),
+        _logit(np.asarray(SILENT_OF_BAD)),
+        np.log(np.asarray(SECONDS_PER_PAGE)),
+        np.asarray(OVERHEAD_S),
     )
-    overall = _shrunk(_Sums(everything.sum(axis=(0, 1))), first, settings)
+    overall = _shrunk(_Sums(everything.sum(axis=(0, 1))), first)
     own = _selected(knowledge, everything, list(sites), list(nodes))
     by_site = _Sums(_pooled(knowledge.sites, everything.sum(axis=1), sites)[:, None])
     by_node = _Sums(_pooled(knowledge.nodes, everything.sum(axis=0), nodes)[None, :])
-    of_site, of_node = _shrunk(by_site, overall, settings), _shrunk(by_node, overall, settings)
-    return _combined(own, of_site, of_node, overall, settings, guess_s)
+    of_site, of_node = _shrunk(by_site, overall), _shrunk(by_node, overall)
+    return _combined(own, of_site, of_node, overall, prior_s)
 
 
 def _combined(
@@ -237,40 +224,39 @@ def _combined(
     of_site: _Level,
     of_node: _Level,
     overall: _Level,
-    given: EstimateSettings,
-    guess_s: Array | None,
+    prior_s: Array | None,
 ) -> Posterior:
     """The pairs' own data on top of main effects."""
     page = _share(of_site.page + of_node.page - overall.page)
     bad = _share(of_site.bad + of_node.bad - overall.bad)
     silent = _share(of_site.silent + of_node.silent - overall.silent)
     seconds = np.exp(of_site.seconds + of_node.seconds - overall.seconds)
-    if guess_s is not None:
-        seconds = np.where(np.isnan(guess_s), seconds, guess_s)
-    pages, stored = _pages(own, given.alike)
+    if prior_s is not None:
+        seconds = np.where(np.isnan(prior_s), seconds, prior_s)
+    pages, stored = _pages(own)
     spent = _page_seconds(own, of_site.overhead_s)
     return Posterior(
-        page_a=given.prior_pages * page + stored,
-        page_b=given.prior_pages * (1.0 - page) + np.maximum(0.0, pages - stored),
-        bad_a=given.prior_attempts * bad + own.bad,
-        bad_b=given.prior_attempts * (1.0 - bad) + np.maximum(0.0, own.attempts - own.bad),
-        seconds_shape=given.prior_pages + pages,
-        seconds_total=given.prior_pages * seconds + pages * spent,
-        tried_share=(own.tried + given.prior_pages) / (own.offered + given.prior_pages),
-        silent_of_bad=(given.prior_attempts * silent + own.silent) / (given.prior_attempts + own.bad),
+        page_a=PRIOR_PAGES * page + stored,
+        page_b=PRIOR_PAGES * (1.0 - page) + np.maximum(0.0, pages - stored),
+        bad_a=PRIOR_ATTEMPTS * bad + own.bad,
+        bad_b=PRIOR_ATTEMPTS * (1.0 - bad) + np.maximum(0.0, own.attempts - own.bad),
+        seconds_shape=PRIOR_PAGES + pages,
+        seconds_total=PRIOR_PAGES * seconds + pages * spent,
+        tried_share=(own.tried + PRIOR_PAGES) / (own.offered + PRIOR_PAGES),
+        silent_of_bad=(PRIOR_ATTEMPTS * silent + own.silent) / (PRIOR_ATTEMPTS + own.bad),
         overhead_s=of_site.overhead_s,
-        recall_after_s=given.recall_after_s,
+        recall_after_s=RECALL_AFTER_S,
     )
 
 
-def _shrunk(sums: _Sums, above: _Level, given: EstimateSettings) -> _Level:
+def _shrunk(sums: _Sums, above: _Level) -> _Level:
     """Means of pools, shrunk to the level above with the weight of a prior."""
     per_attempt = sums.active_s / np.maximum(sums.attempts, _FADED)
-    overhead = np.where(per_attempt > 0, np.minimum(given.overhead_s, 0.5 * per_attempt), above.overhead_s)
-    pages, stored = _pages(sums, given.alike)
+    overhead = np.where(per_attempt > 0, np.minimum(OVERHEAD_S, 0.5 * per_attempt), above.overhead_s)
+    pages, stored = _pages(sums)
     spent = pages * _page_seconds(sums, overhead)
-    prior_pages = given.pool_weight * given.prior_pages
-    prior_attempts = given.pool_weight * given.prior_attempts
+    prior_pages = POOL_WEIGHT * PRIOR_PAGES
+    prior_attempts = POOL_WEIGHT * PRIOR_ATTEMPTS
     mean_s = (prior_pages * np.exp(above.seconds) + spent) / (prior_pages + pages)
     return _Level(
         _logit((prior_pages * _share(above.page) + stored) / (prior_pages + pages)),
@@ -298,11 +284,11 @@ def _selected(knowledge: Knowledge, everything: Array, sites: list[str], nodes: 
     return _Sums(padded[np.ix_(rows, columns)])
 
 
-def _pages(sums: _Sums, alike: float) -> tuple[Array, Array]:
+def _pages(sums: _Sums) -> tuple[Array, Array]:
     """Tried and stored pages, counted as independent ones (Kish's design effect)."""
     tried = np.where(sums.tried < _FADED, 0.0, sums.tried)
     per_attempt = np.maximum(1.0, tried / np.maximum(sums.attempts, _FADED))
-    weight = 1.0 / (1.0 + (per_attempt - 1.0) * alike)
+    weight = 1.0 / (1.0 + (per_attempt - 1.0) * ALIKE)
     return tried * weight, np.minimum(sums.collected, tried) * weight
 
 

@@ -12,7 +12,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.decision import AllocationSettings, Assignment
-from tasks.scheduling.posterior import EstimateSettings, posterior
+from tasks.scheduling.posterior import posterior
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.recall import Recall, RecallSettings, after_failure
 from tasks.scheduling.statistics import Knowledge
@@ -53,7 +53,7 @@ class Greedy:
     def decide(self, ready, knowledge, now_s, rng, *, explain=False):
         given = []
         sites, nodes = list(ready.sites), list(ready.nodes)
-        belief = posterior(knowledge, now_s, sites, nodes, EstimateSettings()).mean()
+        belief = posterior(knowledge, now_s, sites, nodes).mean()
         for level in ready.levels():
             for node in list(ready.free):
                 while node in ready.free and level.sites:

@@ -8,17 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.domain.pair_stats import PairStats
-from tasks.scheduling.posterior import Belief, EstimateSettings, posterior
+from tasks.scheduling import posterior as posteriors
+from tasks.scheduling.posterior import Belief, posterior
 from tasks.scheduling.statistics import Knowledge
-
-SETTINGS = EstimateSettings()
 
 
 def stats(*, attempts, completion=0.9, seconds=1.0, failed=0.0, silent=0.0, site="s", node="n"):
     """(site, node, sums): 20 pages an attempt; failed and silent attempts were offered theirs but tried none."""
     went = attempts - failed - silent
     tried = 20 * went
-    active = attempts * SETTINGS.overhead_s + tried * seconds
+    active = attempts * posteriors.OVERHEAD_S + tried * seconds
     sums = PairStats(
         attempts=attempts,
         failed=failed,
@@ -39,8 +38,8 @@ def knowledge_of(*known):
     return knowledge
 
 
-def of_pair(*known, site="s", node="n", guess_s=None):
-    return posterior(knowledge_of(*known), 0.0, [site], [node], SETTINGS, guess_s)
+def of_pair(*known, site="s", node="n", prior_s=None):
+    return posterior(knowledge_of(*known), 0.0, [site], [node], prior_s)
 
 
 def expected(*known, site="s", node="n"):
@@ -53,12 +52,12 @@ def rate(*known, pages=20.0):
     return of_pair(*known).mean().rate(0, 0, pages)
 
 
-def test_nothing_known_gives_the_first_guesses():
+def test_nothing_known_gives_the_prior_means():
     belief = expected()
-    assert belief.page_chance == pytest.approx(SETTINGS.page_chance)
-    assert belief.seconds_per_page == pytest.approx(SETTINGS.seconds_per_page)
-    assert belief.reach == pytest.approx(1 - SETTINGS.bad_share)
-    assert belief.silent == pytest.approx(SETTINGS.bad_share * SETTINGS.silent_of_bad)
+    assert belief.page_chance == pytest.approx(posteriors.PAGE_CHANCE)
+    assert belief.seconds_per_page == pytest.approx(posteriors.SECONDS_PER_PAGE)
+    assert belief.reach == pytest.approx(1 - posteriors.BAD_SHARE)
+    assert belief.silent == pytest.approx(posteriors.BAD_SHARE * posteriors.SILENT_OF_BAD)
 
 
 def test_much_data_outvotes_the_prior():
@@ -85,11 +84,11 @@ def test_an_unknown_pair_starts_from_its_site_and_its_node():
     assert slow > 2 * swift
 
 
-def test_a_guess_stands_for_what_is_not_known_of_a_pair():
+def test_a_prior_stands_for_what_is_not_known_of_a_pair():
     known = [stats(attempts=60, node=name, site=site) for name in "mn" for site in "st"][:3]
-    guess_s = np.array([[7.0, np.nan], [7.0, 7.0]])
-    belief = posterior(knowledge_of(*known), 0.0, ["s", "t"], ["m", "n"], SETTINGS, guess_s).mean()
-    plain = posterior(knowledge_of(*known), 0.0, ["s", "t"], ["m", "n"], SETTINGS).mean()
+    prior_s = np.array([[7.0, np.nan], [7.0, 7.0]])
+    belief = posterior(knowledge_of(*known), 0.0, ["s", "t"], ["m", "n"], prior_s).mean()
+    plain = posterior(knowledge_of(*known), 0.0, ["s", "t"], ["m", "n"]).mean()
     assert belief.seconds_per_page[1, 1] == pytest.approx(7.0)
     assert belief.seconds_per_page[0, 0] == pytest.approx(1.0, abs=0.2)
     assert belief.seconds_per_page[0, 1] == plain.seconds_per_page[0, 1]
@@ -162,7 +161,7 @@ def test_a_score_of_zero_is_the_median_and_a_higher_one_draws_higher():
 
 def test_each_pair_is_drawn_by_its_own_scores():
     known = [stats(attempts=3, site=site, node=name) for site in "st" for name in "mn"]
-    found = posterior(knowledge_of(*known), 0.0, ["s", "t"], ["m", "n"], SETTINGS)
+    found = posterior(knowledge_of(*known), 0.0, ["s", "t"], ["m", "n"])
     scores = normal_scores((2, 2), 5)
     before = found.draw(scores)
     scores[:, 1, 0] += 1.0
@@ -214,7 +213,7 @@ some_pairs = st.dictionaries(
 @settings(max_examples=80, deadline=None)
 @given(known=some_pairs, seed=st.integers(0, 100), wild=st.sampled_from([1.0, 3.0]))
 def test_any_statistics_give_finite_rates_of_possible_shares(known, seed, wild):
-    found = posterior(knowledge_of(*known), 0.0, "abcd", "wxyz", SETTINGS)
+    found = posterior(knowledge_of(*known), 0.0, "abcd", "wxyz")
     for belief in (found.mean(), found.draw(wild * normal_scores((4, 4), seed))):
         rates = belief.rates(20.0)
         assert rates.shape == (4, 4)
@@ -227,7 +226,7 @@ def test_any_statistics_give_finite_rates_of_possible_shares(known, seed, wild):
 @settings(max_examples=60, deadline=None)
 @given(known=some_pairs, pages=st.floats(1, 100))
 def test_one_rate_is_the_same_as_among_all(known, pages):
-    belief = posterior(knowledge_of(*known), 0.0, "abcd", "wxyz", SETTINGS).mean()
+    belief = posterior(knowledge_of(*known), 0.0, "abcd", "wxyz").mean()
     rates = belief.rates(pages)
     assert all(
         belief.rate(site, node, pages) == pytest.approx(rates[site, node])
@@ -240,8 +239,8 @@ def test_one_rate_is_the_same_as_among_all(known, pages):
 @given(known=some_pairs, age_s=st.floats(0, 1e5))
 def test_the_order_of_names_does_not_matter_nor_who_else_is_asked_for(known, age_s):
     knowledge = knowledge_of(*known)
-    whole = posterior(knowledge, age_s, "abcd", "wxyz", SETTINGS)
-    part = posterior(knowledge, age_s, "db", "yw", SETTINGS)
+    whole = posterior(knowledge, age_s, "abcd", "wxyz")
+    part = posterior(knowledge, age_s, "db", "yw")
     for all_values, values in zip(whole[:-1], part[:-1], strict=True):
         wide = np.broadcast_to(all_values, (4, 4))[np.ix_([3, 1], [2, 0])]
         assert np.allclose(wide, np.broadcast_to(values, (2, 2)), rtol=1e-12)
@@ -259,7 +258,7 @@ def share(logit_of):
 def independent(sums):
     """Pages tried and stored, as so many independent ones (Kish)."""
     per_attempt = max(1.0, sums.tried / sums.attempts) if sums.attempts else 1.0
-    weight = 1 / (1 + (per_attempt - 1) * SETTINGS.alike)
+    weight = 1 / (1 + (per_attempt - 1) * posteriors.ALIKE)
     return sums.tried * weight, min(sums.collected, sums.tried) * weight
 
 
@@ -273,11 +272,11 @@ def shrunk(sums, above):
     """Means of a pool, shrunk to the level above: page, bad, silent, seconds, overhead_s."""
     page, bad, silent, seconds, overhead_s = above
     if sums.active_s > 0:
-        overhead_s = min(SETTINGS.overhead_s, 0.5 * sums.active_s / sums.attempts)
+        overhead_s = min(posteriors.OVERHEAD_S, 0.5 * sums.active_s / sums.attempts)
     pages, stored = independent(sums)
     failures = sums.failed + sums.silent
-    prior = SETTINGS.pool_weight * SETTINGS.prior_pages
-    prior_attempts = SETTINGS.pool_weight * SETTINGS.prior_attempts
+    prior = posteriors.POOL_WEIGHT * posteriors.PRIOR_PAGES
+    prior_attempts = posteriors.POOL_WEIGHT * posteriors.PRIOR_ATTEMPTS
     return (
         logit((prior * share(page) + stored) / (prior + pages)),
         logit((prior_attempts * share(bad) + failures) / (prior_attempts + sums.attempts)),
@@ -295,8 +294,8 @@ def test_every_pair_is_what_the_docstring_says_worked_out_one_by_one(known, site
         return sum(own, PairStats())
 
     first = (
-        logit(SETTINGS.page_chance), logit(SETTINGS.bad_share), logit(SETTINGS.silent_of_bad),
-        log(SETTINGS.seconds_per_page), SETTINGS.overhead_s,
+        logit(posteriors.PAGE_CHANCE), logit(posteriors.BAD_SHARE), logit(posteriors.SILENT_OF_BAD),
+        log(posteriors.SECONDS_PER_PAGE), posteriors.OVERHEAD_S,
     )  # fmt: skip
     overall = shrunk(pooled(), first)
     of_site = shrunk(pooled(of_site=site), overall)
@@ -307,20 +306,20 @@ def test_every_pair_is_what_the_docstring_says_worked_out_one_by_one(known, site
     own = pooled(site, node)
     pages, stored = independent(own)
     failures = own.failed + own.silent
-    found = posterior(knowledge_of(*known), 0.0, [site], [node], SETTINGS)
-    weight = SETTINGS.prior_pages
+    found = posterior(knowledge_of(*known), 0.0, [site], [node])
+    weight = posteriors.PRIOR_PAGES
     assert [float(np.squeeze(value)) for value in found] == pytest.approx(
         [
             weight * share(page) + stored,
             weight * (1 - share(page)) + max(0.0, pages - stored),
-            SETTINGS.prior_attempts * share(bad) + failures,
-            SETTINGS.prior_attempts * (1 - share(bad)) + max(0.0, own.attempts - failures),
+            posteriors.PRIOR_ATTEMPTS * share(bad) + failures,
+            posteriors.PRIOR_ATTEMPTS * (1 - share(bad)) + max(0.0, own.attempts - failures),
             weight + pages,
             weight * exp(seconds) + pages * page_seconds(own, of_site[4]),
             (own.tried + weight) / (own.offered + weight),
-            (SETTINGS.prior_attempts * share(silent) + own.silent) / (SETTINGS.prior_attempts + failures),
+            (posteriors.PRIOR_ATTEMPTS * share(silent) + own.silent) / (posteriors.PRIOR_ATTEMPTS + failures),
             of_site[4],
-            SETTINGS.recall_after_s,
+            posteriors.RECALL_AFTER_S,
         ],
         rel=1e-6,
         abs=1e-7,

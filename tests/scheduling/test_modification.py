@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from splitter.catalog.model import Bounds
 from tasks.domain.pair_stats import PairStats
 from tasks.scheduling.modification import (
-    ModificationSettings,
     Spell,
     default_budget_s,
     default_quota,
@@ -18,7 +17,6 @@ from tasks.scheduling.modification import (
 )
 
 QUOTA, BUDGET = Bounds(min=5, max=200), Bounds(min=10, max=300)
-SETTINGS = ModificationSettings()
 shares = st.floats(0, 1)
 
 
@@ -32,7 +30,7 @@ def seen(*, attempts=50.0, pages=20.0, reach=1.0, chance=0.9, seconds=1.0, overh
 
 
 def limits(stats, left=10_000, quota=QUOTA, budget=BUDGET):
-    return modify(stats, left, quota, budget, SETTINGS)
+    return modify(stats, left, quota, budget)
 
 
 observed = st.builds(
@@ -87,7 +85,7 @@ def test_single_misses_do_not_shorten_attempts_ever_further():
 
 @given(observed, st.integers(0, 2000), quotas, budgets)
 def test_both_stay_within_the_sites_bounds(stats, left, quota, budget):
-    decided = modify(stats, left, quota, budget, SETTINGS)
+    decided = modify(stats, left, quota, budget)
     assert quota.min <= decided.quota <= quota.max
     assert budget.min <= decided.budget_s <= budget.max
     assert decided.objective > 0
@@ -123,8 +121,8 @@ def test_the_integer_optimum_is_that_of_trying_all(hazard, seconds, overhead, lo
 
 @given(observed)
 def test_the_quota_is_the_best_of_those_that_fit_the_longest_budget(stats):
-    spell = estimate_spell(stats, QUOTA, BUDGET, SETTINGS)
-    fits = [pages for pages in range(5, 201) if spell.budget_s(pages, SETTINGS.page_cv) <= BUDGET.max]
+    spell = estimate_spell(stats, QUOTA, BUDGET)
+    fits = [pages for pages in range(5, 201) if spell.budget_s(pages) <= BUDGET.max]
     assume(fits)
     best = max(spell.objective(pages) for pages in fits)
     left = 10_000_000  # dividing it evenly over whole attempts shortens none of them
@@ -147,5 +145,20 @@ def test_the_budget_is_met_with_probability_nine_tenths_by_lognormal_pages():
         1.0 + sum(rng.lognormvariate(math.log(2.0) - sigma**2 / 2, sigma) for _ in range(20))
         for _ in range(4000)
     ]
-    within = sum(time <= spell.budget_s(20, 1.0) for time in times) / len(times)
+    within = sum(time <= spell.budget_s(20) for time in times) / len(times)
     assert within == pytest.approx(0.9, abs=0.02)
+
+
+@given(
+    st.floats(1e-3, 1e4),
+    st.floats(0.0, 50.0),
+    st.floats(0.1, 1e5),
+    st.integers(1, 50),
+    st.integers(1, 10**6),
+)
+def test_one_page_more_than_the_most_would_not_fit_the_budget(seconds, overhead_s, budget_s, lowest, more):
+    spell, highest = Spell(0.01, 1.0, seconds, overhead_s), lowest + more - 1
+    most = spell.most_pages(budget_s, lowest, highest)
+    assert lowest <= most <= highest
+    assert most == lowest or spell.budget_s(most) <= budget_s
+    assert most == highest or spell.budget_s(most + 1) > budget_s

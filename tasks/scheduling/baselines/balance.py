@@ -22,7 +22,7 @@ from tasks.scheduling.balance.curves import Curve, Curves, linear
 from tasks.scheduling.balance.exact import exact
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext
 from tasks.scheduling.decision import REPLAN_S, AllocationSettings, Assignment
-from tasks.scheduling.posterior import EstimateSettings, posterior
+from tasks.scheduling.posterior import posterior
 from tasks.scheduling.ready_queue import Group, ReadyQueue
 
 _ANY_SITE = ("",)
@@ -68,7 +68,7 @@ def _divided(context: DecisionContext) -> dict[str, dict[str, int]]:
     for site, waits in ready.backlog.items():
         totals[ready.sites[site].kind] += waits.left
     names = list(ready.nodes)
-    belief = posterior(context.knowledge, context.now_s, _ANY_SITE, names, EstimateSettings()).mean()
+    belief = posterior(context.knowledge, context.now_s, _ANY_SITE, names).mean()
     curves = {
         name: linear(float(belief.overhead_s[0, 0]), page_s / max(1, ready.nodes[name].slots))
         for name, page_s in zip(names, belief.seconds_per_page[0].tolist(), strict=True)

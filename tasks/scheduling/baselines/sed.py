@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext
 from tasks.scheduling.baselines.simple import taken
 from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Assignment
-from tasks.scheduling.posterior import EstimateSettings, posterior
+from tasks.scheduling.posterior import posterior
 from tasks.scheduling.ready_queue import Group, ReadyQueue
 
 Array = NDArray[np.float64]
@@ -97,7 +97,7 @@ class ShortestDelay(Baseline):
             return
         self._made = context.now_s, ready.version
         sites, nodes = list(ready.sites), list(ready.nodes)
-        belief = posterior(context.knowledge, context.now_s, sites, nodes, EstimateSettings()).mean()
+        belief = posterior(context.knowledge, context.now_s, sites, nodes).mean()
         pages = np.array([[_pages(ready, site)] for site in sites])
         slots = np.array([max(1, ready.nodes[name].slots) for name in nodes])
         seconds = pages / np.maximum(belief.rates(pages), 1e-9) / slots
