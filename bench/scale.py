@@ -5,7 +5,7 @@ subtask goes back behind the others. Time passes as it would with attempts of `A
 as they would, and their cost is in the mean of a decision. What is counted is CPU time, as the strategy waits for
 nothing.
 
-Plans come by time, however many decisions there are (`replan_s`). So the decisions a second that one core can make are
+Plans come by time, however many decisions there are (`REPLAN_S`). So the decisions a second that one core can make are
 
     (1 - share) / cost,    share = CPU of plans / time they were made in,    cost = mean of all other decisions
 

@@ -256,7 +256,7 @@ def test_a_poor_node_is_taken_where_it_is_the_only_one():
     assert decide("feedback", [subtask(1)], [node("n1")], stats=stats).assignments
 
 
-def test_candidates_tell_what_was_seen_and_why():
+def test_candidates_show_what_was_seen_and_why():
     stats = [known("a", "n1", pages_per_s=2), known("a", "n2", pages_per_s=0.5)]
     nodes = [
         node("n1"), node("n2"), node("n3", kinds={"microblog"}), node("n4", free=0), node("n5"),
@@ -483,7 +483,7 @@ def test_what_others_failed_is_given_to_a_node_of_which_nothing_is_expected():
 
 
 @every_strategy
-def test_candidates_are_left_out_where_nobody_wants_to_be_told(strategy):
+def test_candidates_are_left_out_where_nobody_wants_an_explanation(strategy):
     going = Round(strategy, [subtask(1)], [node("n1")])
     assert [one.candidates for one in going.decide(explain=False).assignments] == [()]
 
@@ -606,5 +606,5 @@ def most_asked_a_decision(strategy, waiting):
 
 
 @every_strategy
-def test_what_a_decision_asks_of_the_board_does_not_grow_with_what_waits(strategy):
+def test_what_a_decision_asks_of_the_ready_queue_does_not_grow_with_what_waits(strategy):
     assert most_asked_a_decision(strategy, 20_000) <= most_asked_a_decision(strategy, 200) + 5

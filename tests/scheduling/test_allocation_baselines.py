@@ -64,7 +64,7 @@ def known_as(stats):
 
 
 class Play:
-    """A strategy on its ready."""
+    """A strategy on its ready queue."""
 
     def __init__(self, strategy, nodes=(), stats=(), hosts=(), given=None, **parameters):
         self.strategy = ALLOCATION[strategy](given or AllocationSettings(**parameters))
@@ -256,7 +256,7 @@ def test_those_that_look_at_no_yield_leave_no_slot_idle(strategy, work, nodes, h
 
 
 @every_strategy
-def test_equal_boards_and_seeds_give_equal_decisions(case):
+def test_equal_queues_and_seeds_give_equal_decisions(case):
     name, given_settings = CASES[case]
     nodes, stats = [node(one, 2) for one in NAMES], [known("a", "n1"), known("c", "n2", seconds=3.0)]
     work = [subtask(number, "abc"[number % 3], left=5 + number) for number in range(40)]
@@ -503,12 +503,12 @@ def test_a_rest_that_begins_or_ends_moves_what_waits():
     then=some_hosts,
     gone=st.frozensets(st.sampled_from(NAMES)),
 )
-def test_owners_that_were_followed_are_those_of_a_board_made_anew(work, nodes, first, then, gone):
+def test_owners_that_were_followed_are_those_of_a_queue_made_anew(work, nodes, first, then, gone):
     followed = Play("hash", [node(one.name, 0, one.kinds) for one in nodes], (), first).put(
         *numbered(work[::2])
     )
     followed.ready.set_node(node("other", 1, {"none"}))
-    followed.decide()  # nobody is free who could take anything, but all is in line
+    followed.decide()  # no free node can take anything, but owners were looked up
     for name in gone:
         followed.ready.drop_node(name)
     left = [one for one in nodes if one.name not in gone]
@@ -568,7 +568,7 @@ def test_without_distances_it_is_random():
     assert Play("proximity", nodes).put(*work).given() == Play("random", nodes).put(*work).given()
 
 
-# --- feedback's first guess -------------------------------------------------------------------------------------------
+# --- the distance prior of feedback -----------------------------------------------------------------------------------
 
 
 SITES, NODES = [f"s{n}" for n in range(6)], [f"m{n}" for n in range(6)]

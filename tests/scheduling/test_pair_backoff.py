@@ -116,7 +116,7 @@ def test_after_a_long_time_a_refusal_halves_the_slots_again_and_not_what_they_gr
     assert watched.share(1e12) < inf
 
 
-def test_a_refused_node_that_is_not_on_the_board_counts_as_one_of_one_slot():
+def test_a_refused_node_that_is_not_on_the_ready_queue_counts_as_one_of_one_slot():
     watched = Watched(node("m"))
     watched.refuse(0.0)
     assert watched.share(0.0) == 0.5

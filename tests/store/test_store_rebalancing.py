@@ -105,13 +105,13 @@ def test_explain_shows_why_with_figures(stalled) -> None:
     world, held = stalled
     rebalance(world)
     last = held[-1].subtask_id
-    told = world.rows(events, events.c.subtask_id == last)
-    assert [row.transition for row in told][-3:] == ["allocate", "release", "allocate"]
-    assert told[-2].node == "n1"
-    assert told[-2].detail["why"] == (
+    logged = world.rows(events, events.c.subtask_id == last)
+    assert [row.transition for row in logged][-3:] == ["allocate", "release", "allocate"]
+    assert logged[-2].node == "n1"
+    assert logged[-2].detail["why"] == (
         "rebalanced: n1 has 16 not begun at 0.091 attempts/s and would begin this one in 176 s, n2 in 0 s"
     )
-    chosen = [one["node"] for one in told[-1].detail["candidates"] if one["why"].startswith("chosen")]
+    chosen = [one["node"] for one in logged[-1].detail["candidates"] if one["why"].startswith("chosen")]
     assert chosen == ["n2"]
 
 

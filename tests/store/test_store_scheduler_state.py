@@ -40,11 +40,11 @@ def test_what_is_read_bit_by_bit_is_what_is_read_at_once(world: World) -> None:
     now_s = world.now.timestamp()
     fresh = new_state(world)
     whole = world.look(fresh.learn, world.now).known(now_s)
-    told = state.knowledge.known(now_s)
-    assert whole.keys() == told.keys() == {(SITE, "n0"), (SITE, "n1")}
+    kept = state.knowledge.known(now_s)
+    assert whole.keys() == kept.keys() == {(SITE, "n0"), (SITE, "n1")}
     for pair, one in whole.items():
-        assert told[pair].attempts == pytest.approx(one.attempts)
-        assert told[pair].active_s == pytest.approx(one.active_s)
+        assert kept[pair].attempts == pytest.approx(one.attempts)
+        assert kept[pair].active_s == pytest.approx(one.active_s)
     assert state.request_s == pytest.approx(fresh.request_s)
     assert state.request_s[SITE] == pytest.approx(8.0 / 4 + 2.0 / 4)
 
