@@ -101,7 +101,9 @@ def crawled(settings: Settings, seed: int, seconds: float) -> dict[str, float]:
             with store.begin() as conn:
                 now = read_now(conn)
                 for name in NAMES:
-                    products.add(conn, now, NewProduct(name, product_query(name).keywords, pages=3))
+                    products.add(
+                        conn, now, NewProduct(name=name, keywords=product_query(name).keywords, pages=3)
+                    )
             nodes = [Node(f"node{n}", frozenset(Kind), 4, f"127.0.0.{n + 1}") for n in range(1, 5)]
             runner = EmbeddedRunner(settings, catalog, store, nodes, Until(seconds=seconds))
             asyncio.run(runner.run())

@@ -24,8 +24,7 @@ from app.embedded import EmbeddedRunner, Until
 from bench.labs import lab_process
 from splitter.catalog.model import Kind
 from splitter.query import product_query
-from tasks.store import coverage, products, reports
-from tasks.store import partitions as parts
+from tasks.store import coverage, partitions, products, reports
 from tasks.store.database import read_now
 from tasks.store.nodes import Node
 from tasks.store.products import NewProduct
@@ -76,7 +75,7 @@ def _crawled(settings: Settings, address: tuple[str, int]) -> dict[str, Any]:
     begin = time.monotonic()
     with wiring.opened_store(settings) as store:
         with store.begin() as conn:
-            products.add(conn, read_now(conn), NewProduct(NAME, keywords))
+            products.add(conn, read_now(conn), NewProduct(name=NAME, keywords=keywords))
         nodes = [Node(f"node{n}", frozenset(Kind), 4, f"127.0.0.{n + 1}") for n in range(1, 4)]
         until = Until(done=True, seconds=_SECONDS)
         asyncio.run(EmbeddedRunner(settings, catalog, store, nodes, until).run())
@@ -98,7 +97,7 @@ def _told(conn: Connection) -> dict[str, Any]:
         "provenance": str(task.found_provenance),
         "reported": task.found_reported,
         "coverage": covered.share,
-        "parts": len(parts.of_tasks(conn, [task.id])),
+        "parts": len(partitions.of_tasks(conn, [task.id])),
         "violations": len(verify(conn, read_now(conn)).violations),
     }
 

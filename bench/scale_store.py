@@ -230,7 +230,6 @@ def _begin(conn: Connection, sites: Sequence[str], names: Sequence[str], slots: 
                 "site": site,
                 "engine": f"engine{n % _ENGINES}",
                 "kind": "meta",
-                "chunks": [],
                 "created_at": now,
             }
             for n, site in enumerate(sites)

@@ -4,7 +4,7 @@
     ├── InputError                  what came in was wrong; exit status 2
     │   ├── CatalogError            sites.yaml: says file, line, key and what would be right
     │   └── ProductNameError        a product name that gives no query
-    └── (tasks.domain.errors)              StoreError, LeaseLost, IllegalTransition, ...
+    └── (tasks.domain.errors)              StoreBusy, IllegalTransition, ...
 
 A message says what is wrong, which one it is, and what would be right.
 """

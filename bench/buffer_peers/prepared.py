@@ -98,7 +98,19 @@ def _store_known(store: Store, settings: Settings) -> None:
 def _known(lease: Lease, site_number: int, place: int) -> SavedPage:
     url = known_url(site_number, place)
     key = page_key(url)
-    return SavedPage(lease, NewPage(_NO_TARGET, canonical(url), key, "", key.hex(), "utf-8", 0, reviews=()))
+    return SavedPage(
+        lease,
+        NewPage(
+            target_id=_NO_TARGET,
+            url=canonical(url),
+            key=key,
+            title="",
+            content_hash=key.hex(),
+            encoding="utf-8",
+            size=0,
+            reviews=(),
+        ),
+    )
 
 
 def _plan(store: Store, names: list[str], sites: int = SITES) -> None:
@@ -106,7 +118,7 @@ def _plan(store: Store, names: list[str], sites: int = SITES) -> None:
     with store.begin() as conn:
         now = read_now(conn)
         for name in names:
-            products.add(conn, now, NewProduct(name, (name,)))
+            products.add(conn, now, NewProduct(name=name, keywords=(name,)))
         for virtual_task in products.unplanned(conn, len(names)):
             planned = planning.planned_tasks(wanted, virtual_task, tuple(site(n) for n in range(sites)))
             products.plan(conn, now, virtual_task, planned)

@@ -79,7 +79,7 @@ def _add_products(store: Store, count: int) -> None:
     with store.begin() as conn:
         now = read_now(conn)
         for number in range(count):
-            products.add(conn, now, NewProduct(keyword(number), (keyword(number),)))
+            products.add(conn, now, NewProduct(name=keyword(number), keywords=(keyword(number),)))
 
 
 def _stored(store: Store) -> tuple[int, float]:

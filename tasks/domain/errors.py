@@ -3,7 +3,6 @@
 ReviewloopError
 └── TaskError
     ├── IllegalTransition   a subtask was asked to go where the state machine does not lead
-    ├── LeaseLost           the lease token is no longer the one in force: somebody else owns the subtask
     ├── UnknownSubtask, UnknownNode
     └── StoreBusy           the database refused for longer than the busy timeout
 """
@@ -17,10 +16,6 @@ class TaskError(ReviewloopError):
 
 class IllegalTransition(TaskError):
     """A subtask was asked to go where the state machine does not lead."""
-
-
-class LeaseLost(TaskError):
-    """The lease token is no longer the one in force: somebody else owns the subtask."""
 
 
 class UnknownSubtask(TaskError, InputError):

@@ -25,8 +25,8 @@ class Refined:
     """What became of the partitions of woken subtasks.
 
     Attributes:
-        begin: first chunks (task, number) of new partitions, to be released.
-        stop: chunks (task, number) that nothing follows, though they showed that there is more.
+        begin: first chunks (partition, number) of new partitions, to be released.
+        stop: chunks (partition, number) that nothing follows, though they showed that there is more.
         details: by woken subtask, what its event says: ``split``, ``relaxed`` or ``full``, and why.
     """
 
@@ -38,14 +38,14 @@ class Refined:
 def refine(conn: Connection, now: datetime, context: Context, woken: Sequence[SleepingView]) -> Refined:
     """Decide what becomes of the partitions of these subtasks, and make those that take their place, once each."""
     done = Refined()
-    seen = partitions.by_id(conn, {view.part_id for view in woken if view.part_id is not None})
+    seen = partitions.by_id(conn, {view.part_id for view in woken})
     for view in woken:
-        partition = seen.get(view.part_id or 0)
+        partition = seen.get(view.part_id)
         engine = _engine(context, view.site)
         if partition is None or engine is None:
             continue
         if partition.state is PartitionState.SPLIT and partition.span is not None:
-            done.stop.add((view.task_id, view.chunk))
+            done.stop.add((view.part_id, view.chunk))
         if partition.state is not PartitionState.OPEN or not _may_change(partition, EngineLimits.of(engine)):
             continue
         there = partitions.of_tasks(conn, [partition.task_id])
@@ -55,8 +55,8 @@ def refine(conn: Connection, now: datetime, context: Context, woken: Sequence[Sl
             continue
         state, step, begin = made
         if state is PartitionState.SPLIT and partition.span is not None:
-            done.stop.add((view.task_id, view.chunk))
-        done.begin.extend((partition.task_id, number) for number in begin)
+            done.stop.add((view.part_id, view.chunk))
+        done.begin.extend(begin)
         done.details[view.id] = {str(state): step.why}
         seen |= partitions.by_id(conn, [partition.id])
     return done
@@ -81,13 +81,13 @@ def _replaced(
     partition: PartitionRow,
     engine: Engine,
     there: Collection[PartitionRow],
-) -> tuple[PartitionState, SplitByTime | DropWord | LeaveFull, list[int]] | None:
+) -> tuple[PartitionState, SplitByTime | DropWord | LeaveFull, list[tuple[int, int]]] | None:
     step = refined(
         ReadPartition(partition.keywords, partition.span, partition.own_words, partition.listing, len(there)),
         EngineLimits.of(engine),
         engine.times.least if engine.times is not None else None,
         now,
-        lambda: partitions.dates(conn, partition.task_id),
+        lambda: partitions.hit_dates(conn, partition.task_id),
         context.settings.refinement,
     )
     chunk_pages = context.catalog.sites[view.site].chunk_pages
@@ -95,7 +95,7 @@ def _replaced(
         case None:
             return None
         case LeaveFull():
-            partitions.replace_part(conn, partition, PartitionState.FULL, [])
+            partitions.replace_partition(conn, partition, PartitionState.FULL, [])
             return PartitionState.FULL, step, []
         case SplitByTime():
             pages = math.ceil(engine.max_hits / engine.hits_per_page)
@@ -113,10 +113,10 @@ def _replaced(
             return (
                 PartitionState.SPLIT,
                 step,
-                partitions.replace_part(conn, partition, PartitionState.SPLIT, by),
+                partitions.replace_partition(conn, partition, PartitionState.SPLIT, by),
             )
         case DropWord():
-            pages = sum(len(urls) for urls in partitions.urls_of(conn, partition))
+            pages = partitions.result_page_count(conn, partition)
             urls = [search_url(engine, step.keywords, site=view.site, page=n) for n in range(1, pages + 1)]
             fewer = NewPartition(
                 step.keywords, cut(urls, chunk_pages), (*partition.dropped, step.dropped), partition.own_words
@@ -124,5 +124,5 @@ def _replaced(
             return (
                 PartitionState.RELAXED,
                 step,
-                partitions.replace_part(conn, partition, PartitionState.RELAXED, [fewer]),
+                partitions.replace_partition(conn, partition, PartitionState.RELAXED, [fewer]),
             )

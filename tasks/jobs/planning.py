@@ -13,7 +13,8 @@ from splitter.split import SearchScope, task_chunks
 
 from tasks.fetching.robots import RobotsRules
 from tasks.store import products
-from tasks.store.products import Chunk, Planned, VirtualTask
+from tasks.store.partitions import NewPartition
+from tasks.store.products import NewTask, VirtualTask
 from tasks.store.writer import Writer
 
 RobotsOf = Callable[[str], Awaitable[RobotsRules]]
@@ -88,15 +89,20 @@ async def permitted(catalog: Catalog, robots_of: RobotsOf, agent: str) -> tuple[
     )
 
 
-def planned_tasks(catalog: Catalog, wanted: VirtualTask, sites: tuple[str, ...]) -> list[Planned]:
-    """One task a site: its search URLs, cut into chunks."""
+def planned_tasks(catalog: Catalog, wanted: VirtualTask, sites: tuple[str, ...]) -> list[NewTask]:
+    """One task a site: a partition for each keyword set, its search URLs cut into chunks."""
     query = ProductQuery(wanted.product, wanted.keywords, wanted.aliases)
     asked = SearchScope(catalog, sites, pages=wanted.pages)
     planned = []
     for site in sites:
-        chunks = tuple(
-            Chunk(tuple(page.url for page in chunk), chunk[0].page in (None, 1), chunk[0].keywords)
-            for chunk in task_chunks(asked, site, query)
+        chunks_of: list[tuple[tuple[str, ...], list[list[str]]]] = []
+        for chunk in task_chunks(asked, site, query):
+            if chunk[0].page in (None, 1):
+                chunks_of.append((chunk[0].keywords, []))
+            chunks_of[-1][1].append([page.url for page in chunk])
+        partitions = tuple(
+            NewPartition(words, chunks, own_words=wanted.own_keywords and words == wanted.keywords)
+            for words, chunks in chunks_of
         )
-        planned.append(Planned(site, catalog.sites[site].engine, str(catalog.kind_of(site)), chunks))
+        planned.append(NewTask(site, catalog.sites[site].engine, str(catalog.kind_of(site)), partitions))
     return planned

@@ -292,8 +292,8 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
         ],
     )
     refined = refine(conn, now, context, sleeping)
-    go_on = chunks.more_after(conn, {(view.task_id, view.chunk) for view in sleeping}) - refined.stop
-    next_ones = [(task_id, chunk + 1) for task_id, chunk in go_on]
+    go_on = chunks.more_after(conn, {(view.part_id, view.chunk) for view in sleeping}) - refined.stop
+    next_ones = [(part_id, chunk + 1) for part_id, chunk in go_on]
     released = chunks.release_chunks(conn, now, [*next_ones, *refined.begin])
     moves = []
     for view in sleeping:
@@ -301,7 +301,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
         detail = {
             "left": left[view.id],
             "follow_up": follow_ups.get(view.id),
-            "next_chunk": released.get((view.task_id, view.chunk + 1)),
+            "next_chunk": released.get((view.part_id, view.chunk + 1)),
             "quota": [view.quota, limits.quota],
             "budget_s": [view.budget_s, limits.budget_s],
             "modification": asdict(limits),

@@ -1,8 +1,8 @@
-"""The subtasks of a task: one a chunk of its search URLs, released in turn, and one for what is left over."""
+"""The subtasks of a task: one for each chunk of its search URLs, released in turn, and one for left-over targets."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,135 +15,113 @@ from tasks.store.database import insert_new
 from tasks.store.leases import HITS_UNREAD
 from tasks.store.tables import attempts, products, subtasks, targets, task_parts, tasks
 
+ChunkKey = tuple[int, int]
+"""A chunk: its partition, and its number in its task."""
 
-def release_chunks(
-    conn: Connection, now: datetime, chunks: Collection[tuple[int, int]]
-) -> dict[tuple[int, int], int]:
-    """Make the subtasks of chunks (task, number from 1), with their result pages as targets.
+
+def release_chunks(conn: Connection, now: datetime, chunks: Collection[ChunkKey]) -> dict[ChunkKey, int]:
+    """Make the subtasks of chunks, with their result pages as targets.
 
     Returns:
-        Their ids, by chunk; those that a task has not, or that were released before, are left out.
+        Their ids, by chunk; chunks that do not exist or were released before are left out.
     """
     if not chunks:
         return {}
-    of_tasks = {task_id for task_id, _ in chunks}
     rows = conn.execute(
-        select(
-            tasks.c.id, tasks.c.product_id, tasks.c.site, tasks.c.kind, tasks.c.chunks, products.c.priority
-        )
+        select(task_parts, tasks.c.product_id, tasks.c.site, tasks.c.kind, products.c.priority)
+        .join(tasks, tasks.c.id == task_parts.c.task_id)
         .join(products, products.c.id == tasks.c.product_id)
-        .where(tasks.c.id.in_(of_tasks))
+        .where(task_parts.c.id.in_({part_id for part_id, _ in chunks}))
     )
     of = {row.id: row for row in rows}
-    released = {
-        (row.task_id, row.chunk)
-        for row in conn.execute(
-            select(subtasks.c.task_id, subtasks.c.chunk).where(subtasks.c.task_id.in_(of_tasks)).distinct()
-        )
-    }
+    of_tasks = {row.task_id for row in of.values()}
+    before = select(subtasks.c.part_id, subtasks.c.chunk).where(subtasks.c.task_id.in_(of_tasks)).distinct()
+    released = {(row.part_id, row.chunk) for row in conn.execute(before)}
     wanted = [
-        (task_id, number)
-        for task_id, number in sorted(set(chunks))
-        if number <= len(of[task_id].chunks) and (task_id, number) not in released
+        (of[part_id], number)
+        for part_id, number in sorted(set(chunks), key=lambda chunk: (of[chunk[0]].task_id, chunk[1]))
+        if number < _end(of[part_id]) and (part_id, number) not in released
     ]
-    of_parts = _parts(conn, {task_id for task_id, _ in wanted})
-    urls = {(task_id, number): of[task_id].chunks[number - 1]["urls"] for task_id, number in wanted}
-    asked = {chunk: part for chunk in wanted if (part := _part_of(of_parts, *chunk)) is not None}
     ids = transitions.create(
         conn,
         now,
         [
             {
-                "task_id": task_id,
-                "product_id": of[task_id].product_id,
+                "task_id": row.task_id,
+                "product_id": row.product_id,
                 "parent_id": None,
-                "site": of[task_id].site,
-                "kind": of[task_id].kind,
+                "site": row.site,
+                "kind": row.kind,
                 "chunk": number,
-                "part_id": asked[task_id, number].id if (task_id, number) in asked else None,
-                "priority": of[task_id].priority,
-                "left": len(urls[task_id, number]) * HITS_UNREAD,
+                "part_id": row.id,
+                "priority": row.priority,
+                "left": len(_urls(row, number)) * HITS_UNREAD,
                 "not_before": None,
             }
-            for task_id, number in wanted
+            for row, number in wanted
         ],
-        [
-            transitions.EventData(
-                detail={
-                    "chunk": number,
-                    "of": len(of[task_id].chunks),
-                    "result_pages": len(urls[task_id, number]),
-                    **_asks(asked.get((task_id, number))),
-                }
-            )
-            for task_id, number in wanted
-        ],
+        [transitions.EventData(detail=_described(row, number)) for row, number in wanted],
     )
-    made = dict(zip(wanted, ids, strict=True))
     result_pages = [
         {
-            "task_id": chunk[0],
+            "task_id": row.task_id,
             "subtask_id": subtask_id,
             "kind": "result",
             "url": url,
             "url_key": page_key(url),
         }
-        for chunk, subtask_id in made.items()
-        for url in urls[chunk]
+        for (row, number), subtask_id in zip(wanted, ids, strict=True)
+        for url in _urls(row, number)
     ]
     if result_pages:
         conn.execute(insert_new(conn.dialect, targets), result_pages)
-    return made
+    return {(row.id, number): subtask_id for (row, number), subtask_id in zip(wanted, ids, strict=True)}
 
 
-def _parts(conn: Connection, task_ids: Collection[int]) -> dict[int, list[Row[Any]]]:
-    """The parts of tasks, by their first chunks."""
-    found: dict[int, list[Row[Any]]] = {}
-    for row in conn.execute(
-        select(task_parts)
-        .where(task_parts.c.task_id.in_(task_ids))
-        .order_by(task_parts.c.task_id, task_parts.c.first_chunk)
-    ):
-        found.setdefault(row.task_id, []).append(row)
-    return found
+def _end(row: Row[*tuple[Any, ...]]) -> int:
+    """The number behind a partition's last chunk."""
+    return int(row.first_chunk + len(row.chunks))
 
 
-def _part_of(parts: Mapping[int, Sequence[Row[Any]]], task_id: int, chunk: int) -> Row[Any] | None:
-    before = [part for part in parts.get(task_id, ()) if part.first_chunk <= chunk]
-    return before[-1] if before else None
+def _urls(row: Row[*tuple[Any, ...]], number: int) -> Sequence[str]:
+    urls: Sequence[str] = row.chunks[number - row.first_chunk]
+    return urls
 
 
-def _asks(part: Row[Any] | None) -> dict[str, Any]:
-    """What a part asks for, where it is not just its product's keywords at any time."""
-    told: dict[str, Any] = {}
-    if part is not None and part.dropped:
-        told["keywords"], told["dropped"] = list(part.keywords), list(part.dropped)
-    if part is not None and part.start_at is not None:
-        told["span"] = [part.start_at.isoformat(), part.end_at.isoformat()]
-    return told
-
-
-def more_after(conn: Connection, chunks: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Those of these chunks (task, number) that showed that there is more, and that the next one goes on with."""
-    of_tasks = {task_id for task_id, _ in chunks}
-    lists = {
-        row.id: row.chunks
-        for row in conn.execute(select(tasks.c.id, tasks.c.chunks).where(tasks.c.id.in_(of_tasks)))
+def _described(row: Row[*tuple[Any, ...]], number: int) -> dict[str, Any]:
+    """What a chunk's subtask will fetch, and its query where that is not its product's keywords at any time."""
+    described: dict[str, Any] = {
+        "chunk": number,
+        "of": _end(row) - 1,
+        "result_pages": len(_urls(row, number)),
     }
-    go_on = {
-        (task_id, number)
-        for task_id, number in chunks
-        if number < len(lists[task_id]) and not lists[task_id][number]["first"]
+    if row.dropped:
+        described |= {"keywords": list(row.keywords), "dropped": list(row.dropped)}
+    if row.start_at is not None:
+        described["span"] = [row.start_at.isoformat(), row.end_at.isoformat()]
+    return described
+
+
+def more_after(conn: Connection, chunks: Collection[ChunkKey]) -> set[ChunkKey]:
+    """Those of these chunks that showed that there is more, and that are not the last of their partition."""
+    of = {
+        row.id: row
+        for row in conn.execute(
+            select(
+                task_parts.c.id, task_parts.c.task_id, task_parts.c.first_chunk, task_parts.c.chunks
+            ).where(task_parts.c.id.in_({part_id for part_id, _ in chunks}))
+        )
     }
+    go_on = {(part_id, number) for part_id, number in chunks if number + 1 < _end(of[part_id])}
     if not go_on:
         return set()
     showed = conn.execute(
-        select(subtasks.c.task_id, subtasks.c.chunk)
+        select(subtasks.c.part_id, subtasks.c.chunk)
         .join(attempts, attempts.c.subtask_id == subtasks.c.id)
-        .where(subtasks.c.task_id.in_({task_id for task_id, _ in go_on}), attempts.c.more)
+        .where(subtasks.c.task_id.in_({of[part_id].task_id for part_id, _ in go_on}), attempts.c.more)
         .distinct()
     )
-    return {(row.task_id, row.chunk) for row in showed} & go_on
+    return {(row.part_id, row.chunk) for row in showed} & go_on
 
 
 @dataclass(frozen=True, slots=True)

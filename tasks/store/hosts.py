@@ -46,7 +46,7 @@ class Rest:
     seconds: Callable[[int], float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
     """A breaker that is not closed.
 
@@ -128,7 +128,7 @@ def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
 def breakers(conn: Connection, now: datetime) -> list[Breaker]:
     """Every breaker that is not closed, by node and host."""
     rows = conn.execute(select(host_rests).order_by(host_rests.c.node, host_rests.c.host))
-    return [Breaker(r.host, r.node, r.cause, state_of(r.until, now), r.until, r.times) for r in rows]
+    return [Breaker(**row._mapping, state=state_of(row.until, now)) for row in rows]
 
 
 def _causes(conn: Connection, which: ColumnElement[bool]) -> dict[str, dict[str, str]]:

@@ -1,10 +1,10 @@
-"""What a page is to each product it was found for: its review, about another product, or no review at all.
+"""Links of pages to products, each with a verdict: reviews of the product, of another product, or no review at all.
 
-The verdict belongs to the link of page and product, since a page serves several: reviews are the page's, and whoever
-asks for a product's sees those of pages that are its. A page that names no product that asked so far keeps its
-reviews back (`pages.withheld`); for another product it is fetched once more. A page that is stored with its reviews
-is judged by what is stored, which is the very text it was judged by when it was fetched. All of it is rows with
-keys, written with the page: counted once, whoever runs twice.
+The verdict belongs to the link, since a page may be found for several products; a product's reviews are those of the
+pages whose verdict for it is `REVIEW`. If a page is about none of the products it was found for so far, its reviews are
+not stored (`pages.withheld` counts them), and the page is fetched again when it is found for another product. A page
+that is stored with its reviews is judged by its stored text, the same it was judged by when it was fetched. Links are
+rows with keys, written with the page, so a repeated write counts nothing twice.
 """
 
 from __future__ import annotations
@@ -79,25 +79,25 @@ def keyword_sets(subtask: Row[Any]) -> KeywordSets:
     return [subtask.words, *subtask.aliases, *([own] if own and len(own) >= _LEAST_WORDS else [])]
 
 
-def judged(page_id: int, product_id: int, sets: KeywordSets, said: str | None, n_reviews: int) -> Link:
-    """What a page is to a product.
+def judged(page_id: int, product_id: int, sets: KeywordSets, text: str | None, n_reviews: int) -> Link:
+    """The link of a page to a product, with its verdict.
 
     Args:
-        said: by the page (`tasks.domain.product_match.matchable_text`); None: its site is not judged.
+        text: of the page (`tasks.domain.product_match.matchable_text`); None: pages of its site are not judged.
         n_reviews: reviews it has.
     """
-    if said is None:
+    if text is None:
         return Link(page_id, product_id)
     if not n_reviews:
         return Link(page_id, product_id, Verdict.NO_REVIEW)
-    found = product_match(sets, said)
+    found = product_match(sets, text)
     if found.matches:
         return Link(page_id, product_id)
     return Link(page_id, product_id, Verdict.WRONG_PRODUCT, found.missing, n_reviews)
 
 
 def add(conn: Connection, now: datetime, links: Iterable[Link]) -> None:
-    """Link pages to products, as far as they are not."""
+    """Insert links; those that exist stay as they are."""
     at = time_writer(conn)(now)
     rows = {
         (one.page_id, one.product_id): (
@@ -109,7 +109,7 @@ def add(conn: Connection, now: datetime, links: Iterable[Link]) -> None:
 
 
 def judge_again(conn: Connection, links: Sequence[Link]) -> None:
-    """Pages that were fetched again: what they are now to the products that asked."""
+    """Update the links of pages that were fetched again."""
     if links:
         defer(
             conn,
@@ -142,14 +142,14 @@ def link_known(
     """Link pages that are stored to products they were not linked to, judged by what is stored of them.
 
     Args:
-        pairs: by (page, product) its keyword sets; None: the site is not judged.
+        pairs: (page, product), each with the keyword sets it is judged by; None: it is not judged.
     """
-    said = _stored_text(conn, {page for (page, _), sets in pairs.items() if sets is not None})
+    texts = _stored_text(conn, {page for (page, _), sets in pairs.items() if sets is not None})
     add(
         conn,
         now,
         [
-            judged(page.id, product_id, sets or (), *(said[page.id] if sets is not None else (None, 0)))
+            judged(page.id, product_id, sets or (), *(texts[page.id] if sets is not None else (None, 0)))
             for (page, product_id), sets in pairs.items()
         ],
     )
@@ -169,8 +169,8 @@ def _stored_text(conn: Connection, of: Collection[KnownPage]) -> dict[int, tuple
     return {page.id: (matchable_text(page.title, texts[page.id]), len(texts[page.id])) for page in of}
 
 
-def refusals(conn: Connection, of: Mapping[int, Mapping[str, int]], *, again: bool = False) -> None:
-    """Count the records of pages that are no reviews, by page and reason; `again`: in place of what was counted."""
+def save_refusals(conn: Connection, of: Mapping[int, Mapping[str, int]], *, again: bool = False) -> None:
+    """Store how many records of pages are no reviews, by page and reason; `again`: in place of earlier counts."""
     if again and of:
         defer(conn, delete(page_refusals).where(page_refusals.c.page_id.in_(list(of))))
     rows = [(page_id, reason, n) for page_id, counted in of.items() for reason, n in sorted(counted.items())]
@@ -179,7 +179,7 @@ def refusals(conn: Connection, of: Mapping[int, Mapping[str, int]], *, again: bo
 
 @dataclass(frozen=True, slots=True)
 class RefusalCount:
-    """Why records of a site's pages are no reviews of a product.
+    """How many records of a site's pages are no reviews of a product, for one reason.
 
     Attributes:
         reason: "wrong_product", or one of `tasks.reading.relevance.RejectReason`.
@@ -197,7 +197,7 @@ class RefusalCount:
 def refusal_counts(
     conn: Connection, *, site: str | None = None, product_id: int | None = None
 ) -> list[RefusalCount]:
-    """What is refused, by site, product and reason; of all sites and products unless one is named."""
+    """Refused records by site, product and reason; of all sites and products, or of one."""
     asked = [
         *([pages.c.site == site] if site is not None else []),
         *([products.c.id == product_id] if product_id is not None else []),
@@ -234,7 +234,7 @@ def refusal_counts(
 
 
 def refusals_by_reason(conn: Connection) -> dict[str, int]:
-    """How many records of stored pages are refused, by reason; wrong_product once for every product that asked."""
+    """Refused records of all stored pages by reason; wrong_product counts once for each product of a page."""
     wrong = conn.execute(
         select(func.sum(page_products.c.refused)).where(page_products.c.verdict == Verdict.WRONG_PRODUCT)
     ).scalar_one()

@@ -1,9 +1,7 @@
-"""Pages and their reviews, each with its target in one transaction.
+"""The ends of targets: pages stored with their reviews, or no page (refused, given up, unchanged, to be tried again).
 
-A page is its canonical URL; "known" means committed. A review is (page, its key); a review whose text equals an
-earlier one is stored and linked to it, never dropped.
-
-A batch of pages is stored with a fixed number of statements.
+A page is identified by its canonical URL, and known once it is committed. It is stored in one transaction with its
+reviews and its target. A batch of any size takes the same number of statements.
 """
 
 from __future__ import annotations
@@ -32,16 +30,16 @@ from tasks.store.writer import BatchOperation
 _Row = Row[*tuple[Any, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewPage:
     """A page as fetched and read, ready to be stored.
 
     Attributes:
-        content_hash: hex digest of the bodies of all parts: tells whether two fetches brought the same.
+        content_hash: hex digest of the bodies of all its parts; equal for two fetches of the same content.
         size: bytes of these bodies.
-        etag, last_modified: as answered, to ask the next time whether it has changed.
+        etag, last_modified: validators for the next fetch.
         refused: records that are no review, by reason; `reviews` holds none of them.
-        said: what it says, to be judged by (`tasks.domain.product_match.matchable_text`); None: not judged.
+        text: what it is judged by (`tasks.domain.product_match.matchable_text`); None: not judged.
     """
 
     target_id: int
@@ -55,7 +53,7 @@ class NewPage:
     etag: str | None = None
     last_modified: str | None = None
     refused: Mapping[str, int] = field(default_factory=dict)
-    said: str | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +67,8 @@ class SavedPage:
 def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> list[bool]:
     """Store pages with their reviews, and their targets as stored; False where a page was stored already.
 
-    A page whose lease is over is stored all the same and marked late. A page that was stored already and is asked
-    again gets what is new in it.
+    A page whose lease is over is stored all the same and marked late. Of a page that was stored already, what is new
+    is stored.
     """
     locked = _subtasks(conn, [item.lease for item in items])
     late = [locked[item.lease.subtask_id].lease_token != item.lease.token for item in items]
@@ -95,7 +93,9 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
         else:
             fresh.append((item, replace(link, page_id=page_id)))
     page_links.add(conn, now, [link for _, link in fresh])
-    page_links.refusals(conn, {link.page_id: item.page.refused for item, link in fresh if item.page.refused})
+    page_links.save_refusals(
+        conn, {link.page_id: item.page.refused for item, link in fresh if item.page.refused}
+    )
     save_reviews(
         conn,
         now,
@@ -119,30 +119,11 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
 
 def _link(subtask: _Row, page: NewPage) -> Link:
     """What a page is to the product of a subtask; its number is not known yet."""
-    sets = page_links.keyword_sets(subtask) if page.said is not None else ()
-    return page_links.judged(0, subtask.product_id, sets, page.said, len(page.reviews))
+    sets = page_links.keyword_sets(subtask) if page.text is not None else ()
+    return page_links.judged(0, subtask.product_id, sets, page.text, len(page.reviews))
 
 
 PAGES: BatchOperation[SavedPage, bool] = BatchOperation(3, save_pages)
-
-
-_PAGE_COLUMNS = (
-    "url",
-    "url_key",
-    "site",
-    "title",
-    "content_hash",
-    "encoding",
-    "bytes",
-    "reviews",
-    "fetched_at",
-    "node",
-    "attempt_id",
-    "late",
-    "etag",
-    "last_modified",
-    "withheld",
-)
 
 
 def _insert_pages(
@@ -155,30 +136,24 @@ def _insert_pages(
 ) -> dict[bytes, int]:
     """Insert pages that are not there yet; their ids by key."""
     rows = [
-        dict(
-            zip(
-                _PAGE_COLUMNS,
-                (
-                    i.page.url,
-                    i.page.key,
-                    locked[i.lease.subtask_id].site,
-                    i.page.title,
-                    i.page.content_hash,
-                    i.page.encoding,
-                    i.page.size,
-                    len(i.page.reviews) - link.refused,
-                    now,
-                    i.lease.node,
-                    i.lease.attempt_id,
-                    is_late,
-                    i.page.etag,
-                    i.page.last_modified,
-                    link.refused,
-                ),
-                strict=True,
-            )
-        )
-        for i, is_late, link in zip(items, late, links, strict=True)
+        {
+            "url": item.page.url,
+            "url_key": item.page.key,
+            "site": locked[item.lease.subtask_id].site,
+            "title": item.page.title,
+            "content_hash": item.page.content_hash,
+            "encoding": item.page.encoding,
+            "bytes": item.page.size,
+            "reviews": len(item.page.reviews) - link.refused,
+            "fetched_at": now,
+            "node": item.lease.node,
+            "attempt_id": item.lease.attempt_id,
+            "late": is_late,
+            "etag": item.page.etag,
+            "last_modified": item.page.last_modified,
+            "withheld": link.refused,
+        }
+        for item, is_late, link in zip(items, late, links, strict=True)
     ]
     added = conn.execute(insert_new(conn.dialect, pages).returning(pages.c.url_key, pages.c.id), rows)
     return {bytes(key): page_id for key, page_id in added}
@@ -187,9 +162,9 @@ def _insert_pages(
 def _save_again(
     conn: Connection, now: datetime, items: Sequence[tuple[SavedPage, Link]], locked: Mapping[int, _Row]
 ) -> None:
-    """Pages that are stored already: link them, and store what is new in them.
+    """Pages that are stored already: link them, and store their new reviews.
 
-    The reviews of a page that no product had so far come with the first one that it names.
+    The reviews of a page that is linked to no product so far are stored with the first product that it is about.
     """
     known = known_pages(conn, {item.page.key for item, _ in items})
     links = [replace(link, page_id=known[item.page.key].id) for item, link in items]
@@ -224,7 +199,7 @@ def _save_again(
                 withheld=0 if taken else case((pages.c.reviews > 0, 0), else_=len(page.reviews)),
             ),
         )
-    page_links.refusals(conn, refused, again=True)
+    page_links.save_refusals(conn, refused, again=True)
 
 
 def _subtasks(conn: Connection, leases: Iterable[Lease]) -> dict[int, _Row]:
@@ -267,7 +242,7 @@ class EndedTarget:
     """A target that gave no page, for a lease.
 
     Attributes:
-        unchanged: key of a known page that was asked again and has not changed.
+        unchanged: key of a known page that was fetched again and has not changed.
         judge: as in `tasks.store.result_pages.ReadResults`.
     """
 

@@ -1,6 +1,9 @@
-"""The parts of tasks: what each asked, how many hits it has, and what took its place (`tasks.domain.hit_count`).
+"""The partitions of tasks: their search URLs, their hit counts, and what replaces them (`tasks.domain.hit_count`).
 
-All parts of a task are locked together, by their ids, before one of them or its task's found is written.
+A partition is one query of a task: a keyword set, of any time or within a span. Its search URLs are cut into chunks,
+one subtask each (`tasks.store.chunks`). Chunks are numbered through all partitions of a task.
+
+All partitions of a task are locked in the order of their ids before one of them, or the task's hit count, is written.
 """
 
 from __future__ import annotations
@@ -29,15 +32,15 @@ from tasks.store.statement_batch import defer
 from tasks.store.tables import pages, reviews, targets, task_parts, tasks
 
 _DATES = 5000
-"""Most dates a query is divided by."""
+"""Most dates that a query is partitioned by."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRow:
-    """A part of a task.
+    """A partition of a task, without its search URLs.
 
     Attributes:
-        first_chunk: number of its first chunk in its task; its last one is before the next part's first.
+        first_chunk: number of its first chunk in its task.
         dropped: words that were left out, the first one first.
         own_words: a person chose its keywords.
         span: None: of any time.
@@ -57,53 +60,55 @@ class PartitionRow:
 
     @property
     def summand(self) -> Partition:
-        """As it enters the sum."""
+        """As it enters the task's hit count."""
         return Partition(self.id, self.parent_id, self.state, self.hits)
 
 
-def row_of(row: Row[Any]) -> PartitionRow:
-    """A row of `task_parts`, read."""
+COLUMNS = tuple(column for column in task_parts.c if column.name != "chunks")
+"""Those of a `PartitionRow`: search URLs are long, and every result page reads the partitions of its task."""
+
+
+def row_of(row: Row[*tuple[Any, ...]]) -> PartitionRow:
+    """A row of `COLUMNS`, read."""
     return PartitionRow(
-        row.id,
-        row.task_id,
-        row.parent_id,
-        row.first_chunk,
-        tuple(row.keywords),
-        tuple(row.dropped),
-        row.own_words,
-        Span(row.start_at, row.end_at) if row.start_at is not None else None,
-        PartitionState(row.state),
-        Listing(row.reported, row.listed, row.pages_read, row.ended),
-        HitCount(row.found, Provenance(row.provenance)),
+        id=row.id,
+        task_id=row.task_id,
+        parent_id=row.parent_id,
+        first_chunk=row.first_chunk,
+        keywords=tuple(row.keywords),
+        dropped=tuple(row.dropped),
+        own_words=row.own_words,
+        span=Span(row.start_at, row.end_at) if row.start_at is not None else None,
+        state=PartitionState(row.state),
+        listing=Listing(row.reported, row.listed, row.pages_read, row.ended),
+        hits=HitCount(row.found, Provenance(row.provenance)),
     )
 
 
 def by_id(conn: Connection, ids: Collection[int]) -> dict[int, PartitionRow]:
-    """Parts as they are, without a lock."""
+    """Partitions as they are, without a lock."""
     if not ids:
         return {}
-    return {row.id: row_of(row) for row in conn.execute(select(task_parts).where(task_parts.c.id.in_(ids)))}
+    rows = conn.execute(select(*COLUMNS).where(task_parts.c.id.in_(ids)))
+    return {row.id: row_of(row) for row in rows}
 
 
 def of_tasks(conn: Connection, task_ids: Collection[int]) -> list[PartitionRow]:
-    """All parts of these tasks, locked, by their ids."""
+    """All partitions of these tasks, locked, in the order of their ids."""
     if not task_ids:
         return []
     rows = conn.execute(
-        select(task_parts)
-        .where(task_parts.c.task_id.in_(task_ids))
-        .order_by(task_parts.c.id)
-        .with_for_update()
+        select(*COLUMNS).where(task_parts.c.task_id.in_(task_ids)).order_by(task_parts.c.id).with_for_update()
     )
     return [row_of(row) for row in rows]
 
 
-# --- what result pages show ---------------------------------------------------------------------------------
+# --- hit counts ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A result page of a part, as an attempt read it."""
+class ReadPage:
+    """A result page of a partition, as an attempt read it."""
 
     part_id: int
     task_id: int
@@ -112,87 +117,85 @@ class Shown:
     limits: EngineLimits
 
 
-def note(conn: Connection, shown: Sequence[Shown]) -> dict[int, HitCount]:
-    """Record what result pages show of how many hits there are; what is known of its part by then, by attempt."""
-    of = {part.id: part for part in of_tasks(conn, {one.task_id for one in shown})}
+def count_hits(conn: Connection, read: Sequence[ReadPage]) -> dict[int, HitCount]:
+    """Record the hit counts that result pages show; the hit count of its partition, by attempt."""
+    rows = {row.id: row for row in of_tasks(conn, {one.task_id for one in read})}
     changed: dict[int, PartitionRow] = {}
-    told: dict[int, HitCount] = {}
-    for one in shown:
-        part = of[one.part_id]
+    of_attempts: dict[int, HitCount] = {}
+    for one in read:
+        row = rows[one.part_id]
         listing = Listing(
-            part.listing.reported if one.page.found is None else one.page.found,
-            part.listing.listed + len(one.page.hits),
-            part.listing.pages + 1,
+            row.listing.reported if one.page.found is None else one.page.found,
+            row.listing.listed + len(one.page.hits),
+            row.listing.pages + 1,
             not one.page.more,
         )
-        part = replace(part, listing=listing, hits=hit_count(listing, one.limits, part.state))
-        of[part.id] = changed[part.id] = part
-        told[one.attempt_id] = part.hits
+        row = replace(row, listing=listing, hits=hit_count(listing, one.limits, row.state))
+        rows[row.id] = changed[row.id] = row
+        of_attempts[one.attempt_id] = row.hits
     if changed:
-        defer(conn, _SHOWN, [_shown(changed[part_id]) for part_id in sorted(changed)])
-        recount(conn, of.values())
-    return told
+        defer(conn, _COUNT, [_counted(changed[part_id]) for part_id in sorted(changed)])
+        recount(conn, rows.values())
+    return of_attempts
 
 
-_SHOWN = (
+_COUNT = (
     update(task_parts)
     .where(task_parts.c.id == bindparam("part"))
     .values(
-        {name: bindparam(f"new_{name}") for name in ("pages_read", "listed", "ended", "reported", "found")}
+        {
+            name: bindparam(f"new_{name}")
+            for name in ("pages_read", "listed", "ended", "reported", "found", "provenance")
+        }
     )
-    .values(provenance=bindparam("new_provenance"))
 )
 
 
-def _shown(part: PartitionRow) -> dict[str, Any]:
+def _counted(row: PartitionRow) -> dict[str, Any]:
     return {
-        "part": part.id,
-        "new_pages_read": part.listing.pages,
-        "new_listed": part.listing.listed,
-        "new_ended": part.listing.ended,
-        "new_reported": part.listing.reported,
-        "new_found": part.hits.found,
-        "new_provenance": part.hits.provenance,
+        "part": row.id,
+        "new_pages_read": row.listing.pages,
+        "new_listed": row.listing.listed,
+        "new_ended": row.listing.ended,
+        "new_reported": row.listing.reported,
+        "new_found": row.hits.found,
+        "new_provenance": row.hits.provenance,
     }
 
 
-def recount(conn: Connection, parts: Iterable[PartitionRow]) -> None:
-    """Write what whole tasks have found, by all of their parts."""
-    of: dict[int, list[PartitionRow]] = {}
-    for part in parts:
-        of.setdefault(part.task_id, []).append(part)
-    counted = different_hits(
-        conn, [task for task, its in of.items() if all_counted([part.summand for part in its])]
-    )
-    rows = []
-    for task_id, its in sorted(of.items()):
-        found = task_hit_count([part.summand for part in its], counted.get(task_id, 0))
-        said = [p.listing.reported for p in its if p.parent_id is None and p.listing.reported is not None]
-        rows.append(
+def recount(conn: Connection, rows: Iterable[PartitionRow]) -> None:
+    """Write the hit counts of tasks, from all of their partitions."""
+    of_tasks: dict[int, list[PartitionRow]] = {}
+    for row in rows:
+        of_tasks.setdefault(row.task_id, []).append(row)
+    summands = {task_id: [row.summand for row in its] for task_id, its in of_tasks.items()}
+    different = different_hits(conn, [task_id for task_id, parts in summands.items() if all_counted(parts)])
+    changes = []
+    for task_id, its in sorted(of_tasks.items()):
+        found = task_hit_count(summands[task_id], different.get(task_id, 0))
+        said = [row.listing.reported for row in its if row.parent_id is None]
+        reported = [n for n in said if n is not None]
+        changes.append(
             {
                 "task": task_id,
                 "new_found": found.found,
-                "new_provenance": found.provenance,
-                "new_reported": sum(said) if said else None,
+                "new_found_provenance": found.provenance,
+                "new_found_reported": sum(reported) if reported else None,
             }
         )
-    if rows:
-        defer(conn, _TASKS, rows)
+    if changes:
+        defer(conn, _RECOUNT, changes)
 
 
-_TASKS = (
+_RECOUNT = (
     update(tasks)
     .where(tasks.c.id == bindparam("task"))
-    .values(
-        found=bindparam("new_found"),
-        found_provenance=bindparam("new_provenance"),
-        found_reported=bindparam("new_reported"),
-    )
+    .values({name: bindparam(f"new_{name}") for name in ("found", "found_provenance", "found_reported")})
 )
 
 
 def different_hits(conn: Connection, task_ids: Collection[int]) -> dict[int, int]:
-    """How many different hits tasks have, whatever became of them."""
+    """How many different hits tasks have, in whatever state."""
     if not task_ids:
         return {}
     rows = conn.execute(
@@ -203,15 +206,15 @@ def different_hits(conn: Connection, task_ids: Collection[int]) -> dict[int, int
     return {row[0]: row[1] for row in rows}
 
 
-# --- what takes a part's place ------------------------------------------------------------------------------
+# --- new partitions -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class NewPartition:
-    """A part to be asked.
+    """A partition to be made.
 
     Attributes:
-        chunks: its search URLs, cut into the seeds of its subtasks.
+        chunks: its search URLs, cut into chunks.
     """
 
     keywords: tuple[str, ...]
@@ -221,71 +224,83 @@ class NewPartition:
     span: Span | None = None
 
 
-def replace_part(
-    conn: Connection, part: PartitionRow, state: PartitionState, by: Sequence[NewPartition]
-) -> list[int]:
-    """Let parts take the place of one that is open, which must be locked with all of its task.
+def insert_partitions(
+    conn: Connection,
+    new: Sequence[tuple[int, Sequence[NewPartition]]],
+    *,
+    parent_id: int | None = None,
+    first_chunk: int = 1,
+) -> list[tuple[int, int]]:
+    """Add partitions to tasks.
+
+    Args:
+        new: each task with its new partitions.
+        parent_id: the partition they replace.
+        first_chunk: number of the first chunk of each task's first one.
 
     Returns:
-        The numbers of their first chunks, which are still to be released; none where it was not open any more.
+        Id and first chunk of each, in their order.
+    """
+    rows = []
+    for task_id, its in new:
+        number = first_chunk
+        for one in its:
+            row = {
+                "task_id": task_id,
+                "parent_id": parent_id,
+                "first_chunk": number,
+                "chunks": [list(urls) for urls in one.chunks],
+                "keywords": list(one.keywords),
+                "dropped": list(one.dropped),
+                "own_words": one.own_words,
+                "start_at": one.span.start if one.span else None,
+                "end_at": one.span.end if one.span else None,
+            }
+            rows.append(row)
+            number += len(one.chunks)
+    if not rows:
+        return []
+    made = insert(task_parts).returning(
+        task_parts.c.id, task_parts.c.first_chunk, sort_by_parameter_order=True
+    )
+    return [(row.id, row.first_chunk) for row in conn.execute(made, rows)]
+
+
+def replace_partition(
+    conn: Connection, row: PartitionRow, state: PartitionState, by: Sequence[NewPartition]
+) -> list[tuple[int, int]]:
+    """Replace an open partition by others; all of its task must be locked.
+
+    Returns:
+        Id and first chunk of each new one, still to be released; none where it was not open any more.
     """
     taken = conn.execute(
         update(task_parts)
-        .where(task_parts.c.id == part.id, task_parts.c.state == PartitionState.OPEN)
+        .where(task_parts.c.id == row.id, task_parts.c.state == PartitionState.OPEN)
         .values(state=state, **({"provenance": Provenance.CAPPED} if state is PartitionState.FULL else {}))
     )
-    firsts: list[int] = []
+    made: list[tuple[int, int]] = []
     if taken.rowcount == 1 and by:
-        chunks = list(
-            conn.execute(
-                select(tasks.c.chunks).where(tasks.c.id == part.task_id).with_for_update()
-            ).scalar_one()
-        )
-        for one in by:
-            firsts.append(len(chunks) + 1)
-            chunks += [{"urls": list(urls), "first": place == 0} for place, urls in enumerate(one.chunks)]
-        conn.execute(update(tasks).where(tasks.c.id == part.task_id).values(chunks=chunks))
-        insert_parts(
-            conn, [(part.task_id, first, part.id, one) for first, one in zip(firsts, by, strict=True)]
-        )
-    recount(conn, of_tasks(conn, [part.task_id]))
-    return firsts
+        last = conn.execute(
+            select(task_parts.c.first_chunk, task_parts.c.chunks)
+            .where(task_parts.c.task_id == row.task_id)
+            .order_by(task_parts.c.first_chunk.desc())
+            .limit(1)
+        ).one()
+        first_chunk = last.first_chunk + len(last.chunks)
+        made = insert_partitions(conn, [(row.task_id, by)], parent_id=row.id, first_chunk=first_chunk)
+    recount(conn, of_tasks(conn, [row.task_id]))
+    return made
 
 
-def insert_parts(conn: Connection, rows: Sequence[tuple[int, int, int | None, NewPartition]]) -> None:
-    """Insert parts: (task, first chunk, the part whose place it takes, what it asks)."""
-    if rows:
-        conn.execute(
-            insert(task_parts),
-            [
-                {
-                    "task_id": task_id,
-                    "first_chunk": first,
-                    "parent_id": parent_id,
-                    "keywords": list(one.keywords),
-                    "dropped": list(one.dropped),
-                    "own_words": one.own_words,
-                    "start_at": one.span.start if one.span else None,
-                    "end_at": one.span.end if one.span else None,
-                }
-                for task_id, first, parent_id, one in rows
-            ],
-        )
+def result_page_count(conn: Connection, row: PartitionRow) -> int:
+    """How many search URLs a partition has."""
+    chunks = conn.execute(select(task_parts.c.chunks).where(task_parts.c.id == row.id)).scalar_one()
+    return sum(len(urls) for urls in chunks)
 
 
-def urls_of(conn: Connection, part: PartitionRow) -> list[Sequence[str]]:
-    """The search URLs of a part, chunk by chunk."""
-    chunks = conn.execute(select(tasks.c.chunks).where(tasks.c.id == part.task_id)).scalar_one()
-    found = [chunks[part.first_chunk - 1]["urls"]]
-    for chunk in chunks[part.first_chunk :]:
-        if chunk["first"]:
-            break
-        found.append(chunk["urls"])
-    return found
-
-
-def dates(conn: Connection, task_id: int) -> list[datetime]:
-    """When hits of a task that are stored were published, as far as their first reviews tell."""
+def hit_dates(conn: Connection, task_id: int) -> list[datetime]:
+    """When stored hits of a task were published, by the earliest date of their reviews."""
     first = func.min(reviews.c.published_at, type_=reviews.c.published_at.type)
     rows = conn.execute(
         select(first)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, case, func, insert, select, update
 from tasks.domain.product_match import Verdict
 from tasks.store.chunks import release_chunks
 from tasks.store.database import insert_new
-from tasks.store.partitions import NewPartition, insert_parts
+from tasks.store.partitions import NewPartition, insert_partitions
 from tasks.store.tables import (
     page_products,
     pages,
@@ -21,7 +21,7 @@ from tasks.store.tables import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewProduct:
     """A product to add.
 
@@ -44,35 +44,20 @@ class NewProduct:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """A part of a task's search URLs: the seed of a subtask.
-
-    Attributes:
-        first: it begins a keyword set's result pages, so it is released at once; the others when the chunk
-            before shows that there is more.
-        keywords: the keyword set; told where `first`.
-    """
-
-    urls: tuple[str, ...]
-    first: bool
-    keywords: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
+class NewTask:
     """A task to be made: one virtual task on one site.
 
     Attributes:
-        chunks: its search URLs, cut into the seeds of its subtasks.
+        partitions: one for each of its keyword sets.
     """
 
     site: str
     engine: str
     kind: str
-    chunks: tuple[Chunk, ...]
+    partitions: tuple[NewPartition, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualTask:
     """A product plus its AND keywords: says what, not where.
 
@@ -145,51 +130,44 @@ def unplanned(conn: Connection, limit: int) -> list[VirtualTask]:
     )
     return [
         VirtualTask(
-            r.id,
-            r.product_id,
-            r.name,
-            tuple(r.keywords),
-            tuple(tuple(a) for a in r.aliases),
-            r.pages,
-            r.priority,
-            bool(r.own),
+            id=r.id,
+            product_id=r.product_id,
+            product=r.name,
+            keywords=tuple(r.keywords),
+            aliases=tuple(tuple(words) for words in r.aliases),
+            pages=r.pages,
+            priority=r.priority,
+            own_keywords=bool(r.own),
         )
         for r in rows
     ]
 
 
-def plan(conn: Connection, now: datetime, wanted: VirtualTask, planned: Sequence[Planned]) -> int:
-    """Make the tasks of a virtual task and the first subtask of each; returns how many. Once only."""
+def plan(conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]) -> int:
+    """Make the tasks of a virtual task, once, and the first subtask of each partition; returns how many tasks."""
     claimed = conn.execute(
         update(virtual_tasks)
-        .where(virtual_tasks.c.id == wanted.id, virtual_tasks.c.planned_at.is_(None))
+        .where(virtual_tasks.c.id == virtual_task.id, virtual_tasks.c.planned_at.is_(None))
         .values(planned_at=now)
     )
     if claimed.rowcount != 1:
         return 0
-    first: list[tuple[int, int]] = []
-    asked: list[tuple[int, int, int | None, NewPartition]] = []
-    for task in planned:
-        task_id = conn.execute(
-            insert(tasks)
-            .values(
-                virtual_task_id=wanted.id,
-                product_id=wanted.product_id,
-                site=task.site,
-                engine=task.engine,
-                kind=task.kind,
-                chunks=[{"urls": list(chunk.urls), "first": chunk.first} for chunk in task.chunks],
-                created_at=now,
-            )
-            .returning(tasks.c.id)
-        ).scalar_one()
-        for number, chunk in enumerate(task.chunks, 1):
-            if chunk.first:
-                first.append((task_id, number))
-                own = wanted.own_keywords and chunk.keywords == wanted.keywords
-                asked.append((task_id, number, None, NewPartition(chunk.keywords, (), own_words=own)))
-    insert_parts(conn, asked)
-    release_chunks(conn, now, first)
+    if not planned:
+        return 0
+    rows = [
+        {
+            "virtual_task_id": virtual_task.id,
+            "product_id": virtual_task.product_id,
+            "site": task.site,
+            "engine": task.engine,
+            "kind": task.kind,
+            "created_at": now,
+        }
+        for task in planned
+    ]
+    task_ids = conn.scalars(insert(tasks).returning(tasks.c.id, sort_by_parameter_order=True), rows)
+    partitions = [(task_id, task.partitions) for task_id, task in zip(task_ids, planned, strict=True)]
+    release_chunks(conn, now, insert_partitions(conn, partitions))
     return len(planned)
 
 
@@ -222,7 +200,7 @@ def recrawl_due(conn: Connection, now: datetime) -> int:
     return len(due)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProductRow:
     """A product as listed."""
 
@@ -267,14 +245,14 @@ def listed(conn: Connection) -> list[ProductRow]:
     )
     return [
         ProductRow(
-            r.id,
-            r.name,
-            tuple(r.words),
-            tuple(r.aliases),
-            r.priority,
-            r.recrawl_every_s,
-            r.n or 0,
-            int(r.reviews or 0),
+            id=r.id,
+            name=r.name,
+            keywords=tuple(r.words),
+            aliases=tuple(r.aliases),
+            priority=r.priority,
+            recrawl_every_s=r.recrawl_every_s,
+            pages=r.n or 0,
+            reviews=int(r.reviews or 0),
         )
         for r in rows
     ]

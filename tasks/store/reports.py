@@ -204,7 +204,7 @@ def by_site(conn: Connection) -> dict[str, SiteRow]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """What is stored, and how far the targets are.
 
@@ -236,8 +236,15 @@ def totals(conn: Connection) -> Totals:
     recalls = conn.execute(
         select(func.count()).select_from(events).where(events.c.transition == "recall")
     ).scalar_one()
-    stored = (count(products), count(tasks), count(pages), count(reviews))
-    return Totals(*stored, int(recalls), states, count(review_links))
+    return Totals(
+        products=count(products),
+        tasks=count(tasks),
+        pages=count(pages),
+        reviews=count(reviews),
+        recalls=int(recalls),
+        targets=states,
+        reposts=count(review_links),
+    )
 
 
 def subtask(conn: Connection, subtask_id: int) -> Mapping[str, Any] | None:

@@ -1,9 +1,9 @@
-"""Result pages as read: what they found, and their hits as targets or, where a hit is stored already, as links.
+"""Result pages that were read: their hit counts, and their hits as targets or, where a page is known, as links.
 
-A page that is known adds a link to the product and no fetch, unless its site wants it asked again after a while, or
-its reviews were withheld as nobody's (`page_links`).
+A known page gets a link to the product and is not fetched, unless its site wants it fetched again after a while or its
+reviews were withheld (`tasks.store.page_links`).
 
-A batch of result pages is stored with a fixed number of statements.
+A batch of result pages of any size takes the same number of statements.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from sqlalchemy import Connection, Row, bindparam, update
 
 from tasks.domain.hit_count import EngineLimits
 from tasks.domain.pages import ResultPage
-from tasks.store import page_links
-from tasks.store import partitions as parts
+from tasks.store import page_links, partitions
 from tasks.store.database import insert_new
 from tasks.store.known_pages import KnownPage, known_pages
 from tasks.store.leases import Lease, WorkTarget, in_force
@@ -32,7 +31,7 @@ class FoundHit:
     """A hit of a result page: canonical address and its key.
 
     Attributes:
-        new: nobody can have stored it: the database need not be asked (`tasks.worker.seen`).
+        new: it cannot be stored yet, so the database need not be queried (`tasks.worker.seen`).
     """
 
     url: str
@@ -40,17 +39,17 @@ class FoundHit:
     new: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadResultPage:
     """A result page as read, ready to be stored.
 
     Attributes:
-        hits: those of `page`, by their canonical addresses, each once.
+        hits: those of `page`, with canonical addresses, each once.
         past_end: targets of result pages behind this one that do not exist, as this is the last.
         more: this is the last result page of its chunk and shows that there is more.
-        refresh: a known page that was asked longer ago is asked again; None: known is known.
+        refresh: a known page that was fetched longer ago is fetched again; None: never.
         limits: how many hits the engine lists.
-        judge: known pages are linked as what they are to the product; False: as its reviews.
+        judge: known pages are judged when they are linked; False: they are linked as the product's reviews.
     """
 
     lease: Lease
@@ -69,7 +68,7 @@ class StoredHits:
     """What became of a result page's hits.
 
     Attributes:
-        todo: new targets of this subtask, to be fetched; a hit listed before is none.
+        todo: new targets of this subtask, to be fetched; not hits that were listed before.
         known: keys of hits that were stored already: linked to the product, nothing to fetch.
     """
 
@@ -85,19 +84,19 @@ _OF_SUBTASK = (subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id, *p
 def save_result_pages(
     conn: Connection, now: datetime, items: Sequence[ReadResultPage]
 ) -> list[StoredHits | None]:
-    """Store what result pages revealed: found, their hits as targets, and that they need no second reading.
+    """Store the hit counts and hits of result pages, and that these pages were read.
 
-    Nothing is stored, and None told, where the lease is over: its targets could belong to a subtask that is done.
-    Whoever owns the subtask now reads the page again.
+    Nothing is stored, and None returned, where the lease is over: the subtask may be done. Another attempt reads the
+    page again.
     """
     leases = in_force(conn, [item.lease for item in items], *_OF_SUBTASK)
-    mine = [item for item in items if item.lease.token in leases]
-    asked = {hit.key for item in mine for hit in item.hits if not hit.new}
+    valid = [item for item in items if item.lease.token in leases]
+    asked = {hit.key for item in valid for hit in item.hits if not hit.new}
     known = known_pages(conn, asked, {subtask.product_id for subtask in leases.values()})
-    unread = _link_known_hits(conn, now, mine, leases, known)
-    todo = _new_targets(conn, now, mine, leases, known, unread)
-    _results_are_read(conn, mine)
-    _note_found(conn, mine, leases)
+    unread = _link_known_hits(conn, now, valid, leases, known)
+    todo = _new_targets(conn, now, valid, leases, known, unread)
+    _results_are_read(conn, valid)
+    _count_hits(conn, valid, leases)
     return [
         _hits(item, todo.get((item.lease.subtask_id, item.target.id), []), known)
         if item.lease.token in leases
@@ -181,7 +180,7 @@ def _new_targets(
         ),
         rows,
     )
-    # A hit that another result page listed before is somebody's target already.
+    # A hit that another result page listed before is a target already.
     todo: dict[tuple[int, int], list[WorkTarget]] = {}
     for row in sorted(added, key=lambda row: row.id):
         if row.state == "todo":
@@ -218,22 +217,19 @@ def _results_are_read(conn: Connection, items: Sequence[ReadResultPage]) -> None
         defer(conn, update(attempts).where(attempts.c.id.in_(more)).values(more=True))
 
 
-def _note_found(conn: Connection, items: Sequence[ReadResultPage], leases: _Leases) -> None:
-    """Record how many hits the searches have, as far as these result pages tell (`tasks.domain.hit_count`)."""
-    shown = [
-        parts.Shown(subtask.part_id, subtask.task_id, item.lease.attempt_id, item.page, item.limits)
+def _count_hits(conn: Connection, items: Sequence[ReadResultPage], leases: _Leases) -> None:
+    """Record how many hits the searches have, as far as these result pages show (`tasks.domain.hit_count`)."""
+    read = [
+        partitions.ReadPage(subtask.part_id, subtask.task_id, item.lease.attempt_id, item.page, item.limits)
         for item in items
         if (subtask := leases[item.lease.token]).part_id is not None
     ]
-    told = parts.note(conn, shown) if shown else {}
-    notes = [
-        {"attempt": attempt_id, "of_found": known.found, "of_provenance": known.provenance}
-        for attempt_id, known in told.items()
+    counted = partitions.count_hits(conn, read) if read else {}
+    found = [
+        {"attempt": attempt_id, "new_found": known.found, "new_found_provenance": known.provenance}
+        for attempt_id, known in counted.items()
         if known.found is not None
     ]
-    if notes:
-        values: dict[str, Any] = {
-            "found": bindparam("of_found"),
-            "found_provenance": bindparam("of_provenance"),
-        }
-        defer(conn, update(attempts).where(attempts.c.id == bindparam("attempt")).values(values), notes)
+    if found:
+        columns: dict[str, Any] = {name: bindparam(f"new_{name}") for name in ("found", "found_provenance")}
+        defer(conn, update(attempts).where(attempts.c.id == bindparam("attempt")).values(columns), found)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, and_, func, or_, select
 from tasks.domain.hit_count import PartitionState, task_hit_count
 from tasks.domain.states import State
 from tasks.store.attempt_invariants import Violation
-from tasks.store.partitions import row_of
+from tasks.store.partitions import COLUMNS, row_of
 from tasks.store.tables import (
     attempts,
     page_products,
@@ -106,26 +106,19 @@ def _lost_chunks(conn: Connection) -> Iterator[Violation]:
     released = select(subtasks.c.task_id, subtasks.c.chunk).distinct().subquery()
     next_one = and_(released.c.task_id == subtasks.c.task_id, released.c.chunk == subtasks.c.chunk + 1)
     rows = conn.execute(
-        select(subtasks.c.id, subtasks.c.chunk, tasks.c.chunks)
+        select(subtasks.c.id, subtasks.c.chunk, task_parts.c.first_chunk, task_parts.c.chunks)
         .select_from(
             attempts.join(subtasks, subtasks.c.id == attempts.c.subtask_id)
-            .join(tasks, tasks.c.id == subtasks.c.task_id)
+            .join(task_parts, task_parts.c.id == subtasks.c.part_id)
             .outerjoin(released, next_one)
         )
-        .outerjoin(task_parts, task_parts.c.id == subtasks.c.part_id)
         .where(attempts.c.more, subtasks.c.state == State.DONE, released.c.chunk.is_(None))
-        # A span that holds too much is not read on: its parts are.
-        .where(
-            or_(
-                task_parts.c.id.is_(None),
-                task_parts.c.state != PartitionState.SPLIT,
-                task_parts.c.start_at.is_(None),
-            )
-        )
+        # A span that holds too much is not read on, but divided.
+        .where(or_(task_parts.c.state != PartitionState.SPLIT, task_parts.c.start_at.is_(None)))
         .order_by(subtasks.c.id)
     )
-    for subtask_id, chunk, chunks in rows:
-        if chunk < len(chunks) and not chunks[chunk]["first"]:
+    for subtask_id, chunk, first_chunk, chunks in rows:
+        if chunk + 1 < first_chunk + len(chunks):
             yield Violation(
                 "lost", subtask_id, f"showed that there is more, but chunk {chunk + 1} was not released"
             )
@@ -138,7 +131,7 @@ def part_violations(conn: Connection) -> Iterator[Violation]:
     )
     different = {row[0]: row[1] for row in hits}
     rows = conn.execute(
-        select(task_parts, tasks.c.found.label("of_task"), tasks.c.found_provenance.label("rests_on"))
+        select(*COLUMNS, tasks.c.found.label("of_task"), tasks.c.found_provenance.label("rests_on"))
         .join(tasks, tasks.c.id == task_parts.c.task_id)
         .order_by(task_parts.c.task_id, task_parts.c.id),
         execution_options={"yield_per": 10_000},
@@ -182,10 +175,7 @@ def _subtasks_of_parts(conn: Connection) -> Iterator[Violation]:
     astray = conn.execute(
         select(subtasks.c.id, subtasks.c.part_id)
         .select_from(subtasks.outerjoin(task_parts, task_parts.c.id == subtasks.c.part_id))
-        .where(
-            subtasks.c.part_id.is_not(None),
-            or_(task_parts.c.id.is_(None), task_parts.c.task_id != subtasks.c.task_id),
-        )
+        .where(or_(task_parts.c.id.is_(None), task_parts.c.task_id != subtasks.c.task_id))
     )
     for row in astray:
         yield Violation("parts", row.id, f"is of part {row.part_id}, which is none of its task")

@@ -128,7 +128,6 @@ tasks = Table(
     Column("site", String(255), nullable=False),
     Column("engine", String(100), nullable=False),
     Column("kind", String(20), nullable=False),
-    Column("chunks", _Json, nullable=False),  # [{"urls": [...], "first": bool}, ...]: all its search URLs
     Column("found", BigInteger),
     Column("found_provenance", String(20), nullable=False, server_default=text("'unknown'")),
     Column("found_reported", BigInteger),  # what the engine said, where found is a better number
@@ -137,14 +136,15 @@ tasks = Table(
     Index(None, "product_id"),
 )
 
-# What a task asks its engine: each of its keyword sets, and what these were divided into or relaxed to.
+# The partitions of tasks: the queries of each keyword set, and those that they were divided into or relaxed to.
 task_parts = Table(
     "task_parts",
     metadata,
     _id(),
     _ref("task_id", "tasks"),
-    _ref("parent_id", "task_parts", nullable=True),  # which it takes the place of, wholly or for its span
-    Column("first_chunk", Integer, nullable=False),  # its chunks go on up to the next part's
+    _ref("parent_id", "task_parts", nullable=True),  # the one that it replaces, wholly or for its span
+    Column("first_chunk", Integer, nullable=False),  # number of its first chunk in its task
+    Column("chunks", _Json, nullable=False, server_default=text("'[]'")),  # its search URLs: a list a chunk
     Column("keywords", _Json, nullable=False),
     Column("dropped", _Json, nullable=False),  # words its answer was empty with, the first one dropped first
     Column("own_words", Boolean, nullable=False, server_default=text("false")),  # a person chose them

@@ -13,31 +13,21 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Row, bindparam, insert, select, update
 
-from tasks.domain.errors import IllegalTransition, LeaseLost, UnknownSubtask
+from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.states import State, Transition, source, target
 from tasks.store.bulk import as_table, insert_as_table
 from tasks.store.statement_batch import defer
 from tasks.store.tables import events, subtasks
 
 _NO_LEASE: Mapping[str, Any] = {
-    "lease_token": None,
-    "lease_node": None,
-    "lease_deadline": None,
+    **dict.fromkeys(("lease_token", "lease_node", "lease_deadline", "attempt_id")),
     "lease_started": False,
-    "attempt_id": None,
 }
-_LEAVES_LEASE = (
-    Transition.RELEASE,
-    Transition.SUCCEED,
-    Transition.FAIL,
-    Transition.SILENT,
-    Transition.CANCEL,
-)
 
 
 @dataclass(frozen=True, slots=True)
 class EventData:
-    """What the event log says besides the transition: who, why, and the data behind the decision."""
+    """The rest of an event: lease, node, reason, and the data behind the decision (`detail`)."""
 
     token: str | None = None
     attempt_id: int | None = None
@@ -47,14 +37,14 @@ class EventData:
 
 
 def create(
-    conn: Connection, now: datetime, rows: Sequence[Mapping[str, Any]], notes: Sequence[EventData]
+    conn: Connection, now: datetime, rows: Sequence[Mapping[str, Any]], data: Sequence[EventData]
 ) -> list[int]:
     """Put new subtasks into PRIORITY.
 
     Args:
         rows: the columns task_id, product_id, parent_id, site, kind, chunk, part_id, priority, left, not_before of
             each.
-        notes: one a row.
+        data: of the events, one a row.
 
     Returns:
         Their ids, in the order of `rows`.
@@ -67,7 +57,7 @@ def create(
     _log(
         conn,
         now,
-        [(i, Transition.CREATE, None, State.PRIORITY, note) for i, note in zip(ids, notes, strict=True)],
+        [(i, Transition.CREATE, None, State.PRIORITY, one) for i, one in zip(ids, data, strict=True)],
     )
     return ids
 
@@ -77,24 +67,25 @@ def move(
     now: datetime,
     subtask_id: int,
     transition: Transition,
-    note: EventData,
-    *,
-    token: str | None = None,
+    event: EventData,
     values: Mapping[str, Any] | None = None,
 ) -> None:
-    """Perform one transition (any but CREATE, CANCEL).
+    """Perform one transition of a subtask that has no lease.
 
     Args:
-        token: the lease token that must be in force; for transitions out of CRAWL.
         values: further columns to set.
 
     Raises:
-        LeaseLost: the subtask is in CRAWL under another token, or has left CRAWL.
         IllegalTransition: it is in another queue.
         UnknownSubtask: there is no such subtask.
     """
-    if not try_move(conn, now, subtask_id, transition, note, token=token, values=values):
-        raise _why_not(conn, subtask_id, transition, token)
+    if not try_move(conn, now, subtask_id, transition, event, values):
+        found = conn.execute(select(subtasks.c.state).where(subtasks.c.id == subtask_id)).scalar_one_or_none()
+        if found is None:
+            raise UnknownSubtask(f"there is no subtask {subtask_id}")
+        raise IllegalTransition(
+            f"subtask {subtask_id} is in {found}: {transition} starts from {source(transition)}"
+        )
 
 
 def try_move(
@@ -102,26 +93,20 @@ def try_move(
     now: datetime,
     subtask_id: int,
     transition: Transition,
-    note: EventData,
-    *,
-    token: str | None = None,
+    event: EventData,
     values: Mapping[str, Any] | None = None,
 ) -> bool:
     """As `move`, but False instead of an exception where the compare fails."""
     begin = source(transition)
     end = target(transition, begin)
-    changes = dict(_NO_LEASE) if transition in _LEAVES_LEASE else {}
-    changes.update(values or {})
-    statement = (
+    changed = conn.execute(
         update(subtasks)
-        .where(subtasks.c.id == subtask_id, subtasks.c.state == begin)
-        .values(state=end, changed_at=now, **changes)
+        .where(subtasks.c.id == subtask_id, subtasks.c.state == begin, subtasks.c.lease_token.is_(None))
+        .values(state=end, changed_at=now, **(values or {}))
     )
-    if token is not None:
-        statement = statement.where(subtasks.c.lease_token == token)
-    if conn.execute(statement).rowcount != 1:
+    if changed.rowcount != 1:
         return False
-    _log(conn, now, [(subtask_id, transition, begin, end, note)])
+    _log(conn, now, [(subtask_id, transition, begin, end, event)])
     return True
 
 
@@ -135,7 +120,7 @@ class Move:
     """
 
     subtask_id: int
-    note: EventData
+    event: EventData
     values: Mapping[str, Any]
     token: str | None = None
 
@@ -143,7 +128,7 @@ class Move:
 def locked(
     conn: Connection, state: State, ids: Iterable[int], *columns: Column[Any]
 ) -> dict[int, Row[*tuple[Any, ...]]]:
-    """Lock those of these subtasks that are in a queue; their ids, with these columns of theirs."""
+    """Lock those of these subtasks that are in a queue; their rows, with these columns, by id."""
     rows = conn.execute(
         select(subtasks.c.id, *columns)
         .where(subtasks.c.id.in_(list(ids)), subtasks.c.state == state)
@@ -163,12 +148,12 @@ def move_many(conn: Connection, now: datetime, transition: Transition, moves: Se
         return
     begin = source(transition)
     end = target(transition, begin)
-    freed = _NO_LEASE if transition in _LEAVES_LEASE else {}
+    freed = _NO_LEASE if begin is State.CRAWL else {}
     if conn.dialect.name == "sqlite" or len(moves) == 1:
         _set_each(conn, moves, begin, {"state": end, "changed_at": now, **freed})
     else:
-        _set_together(conn, moves, begin, {"state": end, "changed_at": now, **freed})
-    _log(conn, now, [(m.subtask_id, transition, begin, end, m.note) for m in moves])
+        _set_all(conn, moves, begin, {"state": end, "changed_at": now, **freed})
+    _log(conn, now, [(m.subtask_id, transition, begin, end, m.event) for m in moves])
 
 
 def _set_each(conn: Connection, moves: Sequence[Move], begin: State | None, same: Mapping[str, Any]) -> None:
@@ -187,9 +172,7 @@ def _set_each(conn: Connection, moves: Sequence[Move], begin: State | None, same
     )
 
 
-def _set_together(
-    conn: Connection, moves: Sequence[Move], begin: State | None, same: Mapping[str, Any]
-) -> None:
+def _set_all(conn: Connection, moves: Sequence[Move], begin: State | None, same: Mapping[str, Any]) -> None:
     """The compare-and-set of `move_many` in one statement."""
     named = tuple(moves[0].values)
     types = [(f"new_{name}", subtasks.c[name].type) for name in named]
@@ -262,21 +245,6 @@ def renew(
     return set(conn.scalars(statement))
 
 
-def _why_not(
-    conn: Connection, subtask_id: int, transition: Transition, token: str | None
-) -> IllegalTransition | LeaseLost | UnknownSubtask:
-    row = conn.execute(
-        select(subtasks.c.state, subtasks.c.lease_token).where(subtasks.c.id == subtask_id)
-    ).one_or_none()
-    if row is None:
-        return UnknownSubtask(f"there is no subtask {subtask_id}")
-    if token is not None and row.lease_token != token:
-        return LeaseLost(f"subtask {subtask_id}: the lease {token} is not in force any more ({row.state})")
-    return IllegalTransition(
-        f"subtask {subtask_id} is in {row.state}: {transition} starts from {source(transition)}"
-    )
-
-
 def _log(
     conn: Connection,
     now: datetime,
@@ -285,18 +253,8 @@ def _log(
     if not rows:
         return
     logged = [
-        (
-            subtask_id,
-            transition,
-            begin,
-            end,
-            note.token,
-            note.attempt_id,
-            note.node,
-            note.reason,
-            dict(note.detail) if note.detail is not None else None,
-        )
-        for subtask_id, transition, begin, end, note in rows
+        (*moved, e.token, e.attempt_id, e.node, e.reason, dict(e.detail) if e.detail is not None else None)
+        for *moved, e in rows
     ]
     if conn.dialect.name != "sqlite" and len(logged) > 1:
         defer(conn, insert_as_table(events, {"at": now}, _LOGGED, logged))
@@ -304,14 +262,4 @@ def _log(
         defer(conn, insert(events), [{"at": now, **dict(zip(_LOGGED, row, strict=True))} for row in logged])
 
 
-_LOGGED = (
-    "subtask_id",
-    "transition",
-    "from_state",
-    "to_state",
-    "token",
-    "attempt_id",
-    "node",
-    "reason",
-    "detail",
-)
+_LOGGED = tuple(column.name for column in events.c if column.name not in ("id", "at"))

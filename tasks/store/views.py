@@ -180,7 +180,7 @@ def host_views(
     return capacity.host_views(crawled, hosts_of, limits_of, request_s, lanes, HITS_UNREAD)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailedView:
     """A subtask in FAILED."""
 
@@ -202,18 +202,18 @@ def failed(conn: Connection, limit: int) -> list[FailedView]:
     )
     return [
         FailedView(
-            r.id,
-            r.site,
-            r.failed_on[-1] if r.failed_on else "",
-            FailureReason(r.reason),
-            r.recalls,
-            tuple(r.failed_on),
+            id=r.id,
+            site=r.site,
+            node=r.failed_on[-1] if r.failed_on else "",
+            reason=FailureReason(r.reason),
+            recalls=r.recalls,
+            failed_on=tuple(r.failed_on),
         )
         for r in rows
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SleepingView:
     """A subtask in SLEEP, with what its last attempt showed."""
 
@@ -227,24 +227,18 @@ class SleepingView:
     node: str
     quota: int
     budget_s: float
-    part_id: int | None
+    part_id: int
 
 
 def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
     """Subtasks in SLEEP, the oldest first; nobody else moves them until the transaction ends."""
     rows = conn.execute(
         select(
-            subtasks.c.id,
-            subtasks.c.task_id,
-            subtasks.c.product_id,
-            subtasks.c.site,
-            subtasks.c.kind,
-            subtasks.c.chunk,
-            subtasks.c.priority,
+            *(subtasks.c[name] for name in ("id", "task_id", "part_id", "product_id")),
+            *(subtasks.c[name] for name in ("site", "kind", "chunk", "priority")),
             attempts.c.node,
             attempts.c.quota,
             attempts.c.budget_s,
-            subtasks.c.part_id,
         )
         .join(attempts, (attempts.c.subtask_id == subtasks.c.id) & (attempts.c.no == subtasks.c.attempts))
         .where(subtasks.c.state == State.SLEEP)
@@ -252,7 +246,7 @@ def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
         .limit(limit)
         .with_for_update(of=subtasks, skip_locked=True)
     )
-    return [SleepingView(*tuple(r)) for r in rows]
+    return [SleepingView(**row._mapping) for row in rows]
 
 
 # --- PRIORITY by site ---------------------------------------------------------------------------------------

@@ -186,10 +186,10 @@ class Attempt:
         saved = await self._writer.soon(
             RESULTS,
             ReadResultPage(
-                self.lease,
-                target,
-                page,
-                [
+                lease=self.lease,
+                target=target,
+                page=page,
+                hits=[
                     FoundHit(hit.url, hit.key, new=hit.key not in stored.maybe and hit.key not in stored.sure)
                     for hit in read.hits
                 ],

@@ -115,11 +115,11 @@ class PageCollector:
         encoding: str,
         headers: Mapping[str, str] = MappingProxyType({}),
     ) -> NewPage:
-        reviews, said = read.reviews, None
+        reviews, text = read.reviews, None
         refused: Mapping[str, int] = {}
         if self._check_relevance:
             reviews, refused = screen_reviews(read, reviews, main_text=self._rules.main_text)
-            said = matchable_text(read.title, ((review.title, review.body) for review in reviews))
+            text = matchable_text(read.title, ((review.title, review.body) for review in reviews))
         digest = blake2b(digest_size=16)
         for body in bodies:
             digest.update(body)
@@ -135,7 +135,7 @@ class PageCollector:
             etag=_validator(headers, "etag"),
             last_modified=_validator(headers, "last-modified"),
             refused=refused,
-            said=said,
+            text=text,
         )
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:

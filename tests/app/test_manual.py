@@ -15,7 +15,8 @@ from tasks.store.closing import AttemptReport
 from tasks.store.database import read_now
 from tasks.store.leases import Counters, Grant
 from tasks.store.nodes import Node
-from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.partitions import NewPartition
+from tasks.store.products import NewProduct, NewTask
 from tasks.store.reviews import review_rows
 from tasks.store.tables import subtasks, targets
 from tasks.store.verify import verify
@@ -29,11 +30,13 @@ def conn(store):
     """A store in which one subtask waits for a person after a failure on node1."""
     with store.begin() as conn:
         now = read_now(conn)
-        products.add(conn, now, NewProduct("特仑苏", ("蒙牛", "特仑苏")))
+        products.add(conn, now, NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏")))
         for name, kind in (("node1", Kind.META), ("node2", Kind.MICROBLOG)):
             nodes.register(conn, now, Node(name, frozenset({kind}), 2))
         [wanted] = products.unplanned(conn, 10)
-        products.plan(conn, now, wanted, [Planned("12315.com", "baidu", "meta", (Chunk(URLS, first=True),))])
+        products.plan(
+            conn, now, wanted, [NewTask("12315.com", "baidu", "meta", (NewPartition(("蒙牛",), [URLS]),))]
+        )
         number = conn.scalar(select(subtasks.c.id))
         transitions.move(conn, now, number, Transition.ADMIT, transitions.EventData())
         [lease] = leases.grant(conn, now, [Grant(number, "node1", 10, 20.0, {})], LEASE)

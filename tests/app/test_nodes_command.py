@@ -16,7 +16,8 @@ from tasks.store.database import Store, read_now
 from tasks.store.hosts import Rest
 from tasks.store.leases import Grant, Renewal
 from tasks.store.nodes import Node, NodeLoad
-from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.partitions import NewPartition
+from tasks.store.products import NewProduct, NewTask
 
 
 @pytest.fixture
@@ -87,10 +88,12 @@ def test_what_a_node_told_of_its_machine_is_listed(refused, reviewloop):
 
 def _lease(conn, now, node, *, started, held):
     """Give a node leases, some of which it begins."""
-    products.add(conn, now, NewProduct("特仑苏", ("特仑苏",)))
+    products.add(conn, now, NewProduct(name="特仑苏", keywords=("特仑苏",)))
     (wanted,) = products.unplanned(conn, 1)
     sites = [f"s{n}.cn" for n in range(started + held)]
-    planned = [Planned(site, "baidu", "meta", (Chunk((f"http://s/{site}",), True),)) for site in sites]
+    planned = [
+        NewTask(site, "baidu", "meta", (NewPartition(("蒙牛",), [[f"http://s/{site}"]]),)) for site in sites
+    ]
     products.plan(conn, now, wanted, planned)
     within = timedelta(seconds=60)
     ids = [view.id for view in _admitted(conn, now)]

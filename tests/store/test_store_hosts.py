@@ -29,7 +29,7 @@ def test_a_refusal_opens_the_breaker_of_that_pair_alone(world: World) -> None:
     assert world.look(hosts.probing, world.now) == {}
     until = START + timedelta(seconds=600)
     assert world.look(hosts.breakers, world.now) == [
-        Breaker("h.cn", "n1", "captcha", BreakerState.OPEN, until, 1)
+        Breaker(host="h.cn", node="n1", cause="captcha", state=BreakerState.OPEN, until=until, times=1)
     ]
 
 

@@ -13,7 +13,8 @@ from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.store import closing, products
 from tasks.store.leases import Counters
-from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.partitions import NewPartition
+from tasks.store.products import NewProduct, NewTask
 from tasks.store.tables import subtasks, virtual_tasks
 
 
@@ -21,17 +22,19 @@ from tasks.store.tables import subtasks, virtual_tasks
     "name", ["特仑苏", "蒙牛早餐奶 250ml", "Ａ２　牛奶🥛", "𠮷野家", "e\u0301 é", "O'Brien; --"]
 )
 def test_a_product_is_added_once(world: World, name: str) -> None:
-    assert world.do(products.add, NewProduct(name, ("蒙牛",), own_keywords=("蒙牛",), aliases=("别名",)))
-    assert not world.do(products.add, NewProduct(name, ("其他",)))
+    assert world.do(
+        products.add, NewProduct(name=name, keywords=("蒙牛",), own_keywords=("蒙牛",), aliases=("别名",))
+    )
+    assert not world.do(products.add, NewProduct(name=name, keywords=("其他",)))
     (row,) = world.look(products.listed)
     assert (row.name, row.keywords, row.aliases) == (name, ("蒙牛",), ("别名",))
     assert len(world.rows(virtual_tasks)) == 1
 
 
 def test_a_virtual_task_is_planned_once(world: World) -> None:
-    world.do(products.add, NewProduct("特仑苏", ("蒙牛", "特仑苏")))
+    world.do(products.add, NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏")))
     (wanted,) = world.look(products.unplanned, 10)
-    planned = [Planned(SITE, "baidu", "meta", (Chunk(("http://search/1",), True),))]
+    planned = [NewTask(SITE, "baidu", "meta", (NewPartition(("蒙牛",), [["http://search/1"]]),))]
     assert world.do(products.plan, wanted, planned) == 1
     assert world.do(products.plan, wanted, planned) == 0
     assert world.look(products.unplanned, 10) == []
@@ -99,8 +102,8 @@ def test_higher_priority_first_then_first_in_first_out(world: World) -> None:
 
 
 def test_a_product_due_again_begins_a_round_and_the_others_do_not(world: World) -> None:
-    world.do(products.add, NewProduct("甲", ("甲",), recrawl_every=timedelta(hours=1)))
-    world.do(products.add, NewProduct("乙", ("乙",)))
+    world.do(products.add, NewProduct(name="甲", keywords=("甲",), recrawl_every=timedelta(hours=1)))
+    world.do(products.add, NewProduct(name="乙", keywords=("乙",)))
     world.pass_s(3599)
     assert world.do(products.recrawl_due) == 0
     world.pass_s(1)

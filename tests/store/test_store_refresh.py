@@ -13,6 +13,7 @@ from tasks.jobs import sweeps
 from tasks.store import pages, products
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.pages import EndedTarget, NewPage, SavedPage, TargetEnd
+from tasks.store.partitions import NewPartition
 from tasks.store.result_pages import StoredHits
 from tasks.store.tables import page_products, reviews, subtasks
 from tasks.store.tables import pages as page_table
@@ -75,11 +76,11 @@ def test_a_site_that_wants_no_refresh_is_not_asked_again(world: World) -> None:
 
 def test_the_next_round_of_a_product_asks_again(world: World) -> None:
     every = timedelta(days=1)
-    assert world.do(products.add, products.NewProduct("特仑苏", ("蒙牛",), recrawl_every=every))
+    assert world.do(products.add, products.NewProduct(name="特仑苏", keywords=("蒙牛",), recrawl_every=every))
     for number in (1, 2):
         (wanted,) = world.look(products.unplanned, 10)
-        chunk = products.Chunk((f"http://search/{number}",), first=True)
-        assert world.do(products.plan, wanted, [products.Planned(SITE, "baidu", "meta", (chunk,))]) == 1
+        partition = NewPartition(("蒙牛",), [[f"http://search/{number}"]])
+        assert world.do(products.plan, wanted, [products.NewTask(SITE, "baidu", "meta", (partition,))]) == 1
         world.sweep(sweeps.admit)
         lease, work = world.begin(world.rows(subtasks)[-1].id)
         (target,) = world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH).todo

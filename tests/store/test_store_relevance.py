@@ -38,7 +38,8 @@ def _hits(
     page = ResultPage(len(urls), tuple(Hit(url, "t") for url in urls), empty=False, more=True)
     found = [FoundHit(url, page_key(url)) for url in urls]
     (hits,) = world.do(
-        result_pages.save_result_pages, [ReadResultPage(lease, result, page, found, judge=judge)]
+        result_pages.save_result_pages,
+        [ReadResultPage(lease=lease, target=result, page=page, hits=found, judge=judge)],
     )
     assert hits is not None
     return hits
@@ -53,13 +54,13 @@ def _page(target: WorkTarget, read: Sequence[Review], **changed: object) -> NewP
     values: dict[str, object] = {
         "title": "帖子",
         "content_hash": "0",
-        "said": matchable_text("帖子", [(one.title, one.body) for one in read]),
+        "text": matchable_text("帖子", [(one.title, one.body) for one in read]),
         **changed,
     }
     return NewPage(
-        target.id,
-        target.url,
-        target.key,
+        target_id=target.id,
+        url=target.url,
+        key=target.key,
         encoding="utf-8",
         size=9,
         reviews=tuple(read),
@@ -176,7 +177,7 @@ def test_a_list_page_is_no_review_of_anything(world: World) -> None:
 
 def test_a_site_that_is_not_judged_gives_what_it_has(world: World) -> None:
     lease, hits = _begun(world, MILK, judge=False)
-    _save(world, lease, hits.todo[0], OF_YOGURT, said=None)
+    _save(world, lease, hits.todo[0], OF_YOGURT, text=None)
     _begun(world, PLAIN, judge=False)
     assert [verdict for _, verdict, *_ in _links(world)] == ["review", "review"]
     assert len(_exported(world)) == 2

@@ -8,7 +8,8 @@ from sqlalchemy import func, select
 
 from tasks.store import hosts, retention
 from tasks.store.hosts import Rest
-from tasks.store.products import Chunk, NewProduct, Planned, add, plan, unplanned
+from tasks.store.partitions import NewPartition
+from tasks.store.products import NewProduct, NewTask, add, plan, unplanned
 from tasks.store.tables import events, host_rests
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -16,9 +17,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def test_old_details_go_and_transitions_stay(store):
     with store.begin() as conn:
-        add(conn, NOW, NewProduct("牛奶", ("牛奶",)))
+        add(conn, NOW, NewProduct(name="牛奶", keywords=("牛奶",)))
         (wanted,) = unplanned(conn, 1)
-        plan(conn, NOW, wanted, [Planned("a.cn", "baidu", "meta", (Chunk(("http://e/1",), first=True),))])
+        plan(conn, NOW, wanted, [NewTask("a.cn", "baidu", "meta", (NewPartition(("a",), [["http://e/1"]]),))])
         hosts.rest_host(conn, NOW, "n1", Rest("a.cn", "captcha", lambda _times: 60.0))
         before = conn.scalar(select(func.count()).select_from(events))
         forgotten = NOW + timedelta(seconds=60) + retention.KEEP_BREAKER

@@ -107,8 +107,8 @@ BROKEN = [
         ("lost", None),
     ),
     (
-        "INSERT INTO tasks (virtual_task_id, product_id, site, engine, kind, chunks, created_at) "
-        "VALUES (1, 1, 'x', 'baidu', 'meta', '[]', '2026-01-01')",
+        "INSERT INTO tasks (virtual_task_id, product_id, site, engine, kind, created_at) "
+        "VALUES (1, 1, 'x', 'baidu', 'meta', '2026-01-01')",
         ("lost", None),
     ),
 ]

@@ -23,7 +23,8 @@ from tasks.store.closing import AttemptReport, Close
 from tasks.store.database import Store
 from tasks.store.leases import Counters, Grant, Lease, Renewal, Work, WorkTarget
 from tasks.store.pages import EndedTarget, NewPage, SavedPage, TargetEnd
-from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.partitions import NewPartition
+from tasks.store.products import NewProduct, NewTask
 from tasks.store.result_pages import FoundHit, ReadResultPage, StoredHits
 from tasks.store.tables import attempts, pair_stats, subtasks, targets
 from tasks.store.verify import Verification, verify
@@ -85,19 +86,16 @@ class World:
         priority: int = 0,
         words: tuple[str, ...] = ("蒙牛", "牛奶"),
     ) -> list[int]:
-        """Add and plan a product; returns its new subtasks. `chunks`: which of a task's chunks are `first`."""
+        """Add and plan a product; returns its new subtasks. `chunks`: which chunks are the first of a partition."""
         known = {row.id for row in self.rows(subtasks)}
-        assert self.do(products.add, NewProduct(name, words, priority=priority))
+        assert self.do(products.add, NewProduct(name=name, keywords=words, priority=priority))
         (wanted,) = [v for v in self.look(products.unplanned, 100) if v.product == name]
         planned = [
-            Planned(
+            NewTask(
                 site,
                 CATALOG.sites[site].engine,
                 str(CATALOG.kind_of(site)),
-                tuple(
-                    Chunk((f"http://search/{name}/{site}/{n}",), first, words)
-                    for n, first in enumerate(chunks, 1)
-                ),
+                tuple(_partitions(f"http://search/{name}/{site}", chunks, words)),
             )
             for site in sites
         ]
@@ -145,7 +143,9 @@ class World:
         """Store a result page with these hits."""
         page = ResultPage(len(urls) or None, tuple(Hit(url, "标题") for url in urls), not urls, more)
         found = [FoundHit(canonical(url), page_key(url)) for url in urls]
-        read = ReadResultPage(lease, target, page, found, past_end, more, refresh)
+        read = ReadResultPage(
+            lease=lease, target=target, page=page, hits=found, past_end=past_end, more=more, refresh=refresh
+        )
         (hits,) = self.do(result_pages.save_result_pages, [read])
         return hits
 
@@ -194,7 +194,26 @@ class World:
         return rows[0] if rows else None
 
 
+def _partitions(url: str, chunks: Sequence[bool], words: tuple[str, ...]) -> list[NewPartition]:
+    """Partitions of one-page chunks, cut where `chunks` is True."""
+    of_partitions: list[list[list[str]]] = []
+    for n, first in enumerate(chunks, 1):
+        if first:
+            of_partitions.append([])
+        of_partitions[-1].append([f"{url}/{n}"])
+    return [NewPartition(words, urls) for urls in of_partitions]
+
+
 def page_of(target: WorkTarget, reviews: Sequence[Review] | None = None) -> NewPage:
     read = [review("1", f"投诉 {target.url}")] if reviews is None else reviews
     key = page_key(target.url)
-    return NewPage(target.id, target.url, key, "标题", "00" * 16, "utf-8", 1000, tuple(read))
+    return NewPage(
+        target_id=target.id,
+        url=target.url,
+        key=key,
+        title="标题",
+        content_hash="00" * 16,
+        encoding="utf-8",
+        size=1000,
+        reviews=tuple(read),
+    )

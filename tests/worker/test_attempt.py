@@ -22,7 +22,8 @@ from tasks.store.database import Store
 from tasks.store.hosts import Rest, rest_host
 from tasks.store.leases import Grant
 from tasks.store.nodes import Node
-from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.partitions import NewPartition
+from tasks.store.products import NewProduct, NewTask
 from tasks.store.tables import attempts, host_rests, pages, pair_stats, reviews, subtasks, targets, tasks
 from tasks.store.writer import Writer
 from tasks.worker.attempt import Attempt
@@ -114,9 +115,9 @@ class World:
         self.catalog = builtin("paper-2014")
         self.crawl = CrawlSettings(**crawl)
         with self.store.begin() as conn:
-            products.add(conn, NOW, NewProduct("牛奶", ("牛奶",)))
+            products.add(conn, NOW, NewProduct(name="牛奶", keywords=("牛奶",)))
             (wanted,) = products.unplanned(conn, 1)
-            planned = Planned(SITE, "baidu", "meta", (Chunk(urls, first=True),))
+            planned = NewTask(SITE, "baidu", "meta", (NewPartition(("蒙牛",), [urls]),))
             products.plan(conn, NOW, wanted, [planned])
             nodes.register(conn, NOW, Node("n1", frozenset(), 1))
             self.subtask_id = conn.scalar(select(subtasks.c.id))

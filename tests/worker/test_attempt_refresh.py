@@ -16,6 +16,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
 from tasks.store import products, transitions
+from tasks.store.partitions import NewPartition
 from tasks.store.tables import page_products, pages, reviews, subtasks, virtual_tasks
 from tasks.store.verify import verify
 
@@ -58,8 +59,8 @@ class Recrawled(World):
             again = {"keywords": last.keywords, "aliases": last.aliases, "round": 2, "created_at": NOW}
             conn.execute(virtual_tasks.insert().values(product_id=last.product_id, **again))
             (wanted,) = products.unplanned(conn, 1)
-            chunk = products.Chunk((SEARCH,), first=True)
-            products.plan(conn, NOW, wanted, [products.Planned(SITE, "baidu", "meta", (chunk,))])
+            partition = NewPartition(("蒙牛",), [[SEARCH]])
+            products.plan(conn, NOW, wanted, [products.NewTask(SITE, "baidu", "meta", (partition,))])
             self.subtask_id = max(conn.scalars(subtasks.select().with_only_columns(subtasks.c.id)))
             transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.EventData())
 

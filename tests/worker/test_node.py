@@ -23,7 +23,8 @@ from tasks.store import closing, leases, nodes, products, transitions
 from tasks.store.database import Store
 from tasks.store.leases import Grant, Lease
 from tasks.store.nodes import Node
-from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.partitions import NewPartition
+from tasks.store.products import NewProduct, NewTask
 from tasks.store.tables import attempts, events, pages, subtasks
 from tasks.store.tables import nodes as node_table
 from tasks.store.verify import verify
@@ -177,10 +178,10 @@ class Scene:
 
         def grant(conn: Any, now: Any) -> Lease:
             self.now = now
-            assert products.add(conn, now, NewProduct(name, (name,)))
+            assert products.add(conn, now, NewProduct(name=name, keywords=(name,)))
             (wanted,) = products.unplanned(conn, 1)
-            chunk = Chunk((f"http://www.baidu.com/s?wd={name}",), first=True)
-            products.plan(conn, now, wanted, [Planned(SITE, "baidu", "meta", (chunk,))])
+            partition = NewPartition((name,), [[f"http://www.baidu.com/s?wd={name}"]])
+            products.plan(conn, now, wanted, [NewTask(SITE, "baidu", "meta", (partition,))])
             subtask_id = conn.scalar(select(subtasks.c.id).order_by(subtasks.c.id.desc()).limit(1))
             transitions.move(conn, now, subtask_id, Transition.ADMIT, transitions.EventData())
             (lease,) = leases.grant(conn, now, [Grant(subtask_id, "n1", 20, 100.0, {})], SILENT)

@@ -18,7 +18,8 @@ from tasks.scheduling import query_refinement
 from tasks.store import coverage, products, result_pages
 from tasks.store.coverage import Relaxed
 from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.products import Chunk, NewProduct, Planned
+from tasks.store.partitions import NewPartition
+from tasks.store.products import NewProduct, NewTask
 from tasks.store.result_pages import FoundHit, ReadResultPage
 from tasks.store.tables import events, subtasks, task_parts, tasks
 from tasks.store.tables import pages as page_table
@@ -40,10 +41,10 @@ def small(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def _task(world: World, words: tuple[str, ...] = WORDS, own: tuple[str, ...] = ()) -> None:
-    assert world.do(products.add, NewProduct("甲", words, own))
+    assert world.do(products.add, NewProduct(name="甲", keywords=words, own_keywords=own))
     (wanted,) = world.look(products.unplanned, 10)
-    chunks = (Chunk(("http://s/1",), True, words), Chunk(("http://s/2",), False, words))
-    assert world.do(products.plan, wanted, [Planned(SITE, "baidu", "meta", chunks)]) == 1
+    partition = NewPartition(words, [["http://s/1"], ["http://s/2"]], own_words=bool(own))
+    assert world.do(products.plan, wanted, [NewTask(SITE, "baidu", "meta", (partition,))]) == 1
 
 
 def _read(
@@ -53,7 +54,8 @@ def _read(
     page = ResultPage(found, tuple(Hit(url, "标题") for url in urls), not urls, more)
     shown = [FoundHit(canonical(url), page_key(url)) for url in urls]
     (stored,) = world.do(
-        result_pages.save_result_pages, [ReadResultPage(lease, target, page, shown, more=more, limits=LIMITS)]
+        result_pages.save_result_pages,
+        [ReadResultPage(lease=lease, target=target, page=page, hits=shown, more=more, limits=LIMITS)],
     )
     for one in stored.todo:
         world.save(lease, one)

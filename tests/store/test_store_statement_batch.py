@@ -79,7 +79,9 @@ class Scene:
             urls = [hit(f"{i}-{j}") for j in range(39)] + [hit("all")]
             page = ResultPage(None, tuple(Hit(url, "标题") for url in urls), False, False)
             found = [FoundHit(url, page_key(url)) for url in urls]
-            items.append(ReadResultPage(lease, work.targets[0], page, found, more=True))
+            items.append(
+                ReadResultPage(lease=lease, target=work.targets[0], page=page, hits=found, more=True)
+            )
         return items
 
     def known_results(self) -> list[ReadResultPage]:

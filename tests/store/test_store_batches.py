@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 from types import SimpleNamespace
@@ -108,7 +109,9 @@ class Scene:
                 page = ResultPage(len(urls), tuple(Hit(url, "标题") for url in urls), not urls, more)
                 refresh = None if refresh_s is None else timedelta(seconds=refresh_s)
                 target = self.targets[name, ""]
-                return RESULTS, ReadResultPage(lease, target, page, found, more=more, refresh=refresh)
+                return RESULTS, ReadResultPage(
+                    lease=lease, target=target, page=page, hits=found, more=more, refresh=refresh
+                )
             case "page":
                 url, digest, read = rest
                 return PAGES, SavedPage(lease, _page(self.targets[name, url], digest, read))
@@ -134,9 +137,7 @@ def _page(target: WorkTarget, digest: str, read: Sequence[tuple[str, str]]) -> N
         taken = key in {review.key for review in made}
         made.append(review(f"#{place}" if taken or not key else key, body))
     page = page_of(target, made)
-    return NewPage(
-        page.target_id, page.url, page.key, page.title, digest * 32, page.encoding, page.size, page.reviews
-    )
+    return replace(page, content_hash=digest * 32)
 
 
 def _empty(store: Store) -> None:
