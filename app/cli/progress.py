@@ -87,8 +87,8 @@ def _left(last: Snapshot, settled: int, passed_s: float) -> str:
         return "making tasks"
     if not last.open:
         return "nothing left"
-    if last.load.held and last.open == last.load.held:
-        return f"{last.load.held} held back after failures, the next one goes in {seconds(last.next_in_s)}"
+    if last.load.delayed and last.open == last.load.delayed:
+        return f"{last.load.delayed} held back after failures, the next one goes in {seconds(last.next_in_s)}"
     if settled < _FEWEST_SETTLED:
         return "time left not known yet"
     return f"about {seconds(float(round(last.open * passed_s / settled)))} left at this rate"

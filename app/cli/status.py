@@ -50,7 +50,7 @@ def status(db: str | None, as_json: bool) -> None:
         print_json(
             {
                 "queues": queues,
-                "held_back": load.held,
+                "held_back": load.delayed,
                 "next_held_at": load.next_at,
                 "oldest_waiting_since": load.oldest_at,
                 "products": totals.products,
@@ -97,7 +97,7 @@ def _waiting(load: WaitingSummary, now: datetime) -> str:
     waiting = f"the oldest came to its queue {ago(load.oldest_at, now)}"
     if load.next_at is not None:
         next_in = seconds(max(0.0, (load.next_at - now).total_seconds()))
-        waiting += f"; {load.held} held back after failures, the next may go in {next_in}"
+        waiting += f"; {load.delayed} held back after failures, the next may go in {next_in}"
     return waiting
 
 

@@ -1,7 +1,7 @@
 """The sweep that links reposts to their originals, in small steps, off the hot path. No review is dropped.
 
 A review is compared with those before it that are no reposts themselves. A step is `find`, which only reads and
-computes and holds up nobody, then `tasks.store.reposts.save`, which writes little.
+computes, so that no writer waits for it, then `tasks.store.reposts.save`, which writes little.
 """
 
 from __future__ import annotations

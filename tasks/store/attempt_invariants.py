@@ -27,9 +27,9 @@ class Violation:
     """An invariant that does not hold.
 
     Attributes:
-        kind: queue, chain, transition, recalls, lease, attempt, counters, statistics, twice, lost or parts.
+        kind: queue, chain, transition, recalls, lease, attempt, counters, statistics, twice, lost or partitions.
         subtask_id: whose it is; None where it is no single subtask's.
-        message: which rows, what they say, and what would be right.
+        message: which rows, their values, and what would be right.
     """
 
     kind: str
@@ -47,14 +47,12 @@ def attempt_violations(conn: Connection) -> Iterator[Violation]:
 
 
 def _leases(conn: Connection) -> Iterator[Violation]:
-    held = (subtasks.c.lease_token, subtasks.c.lease_node, subtasks.c.lease_deadline, subtasks.c.attempt_id)
+    lease = (subtasks.c.lease_token, subtasks.c.lease_node, subtasks.c.lease_deadline, subtasks.c.attempt_id)
     crawling = subtasks.c.state == State.CRAWL
-    part_missing = or_(*(column.is_(None) for column in held))
-    part_left = or_(subtasks.c.lease_started, *(column.is_not(None) for column in held))
+    incomplete = or_(*(column.is_(None) for column in lease))
+    left = or_(subtasks.c.lease_started, *(column.is_not(None) for column in lease))
     rows = conn.execute(
-        select(subtasks.c.id, subtasks.c.state).where(
-            or_(and_(crawling, part_missing), and_(~crawling, part_left))
-        )
+        select(subtasks.c.id, subtasks.c.state).where(or_(and_(crawling, incomplete), and_(~crawling, left)))
     )
     for row in rows:
         wrong = "without a whole lease" if row.state == State.CRAWL else "with a part of a lease"
@@ -162,7 +160,7 @@ def _statistics(conn: Connection) -> Iterator[Violation]:
 
 
 def log_violations(conn: Connection) -> Iterator[Violation]:
-    """What the event log says against the queues, in one streaming pass over it."""
+    """The event log against the queues, in one streaming pass over it."""
     rows = conn.execute(
         select(
             subtasks.c.id,

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, select, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.domain.states import Transition
 from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.store import stats, transitions
+from tasks.store.database import count_by
 from tasks.store.hosts import Rest, recovered, rest_host
 from tasks.store.leases import Counters, Lease, in_force, left_to_do
 from tasks.store.statement_batch import defer
@@ -238,12 +239,7 @@ def _end_attempts(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> N
     if not rows:
         return
     # The pages that are stored count, whatever the node had time to report.
-    stored = conn.execute(
-        select(pages.c.attempt_id, func.count())
-        .where(pages.c.attempt_id.in_(rows), pages.c.late.is_(False))
-        .group_by(pages.c.attempt_id)
-    )
-    collected: dict[int, int] = {attempt_id: n for attempt_id, n in stored}  # noqa: C416 - rows are no pairs to mypy
+    collected = count_by(conn, pages.c.attempt_id, pages.c.attempt_id.in_(rows), pages.c.late.is_(False))
     # In the order in which they ended: older ones count less.
     changes = {
         attempt_id: _closed_columns(end, rows[attempt_id], collected.get(attempt_id, 0))

@@ -1,4 +1,4 @@
-"""Coverage: how much of what the searches have is stored (DESIGN: stored / min(found, cap of the engine))."""
+"""Coverage: the share of a search's hits that is stored: stored / min(found, cap of the engine)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Coverage:
 
     Attributes:
         stored: hits stored, of tasks whose found is known.
-        reachable: of the same tasks, the hits that can be listed: each part's found, at most its engine's cap.
-        tasks, known: how many tasks there are, and of how many found is known: what the share rests on.
+        reachable: of the same tasks, the hits that can be listed: each partition's found, at most its engine's cap.
+        tasks, known: number of tasks, and of those whose found is known.
         rests_on: tasks by the provenance of their found (reported, counted, capped, unknown).
     """
 
@@ -36,7 +36,7 @@ class Coverage:
 
     @property
     def at_least(self) -> bool:
-        """Whether there is more than is reachable: some searches have more hits than can be listed."""
+        """Whether some searches have more hits than can be listed."""
         return bool(self.rests_on.get(Provenance.CAPPED))
 
     def __add__(self, other: Coverage) -> Coverage:
@@ -80,7 +80,7 @@ def of_products(conn: Connection, cap_of: Callable[[str], int]) -> dict[int, Cov
         reachable = 0
         if found is not None:
             inside = divided.get(task_id, [found])
-            # While a part is still unknown, dividing goes on, and all of it may be reached.
+            # While a partition's found is unknown, partitioning goes on, and all hits may be reached.
             whole = provenance == Provenance.COUNTED or None in inside
             reachable = found if whole else sum(min(n, cap_of(engine)) for n in inside if n is not None)
         one = Coverage(
@@ -95,7 +95,7 @@ def of_products(conn: Connection, cap_of: Callable[[str], int]) -> dict[int, Cov
 
 
 def _divided(conn: Connection) -> dict[int, list[int | None]]:
-    """What is in each part (None: unknown) of the tasks that have several, by task."""
+    """Found of each partition (None: unknown) of the tasks that have several, by task."""
     several = select(task_parts.c.task_id).group_by(task_parts.c.task_id).having(func.count() > 1)
     rows = conn.execute(
         select(task_parts.c.task_id, task_parts.c.found).where(
@@ -120,7 +120,7 @@ class Relaxed:
 
 
 def relaxed(conn: Connection) -> dict[int, list[Relaxed]]:
-    """Which words the hits of relaxed searches rest on, by product; those that nothing took the place of."""
+    """Relaxed searches by product; not those that were relaxed further."""
     rows = conn.execute(
         select(
             tasks.c.product_id, tasks.c.site, task_parts.c.keywords, task_parts.c.dropped, task_parts.c.found

@@ -13,16 +13,31 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from splitter.errors import InputError
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url, text
+from sqlalchemy import (
+    URL,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Table,
+    create_engine,
+    event,
+    func,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, OperationalError
 
 from tasks.domain.errors import StoreBusy
 from tasks.store.statement_batch import batching, enable_batching
+
+T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 30.0
 
@@ -203,3 +218,13 @@ def insert_new(dialect: Dialect, table: Table) -> Any:
 def insert_or(dialect: Dialect, table: Table) -> Any:
     """The dialect's INSERT, for ``on_conflict_do_update``."""
     return (sqlite.insert if dialect.name == "sqlite" else postgresql.insert)(table)
+
+
+def count_by(conn: Connection, column: Column[T], *where: ColumnElement[bool]) -> dict[T, int]:
+    """How many rows of a table have each value of a column.
+
+    Args:
+        where: conditions on the rows.
+    """
+    rows = conn.execute(select(column, func.count()).where(*where).group_by(column))
+    return {row[0]: row[1] for row in rows}

@@ -22,7 +22,7 @@ class Robots:
     """A robots.txt as fetched.
 
     Attributes:
-        status: HTTP status; None = nobody answered.
+        status: HTTP status; None = no answer.
         text: the body of a 200.
     """
 
@@ -38,7 +38,7 @@ class Rest:
 
     Attributes:
         cause: the refusal's error class.
-        seconds: how long to leave it alone, by the refusals in a row, this one included.
+        seconds: how long to rest, by the refusals in a row, this one included.
     """
 
     host: str
@@ -80,11 +80,11 @@ def load_robots(conn: Connection, names: Iterable[str], newer_than: datetime) ->
 def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
     """A host refused a node's address: open its breaker, for longer with each refusal in a row.
 
-    A refusal that comes while the breaker is open belongs to the one that opened it (requests were in flight): it does
-    not count again, and never shortens the rest.
+    A refusal that comes while the breaker is open is of a request that was in flight: it does not count again and never
+    shortens the rest.
 
     Returns:
-        Seconds until the host may be asked again.
+        Seconds until the host may get a request again.
     """
     key = {"host": rest.host, "node": node}
     mine = (host_rests.c.host == rest.host) & (host_rests.c.node == node)
@@ -103,9 +103,9 @@ def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
 
 
 def recovered(conn: Connection, now: datetime, gave: Collection[tuple[str, str]]) -> None:
-    """Hosts gave nodes' addresses pages, by (host, node): close the breakers that are half-open.
+    """Close the half-open breakers of these (host, node), after the host gave the node a page.
 
-    One that is open stays: that page was in flight when the host refused another.
+    Open breakers stay open: that page was in flight when the host refused another.
     """
     if gave:
         half_open = tuple_(host_rests.c.host, host_rests.c.node).in_(gave) & (host_rests.c.until <= now)

@@ -12,7 +12,7 @@ from tasks.store.database import Store
 from tasks.store.tables import page_products, pages
 
 _BATCH = 500
-"""Keys that Redis adds to the shared set in a few milliseconds; it answers nobody else meanwhile."""
+"""Keys that Redis adds to the shared set in a few milliseconds; it answers no other client meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -21,7 +21,7 @@ class ManualRow:
 
     Attributes:
         since: when it came to MANUAL.
-        why, suggestion: what the recall strategy said when it gave up.
+        why, suggestion: of the recall strategy, when it gave up.
     """
 
     subtask_id: int

@@ -28,6 +28,7 @@ from tasks.domain.hit_count import (
     task_hit_count,
 )
 from tasks.domain.pages import ResultPage
+from tasks.store.database import count_by
 from tasks.store.statement_batch import defer
 from tasks.store.tables import pages, reviews, targets, task_parts, tasks
 
@@ -198,12 +199,7 @@ def different_hits(conn: Connection, task_ids: Collection[int]) -> dict[int, int
     """How many different hits tasks have, in whatever state."""
     if not task_ids:
         return {}
-    rows = conn.execute(
-        select(targets.c.task_id, func.count())
-        .where(targets.c.task_id.in_(task_ids), targets.c.kind == "hit")
-        .group_by(targets.c.task_id)
-    )
-    return {row[0]: row[1] for row in rows}
+    return count_by(conn, targets.c.task_id, targets.c.task_id.in_(task_ids), targets.c.kind == "hit")
 
 
 # --- new partitions -----------------------------------------------------------------------------------------

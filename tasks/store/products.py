@@ -59,7 +59,7 @@ class NewTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualTask:
-    """A product plus its AND keywords: says what, not where.
+    """A product plus its AND keywords: what is wanted, not where.
 
     Attributes:
         own_keywords: a person chose the keywords.

@@ -1,4 +1,4 @@
-"""What people ask about: queues, pairs, failed subtasks, why a decision was taken. Reads only."""
+"""Reports for people: queues, totals, sites, pairs, and a subtask with its attempts, events and targets. Reads only."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, select
 
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import State
+from tasks.store.database import count_by
 from tasks.store.stats import attempt_sums
 from tasks.store.tables import (
     attempts,
@@ -29,10 +30,7 @@ from tasks.store.tables import (
 
 def queues(conn: Connection) -> dict[str, int]:
     """Subtasks per queue, every queue named."""
-    counts = dict.fromkeys((str(state) for state in State), 0)
-    for state, n in conn.execute(select(subtasks.c.state, func.count()).group_by(subtasks.c.state)):
-        counts[state] = n
-    return counts
+    return dict.fromkeys(map(str, State), 0) | count_by(conn, subtasks.c.state)
 
 
 def all_settled(conn: Connection) -> bool:
@@ -47,22 +45,22 @@ def all_settled(conn: Connection) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WaitingSummary:
-    """What the queues have before them.
+    """Delayed and waiting subtasks.
 
     Attributes:
-        held: subtasks in WAIT that are held back after a failure.
+        delayed: subtasks in WAIT that have to wait after a failure.
         next_at: when the first of these may go.
         oldest_at: since when the subtask that waits longest (PRIORITY, WAIT) has been in its queue.
     """
 
-    held: int
+    delayed: int
     next_at: datetime | None
     oldest_at: datetime | None
 
 
 def waiting_summary(conn: Connection, now: datetime) -> WaitingSummary:
-    """What waits, and for how long."""
-    held, next_at = conn.execute(
+    """Delayed and waiting subtasks, now."""
+    delayed, next_at = conn.execute(
         select(func.count(), func.min(subtasks.c.not_before)).where(
             subtasks.c.state == State.WAIT, subtasks.c.not_before > now
         )
@@ -70,7 +68,7 @@ def waiting_summary(conn: Connection, now: datetime) -> WaitingSummary:
     oldest = conn.execute(
         select(func.min(subtasks.c.changed_at)).where(subtasks.c.state.in_((State.PRIORITY, State.WAIT)))
     ).scalar_one()
-    return WaitingSummary(held, next_at, oldest)
+    return WaitingSummary(delayed, next_at, oldest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class Stored:
 
 
 def stored_since(conn: Connection, mark: Stored) -> Stored:
-    """`mark` with what came after it added: cheap to ask often, for progress."""
+    """`mark` plus what was stored after it; cheap enough to show progress."""
     n_pages, page_id = conn.execute(
         select(func.count(), func.max(pages.c.id)).where(pages.c.id > mark.page_id)
     ).one()
@@ -181,23 +179,14 @@ class SiteRow:
 
 def by_site(conn: Connection) -> dict[str, SiteRow]:
     """Tasks, pages and reviews of every site that has any."""
-    made = {
-        site: int(n) for site, n in conn.execute(select(tasks.c.site, func.count()).group_by(tasks.c.site))
-    }
+    made = count_by(conn, tasks.c.site)
     stored = {
         site: (n, int(read or 0))
         for site, n, read in conn.execute(
             select(pages.c.site, func.count(), func.sum(pages.c.reviews)).group_by(pages.c.site)
         )
     }
-    manual = {
-        site: int(n)
-        for site, n in conn.execute(
-            select(subtasks.c.site, func.count())
-            .where(subtasks.c.state == State.MANUAL)
-            .group_by(subtasks.c.site)
-        )
-    }
+    manual = count_by(conn, subtasks.c.site, subtasks.c.state == State.MANUAL)
     return {
         site: SiteRow(made.get(site, 0), *stored.get(site, (0, 0)), manual.get(site, 0))
         for site in sorted({*made, *stored, *manual})
@@ -227,22 +216,14 @@ def totals(conn: Connection) -> Totals:
     def count(table: Any) -> int:
         return int(conn.execute(select(func.count()).select_from(table)).scalar_one())
 
-    states = {
-        str(state): int(n)
-        for state, n in conn.execute(
-            select(targets.c.state, func.count()).where(targets.c.kind == "hit").group_by(targets.c.state)
-        )
-    }
-    recalls = conn.execute(
-        select(func.count()).select_from(events).where(events.c.transition == "recall")
-    ).scalar_one()
+    recalls = select(func.count()).select_from(events).where(events.c.transition == "recall")
     return Totals(
         products=count(products),
         tasks=count(tasks),
         pages=count(pages),
         reviews=count(reviews),
-        recalls=int(recalls),
-        targets=states,
+        recalls=conn.execute(recalls).scalar_one(),
+        targets=count_by(conn, targets.c.state, targets.c.kind == "hit"),
         reposts=count(review_links),
     )
 

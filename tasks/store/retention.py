@@ -1,4 +1,4 @@
-"""What is dropped in time: the data behind old decisions, old answers, old refusals. Never a transition."""
+"""Dropping old data: that behind old decisions, old responses, old refusals. Never a transition."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sqlalchemy import Connection, delete, null, update
 from tasks.store.tables import attempts, events, host_rests
 
 KEEP_DETAIL = timedelta(days=90)
-"""How long `explain` can tell the candidates behind a decision, and `failed show` the last answer."""
+"""How long `explain` shows the candidates of a decision, and `failed show` the last response."""
 
 KEEP_BREAKER = timedelta(days=7)
-"""How long after a rest nobody probed its host the refusals are forgotten."""
+"""How long after its rest a host's refusals are dropped, if no attempt probed it."""
 
 
 def drop_old(conn: Connection, now: datetime) -> int:
-    """Empty the details of events and attempts older than `KEEP_DETAIL`, and drop breakers that nobody probed.
+    """Empty the details of events and attempts older than `KEEP_DETAIL`, and drop breakers that no attempt probed.
 
     The event log itself is append-only: its transitions stay, so that `verify` can always prove them.
 

@@ -206,7 +206,7 @@ def _insert(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
 def save_new_reviews(conn: Connection, now: datetime, of_page: OfPage) -> int:
     """Insert the reviews of a known page that it did not have when it was read before; returns how many.
 
-    A review without an id of its own is its text: its place changes when others come before it.
+    A review without an id on its page is identified by its text: its place changes when others come before it.
     """
     _, page_id, _, _, read = of_page
     stored = conn.execute(

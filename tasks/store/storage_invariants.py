@@ -14,6 +14,7 @@ from sqlalchemy import Connection, and_, func, or_, select
 from tasks.domain.hit_count import PartitionState, task_hit_count
 from tasks.domain.states import State
 from tasks.store.attempt_invariants import Violation
+from tasks.store.database import count_by
 from tasks.store.partitions import COLUMNS, row_of
 from tasks.store.tables import (
     attempts,
@@ -124,12 +125,9 @@ def _lost_chunks(conn: Connection) -> Iterator[Violation]:
             )
 
 
-def part_violations(conn: Connection) -> Iterator[Violation]:
+def partition_violations(conn: Connection) -> Iterator[Violation]:
     """Parts against each other and what their tasks have found; then against their subtasks."""
-    hits = conn.execute(
-        select(targets.c.task_id, func.count()).where(targets.c.kind == "hit").group_by(targets.c.task_id)
-    )
-    different = {row[0]: row[1] for row in hits}
+    different = count_by(conn, targets.c.task_id, targets.c.kind == "hit")
     rows = conn.execute(
         select(*COLUMNS, tasks.c.found.label("of_task"), tasks.c.found_provenance.label("rests_on"))
         .join(tasks, tasks.c.id == task_parts.c.task_id)
@@ -139,15 +137,15 @@ def part_violations(conn: Connection) -> Iterator[Violation]:
     for task_id, group in groupby(rows, key=lambda row: row.task_id):
         of_task = list(group)
         yield from _replaced(task_id, of_task)
-        told = of_task[0]
+        task = of_task[0]
         found = task_hit_count([row_of(row).summand for row in of_task], different.get(task_id, 0))
-        if (told.of_task, told.rests_on) != (found.found, found.provenance):
+        if (task.of_task, task.rests_on) != (found.found, found.provenance):
             message = (
-                f"task {task_id} has found {told.of_task} ({told.rests_on}), its parts add up to "
+                f"task {task_id} has found {task.of_task} ({task.rests_on}), its partitions add up to "
                 f"{found.found} ({found.provenance})"
             )
-            yield Violation("parts", None, message)
-    yield from _subtasks_of_parts(conn)
+            yield Violation("partitions", None, message)
+    yield from _subtasks_of_partitions(conn)
 
 
 def _replaced(task_id: int, of_task: Sequence[Any]) -> Iterator[Violation]:
@@ -157,25 +155,25 @@ def _replaced(task_id: int, of_task: Sequence[Any]) -> Iterator[Violation]:
             (one.start_at, one.end_at) for one in of_task if one.parent_id == part.id and one.start_at
         )
         below = [one for one in of_task if one.parent_id == part.id]
-        name = f"part {part.id} of task {task_id}"
+        name = f"partition {part.id} of task {task_id}"
         if (part.state in (PartitionState.SPLIT, PartitionState.RELAXED)) != bool(below):
-            yield Violation("parts", None, f"{name} is {part.state} and has {len(below)} parts in its place")
+            yield Violation("partitions", None, f"{name} is {part.state} and is replaced by {len(below)}")
         if part.state != PartitionState.SPLIT or not inside:
             continue
         meet = all(before[1] == after[0] for before, after in pairwise(inside))
         whole = part.start_at is None or (part.start_at, part.end_at) == (inside[0][0], inside[-1][1])
         if not (meet and whole):
-            yield Violation("parts", None, f"{name}: the spans of its parts overlap or leave a gap")
+            yield Violation("partitions", None, f"{name}: the spans that replace it overlap or leave a gap")
 
 
-def _subtasks_of_parts(conn: Connection) -> Iterator[Violation]:
+def _subtasks_of_partitions(conn: Connection) -> Iterator[Violation]:
     theirs = select(subtasks.c.id).where(subtasks.c.part_id == task_parts.c.id).exists()
     for row in conn.execute(select(task_parts.c.id, task_parts.c.task_id).where(~theirs)):
-        yield Violation("parts", None, f"part {row.id} of task {row.task_id} has no subtask")
+        yield Violation("partitions", None, f"partition {row.id} of task {row.task_id} has no subtask")
     astray = conn.execute(
         select(subtasks.c.id, subtasks.c.part_id)
         .select_from(subtasks.outerjoin(task_parts, task_parts.c.id == subtasks.c.part_id))
         .where(or_(task_parts.c.id.is_(None), task_parts.c.task_id != subtasks.c.task_id))
     )
     for row in astray:
-        yield Violation("parts", row.id, f"is of part {row.part_id}, which is none of its task")
+        yield Violation("partitions", row.id, f"is of partition {row.part_id}, which is none of its task")

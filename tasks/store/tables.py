@@ -130,7 +130,7 @@ tasks = Table(
     Column("kind", String(20), nullable=False),
     Column("found", BigInteger),
     Column("found_provenance", String(20), nullable=False, server_default=text("'unknown'")),
-    Column("found_reported", BigInteger),  # what the engine said, where found is a better number
+    Column("found_reported", BigInteger),  # the engine's number, where found is a better one
     _time("created_at", nullable=False),
     UniqueConstraint("virtual_task_id", "site"),
     Index(None, "product_id"),
@@ -274,7 +274,7 @@ hosts = Table(
     metadata,
     Column("host", String(255), primary_key=True),
     Column("robots", Text),  # the body; null: none
-    Column("robots_status", Integer),  # HTTP status; null: nobody answered
+    Column("robots_status", Integer),  # HTTP status; null: no answer
     _time("robots_at"),
 )
 

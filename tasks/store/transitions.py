@@ -1,7 +1,7 @@
 """The one module that writes the state of a subtask.
 
 Every transition is one compare-and-set on (state, lease token) plus one row in the append-only event log, in the
-caller's transaction. A transition whose compare fails changes nothing and says so.
+caller's transaction. A transition whose compare fails changes nothing.
 """
 
 from __future__ import annotations

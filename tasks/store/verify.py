@@ -1,11 +1,10 @@
-"""Proof that the loop kept its promises, from the event log and the tables (DESIGN.md, 3).
+"""Check every invariant of the store, from the event log and the tables.
 
-Proved: each subtask is in exactly one queue, the one its last event led to; only legal transitions, each from where
-the one before ended; never more than `MAX_RECALLS` recalls in a round; leases exactly where attempts run; every
-attempt numbered, closed and folded into the statistics once; no page and no review stored twice; nothing lost.
+Each subtask is in exactly one queue, the one its last event led to; only legal transitions, each from where the one
+before ended; never more than `MAX_RECALLS` recalls in a round; leases exactly where attempts run; every attempt
+numbered, closed and added to the statistics once; no page and no review stored twice; nothing lost.
 
-Set-based SQL, and one streaming pass over the event log. Give it a connection of `Store.read`, so that all it looks at
-is one consistent view.
+Set-based SQL, and one streaming pass over the event log, on a connection of `Store.read`: one consistent view.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from sqlalchemy import Connection, func, select
 
 from tasks.domain.states import State
 from tasks.store.attempt_invariants import Violation, attempt_violations, log_violations
-from tasks.store.storage_invariants import loss_violations, part_violations
+from tasks.store.storage_invariants import loss_violations, partition_violations
 from tasks.store.tables import (
     attempts,
     events,
@@ -40,7 +39,7 @@ class Verification:
     """What `verify` found.
 
     Attributes:
-        violations: empty where every promise was kept.
+        violations: empty where every invariant holds.
         counts: rows looked at by table, and `overdue`: leases that have run out and wait for the recall sweep.
     """
 
@@ -49,12 +48,12 @@ class Verification:
 
 
 def verify(conn: Connection, now: datetime) -> Verification:
-    """Check every promise over the whole store; changes nothing."""
+    """Check every invariant over the whole store; changes nothing."""
     violations = (
         *log_violations(conn),
         *attempt_violations(conn),
         *loss_violations(conn),
-        *part_violations(conn),
+        *partition_violations(conn),
     )
     return Verification(violations, _counts(conn, now))
 

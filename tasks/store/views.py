@@ -1,4 +1,4 @@
-"""What the strategies decide from, loaded: waiting subtasks, nodes with room, hosts, failed subtasks."""
+"""What the strategies decide from: waiting subtasks, nodes, hosts, failed and sleeping subtasks, queues by site."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def failed(conn: Connection, limit: int) -> list[FailedView]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SleepingView:
-    """A subtask in SLEEP, with what its last attempt showed."""
+    """A subtask in SLEEP, with its last attempt's node, quota and budget."""
 
     id: int
     task_id: int
@@ -231,7 +231,7 @@ class SleepingView:
 
 
 def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
-    """Subtasks in SLEEP, the oldest first; nobody else moves them until the transaction ends."""
+    """Subtasks in SLEEP, the oldest first, locked."""
     rows = conn.execute(
         select(
             *(subtasks.c[name] for name in ("id", "task_id", "part_id", "product_id")),
@@ -257,7 +257,7 @@ def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
 
 
 def heads(conn: Connection) -> dict[str, int]:
-    """By site with subtasks in PRIORITY, the highest priority there."""
+    """The highest priority of each site with subtasks in PRIORITY."""
     queued = subtasks.c.state == State.PRIORITY
     first = select(func.min(subtasks.c.site).label("site")).where(queued).cte("walk", recursive=True)
     behind = select(func.min(subtasks.c.site)).where(queued, subtasks.c.site > first.c.site)
@@ -301,7 +301,7 @@ def _first(site: object, n: object) -> Select[tuple[int, str, int]]:
 
 
 def pending(conn: Connection) -> dict[str, Backlog]:
-    """By site, what is in PRIORITY: this one reads all of its index (docs/scaling.md says what that costs)."""
+    """The subtasks in PRIORITY by site, and their hits left; reads all of the index (cost: docs/scaling.md)."""
     rows = conn.execute(
         select(subtasks.c.site, func.count(), func.sum(subtasks.c.left))
         .where(subtasks.c.state == State.PRIORITY)

@@ -70,7 +70,7 @@ class _Item:
     future: Future[Any] | asyncio.Future[Any]
 
     def begin(self) -> bool:
-        """False where nobody waits any more."""
+        """Whether the item is still wanted: its future was not cancelled."""
         if isinstance(self.future, Future):
             return self.future.set_running_or_notify_cancel()
         return not self.future.cancelled()
@@ -286,7 +286,7 @@ def _deliver(results: Iterable[tuple[_Item, Any]]) -> None:
     for loop, done in of_loops.items():
         try:
             loop.call_soon_threadsafe(_settle_all, done)
-        except RuntimeError:  # the loop is closed: nobody waits
+        except RuntimeError:  # the loop is closed
             continue
 
 

@@ -190,5 +190,5 @@ def test_verify_sees_parts_that_do_not_fit(small: World, statement: str) -> None
     _split(small)
     with small.store.engine.connect() as conn:
         assert conn.exec_driver_sql(statement).rowcount > 0
-        assert "parts" in {violation.kind for violation in verify(conn, small.now).violations}
+        assert "partitions" in {violation.kind for violation in verify(conn, small.now).violations}
         conn.rollback()
