@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -64,11 +64,11 @@ class Close:
     given_back: str | None = None
 
     @property
-    def transition(self) -> Transition:
-        """The transition of its subtask."""
+    def outcome(self) -> AttemptOutcome:
+        """How the attempt ended."""
         if self.given_back is not None:
-            return Transition.RELEASE
-        return Transition.SUCCEED if self.report.reason is None else Transition.FAIL
+            return AttemptOutcome.RELEASED
+        return AttemptOutcome.SUCCEEDED if self.report.reason is None else AttemptOutcome.FAILED
 
 
 def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[bool]:
@@ -84,15 +84,15 @@ def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[
             first.setdefault(item.lease.token, item)
     closed = list(first.values())
     left = left_to_do(conn, [item.lease.subtask_id for item in closed])
-    by_transition: dict[Transition, list[Move]] = {}
+    moves: dict[Transition, list[Move]] = {}
     for item in closed:
         values: dict[str, Any] = {"left": left[item.lease.subtask_id]}
-        if item.transition is Transition.FAIL:
+        if item.outcome is AttemptOutcome.FAILED:
             values |= _failure(rows[item.lease.token], item.lease, item.report.reason)
-        by_transition.setdefault(item.transition, []).append(_move(item.lease, values, **_event_of(item)))
-    for transition, moves in by_transition.items():
-        transitions.move_many(conn, now, transition, moves)
-    _end_attempts(conn, now, [_ended(item) for item in closed])
+        moves.setdefault(_TRANSITION[item.outcome], []).append(_move(item.lease, values, **_event_of(item)))
+    for transition, its in moves.items():
+        transitions.move_many(conn, now, transition, its)
+    _end_attempts(conn, now, [_Ended(item.lease.attempt_id, item.outcome, item.report) for item in closed])
     recovered(conn, now, {(host, item.lease.node) for item in closed for host in item.report.gave})
     for item in closed:
         for rest in item.report.rests:
@@ -100,6 +100,11 @@ def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[
     return [first.get(item.lease.token) is item for item in items]
 
 
+_TRANSITION = {
+    AttemptOutcome.RELEASED: Transition.RELEASE,
+    AttemptOutcome.SUCCEEDED: Transition.SUCCEED,
+    AttemptOutcome.FAILED: Transition.FAIL,
+}
 CLOSES: BatchOperation[Close, bool] = BatchOperation(6, close_many)
 
 
@@ -109,19 +114,6 @@ def _event_of(item: Close) -> dict[str, Any]:
         return {"detail": {"why": item.given_back}}
     note = {"note": item.report.note} if item.report.note else {}
     return {"reason": item.report.reason, "detail": item.report.counters.columns() | note}
-
-
-def _ended(item: Close) -> _Ended:
-    report = item.report
-    ended = _Ended(attempt_id=item.lease.attempt_id, counters=report.counters, near=report.near)
-    if item.given_back is not None:
-        return ended
-    return replace(
-        ended,
-        outcome="succeeded" if report.reason is None else "failed",
-        reason=report.reason,
-        last_response=_storable(report.last_response) if report.last_response is not None else None,
-    )
 
 
 def release(conn: Connection, now: datetime, given_back: Mapping[Lease, str]) -> list[Lease]:
@@ -137,7 +129,8 @@ def release(conn: Connection, now: datetime, given_back: Mapping[Lease, str]) ->
     released = [one for one in given_back if one.token in rows and not rows[one.token].lease_started]
     moves = [_move(lease, {}, detail={"why": given_back[lease]}) for lease in released]
     transitions.move_many(conn, now, Transition.RELEASE, moves)
-    _end_attempts(conn, now, [_Ended(attempt_id=one.attempt_id, counters=Counters()) for one in released])
+    nothing = AttemptReport(counters=Counters())
+    _end_attempts(conn, now, [_Ended(one.attempt_id, "released", nothing) for one in released])
     return released
 
 
@@ -166,7 +159,7 @@ def silence(conn: Connection, now: datetime, overdue: Mapping[Lease, FailureReas
         lost_s = (now - last_sign[lease.attempt_id]).total_seconds()
         values = {"left": left[lease.subtask_id], **_failure(rows[lease.token], lease, reason)}
         moves.append(_move(lease, values, reason=reason, detail={"silent_s": lost_s}))
-        ended.append(_Ended(attempt_id=lease.attempt_id, outcome="silent", reason=reason, lost_s=lost_s))
+        ended.append(_Ended(lease.attempt_id, "silent", reason=reason, lost_s=lost_s))
     transitions.move_many(conn, now, Transition.SILENT, moves)
     _end_attempts(conn, now, ended)
     return silent
@@ -181,7 +174,7 @@ def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> None:
     """
     attempt_id = transitions.cancel(conn, now, subtask_id, why)
     if attempt_id is not None:
-        _end_attempts(conn, now, [_Ended(attempt_id=attempt_id, outcome="cancelled")])
+        _end_attempts(conn, now, [_Ended(attempt_id, "cancelled")])
 
 
 def _move(lease: Lease, values: Mapping[str, Any], **event: Any) -> Move:
@@ -203,23 +196,21 @@ def _storable(response: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Ended:
-    """The row of an attempt at its end.
+    """An attempt at its end.
 
     Attributes:
-        counters: as its node reports them; None: it did not, and those of its last sign of life stand.
+        report: of its node; None: the counters of its last sign of life stand.
+        reason: where there is no report.
         lost_s: seconds lost to silence.
-        near: round trip to its site, if it was measured.
     """
 
     attempt_id: int
-    outcome: str = "released"
+    outcome: str
+    report: AttemptReport | None = None
     reason: FailureReason | None = None
-    counters: Counters | None = None
-    last_response: Mapping[str, Any] | None = None
     lost_s: float = 0.0
-    near: RoundTrip | None = None
 
 
 def _end_attempts(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> None:
@@ -247,9 +238,11 @@ def _end_attempts(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> N
         if attempt_id in rows
     }
     defer(conn, _CLOSE.values(ended_at=now), [{"of": i, **_named(change)} for i, change in changes.items()])
-    folds = [
-        stats.Fold(_result(rows[i], change), change["wait_s"], by_id[i].near) for i, change in changes.items()
-    ]
+    folds = []
+    for attempt_id, change in changes.items():
+        report = by_id[attempt_id].report
+        near = report.near if report is not None else None
+        folds.append(stats.Fold(_result(rows[attempt_id], change), change["wait_s"], near))
     stats.fold_many(conn, now, folds)
 
 
@@ -273,16 +266,19 @@ _CLOSE = (
 def _closed_columns(end: _Ended, row: Row[Any], collected: int) -> dict[str, Any]:
     """Columns of an attempt's row that its end changes."""
     counted = {name: row._mapping[name] for name in _COUNTED}
-    if end.counters is not None:
-        counted = end.counters.columns()
+    reason, last_response = end.reason, None
+    if end.report is not None:
+        counted = end.report.counters.columns()
+        if end.outcome != AttemptOutcome.RELEASED:
+            reason, last_response = end.report.reason, end.report.last_response
     return {
         **counted,
         "collected": collected,
         "tried": max(counted["tried"], collected),
         "offered": max(counted["offered"], collected),
         "outcome": end.outcome,
-        "reason": end.reason,
-        "last_response": end.last_response,
+        "reason": reason,
+        "last_response": _storable(last_response) if last_response is not None else None,
         "lost_s": end.lost_s,
     }
 
