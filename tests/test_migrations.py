@@ -102,13 +102,13 @@ def test_downgrading_to_base_leaves_no_table(empty: Store, migrations: Path) -> 
 
 
 def test_programs_that_start_together_upgrade_once(empty_url: str, migrations: Path) -> None:
-    together = threading.Barrier(4)
+    barrier = threading.Barrier(4)
     failures: list[Exception] = []
 
     def start() -> None:
         store = Store.open(empty_url)
         try:
-            together.wait(timeout=10)
+            barrier.wait(timeout=10)
             migrate.upgrade(store, migrations)
         except Exception as error:
             failures.append(error)

@@ -16,7 +16,7 @@ _LOCK = 7_203_118  # any number, the same in every process
 
 
 def upgrade(store: Store, scripts: Path) -> None:
-    """Bring the database to the newest schema; processes that start together wait for each other.
+    """Bring the database to the newest schema; processes that start at once wait for each other.
 
     Args:
         scripts: the folder ``migrations``.

@@ -151,7 +151,7 @@ def _empty(store: Store) -> None:
 # --- the two ways to write ----------------------------------------------------------------------------------
 
 
-def _in_one_grain(world: World, items: Sequence[Item]) -> list[Any]:
+def _in_one_batch(world: World, items: Sequence[Item]) -> list[Any]:
     """All in one transaction, items of one kind in one call."""
     results: list[Any] = [None] * len(items)
 
@@ -298,10 +298,10 @@ def _written(
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=_GRAINS)
-def test_a_grain_gives_what_its_items_give_one_by_one(store: Store, batches: list[list[Step]]) -> None:
-    together = _written(store, batches, _in_one_grain)
+def test_a_batch_gives_what_its_items_give_one_by_one(store: Store, batches: list[list[Step]]) -> None:
+    in_batches = _written(store, batches, _in_one_batch)
     alone = _written(store, batches, _one_by_one)
-    assert together == alone
+    assert in_batches == alone
 
 
 @pytest.mark.parametrize(
@@ -346,20 +346,20 @@ def test_a_grain_gives_what_its_items_give_one_by_one(store: Store, batches: lis
         ),
     ],
 )
-def test_what_meets_in_one_grain(store: Store, steps: list[Step]) -> None:
-    together = _written(store, [steps], _in_one_grain)
+def test_what_meets_in_one_batch(store: Store, steps: list[Step]) -> None:
+    in_batches = _written(store, [steps], _in_one_batch)
     alone = _written(store, [steps], _one_by_one)
-    assert together == alone
+    assert in_batches == alone
 
 
-def test_a_doorbell_that_rings_twice_in_one_grain_starts_one_attempt(world: World) -> None:
+def test_a_doorbell_that_rings_twice_in_one_batch_starts_one_attempt(world: World) -> None:
     lease = world.grant(world.waiting())
     assert lease is not None
     works = world.do(START.run, [Renewal(lease, SILENT)] * 2)
     assert [work is not None for work in works] == [True, False]
 
 
-def test_an_attempt_closes_once_however_often_it_says_so_in_one_grain(world: World) -> None:
+def test_an_attempt_closes_once_however_often_it_says_so_in_one_batch(world: World) -> None:
     lease, _ = world.begin(world.waiting())
     closes = [
         Close(lease, AttemptReport(counters=Counters())),

@@ -1,4 +1,4 @@
-"""Any legal order of operations, with nodes that crash and a clock that jumps, keeps every promise."""
+"""Any legal order of operations, with nodes that crash and a clock that jumps, keeps every invariant."""
 
 from __future__ import annotations
 

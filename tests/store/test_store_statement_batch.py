@@ -1,4 +1,4 @@
-"""Round trips to PostgreSQL: how many a kind takes, and that what is kept back is neither lost, late nor muddled."""
+"""Round trips to PostgreSQL: how many a kind takes, and that what is deferred is neither lost, late nor muddled."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Scene:
         pytest.param(CLOSES, Scene.closes, 5, id="close"),
     ],
 )
-def test_a_grain_of_any_size_takes_the_same_round_trips(
+def test_a_batch_of_any_size_takes_the_same_round_trips(
     far: tuple[Store, Sent],
     kind: BatchOperation[Any, Any],
     items: Callable[[Scene], Sequence[Any]],
@@ -204,7 +204,7 @@ def test_begin_travels_with_the_clock_and_what_is_left_with_commit(far: tuple[St
     assert _stored(store) == ["a", "b", "c"]
 
 
-def test_what_comes_after_sees_what_was_kept_back(far: tuple[Store, Sent]) -> None:
+def test_what_comes_after_sees_what_was_deferred(far: tuple[Store, Sent]) -> None:
     store, sent = far
     with store.begin() as conn:
         sent.clear()
@@ -214,7 +214,7 @@ def test_what_comes_after_sees_what_was_kept_back(far: tuple[Store, Sent]) -> No
         assert len(sent) == 1
 
 
-def test_a_server_side_cursor_sees_what_was_kept_back(far: tuple[Store, Sent]) -> None:
+def test_a_server_side_cursor_sees_what_was_deferred(far: tuple[Store, Sent]) -> None:
     store, _ = far
     with store.begin() as conn:
         _add(conn, *"abcde")
@@ -231,7 +231,7 @@ def test_a_transaction_that_says_nothing_sends_nothing(far: tuple[Store, Sent]) 
     assert sent == []
 
 
-def test_hand_written_inserts_are_kept_back_and_reads_see_them(far: tuple[Store, Sent]) -> None:
+def test_hand_written_inserts_are_deferred_and_reads_see_them(far: tuple[Store, Sent]) -> None:
     store, sent = far
     rows = [(f"100%s {i}", None) for i in range(2500)]  # a percent sign is no mark
     with store.begin() as conn:
@@ -242,7 +242,7 @@ def test_hand_written_inserts_are_kept_back_and_reads_see_them(far: tuple[Store,
         assert len(sent) == 1
 
 
-def test_a_rollback_drops_what_was_kept_back(far: tuple[Store, Sent]) -> None:
+def test_a_rollback_drops_what_was_deferred(far: tuple[Store, Sent]) -> None:
     store, sent = far
 
     def fail() -> None:
@@ -264,7 +264,7 @@ def test_a_rollback_drops_what_was_kept_back(far: tuple[Store, Sent]) -> None:
 
 
 @pytest.mark.parametrize("look", [True, False], ids=["at the next statement", "at commit"])
-def test_an_error_of_what_was_kept_back_is_the_one_it_always_was(store: Store, look: bool) -> None:
+def test_an_error_of_what_was_deferred_is_the_one_it_always_was(store: Store, look: bool) -> None:
     def add_twice() -> None:
         with store.begin() as conn:
             _add(conn, "b")
@@ -329,7 +329,7 @@ def test_a_connection_that_broke_ends_its_transaction_only(far: tuple[Store, Sen
 
 
 def test_the_driver_is_left_as_it_was(far: tuple[Store, Sent]) -> None:
-    """A connection that gathered goes back to the pool, and reads next in one consistent view."""
+    """A batching connection goes back to the pool, and reads next in one consistent view."""
     store, _ = far
     with store.begin() as conn:
         now: datetime = read_now(conn)

@@ -91,7 +91,7 @@ def test_every_transition_is_logged_with_its_note(world: World) -> None:
     assert (row.at, row.from_state, row.to_state) == (world.now, State.PRIORITY, State.WAIT)
 
 
-def test_a_grain_of_transitions_is_logged_as_single_ones_are(world: World) -> None:
+def test_a_batch_of_transitions_is_logged_as_single_ones_are(world: World) -> None:
     ids = world.add("特仑苏", chunks=(True, True, True))
     notes = [
         EventData("a'b\\c", 7, 'n"1', "%s", {"數": [1, 2.5, None], "why": 'it\'s {"so"}\n\\'}),
@@ -107,7 +107,7 @@ def test_a_grain_of_transitions_is_logged_as_single_ones_are(world: World) -> No
         assert (row.at, row.from_state, row.to_state) == (world.now, State.PRIORITY, State.WAIT)
 
 
-def test_a_grain_sets_columns_of_every_type(world: World) -> None:
+def test_a_batch_sets_columns_of_every_type(world: World) -> None:
     ids = world.add("特仑苏", chunks=(True, True))
     world.do(transitions.move_many, Transition.ADMIT, [transitions.Move(i, EventData(), {}) for i in ids])
     values: list[dict[str, Any]] = [
@@ -128,7 +128,7 @@ def test_a_grain_sets_columns_of_every_type(world: World) -> None:
         assert (rows[one].state, rows[one].lease_token) == (State.CRAWL, tokens[one])
 
 
-def test_the_compare_and_set_of_a_grain_stands(world: World) -> None:
+def test_the_compare_and_set_of_a_batch_stands(world: World) -> None:
     """Another queue, or another token, is left as it is, even by a caller that did not lock."""
     leased = [
         world.begin(one)[0] for one in world.add("特仑苏", chunks=(True, True, True)) if world.do(_admit, one)

@@ -1,4 +1,4 @@
-"""`verify` sees each promise that is broken by hand, and names the subtask."""
+"""`verify` reports each invariant that is broken by hand, and names the subtask."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DONE, CRAWLING, WAITING, FAILED_ONCE = 1, 2, 3, 4
 
 
 @pytest.fixture
-def told(store: Store) -> World:
+def filled(store: Store) -> World:
     """A store in which everything has happened: subtasks in DONE, CRAWL, WAIT (after a recall) and WAIT."""
     world = World(store)
     for number in (DONE, CRAWLING, WAITING, FAILED_ONCE):
@@ -115,10 +115,12 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("statement", "expected"), BROKEN)
-def test_a_broken_promise_is_seen(told: World, statement: str, expected: tuple[str, int | None]) -> None:
-    with told.store.begin() as conn:
+def test_a_broken_invariant_is_reported(
+    filled: World, statement: str, expected: tuple[str, int | None]
+) -> None:
+    with filled.store.begin() as conn:
         assert conn.exec_driver_sql(statement).rowcount > 0
-    assert expected in _found(told)
+    assert expected in _found(filled)
 
 
 def _stored_again(conn: Connection) -> None:
@@ -152,7 +154,7 @@ def test_what_is_stored_twice_is_seen(request: pytest.FixtureRequest, kind: str)
     assert twice == [f"page {hit('1')} is stored 2 times", "review '1' of page 1 is stored 2 times"]
 
 
-def test_more_than_five_recalls_in_a_round_are_seen_and_a_retry_begins_another(told: World) -> None:
+def test_more_than_five_recalls_in_a_round_are_seen_and_a_retry_begins_another(filled: World) -> None:
     def recall_again(conn: Connection, _now: object, times: int, then: str | None = None) -> None:
         steps = [
             (Transition.ALLOCATE, "WAIT", "CRAWL"),
@@ -171,33 +173,35 @@ def test_more_than_five_recalls_in_a_round_are_seen_and_a_retry_begins_another(t
         ]
         conn.execute(insert(events), rows)
 
-    told.do(recall_again, MAX_RECALLS + 1, "retry")
-    assert _found(told) == []
-    told.do(recall_again, MAX_RECALLS)
-    told.do(lambda conn, _: conn.execute(subtasks.update().where(subtasks.c.id == WAITING).values(recalls=5)))
-    assert _found(told) == []
-    told.do(recall_again, 1)
-    assert _found(told) == [("recalls", WAITING)] * 2
-    first, second = told.verification().violations
+    filled.do(recall_again, MAX_RECALLS + 1, "retry")
+    assert _found(filled) == []
+    filled.do(recall_again, MAX_RECALLS)
+    filled.do(
+        lambda conn, _: conn.execute(subtasks.update().where(subtasks.c.id == WAITING).values(recalls=5))
+    )
+    assert _found(filled) == []
+    filled.do(recall_again, 1)
+    assert _found(filled) == [("recalls", WAITING)] * 2
+    first, second = filled.verification().violations
     assert "more than recall 5" in first.message
     assert second == Violation("recalls", WAITING, "says 5 recalls, its events of the round 6")
 
 
-def test_counts_and_overdue_leases(told: World) -> None:
-    counts = told.verification().counts
+def test_counts_and_overdue_leases(filled: World) -> None:
+    counts = filled.verification().counts
     assert (counts["subtasks"], counts["attempts"], counts["pages"], counts["reviews"]) == (4, 3, 2, 2)
     assert counts["overdue"] == 0
-    told.pass_s(60)
-    assert told.verification().counts["overdue"] == 1
-    assert told.verification().violations == (), "a lease that has run out is no broken promise"
+    filled.pass_s(60)
+    assert filled.verification().counts["overdue"] == 1
+    assert filled.verification().violations == (), "a lease that has run out breaks no invariant"
 
 
-def test_cancelled_subtasks_may_leave_targets_and_late_pages_are_fine(told: World) -> None:
-    lease, work = told.begin(WAITING)
-    one, _ = told.read_results(lease, work.targets[0], [hit("8"), hit("9")]).todo
-    told.do(closing.cancel, WAITING, "not wanted")
-    told.save(lease, one)
-    assert _found(told) == []
+def test_cancelled_subtasks_may_leave_targets_and_late_pages_are_fine(filled: World) -> None:
+    lease, work = filled.begin(WAITING)
+    one, _ = filled.read_results(lease, work.targets[0], [hit("8"), hit("9")]).todo
+    filled.do(closing.cancel, WAITING, "not wanted")
+    filled.save(lease, one)
+    assert _found(filled) == []
 
 
 def test_a_long_log_is_read_in_a_few_statements(sqlite_url: str) -> None:

@@ -328,7 +328,7 @@ def test_a_transaction_takes_no_more_than_it_may(store: Store) -> None:
     assert kind.calls == [["a", "b"], ["c", "d"], ["e"]]
 
 
-def test_one_item_that_fails_leaves_the_rest_of_its_grain_stored(writer: Writer, store: Store) -> None:
+def test_one_item_that_fails_leaves_the_rest_of_its_batch_stored(writer: Writer, store: Store) -> None:
     calls: list[list[str]] = []
     second, first = Recorded(2, calls), Recorded(1, calls)
 
@@ -350,7 +350,7 @@ def test_one_item_that_fails_leaves_the_rest_of_its_grain_stored(writer: Writer,
     assert _hosts(store) == ["a", "b", "x"]
 
 
-def test_a_grain_that_forgets_a_result_fails_that_item_alone(writer: Writer, store: Store) -> None:
+def test_a_batch_that_forgets_a_result_fails_that_item_alone(writer: Writer, store: Store) -> None:
     kind = Recorded()
 
     async def story() -> list[Any]:
