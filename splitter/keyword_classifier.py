@@ -133,7 +133,7 @@ class Model:
 
         Args:
             words: every word and mark of the name, in order.
-            places: where the words stand that are asked for, ascending.
+            places: where those words stand, ascending.
         """
         count = len(places)
         size = self._sizes[min(count // 3, 6)]

@@ -11,7 +11,7 @@ CHINA = timezone(timedelta(hours=8))
 """The time engines and sites of the catalog count their days in; without summer time since 1991."""
 
 Unit = Literal["day", "hour"]
-"""The shortest range an engine can tell apart."""
+"""The shortest range a search can be restricted to."""
 
 _HOUR = timedelta(hours=1)
 
@@ -41,7 +41,7 @@ class Span:
         full hour.
 
         Args:
-            least: the shortest range the engine can tell apart; with ``day`` there is no cut within a day.
+            least: the shortest range the engine can be restricted to; with ``day`` there is no cut within a day.
         """
         cut = _nearest(self, timedelta(days=1))
         if cut is None and least == "hour":

@@ -89,7 +89,7 @@ def split(
     """Splits products into search URLs; a name that gives none is yielded as refused and the rest goes on.
 
     Args:
-        scope: what is asked for.
+        scope: sites and pages.
         names: product names.
         keywords: given instead of those found in the names.
         aliases: alternative names of the products.

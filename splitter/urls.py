@@ -77,7 +77,7 @@ def search_url(
 
 def _times(engine: Engine, span: Span) -> str:
     if engine.times is None:
-        raise ValueError(f"{engine.url} cannot be asked for a range of time")
+        raise ValueError(f"{engine.url} cannot restrict a search to a range of time")
     return "".join(
         f"&{_quoted(name, engine.encoding)}={_quoted(value, engine.encoding)}"
         for name, value in time_params(engine.times, span).items()

@@ -1,4 +1,4 @@
-"""A YAML text as plain data that still knows the line of every key.
+"""A YAML text as plain data, with the line of every key.
 
 Both data files a person edits (catalogs and the lexicon) are read through this module, so that every
 complaint about them carries file, line and dotted key.

@@ -28,11 +28,11 @@ _VERSION = 1
 
 
 def find_catalog(spec: str | None, default: Path) -> Catalog:
-    """The catalog a person asked for.
+    """The catalog of a name or path.
 
     Args:
         spec: name of a built-in catalog, or a path; None: ``default``.
-        default: path of the catalog used when none was asked for.
+        default: path of the catalog used when none is named.
 
     Raises:
         CatalogError: there is none of that name, or it is wrong.

@@ -47,7 +47,7 @@ class TimeFilter(Entry):
     Attributes:
         params: query parameters added for it; values may hold ``{from_s}`` ``{to_s}`` (Unix seconds), ``{from_day}``
             ``{to_day}`` (YYYY-MM-DD) and ``{from_hour}`` ``{to_hour}`` (YYYY-MM-DD-H), days and hours of China.
-        least: the shortest range the engine can tell apart.
+        least: the shortest range the engine can be restricted to.
         inclusive: what is of the written end is found, too; false: the end is the first moment that is not.
     """
 
@@ -89,7 +89,7 @@ class Engine(Entry):
         times: how a search is restricted to a range of time; None: it can't be.
         headers: sent with the requests for its result pages, and with no others.
         redirects: regular expressions over the addresses of hits that are links of the engine's own which lead on
-            to the page; the page's address is asked for before it is.
+            to the page; the page's address is resolved before it is fetched.
         inline: a hit is a whole post, which is stored from the result page (``results.post``).
         results: how its result pages are read.
         limits: of the engine's host.
@@ -138,13 +138,13 @@ class Site(Entry):
 
     Attributes:
         title: its name for people.
-        group: what kind of place it is; None: nobody said.
+        group: what kind of place it is; None: not said.
         engine: name of its engine.
         rules: name of the page rules its pages are read with.
-        encoding: what its pages are in where neither their headers nor they themselves say; empty: nobody said.
+        encoding: what its pages are in where neither headers nor pages say it; empty: unknown.
         robots: whether its robots.txt is obeyed, and why; None: obeyed, without a word about it.
-        judge: whether records that are no review, or not of the product that was asked for, are refused.
-        pages: result pages asked per task unless told otherwise.
+        judge: whether records that are no review, or not of the product searched for, are refused.
+        pages: result pages fetched per task, unless a command names another number.
         chunk_pages: search URLs in one subtask.
         limits: of the site's own host.
         private: that host, and its subdomains, may be on a private address (an intranet).
