@@ -1,4 +1,4 @@
-"""How well coordinates tell which nodes are near a site: the 2010 paper's accuracy, on measured round-trip times.
+"""How well coordinates find the nodes that are near a site: the 2010 paper's accuracy, on measured round-trip times.
 
 Each draw takes 30 nodes and 203 sites from the 490 hosts of the matrix; landmarks are nodes, by k-centre. Measured are
 the delays among the landmarks and of every other node and every site to them; the rest is estimated and compared with
@@ -123,8 +123,8 @@ def run(shared: Path, *, plots: Path | None = None, smallest: bool = False) -> d
         "random": _spread([choice(at_random(draw), draw.truth) for draw in full]),
     }
     figures = {
-        "by_dimension_9_landmarks": {str(d): told for d, told in by_dimension.items()},
-        "by_landmarks": {f"{count} at {d} dimensions": told for (count, d), told in by_landmarks.items()},
+        "by_dimension_9_landmarks": {str(d): scores for d, scores in by_dimension.items()},
+        "by_landmarks": {f"{count} at {d} dimensions": scores for (count, d), scores in by_landmarks.items()},
         "methods_9_landmarks": against,
         f"noise_9_landmarks_{_USUAL}_dimensions": _noise(full),
         "minimiser": gnp.minimisers(
@@ -260,15 +260,15 @@ def _scores(draws: Iterable[Draw], estimator: Estimator) -> Scores:
 
 
 def _spread(each: Sequence[Mapping[str, float]]) -> Scores:
-    told: Scores = {}
+    scores: Scores = {}
     for name in each[0]:
         low, middle, high = np.percentile([one[name] for one in each], [10, 50, 90])
-        told[name] = {
+        scores[name] = {
             "median": round(float(middle), 4),
             "p10": round(float(low), 4),
             "p90": round(float(high), 4),
         }
-    return told
+    return scores
 
 
 def _neighbours(draws: Iterable[Draw], dimensions: int) -> Scores:
@@ -296,9 +296,9 @@ def _own_pairs(draws: Iterable[Draw], share: float | None) -> Scores:
     for draw in draws:
         order = np.random.default_rng(draw.seed).random(draw.truth.shape)
         measured = order < share if share is not None else order.argsort(1).argsort(1) < _LANDMARKS
-        told = embed(np.where(measured, draw.truth, np.nan), seed=draw.seed).distances_ms()
+        placed = embed(np.where(measured, draw.truth, np.nan), seed=draw.seed).distances_ms()
         # A site without a place: as far as the middle one.
-        estimate = np.where(measured, draw.truth, np.where(np.isnan(told), np.nanmedian(told), told))
+        estimate = np.where(measured, draw.truth, np.where(np.isnan(placed), np.nanmedian(placed), placed))
         each.append(accuracy(estimate, draw.truth, ~measured) | choice(estimate, draw.truth))
     return _spread(each)
 
@@ -342,10 +342,10 @@ def _ratios(figures: Mapping[str, Any]) -> dict[str, float]:
         "random": figures["methods_9_landmarks"]["random"],
     }
     ratios = {
-        f"{name}_{score}": told[score]["median"]
-        for name, told in methods.items()
+        f"{name}_{score}": scores[score]["median"]
+        for name, scores in methods.items()
         for score in ("right_within_20", "relative_error_median", "top1_hit", "top3_hit", "stretch_median")
-        if score in told
+        if score in scores
     }
     noise = figures[f"noise_9_landmarks_{_USUAL}_dimensions"]
     for name in ("mean_of_5", "mode_of_buckets_half_deviation"):
@@ -365,7 +365,7 @@ def _draw_plots(
         "share (median of 20 draws)",
         {
             **{
-                label: [(d, told[score]["median"]) for d, told in by_dimension.items()]
+                label: [(d, scores[score]["median"]) for d, scores in by_dimension.items()]
                 for score, label in shown.items()
             },
             "paper, 30 % of noise removed": list(printed["noise_removed_30"].items()),
@@ -381,8 +381,8 @@ def _draw_plots(
         {
             **{
                 f"{label}, {dimensions} dimensions": [
-                    (count, told[score]["median"])
-                    for (count, d), told in by_landmarks.items()
+                    (count, scores[score]["median"])
+                    for (count, d), scores in by_landmarks.items()
                     if d == dimensions
                 ]
                 for score, label in shown.items()

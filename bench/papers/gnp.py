@@ -1,7 +1,7 @@
 """Coordinates by landmarks, as GNP was published (Ng and Zhang, Predicting Internet network distance with
 coordinates-based approaches, INFOCOM 2002), and the choice of landmarks: what the 2010 paper did.
 
-First the landmarks get coordinates together, then each host against them, by the objective of
+First all landmarks get coordinates, from the delays among them, then each host against them, by the objective of
 `tasks.scheduling.proximity.coordinates`. The crawl itself has no landmarks and measures nothing between nodes.
 
 The authors minimise by downhill simplex, the 2010 paper by hill climbing; here it is Levenberg-Marquardt from several

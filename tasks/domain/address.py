@@ -1,6 +1,6 @@
 """Addresses as they come out of pages and catalogs, made sendable: ASCII, http or https, no fragment.
 
-Everything that asks for, compares or stores an address starts from the form made here, so that the part that
+Everything that requests, compares or stores an address starts from the form made here, so that the part that
 checks an address and the part that connects to it can't read it differently.
 """
 

@@ -13,7 +13,7 @@ _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})?")
 _SPLIT = re.compile(r"(https?)://([^/?]*)([^?]*)\??(.*)", re.DOTALL)
 _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
-# Parameters that only tell how a visitor came. Names that never mean content:
+# Parameters that only say how a visitor came. Names that never mean content:
 _TRACKING = frozenset(
     {"spm", "scm", "fbclid", "gclid", "dclid", "msclkid", "yclid", "bd_vid", "isappinstalled", "hmsr", "hmpl"}
     | {"hmcu", "hmkw", "hmci", "wfr", "nsukey", "weixin_share_id"}

@@ -35,7 +35,7 @@ class Hit:
     """One entry of a result page: an absolute address, its title and abstract.
 
     Attributes:
-        time: when it was published, aware; None where the result page does not tell, or not so that it can be read.
+        time: when it was published, aware; None where the result page gives no date, or none that can be read.
         post: the whole post it is, where the engine's result pages hold posts.
     """
 

@@ -17,7 +17,7 @@ to the constants, `POOL_WEIGHT` times as hard: a node is not condemned by its fi
 Pages of one attempt resemble each other, so m of them count as m / (1 + (m - 1) * ALIKE) independent ones
 (the design effect of cluster samples; Kish, Survey Sampling, 1965).
 
-Time of an attempt: overhead + pages tried * s. The sums can't tell the two apart, so the overhead is the
+Time of an attempt: overhead + pages tried * s. The sums don't hold the two apart, so the overhead is the
 constant, but at most half of the active seconds an attempt of the site takes. Failed attempts may or may not
 have known their hits (offered); so the share of its pages an attempt gets to is
 reach = min(1 - f, tried / offered). Expected pages per second of a slot for an attempt of n targets:

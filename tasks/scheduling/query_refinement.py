@@ -60,10 +60,10 @@ def ranges(
     Cut at midnights (China time), within a day at full hours.
 
     Args:
-        found: hits it has; None: more than the cap, nobody knows how many.
+        found: hits it has; None: more than the cap, their number unknown.
         cap: hits the engine lists for one query.
         span: what was searched.
-        least: the shortest range the engine can tell apart.
+        least: the shortest range the engine can be searched for.
         dates: of some of its hits, in any order; those outside the span are ignored.
 
     Returns:
@@ -163,7 +163,7 @@ def refined(
     listing is wanted anyway, for the hits that have no date. A span is split as soon as it reports too many.
 
     Args:
-        least: the shortest range its engine can tell apart; None: it has no ranges.
+        least: the shortest range its engine can be searched for; None: it has no ranges.
         dates: of hits of its task that are stored, in any order; called only if they are needed.
     """
     listing = partition.listing
@@ -185,7 +185,7 @@ def refined(
 
 
 def _merged(spans: tuple[Span, ...], most: int) -> tuple[Span, ...]:
-    """At most so many, the last ones put together."""
+    """At most so many, the last ones merged into one."""
     if len(spans) <= most or most < 2:
         return spans if most >= 2 else ()
     return (*spans[: most - 1], Span(spans[most - 1].start, spans[-1].end))

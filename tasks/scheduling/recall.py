@@ -72,7 +72,7 @@ class ToManual:
 _ABOUT_HOST = frozenset(
     {FailureReason.HOST_UNREACHABLE, FailureReason.RESULT_PAGE_BROKEN, FailureReason.NOTHING_STORED}
 )
-"""Reasons that lie with the host, whichever node asks: time may cure them, haste won't."""
+"""Reasons that lie with the host, whichever node it is: time may cure them, haste won't."""
 
 SUGGESTIONS: dict[FailureReason, str] = {
     FailureReason.NOT_STARTED: "see `nodes list`: are the nodes alive, do their workers take work? Then retry",

@@ -1,4 +1,4 @@
-"""What the run-time model knows of a node, and what it learns from (2019 balance paper, run-time model)."""
+"""Parameters of a node, and recorded runs: what the run-time model learns from (2019 balance paper)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page should cost on a pair of site and node that has no data, told from their estimated distance.
+"""The distance prior: seconds per page to expect of a (site, node) without data, by their estimated distance.
 
 Model: seconds per page = alpha + beta x delay, alpha the work of a page and beta its round trips; fitted to the pairs
 that have data by weighted least squares. Page times spread in proportion to their mean (they are taken as exponential,

@@ -58,7 +58,7 @@ def _fullest(ascending: list[float], width_deviations: float) -> list[float]:
     """The values in the three fullest buckets, ascending."""
     middle = median(ascending)
     width = width_deviations * median([abs(value - middle) for value in ascending])
-    # Narrower, and quotients would be beyond what a float tells apart.
+    # Narrower, and quotients would be too large for a float to hold exactly.
     if width <= middle * 1e-12:
         return [middle]
     buckets: dict[float, list[float]] = {}
