@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Table, func, select
 
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import State
@@ -248,23 +248,21 @@ def subtask(conn: Connection, subtask_id: int) -> Mapping[str, Any] | None:
 
 def attempts_of(conn: Connection, subtask_id: int) -> Sequence[Mapping[str, Any]]:
     """Every attempt of a subtask, in order."""
-    rows = conn.execute(select(attempts).where(attempts.c.subtask_id == subtask_id).order_by(attempts.c.no))
-    return [dict(r._mapping) for r in rows]
+    return _rows(conn, attempts, subtask_id)
 
 
 def events_of(conn: Connection, subtask_id: int) -> Sequence[Mapping[str, Any]]:
     """The event log of a subtask, in order."""
-    rows = conn.execute(select(events).where(events.c.subtask_id == subtask_id).order_by(events.c.id))
-    return [dict(r._mapping) for r in rows]
+    return _rows(conn, events, subtask_id)
 
 
 def targets_of(conn: Connection, subtask_id: int) -> Sequence[Mapping[str, Any]]:
     """Every target of a subtask, in order."""
-    rows = conn.execute(
-        select(
-            targets.c.id, targets.c.kind, targets.c.url, targets.c.state, targets.c.reason, targets.c.tries
-        )
-        .where(targets.c.subtask_id == subtask_id)
-        .order_by(targets.c.id)
-    )
-    return [dict(r._mapping) for r in rows]
+    return _rows(conn, targets, subtask_id, "id", "kind", "url", "state", "reason", "tries")
+
+
+def _rows(conn: Connection, table: Table, subtask_id: int, *columns: str) -> Sequence[Mapping[str, Any]]:
+    """Rows of a subtask in the order they were made, with these columns or all."""
+    wanted = [table.c[name] for name in columns] or list(table.c)
+    rows = conn.execute(select(*wanted).where(table.c.subtask_id == subtask_id).order_by(table.c.id))
+    return [dict(row._mapping) for row in rows]

@@ -1,7 +1,7 @@
 """Links of reviews that are nearly the same text as an earlier one (`tasks.jobs.repost_linking` finds them).
 
-Links never chain: whatever is linked points straight at its original. Equal texts are linked when they are stored
-(`reviews.same_as`). How far the sweep has come is compared and set: of two that took the same step, one is saved.
+Links never chain: each points at an original that is no repost itself. Equal texts are linked when they are stored
+(`reviews.same_as`). The sweep's mark is compared and set, so that of two sweeps that took the same step one is saved.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was found out about the next reviews, to be saved.
+    """The comparison of the next reviews, to be saved.
 
     Attributes:
         after, last_id: numbers of the last review looked at before this step, and in it.

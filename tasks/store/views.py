@@ -32,19 +32,18 @@ HostsOf = Callable[[str], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class BufferRule:
-    """How much a node may hold beyond its slots.
+    """How many leases a node may prefetch: have beyond its slots.
 
-    It holds what it is expected to begin within `horizon_s` (`tasks.scheduling.rebalancing.start_rate`), but no more
-    than `slots_over` times its slots, so that the newest knowledge decides about the rest. Where attempts are short, it
-    holds at least what it begins within `refill_s`. Attempts that only wait hold no slot: for each of them it gets
-    another, at most `slots_over` times its slots.
+    As many as it is expected to begin within `horizon_s` (`tasks.scheduling.rebalancing.start_rate`), but no more than
+    `slots_over` times its slots, so that the newest knowledge decides about the rest. Where attempts are short, at
+    least as many as it begins within `refill_s`. Attempts that only wait hold no slot: for each of them it gets another
+    lease, at most `slots_over` times its slots.
 
     Attributes:
-        horizon_s: seconds of work in the buffer.
-        refill_s: longest time from a slot that becomes free to the next lease, whatever the round trip: if no turn was
-            asked for, the sweep of the next 5 s sees it.
-        slots_over: most leases a slot has in the buffer.
-        silent_after_s: a node not heard of for so long is silent: it gets nothing.
+        horizon_s: seconds of work to prefetch.
+        refill_s: longest time until a free slot gets its next lease: that of the sweep, where no notification came.
+        slots_over: most prefetched leases of a slot.
+        silent_after_s: a node without a heartbeat for so long is silent: it gets nothing.
     """
 
     horizon_s: float = 30.0
@@ -61,7 +60,7 @@ class BufferRule:
             per_s: attempts it is expected to begin per second.
         """
         bound = self.slots_over * slots
-        # Less a hair: what a division left over is no lease more.
+        # Rounding error: a fraction below this is not another lease.
         within, refill = (math.ceil(per_s * s - 1e-9) for s in (self.horizon_s, self.refill_s))
         return slots + min(within, max(bound, refill)) + min(idle, bound)
 
@@ -81,14 +80,8 @@ def waiting(conn: Connection, now: datetime, limit: int, hosts_of: HostsOf) -> l
     return [_subtask(r, by_site) for r in rows]
 
 
-_SUBTASK = (
-    subtasks.c.id,
-    subtasks.c.site,
-    subtasks.c.kind,
-    subtasks.c.left,
-    subtasks.c.priority,
-    subtasks.c.failed_on,
-    subtasks.c.assigned_node,
+_SUBTASK = tuple(
+    subtasks.c[name] for name in ("id", "site", "kind", "left", "priority", "failed_on", "assigned_node")
 )
 
 
