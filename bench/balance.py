@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from app.balance_files import read_nodes
+from app.cli.balance import read_nodes
 from bench.papers.learned_curves import NOISE, Drawn, Learner, draw, ours, published
 from tasks.scheduling.balance.curves import Counts, Curve, Curves, evaluated, even, linear, piecewise
 from tasks.scheduling.balance.exact import exact

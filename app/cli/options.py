@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,17 +41,17 @@ class DatabaseUnusable(ReviewloopError):
     """The database cannot be opened."""
 
 
-class LabAddress(click.ParamType[tuple[str, int]]):
-    """HOST:PORT of a lab on loopback."""
+class ReadBy(click.ParamType[Any]):
+    """An option whose text is read by a function that raises InputError where it is wrong."""
 
-    name = "lab"
+    def __init__(self, name: str, read: Callable[[str], object]) -> None:
+        self.name = name
+        self._read = read
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        """Read the address, or fail with what would be right."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the text; a wrong one is refused with what would be right."""
         try:
-            return value if isinstance(value, tuple) else lab_address(value)
+            return self._read(value) if isinstance(value, str) else value
         except InputError as error:
             self.fail(str(error), param, ctx)
 
@@ -64,7 +64,7 @@ group_option = click.option(
 )
 lab_option = click.option(
     "--lab",
-    type=LabAddress(),
+    type=ReadBy("lab", lab_address),
     metavar="127.0.0.1:PORT",
     help="Ask the lab there instead of the web (see `reviewloop lab`).",
 )

@@ -8,34 +8,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 
-from app.cli.options import db_option, json_option, keyword_list, settings_of, store_for_work, store_there
+from app.cli.options import (
+    ReadBy,
+    db_option,
+    json_option,
+    keyword_list,
+    settings_of,
+    store_for_work,
+    store_there,
+)
 from app.cli.output import print_json, printed, say, seconds, table_of
 from app.cli.tables import coverage_text
 from app.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
-from splitter.errors import InputError
 from tasks.store import coverage, products
 from tasks.store.database import Store, read_now
 from tasks.store.products import NewProduct
 
 _BATCH = 500
 _MOST_LINES = 20
-
-
-class Period(click.ParamType[timedelta]):
-    """An option's length of time: 7d, 12h."""
-
-    name = "period"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        """Read the text; a wrong one is refused with what would be right."""
-        try:
-            return value if isinstance(value, timedelta) else period(value)
-        except InputError as error:
-            self.fail(str(error), param, ctx)
 
 
 @click.group()
@@ -60,7 +54,12 @@ def product() -> None:
 @click.option(
     "--pages", type=click.IntRange(1, MOST_PAGES), help="Result pages of each site. Default: the site's."
 )
-@click.option("--recrawl", type=Period(), metavar="7d|12h", help="Look again every so often. Default: once.")
+@click.option(
+    "--recrawl",
+    type=ReadBy("period", period),
+    metavar="7d|12h",
+    help="Look again every so often. Default: once.",
+)
 @db_option
 @json_option
 def add(

@@ -91,7 +91,7 @@ def _left(last: Snapshot, settled: int, passed_s: float) -> str:
         return f"{last.load.delayed} held back after failures, the next one goes in {seconds(last.next_in_s)}"
     if settled < _FEWEST_SETTLED:
         return "time left not known yet"
-    return f"about {seconds(float(round(last.open * passed_s / settled)))} left at this rate"
+    return f"about {seconds(max(1.0, round(last.open * passed_s / settled)))} left at this rate"
 
 
 class Progress:
