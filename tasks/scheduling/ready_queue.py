@@ -219,9 +219,16 @@ class ReadyQueue:
 
     def able(self, group: Group) -> list[str]:
         """Nodes that could be given the group's next subtask now."""
-        if self.capacity.left(group.first.hosts) < 1:
+        first, hosts = group.first, group.first.hosts
+        if not group.queue or self.capacity.left(hosts) < 1:
             return []
-        return [name for name in self.free if self.can_take(group, name)]
+        limited = any(host in self.hosts for host in hosts)
+        return [
+            name
+            for name in self.free
+            if eligibility.may_take(first, name, self.nodes, self.hosts)
+            and (not limited or self.capacity.left_for(hosts, name) >= 1)
+        ]
 
     def may_take(self, group: Group, node: str) -> bool:
         """Whether the node may take the group's subtasks, now or once it has a free slot."""

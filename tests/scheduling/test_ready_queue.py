@@ -283,6 +283,12 @@ class Bookkeeping(RuleBasedStateMachine):
         assert sorted(listed) == sorted(self.waiting)
 
     @invariant()
+    def those_that_are_able_can_take_it(self):
+        for group in groups_of(self.ready):
+            able = [name for name in self.ready.free if self.ready.can_take(group, name)]
+            assert self.ready.able(group) == able
+
+    @invariant()
     def counters_equal_a_recount(self):
         left, count = Counter(), Counter()
         for one in self.waiting.values():
