@@ -96,7 +96,7 @@ class Scene:
 
     def compared_pages(self) -> list[SavedPage]:
         """Pages that have to be compared with the product."""
-        return [replace(saved, page=replace(saved.page, said="蒙牛 牛奶")) for saved in self.pages()]
+        return [replace(saved, page=replace(saved.page, text="蒙牛 牛奶")) for saved in self.pages()]
 
     def pages(self) -> list[SavedPage]:
         return [
