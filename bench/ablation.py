@@ -72,7 +72,9 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
     figures = {name: _spread(runs) for name, runs in counted.items()}
     full = [r["pages"] for r in counted["all three"]]
     ratios = {
-        f"pages.{name}": round(statistics.median(r["pages"] / f for r, f in zip(runs, full, strict=True)), 3)
+        f"pages.{name}": round(
+            statistics.median(r["pages"] / max(1.0, f) for r, f in zip(runs, full, strict=True)), 3
+        )
         for name, runs in counted.items()
     }
     return {"bench": "ablation", "ratios": ratios, "figures": {"seconds_a_run": SECONDS, **figures}}

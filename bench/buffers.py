@@ -23,7 +23,6 @@ from bench.buffer_peers import cluster
 from bench.buffer_peers.cluster import Servers
 from bench.buffer_peers.counted import Run, count_at
 from bench.delayproxy import delayed
-from splitter.errors import InputError
 from tasks.store.writer import MOST_AT_ONCE
 from tasks.worker.seen import REMEMBERED
 
@@ -54,8 +53,9 @@ SETTINGS = {
     "both": Setting(MOST_AT_ONCE, REMEMBERED),
 }
 _DELAYS_MS = (0, 10, 30, 50, 70, 90)
-_OTHERS_MS = (0, 10, 90)
 _PEER_MS = (0, 10, 90)
+_ROUND_TRIPS = {"none": _PEER_MS, "cache only": _PEER_MS, "batches only": _PEER_MS, "both": _DELAYS_MS}
+"""By setting, in milliseconds."""
 _NOTE = "Paper (Lu et al. 2022): "
 
 
@@ -73,17 +73,14 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:  # noqa: 
     """
     if plots is not None:
         drawing.check_there()
-    if find_spec("scrapy_redis") is None:
-        raise InputError("scrapy-redis is not installed: make bench-peers, or pip install -e '.[bench]'")
     with (
         tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder,
         cluster.servers(Path(folder), _PREPARED) as on,
     ):
         runs = {
-            name: {ms: _run(on, name, ms) for ms in (_DELAYS_MS if name == "both" else _OTHERS_MS)}
-            for name in SETTINGS
+            name: {ms: _run(on, name, ms) for ms in round_trips} for name, round_trips in _ROUND_TRIPS.items()
         }
-        peer = {ms: _scrapy_redis(on, ms) for ms in _PEER_MS}
+        peer = {ms: _scrapy_redis(on, ms) for ms in _PEER_MS} if find_spec("scrapy_redis") else {}
         batches = {batch: _batch(on, batch) for batch in _BATCHES}
     if plots is not None:
         _draw(plots, runs, peer, batches)
@@ -107,22 +104,28 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:  # noqa: 
 def ratios(
     runs: Mapping[str, Mapping[int, Run]], peer: Mapping[int, Mapping[str, float]]
 ) -> dict[str, float | None]:
-    """Of result pages a second, the start included; None where the other one read nothing.
+    """Of result pages a second, the start included; None where the other one read nothing, or was not run.
 
     Runs are compared over the same time: the longer one counts as far as the shorter one went.
     """
-    both = runs["both"]
-    none = runs["none"][10]
+    near, middle, far = (runs["both"].get(ms) for ms in (0, 10, 90))
+    none = runs.get("none", {}).get(10)
+    scrapy_redis = peer.get(10, {}).get("results_per_s", 0.0)
+    none_s = none.lasted_s if none is not None else None
     return {
-        "both_10ms_vs_0ms": _share(both[10].rate(), both[0].rate(), 3),
-        "both_90ms_vs_0ms": _share(both[90].rate(), both[0].rate(), 3),
-        "both_vs_none_10ms": _share(both[10].rate(none.lasted_s), none.rate(), 2),
-        "vs_scrapy_redis_10ms": _share(both[10].rate(), peer[10]["results_per_s"], 2),
+        "both_10ms_vs_0ms": _share(_rate(middle), _rate(near), 3),
+        "both_90ms_vs_0ms": _share(_rate(far), _rate(near), 3),
+        "both_vs_none_10ms": _share(_rate(middle, none_s), _rate(none), 2),
+        "vs_scrapy_redis_10ms": _share(_rate(middle), scrapy_redis, 2),
     }
 
 
-def _share(ours: float, other: float, digits: int) -> float | None:
-    return round(ours / other, digits) if other else None
+def _rate(run: Run | None, seconds: float | None = None) -> float | None:
+    return run.rate(seconds) if run is not None else None
+
+
+def _share(ours: float | None, other: float | None, digits: int) -> float | None:
+    return round(ours / other, digits) if ours is not None and other else None
 
 
 def told(one: Run) -> dict[str, Any]:
@@ -139,7 +142,7 @@ def told(one: Run) -> dict[str, Any]:
 
 def _run(on: Servers, name: str, ms: int) -> Run:
     seconds = _MAIN_S if name == "both" else _TIMELINE_S if ms == 10 else _OTHERS_S
-    if name == "both" and ms not in _PEER_MS:
+    if name == "both" and ms not in (0, 10, 90):
         seconds = _TIMELINE_S
     setting = SETTINGS[name]
     return cluster.crawl(on, f"{name.split()[0]}_{ms}", ms / 1000, seconds, setting.batch, setting.remembered)

@@ -47,7 +47,7 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
         ``ratios``: share of the known pages that were stored; ``figures``: of each run pages known, stored, found and
         where that number comes from, requests asked of the engine, parts, seconds, violations that `verify` found.
     """
-    told = {"plain": crawled(divides=False), "split": crawled(divides=True)}
+    told = {"plain": crawled(divides=False, hits=HITS), "split": crawled(divides=True, hits=HITS)}
     return {
         "bench": "capped",
         "ratios": {f"{name}.stored": round(one["stored"] / one["known"], 4) for name, one in told.items()},
@@ -55,7 +55,7 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
     }
 
 
-def crawled(*, divides: bool, hits: int = HITS) -> dict[str, Any]:
+def crawled(*, divides: bool, hits: int) -> dict[str, Any]:
     """What three nodes find of a query with so many pages."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

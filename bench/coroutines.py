@@ -33,9 +33,7 @@ _CONTESTANTS = {
     "own_threads": "threads (our engine)",
 }
 _MEMORY_LEVELS = (10, 310, 620, 930, 1250)
-_MEMORY_PACE = Pace(
-    "delay", 2.0
-)  # slow enough that every connection is open before the first is answered twice
+_MEMORY_DELAY_S = 2.0  # slow enough that every connection is open before the first is answered twice
 _SLEEP_S = 5.0
 _SLEEP_LEVELS = (10, 50, 100, 200, 300)
 _SLEEPERS_APART_S = 0.8
@@ -117,11 +115,12 @@ def _slow_connections() -> dict[str, float]:
 
 def _memory(plots: Path | None) -> dict[str, Any]:
     """Figure 3: peak memory against connections. The contestants run at once: they wait nearly all the time."""
+    pace = Pace("delay", _MEMORY_DELAY_S)
     series: dict[str, list[tuple[float, float]]] = {label: [] for label in _CONTESTANTS.values()}
     with ThreadPoolExecutor(len(_CONTESTANTS)) as pool:
         for count in _MEMORY_LEVELS:
             runs = {
-                label: pool.submit(measured, name, _MEMORY_PACE, count, _MEMORY_PACE.amount)
+                label: pool.submit(measured, name, pace, count, _MEMORY_DELAY_S)
                 for name, label in _CONTESTANTS.items()
             }
             for label, told in runs.items():

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ _SERVED = 12_000
 _SLOWEST_SERVER_PER_S = 10_000
 _LONGEST_S = 130.0  # of one turn
 _BUDGET_S = 560.0  # no round is begun that would end later
-_NEEDED = ("scrapy", "crawlee", "parsel", "gevent")
+_PACKAGES = {"scrapy": ("scrapy", "parsel"), "crawlee": ("crawlee", "parsel"), "requests_bs4": ("gevent",)}
+"""What a peer's contestants need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,15 @@ CONTESTANTS = (
     Contestant("limit", "limit", "css", _SERVED, stores=False),
     Contestant("limit", "limit", "reader", _SERVED, stores=False),
     SERVER,
+)
+OURS_SMALLEST = replace(OURS, pages=PAGES_OF_A_PRODUCT)
+SMALLEST = (
+    OURS_SMALLEST,
+    *(
+        replace(one, pages=100 if one.stores else 500)
+        for one in CONTESTANTS
+        if one.variant in ("selectolax", "lxml", "css", "fetch") or one.peer == "crawlee"
+    ),
 )
 RATIOS = {
     "vs_scrapy": "scrapy",
@@ -118,19 +128,19 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
         ratios as they are in pages a CPU second. Where the two differ, the machine was not free, or one waited.
 
     Raises:
-        InputError: the peers are not installed, or there is only one core.
+        InputError: there is only one core.
         BenchError: a contestant failed, stored something else than the others, or the page server was too slow.
     """
     core, others = _cores()
-    _need_peers()
-    turns: dict[str, list[Turn]] = {one.name: [] for one in CONTESTANTS}
+    contestants = [one for one in CONTESTANTS if _installed(one)]
+    turns: dict[str, list[Turn]] = {one.name: [] for one in contestants}
     agreement = Agreement()
     began_s = time.monotonic()
     with _page_server(others) as port:
         for done in range(ROUNDS):
             if done and (time.monotonic() - began_s) * (done + 1) / done > _BUDGET_S:
                 break
-            for one in CONTESTANTS:
+            for one in contestants:
                 turns[one.name].append(_turn(one, port, core, agreement))
     _need_fast_server(turns[SERVER.name])
     told: dict[str, Any] = {name: figures(of_one) for name, of_one in turns.items()}
@@ -141,11 +151,17 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
     return {"bench": "crawl", "ratios": ratios(turns, lambda turn: turn.pages_per_s), "figures": told}
 
 
-def ratios(turns: Mapping[str, Sequence[Turn]], rate: Callable[[Turn], float]) -> dict[str, float]:
-    """Our rate over that of each peer's fastest variant in the same round; the median of the rounds."""
-    found = {}
+def ratios(turns: Mapping[str, Sequence[Turn]], rate: Callable[[Turn], float]) -> dict[str, float | None]:
+    """Our rate over that of each peer's fastest variant in the same round; the median of the rounds.
+
+    None for a peer that is not installed.
+    """
+    found: dict[str, float | None] = {}
     for name, peer in RATIOS.items():
-        variants = [turns[one.name] for one in CONTESTANTS if one.peer == peer]
+        variants = [turns[one.name] for one in CONTESTANTS if one.peer == peer and one.name in turns]
+        if not variants:
+            found[name] = None
+            continue
         rounds = zip(turns[OURS.name], *variants, strict=True)
         found[name] = round(statistics.median(rate(o) / max(map(rate, peers)) for o, *peers in rounds), 3)
     return found
@@ -175,11 +191,8 @@ def _cores() -> tuple[set[int], set[int]]:
     return {first}, set(others)
 
 
-def _need_peers() -> None:
-    if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        raise InputError(
-            f"{', '.join(missing)} not installed: make bench-peers, or pip install -e '.[bench]'"
-        )
+def _installed(one: Contestant) -> bool:
+    return all(find_spec(name) is not None for name in _PACKAGES.get(one.peer, ()))
 
 
 def _need_fast_server(turns: Sequence[Turn]) -> None:

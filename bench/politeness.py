@@ -61,11 +61,17 @@ class Case:
         return min(self.limits.total_per_s, NODES * self.limits.per_address_per_s)
 
 
-CASES = (
-    Case("", Limits(per_address_per_s=20, total_per_s=50), 40.0),
-    Case("per_address.", Limits(per_address_per_s=3, total_per_s=50), 20.0),
-    Case("killed.", Limits(per_address_per_s=20, total_per_s=50), 24.0, kill_at_s=10.0),
-)
+SECONDS = (40.0, 20.0, 24.0)
+KILL_AT_S = 10.0
+
+
+def _cases() -> tuple[Case, ...]:
+    whole, own, killed = SECONDS
+    return (
+        Case("", Limits(per_address_per_s=20, total_per_s=50), whole),
+        Case("per_address.", Limits(per_address_per_s=3, total_per_s=50), own),
+        Case("killed.", Limits(per_address_per_s=20, total_per_s=50), killed, kill_at_s=KILL_AT_S),
+    )
 
 
 def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
@@ -81,7 +87,7 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
     with tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder, _redis(Path(folder)) as redis_url:
         profile = Path(folder) / "profile.yaml"
         profile.write_text(_PROFILE, encoding="utf-8")
-        for case in CASES:
+        for case in _cases():
             log = Path(folder) / f"{case.name}log"
             with lab_process("--profile", str(profile), "--log", str(log)) as lab:
                 _crawl(case, lab, redis_url)

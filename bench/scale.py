@@ -64,11 +64,11 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
     for nodes, sites in _CLUSTERS:
         measured = _in_memory(nodes, sites)
         figures |= {f"memory.{nodes}_nodes_{sites}_sites.{name}": told for name, told in measured.items()}
-        worst.append(measured["mean_us.1000000"] / measured["mean_us.1000"])
+        worst.append(measured[f"mean_us.{_SIZES[-1]}"] / measured[f"mean_us.{_SIZES[0]}"])
         ratios[f"cost_1e6_vs_1e3.memory_{nodes}_nodes"] = round(worst[-1], 2)
-        between = 1e6 / measured["between_us.1000000"]
+        between = 1e6 / measured[f"between_us.{_SIZES[-1]}"]
         ratios[f"decisions_per_s_memory.{nodes}_nodes_between_plans"] = round(between)
-        ratios["decisions_per_s_memory"] = round((1.0 - measured["plan_share.1000000"]) * between)
+        ratios["decisions_per_s_memory"] = round((1.0 - measured[f"plan_share.{_SIZES[-1]}"]) * between)
         ratios[f"decisions_per_s_memory.{nodes}_nodes"] = ratios["decisions_per_s_memory"]
     ratios["cost_1e6_vs_1e3"] = round(max(worst), 2)
     for name, started in scale_store.SERVERS.items():
@@ -80,7 +80,7 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
         figures |= {f"{name}.{key}": value for key, value in told.items()}
         cost = {size: told[f"lease_cpu_us.{size}"] for size in _SIZES}
         ratios[f"cost_1e6_vs_1e3.{name}"] = round(cost[_SIZES[-1]] / cost[_SIZES[0]], 2)
-        ratios[f"decisions_per_s_{name}"] = round(told["leases_per_s.1000000"])
+        ratios[f"decisions_per_s_{name}"] = round(told[f"leases_per_s.{_SIZES[-1]}"])
         ratios[f"decisions_per_s_{name}.cpu"] = round(1e6 / cost[_SIZES[-1]])
     return {"bench": "scale", "ratios": ratios, "figures": figures}
 

@@ -21,11 +21,7 @@ from app.simulator.simulate import simulate
 
 NODES, SITES, SUBTASKS = 1_000, 200, 1_000_000
 _REGIONS = 10
-_RUNS = {
-    f"{strategy}, modification {'on' if modification else 'off'}": (strategy, modification)
-    for strategy in ("random", "feedback")
-    for modification in (False, True)
-}
+STRATEGIES = ("random", "feedback")
 
 
 def scenario(nodes: int = NODES, sites: int = SITES, subtasks: int = SUBTASKS) -> str:
@@ -54,8 +50,11 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
         pages, virtual makespan.
     """
     figures = {
-        name: _apart(partial(measured, strategy, modification))
-        for name, (strategy, modification) in _RUNS.items()
+        f"{strategy}, modification {'on' if modification else 'off'}": _apart(
+            partial(measured, strategy, modification, SUBTASKS, NODES)
+        )
+        for strategy in STRATEGIES
+        for modification in (False, True)
     }
     return {
         "bench": "simulator",

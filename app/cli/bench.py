@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from inspect import signature
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 import click
 
-import bench as benches
 from app.cli.options import json_option
 from app.cli.output import print_json, printed, say, table
 from app.config import ROOT
-from splitter.errors import InputError
+from bench import results
+from bench.registry import BENCHES
+from splitter.errors import InputError, ReviewloopError
 
 _SHARED = ROOT.parent / "shared" / "data"
+_ALL = "all"
 
 
 @click.command()
@@ -27,6 +27,7 @@ _SHARED = ROOT.parent / "shared" / "data"
     default=_SHARED,
     help="Folder of the shared data. Default: ../shared/data beside the project.",
 )
+@click.option("--smallest", is_flag=True, help="As small as it can be: shows that it runs, not how well.")
 @click.option(
     "--plots",
     type=click.Path(file_okay=False, path_type=Path),
@@ -38,49 +39,103 @@ _SHARED = ROOT.parent / "shared" / "data"
 @click.option(
     "--profile", help="How the lab behaves, for a bench that has one: a built-in profile or a file."
 )
+@click.option("--only", multiple=True, help="all: only this bench; may be given several times.")
+@click.option(
+    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="all: file for the ratios."
+)
+@click.option(
+    "--against",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="all: earlier ratios; exit status 1 where one fell by more than a tenth.",
+)
 @json_option
 def bench(
     name: str,
     shared: Path,
-    plots: Path | None,
-    products: int | None,
-    sites: int | None,
-    nodes: int | None,
-    profile: str | None,
+    smallest: bool,
+    only: tuple[str, ...],
+    output: Path | None,
+    against: Path | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
-    """Run a measurement: its ratios and figures.
+    """Run a measurement: its ratios and figures; `all`: every one, and its ratios.
 
     \b
     Example:
       reviewloop bench splitter
       reviewloop bench day --products 20 --sites 10 --nodes 3
+      reviewloop bench all -o docs/benchmarks.json
+      reviewloop bench all --against docs/benchmarks.json
     """
-    known = _known()
-    if name not in known:
-        raise InputError(f"there is no bench {name!r}: there is {', '.join(known)}")
-    if not shared.is_dir():
-        raise InputError(f"the shared data is not at {shared}: name its folder with --shared")
-    run = import_module(f"bench.{name}").run
-    options: dict[str, Any] = {}
-    given = {"plots": plots, "products": products, "sites": sites, "nodes": nodes, "profile": profile}
-    for option, value in given.items():
-        if value is not None:
-            if option not in signature(run).parameters:
-                raise InputError(f"the bench {name!r} has no {option}: leave --{option} out")
-            options[option] = value
-    say(f"Measuring {name} ...", "dim")
-    result: dict[str, Any] = run(shared, **options)
+    given = {option: value for option, value in options.items() if value is not None}
+    if name != _ALL:
+        _known(name)
+        if only or output or against:
+            raise InputError("--only, --output and --against belong to `bench all`")
+        say(f"Measuring {name} ...", "dim")
+        show(BENCHES[name].run(shared, smallest=smallest, **given), as_json=as_json)
+        return
+    if given:
+        raise InputError(f"`bench all` has no --{next(iter(given))}")
+    for one in only:
+        _known(one)
+    before = results.read(against) if against is not None else {}
+    measured = _all(only or tuple(BENCHES), shared, smallest=smallest)
+    if output is not None:
+        results.write(output, measured)
+    fallen = list(results.fallen(measured, before))
+    if as_json:
+        print_json({"benches": measured, "fallen": fallen})
+    else:
+        rows = [
+            (name, ratio, value) for name, one in measured.items() for ratio, value in one["ratios"].items()
+        ]
+        printed().print(table(("bench", "ratio", "value"), rows))
+    for line in fallen:
+        say(f"fell: {line}", "red")
+    if fallen or not measured:
+        raise SystemExit(1)
+
+
+def _known(name: str) -> None:
+    if name not in BENCHES:
+        raise InputError(f"there is no bench {name!r}: there is {', '.join(BENCHES)}, or all of them: {_ALL}")
+
+
+def _all(names: tuple[str, ...], shared: Path, *, smallest: bool) -> results.Results:
+    """Run benches one after the other; one that cannot run is named, and left out."""
+    measured: results.Results = {}
+    for name in names:
+        say(f"Measuring {name} ...", "dim")
+        try:
+            measured[name] = results.record(BENCHES[name].run(shared, smallest=smallest), smallest=smallest)
+        except ReviewloopError as error:
+            say(f"{name} was not measured: {error}", "yellow")
+            continue
+        if missing := BENCHES[name].peers_not_installed:
+            say(f"{name}: not installed and left out: {', '.join(missing)}", "yellow")
+    return measured
+
+
+def show(result: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a bench's result."""
     if as_json:
         print_json(result)
         return
     out = printed()
     for part in ("ratios", "figures"):
-        out.print(table((part, "value"), result[part].items()))
+        out.print(table((part, "value"), list(_flat(result[part]))))
 
 
-def _known() -> list[str]:
-    """Names of the benches: modules with a `run`. None is imported: what one needs must not stop another."""
-    names = sorted(module.name for module in iter_modules(benches.__path__) if not module.ispkg)
-    folder = Path(benches.__path__[0])
-    return [name for name in names if "\ndef run(" in (folder / f"{name}.py").read_text("utf-8")]
+def _flat(values: Mapping[Any, Any], head: str = "") -> Iterator[tuple[str, str | int | float | None]]:
+    """Names and values, those of a mapping in a mapping by dotted names, a list as one text."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{head}{name}.")
+        elif value is None or isinstance(value, str | int | float):
+            yield f"{head}{name}", value
+        elif isinstance(value, list | tuple):
+            yield f"{head}{name}", ", ".join(map(str, value))
+        else:
+            yield f"{head}{name}", str(value)

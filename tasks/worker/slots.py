@@ -48,7 +48,7 @@ class Slots:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self._give()  # its turn came at the same moment
-            else:
+            elif turn in self._queue:  # `_give` drops a turn that was cancelled before its coroutine could
                 self._queue.remove(turn)
             raise
 

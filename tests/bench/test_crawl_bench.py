@@ -122,7 +122,7 @@ def test_the_searches_for_a_product_find_each_of_its_pages_once() -> None:
 
 def test_the_page_server_answers_pages_robots_and_nothing_else() -> None:
     answers = Answers(pages=1)
-    assert answers.to(b"GET /p/0.html HTTP/1.1\r\nHost: shop0.example").endswith(review_page(0))
+    assert answers.to(b"GET /p/0.html HTTP/1.1\r\nHost: shop0.example").endswith(review_page(0, "product0"))
     assert answers.to(b"GET /robots.txt HTTP/1.1").startswith(b"HTTP/1.1 200 ")
     assert answers.to(b"GET /p/1.html HTTP/1.1").startswith(b"HTTP/1.1 404 ")
     assert answers.to(b"GET / HTTP/1.1").startswith(b"HTTP/1.1 404 ")

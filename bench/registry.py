@@ -1,0 +1,265 @@
+"""Every bench in one table: what it measures, what it needs, its smallest size, and which ratios should be low.
+
+`reviewloop bench all` runs them all; docs/benchmarks.md has its table of needs from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import signature
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from bench import crawl
+from splitter.errors import InputError
+
+DESCRIBED = "docs/benchmarks.md, what each bench needs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """A bench: a module of this package with a function `run`.
+
+    Attributes:
+        measures: in a few words.
+        shared: files or folders of the shared data that it reads, from the shared data's folder on.
+        peers: packages that it compares with; those that are not installed are left out.
+        smallest: constants that make it as small as it can be, by "module:NAME"; where its `run` has no such argument.
+        options: arguments of `run` that do.
+        lower: patterns of those ratios that are better when they are lower.
+    """
+
+    name: str
+    measures: str
+    shared: tuple[str, ...] = ()
+    peers: tuple[str, ...] = ()
+    smallest: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    lower: tuple[str, ...] = ()
+
+    def missing(self, shared: Path) -> str:
+        """What it needs and is not there, in one sentence; empty where it can run."""
+        lacks = [path for path in self.shared if not (shared / path).exists()]
+        if not lacks:
+            return ""
+        return (
+            f"the bench {self.name!r} needs {', '.join(lacks)} in the shared data, which {shared} has not: "
+            f"name the folder with --shared ({DESCRIBED})"
+        )
+
+    @property
+    def peers_not_installed(self) -> list[str]:
+        """Of `peers`."""
+        return [name for name in self.peers if find_spec(name) is None]
+
+    def lower_is_better(self, ratio: str) -> bool:
+        """Whether a ratio gets worse by growing."""
+        return any(fnmatchcase(ratio, pattern) for pattern in self.lower)
+
+    def run(self, shared: Path, *, smallest: bool = False, **options: Any) -> dict[str, Any]:
+        """Measure.
+
+        Args:
+            shared: folder of the shared data.
+            smallest: as small as it can be: shows that it runs, and no figure worth keeping.
+            options: of the module's `run`.
+
+        Raises:
+            InputError: what it needs is missing, or it has no such option.
+        """
+        if missing := self.missing(shared):
+            raise InputError(missing)
+        run = import_module(f"bench.{self.name}").run
+        for option in options:
+            if option not in signature(run).parameters:
+                raise InputError(f"the bench {self.name!r} has no {option}: leave --{option} out")
+        if not smallest:
+            told: dict[str, Any] = run(shared, **options)
+        else:
+            own = {"smallest": True} if "smallest" in signature(run).parameters else {}
+            with _set(self.smallest):
+                told = run(shared, **{**self.options, **own, **options})
+        if self.peers_not_installed:
+            told["figures"]["not_installed"] = ", ".join(self.peers_not_installed)
+        return told
+
+
+@contextmanager
+def _set(constants: Mapping[str, Any]) -> Iterator[None]:
+    """Give constants of modules other values for a while."""
+    before = []
+    try:
+        for place, value in constants.items():
+            name, constant = place.split(":")
+            module = import_module(f"bench.{name}")
+            before.append((module, constant, getattr(module, constant)))
+            setattr(module, constant, value)
+        yield
+    finally:
+        for module, constant, value in reversed(before):
+            setattr(module, constant, value)
+
+
+_TITLES = ("products/taobao_titles_ner.conll", "products/jd_titles_ner.conll")
+_DAIRY = "products/dairy_names_seen.csv"
+
+_TABLE = (
+    Bench(
+        name="ablation",
+        measures="what each strategy adds in the lab, one switched off at a time",
+        smallest={
+            "ablation:SEEDS": (1,),
+            "ablation:SECONDS": 1.0,
+            "ablation:VARIANTS": {"all three": {}, "recall off": {"recall": False}},
+        },
+    ),
+    Bench(
+        name="balance",
+        measures="balancing by predicted run times (2019 paper)",
+        shared=("../scenarios/paper2019-nodes.json",),
+        lower=("*_over_exact",),
+    ),
+    Bench(
+        name="buffers",
+        measures="batches and memory between a node and far servers (2022 paper), against scrapy-redis",
+        peers=("scrapy_redis",),
+        smallest={
+            "buffers:_PREPARED": 100,
+            "buffers:_MAIN_S": 4.0,
+            "buffers:_PEER_S": 1.0,
+            "buffers:_ROUND_TRIPS": {"both": (10,)},
+            "buffers:_PEER_MS": (),
+            "buffers:_BATCHES": (),
+        },
+    ),
+    Bench(
+        name="capped",
+        measures="a query that has more hits than its engine lists",
+        smallest={"capped:HITS": 60, "capped:CAP": 20},
+    ),
+    Bench(
+        name="coroutines",
+        measures="coroutines against threads (2014 paper)",
+        smallest={
+            "coroutines:_LEVELS": (10,),
+            "coroutines:_ROUNDS": 1,
+            "coroutines:_WINDOW_S": 0.3,
+            "coroutines:_SLOW": 100,
+            "coroutines:_MEMORY_LEVELS": (5, 10),
+            "coroutines:_MEMORY_DELAY_S": 0.3,
+            "coroutines:_SLEEP_S": 0.2,
+            "coroutines:_SLEEP_LEVELS": (2,),
+            "coroutines:_CYCLE_S": 1.0,
+            "coroutines:_CYCLE_SAMPLES": 2,
+            "coroutines:_LINK_CONNECTIONS": 4,
+        },
+        lower=("memory_*", "rss_*"),
+    ),
+    Bench(
+        name="crawl",
+        measures="the whole pipeline against Scrapy, Crawlee, requests with gevent, and the limit",
+        peers=("scrapy", "crawlee", "parsel", "gevent"),
+        smallest={
+            "crawl:ROUNDS": 1,
+            "crawl:_SERVED": crawl.OURS_SMALLEST.pages,
+            "crawl:_SLOWEST_SERVER_PER_S": 0,
+            "crawl:OURS": crawl.OURS_SMALLEST,
+            "crawl:CONTESTANTS": crawl.SMALLEST,
+        },
+    ),
+    Bench(
+        name="day",
+        measures="a day's work over a real cluster, from start to verify",
+        shared=_TITLES,
+        options={"products": 1, "sites": 2, "nodes": 1},
+        lower=("violations",),
+    ),
+    Bench(
+        name="keywords",
+        measures="keywords of any name against gold words, and what they find",
+        shared=(*_TITLES, _DAIRY, "reviews"),
+    ),
+    Bench(
+        name="pagequality",
+        measures="how right saved pages are read",
+        shared=("pages",),
+        smallest={"pagequality:_DECODINGS": 1, "pagequality:_DAMMITS": 1, "pagequality:_READINGS": 1},
+    ),
+    Bench(
+        name="politeness",
+        measures="how well several processes keep one host's limits, and use them",
+        smallest={"politeness:NODES": 2, "politeness:SECONDS": (2.0, 1.0, 2.0), "politeness:KILL_AT_S": 1.0},
+        lower=("*max_over_limit_10s",),
+    ),
+    Bench(
+        name="proximity",
+        measures="network coordinates (2010 paper)",
+        shared=("rtt",),
+        lower=("*_relative_error_median", "*_stretch_median"),
+    ),
+    Bench(
+        name="relevance",
+        measures="which pages are reviews of the product",
+        shared=(*_TITLES, "reviews", "pages"),
+        smallest={"relevance:_TITLES": 20, "relevance:_COMPLAINTS": 10, "relevance:_PHONE_PAGES": 2},
+    ),
+    Bench(
+        name="reposts",
+        measures="how well reposts are found, and what it costs",
+        shared=("reviews",),
+        smallest={"reposts:_REPOSTS_EACH": 2, "reposts:_DISTANCES": (3,)},
+    ),
+    Bench(
+        name="scale",
+        measures="what a decision costs, up to a million waiting subtasks",
+        smallest={
+            "scale:_SIZES": (100, 1_000),
+            "scale:_CLUSTERS": ((10, 50),),
+            "scale:_STORED": (10, 10),
+            "scale_store:_FULL": 20,
+            "scale_store:_FULL_TURNS": 1,
+            "scale_store:_SMALL_TURNS": 1,
+        },
+        lower=("cost_*",),
+    ),
+    Bench(
+        name="seen",
+        measures="what it costs to know which pages are stored",
+        smallest={
+            "seen:_PAGES": 20_000,
+            "seen:_ABSENT": 2_000,
+            "seen:_IN_SET": 1_250,
+            "seen:_IN_INDEX": 1_000,
+            "seen:_CACHED": 1_000,
+            "seen:_ASKING_S": 0.1,
+        },
+    ),
+    Bench(
+        name="simulator",
+        measures="the simulator at 1,000 nodes and 1,000,000 subtasks",
+        smallest={"simulator:NODES": 10, "simulator:SUBTASKS": 400, "simulator:STRATEGIES": ("random",)},
+        lower=("cpu_us_*",),
+    ),
+    Bench(
+        name="splitter",
+        measures="names a second, from name to search URL",
+        shared=(*_TITLES, _DAIRY),
+        smallest={"splitter:_SECONDS": 0.02, "splitter:_ROUNDS": 1},
+    ),
+    Bench(
+        name="strategies",
+        measures="every allocation strategy against a proven bound, and the papers' experiments",
+        options={"whole": False},
+        shared=("../scenarios/paper2014.yaml", "../scenarios/paper2019-nodes.json", "rtt"),
+        lower=("balance.*_over_exact", "proximity.*_relative_error_median", "proximity.*_stretch_median"),
+    ),
+)
+
+BENCHES: Mapping[str, Bench] = MappingProxyType({bench.name: bench for bench in _TABLE})
+"""All of them, by name."""
