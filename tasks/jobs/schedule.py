@@ -34,7 +34,7 @@ SWEEPS: tuple[Sweep, ...] = (
 )
 
 TURN = ("recall", "wake", "admit", "allocate")
-"""Sweeps run together, in this order, whenever a node reports a free slot."""
+"""Sweeps run in one transaction, in this order, whenever a node reports a free slot."""
 
 
 def interval_s(sweep: Sweep, silent_after_s: float) -> float:

@@ -1,4 +1,4 @@
-"""The `balance` allocation: waiting URLs divided so that predicted run times end together (2019 balance paper).
+"""The `balance` allocation: waiting URLs divided so that predicted run times end at once (2019 balance paper).
 
 Every `REPLAN_S`, and whenever nodes come, go or are refused, the targets that wait of each kind are divided over the
 nodes of that kind, exactly (`tasks.scheduling.balance.exact`), by each node's curve of run time over URLs: the overhead
