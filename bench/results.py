@@ -103,10 +103,12 @@ def tables(text: str, results: Results) -> str:
 
 
 def _needs() -> Iterator[str]:
-    yield "| bench | measures | of the shared data | compared with, where installed |"
-    yield "|---|---|---|---|"
+    yield "| bench | measures | of the shared data | without them | compared with, where installed |"
+    yield "|---|---|---|---|---|"
     for bench in BENCHES.values():
-        yield f"| `{bench.name}` | {bench.measures} | {', '.join(bench.shared)} | {', '.join(bench.peers)} |"
+        without = "small samples of its own" if bench.own_samples else "does not run" if bench.shared else ""
+        cells = f"`{bench.name}`", bench.measures, ", ".join(bench.shared), without, ", ".join(bench.peers)
+        yield f"| {' | '.join(cells)} |"
 
 
 def _ratios(results: Results) -> Iterator[str]:
