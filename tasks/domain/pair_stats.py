@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
@@ -50,9 +50,9 @@ class PairStats:
         """From numbers in the order of `SUMS`."""
         return cls(**dict(zip(SUMS, sums, strict=True)))
 
-    def values(self) -> list[float]:
+    def values(self) -> tuple[float, ...]:
         """The numbers in the order of `SUMS`."""
-        return [getattr(self, name) for name in SUMS]
+        return _VALUES(self)
 
     def __add__(self, other: PairStats) -> PairStats:
         return PairStats.of(map(operator.add, self.values(), other.values()))
@@ -68,7 +68,8 @@ class PairStats:
         """
         if half_life_s <= 0:
             raise ValueError(f"half_life_s must be positive, not {half_life_s}")
-        return self._times(2.0 ** -(max(0.0, age_s) / half_life_s))
+        keep = 2.0 ** -(max(0.0, age_s) / half_life_s)
+        return PairStats.of([total * keep for total in self.values()])
 
     def with_attempt(self, attempt: AttemptResult, memory: float = math.inf) -> PairStats:
         """The sums with one more closed attempt, for sums that are already faded to the moment it closed.
@@ -78,10 +79,10 @@ class PairStats:
             memory: every earlier attempt counts 1 - 1 / memory as much as before. Of a pair that is crawled all the
                 time, what counts is then its last `memory` attempts or so: a change is seen within as many.
         """
-        return self._times(1.0 - 1.0 / memory) + attempt.sums() if attempt.counts else self
-
-    def _times(self, factor: float) -> PairStats:
-        return PairStats.of(total * factor for total in self.values())
+        if not attempt.counts:
+            return self
+        keep, added = 1.0 - 1.0 / memory, attempt.sums().values()
+        return PairStats.of([total * keep + more for total, more in zip(self.values(), added, strict=True)])
 
     @property
     def completion(self) -> float | None:
@@ -96,6 +97,8 @@ class PairStats:
 
 SUMS = tuple(field.name for field in fields(PairStats))
 """Names of the sums, in the order of the class: the order of arrays of them, and of stored columns."""
+
+_VALUES: Callable[[PairStats], tuple[float, ...]] = operator.attrgetter(*SUMS)
 
 
 class AttemptOutcome(StrEnum):
