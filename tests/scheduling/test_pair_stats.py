@@ -15,7 +15,7 @@ def attempt(outcome, **counts):
 
 def test_fading_halves_every_sum_after_one_half_life_and_leaves_rates():
     faded = SEEN.faded(3600, 3600)
-    assert faded.values() == [value / 2 for value in SEEN.values()]
+    assert faded.values() == tuple(value / 2 for value in SEEN.values())
     assert (faded.completion, faded.efficiency_s) == (SEEN.completion, SEEN.efficiency_s) == (0.75, 1.5)
 
 
@@ -76,6 +76,6 @@ def test_more_collected_than_offered_is_still_a_rate_of_one():
 
 
 def test_sums_of_pairs_add_up_field_by_field():
-    assert (SEEN + SEEN).values() == [2 * value for value in SEEN.values()]
+    assert (SEEN + SEEN).values() == tuple(2 * value for value in SEEN.values())
     assert PairStats.of(SEEN.values()) == SEEN == SEEN + PairStats()
     assert (SUMS[0], SUMS[-1]) == ("attempts", "lost_s")
