@@ -9,7 +9,7 @@ by themselves where an element is made once; others are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
@@ -134,7 +134,7 @@ def records(selector: str, rows: Iterable[Sequence[tuple[str, str]]]) -> str:
 
     Args:
         selector: of a record.
-        rows: for each record its fields (as rules write them) with their values, as text.
+        rows: for each record its fields (as rules write them) with their values, as text; an empty rule is no field.
 
     Raises:
         NotSimple: a selector that no element is made from.
@@ -168,7 +168,10 @@ def alone(selector: str, text: str) -> str:
 
 def _record(record: tuple[Compound, ...], row: Sequence[tuple[str, str]]) -> Element:
     top = _element(record[-1], "")
-    fields = [(_own(record, css), name, value) for css, name, value in map(_taken_apart, row)]
+    fields = [
+        (_own(record, css), name, value)
+        for css, name, value in (_taken_apart(*pair) for pair in row if pair[0])
+    ]
     # The first match is read: what asks for little must stand before what asks for more.
     fields.sort(key=lambda one: sum(compound.weight for compound in one[0]))
     for compounds, name, value in fields:
@@ -180,14 +183,15 @@ def _record(record: tuple[Compound, ...], row: Sequence[tuple[str, str]]) -> Ele
     return top
 
 
-def _taken_apart(pair: tuple[str, str]) -> tuple[str, str, str]:
-    rule = pair[0].split(" | ")[0].strip()
+def _taken_apart(field: str, value: str) -> tuple[str, str, str]:
+    """Selector and attribute of a field's first alternative, with its value."""
+    rule = field.split(" | ")[0].strip()
     if rule == ".":
-        return "", "", pair[1]
+        return "", "", value
     css, at, name = rule.rpartition("@")
     if not at or "]" in name:
-        return rule, "", pair[1]
-    return css.strip(), name, pair[1]
+        return rule, "", value
+    return css.strip(), name, value
 
 
 def _own(record: tuple[Compound, ...], css: str) -> tuple[Compound, ...]:
@@ -241,11 +245,6 @@ def _put(attributes: dict[str, str], name: str, value: str) -> None:
     """A value where a selector asks for a part of it: that stands before it, unless it is in it."""
     asked = attributes.get(name, "")
     attributes[name] = value if asked in value else f"{asked}{value}"
-
-
-def filled(rules: Mapping[str, str], values: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Fields of rules that are there (not empty) with the values of the same name."""
-    return [(rules[name], value) for name, value in values.items() if rules.get(name)]
 
 
 def sample_text(pattern: str, number: int | None = None) -> str:

@@ -34,9 +34,7 @@ class LocalWeb:
             for (host, path), document in self._formats[name].own.items():
                 self._own[_bare(host), path] = document
         self._sites = {_bare(site): site for site in catalog.sites}
-        self._writers = {
-            site: site_format(catalog.rules_of(site), catalog.kind_of(site)) for site in catalog.sites
-        }
+        self._writers = {site: site_format(catalog.rules_of(site)) for site in catalog.sites}
         self._chromes = {
             site: Chrome(site, entry.title or site, encoding_of(site, entry.encoding))
             for site, entry in catalog.sites.items()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +13,9 @@ from app.lab.engines import paper2014
 from app.lab.engines.formats import engine_format
 from app.lab.engines.model import address, token
 from app.lab.markup import NotSimple, alone, compounds_of, records, sample_text
+from app.lab.pages import SAMPLE, Content
 from app.lab.sites import site_format
 from splitter.catalog.load import builtin
-from splitter.catalog.model import Kind
 from splitter.catalog.rules import PageRules
 from tasks.reading.extract import Records
 
@@ -106,8 +108,7 @@ def test_an_engine_of_another_name_is_served_what_its_rules_read_or_the_format_o
     assert engine_format("mine", baidu.model_copy(update={"results": today})) is paper2014.BAIDU
 
 
-def test_pages_of_rules_too_involved_are_served_in_the_format_of_their_kind():
+def test_rules_too_involved_are_served_pages_of_a_plain_format():
     odd = PageRules(review="div:has(p)", body="p")
-    complaint, microblog = (builtin("paper-2014").rules[name] for name in ("complaint", "microblog"))
-    assert site_format(odd, Kind.META) is site_format(complaint, Kind.META)
-    assert site_format(odd, Kind.MICROBLOG) is site_format(microblog, Kind.MICROBLOG)
+    content = Content("牛奶", "投诉牛奶", (replace(SAMPLE, body="不新鲜"),))
+    assert "不新鲜" in site_format(odd)(content)

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.lab import chance
 from app.lab.answers import HTML, JSON, Answer, Document, notice, redirect
-from app.lab.engines.model import EngineFormat, Hit, Results, shown, token
+from app.lab.engines.model import EngineFormat, Hit, Results, html_writer, token
 
 _BOXES = 4
 """One hit in so many is a box."""
@@ -24,16 +24,17 @@ _NONE = """<div id="content_left"><div class="content_none"><div class="nors">
 <p>很抱歉，没有找到与<span style="font-family:宋体">“</span><em>{query}</em><span>”</span>相关的网页。</p>
 <p class="content_none_tip">温馨提示：</p><ul><li>请检查您的输入是否正确</li></ul></div></div></div></div></div>
 """
-_TIME = '<span class="newTimeFactor_before_abs c-color-gray2 m">{date}&nbsp;-&nbsp;</span>'
-_HIT = """<div class="result c-container " id="{place}" srcid="1599" tpl="se_com_default">
+_LINK = "http://www.baidu.com/link?url={token}"
+_TIME = '<span class="newTimeFactor_before_abs c-color-gray2 m">{at:%Y年%m月%d日}&nbsp;-&nbsp;</span>'
+_HIT = """<div class="result c-container " id="{rank}" srcid="1599" tpl="se_com_default">
 <h3 class="t"><a data-click="{{'F':'778317EA'}}" href = "{link}" target="_blank">{title}</a></h3>
 <div class="c-abstract">{time}{abstract}...</div>
 <div class="f13 c-gap-top-xsmall"><a target="_blank" href="{link}" class="c-showurl c-line-clamp1">{site}</a>
 <div class="c-tools c-gap-left"><a class="c-tip-icon"><i class="c-icon"></i></a></div>
-<a data-click="{{'rsv_snapshot':'1'}}" href="http://cache.baiducontent.com/c?m={place}" class="m">百度快照</a>
+<a data-click="{{'rsv_snapshot':'1'}}" href="http://cache.baiducontent.com/c?m={rank}" class="m">百度快照</a>
 </div></div>
 """
-_BOX = """<div class="result-op c-container xpath-log" srcid="1547" id="{place}" tpl="bk_polysemy" mu="{url}">
+_BOX = """<div class="result-op c-container xpath-log" srcid="1547" id="{rank}" tpl="bk_polysemy" mu="{url}">
 <h3 class="t c-gap-bottom-small"><a href="{link}" target="_blank">{title}</a></h3>
 <div class="c-row"><div class="c-span18 c-span-last c-abstract">{time}{abstract}...</div></div>
 <p><span class="c-showurl">{site}</span></p></div>
@@ -55,28 +56,9 @@ _CAPTCHA_URL = f"https://{_CAPTCHA_HOST}{_CAPTCHA_PATH}?ak=c27bbc89afca0463650ac
 _CAPTCHA = notice(200, "百度安全验证", "<p>网络不给力，请稍后重试</p><p>问题反馈</p>")
 
 
-def _html(results: Results) -> str:
-    form = _FORM.format(query=results.query)
-    if not results.entries:
-        return form + _NONE.format(query=results.query)
-    hits = "".join(_hit(results, place, entry) for place, entry in enumerate(results.entries, start=1))
-    return form + _PAGE.format(
-        found=results.found,
-        hits=hits,
-        query=results.query,
-        number=results.page,
-        next=results.next_link(_NEXT),
-    )
-
-
-def _hit(results: Results, place: int, entry: Hit) -> str:
+def _hit(*, entry: Hit, **fields: Any) -> str:
     box = chance.number(0, "box", entry.url) % _BOXES == 0
-    return (_BOX if box else _HIT).format(
-        place=place + (results.page - 1) * results.engine.hits_per_page,
-        link=f"http://www.baidu.com/link?url={token(entry.url)}",
-        time=_TIME.format(date=f"{entry.post.at:%Y年%m月%d日}"),
-        **shown(entry, results),
-    )
+    return (_BOX if box else _HIT).format(link=_LINK.format(**fields), time=_TIME.format(**fields), **fields)
 
 
 def _json(results: Results) -> str:
@@ -114,7 +96,7 @@ _TO_CAPTCHA = redirect(_CAPTCHA_URL)
 _ANTI_FLAG = Document(200, JSON, b'{"antiFlag": 1}')
 _OWN = {(_CAPTCHA_HOST, _CAPTCHA_PATH): _CAPTCHA}
 BAIDU = EngineFormat(
-    _html,
+    html_writer(page=_FORM + _PAGE, hit=_hit, none=_FORM + _NONE, next_link=_NEXT),
     HTML,
     {Answer.CAPTCHA: _TO_CAPTCHA, Answer.TOO_FREQUENT: _TO_CAPTCHA},
     link=("/link", "url"),

@@ -15,11 +15,9 @@ from collections.abc import Mapping
 
 from app.lab.engines import baidu, others, paper2014, sogou, weibo
 from app.lab.engines.made import made
-from app.lab.engines.model import EngineFormat, Hit, Results, hit_of
+from app.lab.engines.model import EngineFormat
 from app.lab.markup import NotSimple
 from splitter.catalog.model import Engine, Kind
-
-__all__ = ["EngineFormat", "Hit", "Results", "engine_format", "hit_of"]
 
 _NAMED: Mapping[str, EngineFormat] = {
     "baidu": baidu.BAIDU,

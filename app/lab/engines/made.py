@@ -15,7 +15,7 @@ from typing import Any
 from app.lab.answers import HTML, JSON
 from app.lab.engines.model import EngineFormat, Hit, Results
 from app.lab.markup import NotSimple, alone, compounds_of, records, sample_text
-from app.lab.pages import SAMPLE, Post
+from app.lab.pages import SAMPLE
 from splitter.catalog.model import Engine
 from splitter.catalog.paths import EACH, Path, condition_of, path_of, paths_of, values_of
 from splitter.catalog.rules import ResultRules
@@ -52,19 +52,22 @@ def _html(results: Results) -> str:
 
 
 def _row(rules: ResultRules, entry: Hit) -> list[tuple[str, str]]:
-    fields = [(rules.link, entry.url), (rules.title, entry.title)]
-    if rules.abstract:
-        fields.append((rules.abstract, entry.abstract))
-    if rules.time:
-        fields.append((rules.time, f"{entry.post.at:%Y-%m-%d %H:%M}"))
-    return [*fields, *_post(rules, entry.post)]
-
-
-def _post(rules: ResultRules, post: Post) -> list[tuple[str, str]]:
-    if rules.post is None:
-        return []
-    values = {"id": post.key, "body": post.body, "author": post.author, "date": f"{post.at:%Y-%m-%d %H:%M}"}
-    return [(getattr(rules.post, name), value) for name, value in values.items() if getattr(rules.post, name)]
+    """The fields of a hit that the rules name, with their values."""
+    date = f"{entry.post.at:%Y-%m-%d %H:%M}"
+    row = [
+        (rules.link, entry.url),
+        (rules.title, entry.title),
+        (rules.abstract, entry.abstract),
+        (rules.time, date),
+    ]
+    if rules.post is not None:
+        row += [
+            (rules.post.id, entry.post.key),
+            (rules.post.body, entry.post.body),
+            (rules.post.author, entry.post.author),
+            (rules.post.date, date),
+        ]
+    return row
 
 
 def _link(selector: str, url: str) -> str:

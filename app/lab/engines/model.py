@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from html import escape
+from typing import Any
 
 from app.lab.answers import HTML, Answer, Document
 from app.lab.pages import Content, Post
@@ -50,15 +51,6 @@ class Results:
     entries: tuple[Hit, ...]
     next_url: str
 
-    @property
-    def query(self) -> str:
-        """The words searched for, as HTML."""
-        return escape(" ".join(self.keywords))
-
-    def next_link(self, template: str) -> str:
-        """The link to the next page, of a template with ``{url}``; empty on the last page."""
-        return template.format(url=escape(self.next_url)) if self.next_url else ""
-
 
 @dataclass(frozen=True, slots=True)
 class EngineFormat:
@@ -95,14 +87,53 @@ def marked(text: str, keywords: tuple[str, ...], tag: str = "em") -> str:
     return html
 
 
-def shown(entry: Hit, results: Results) -> dict[str, str]:
-    """A hit's address, host, title and abstract as HTML."""
+def shown(results: Results, place: int, entry: Hit) -> dict[str, Any]:
+    """What templates of hits may hold: `url`, `site`, `title` and `abstract` as HTML, and the unescaped rest.
+
+    `place` counts the hits of a page from 0, `rank` those of all pages from 1.
+    """
     return {
+        "results": results,
+        "entry": entry,
+        "place": place,
+        "rank": (results.page - 1) * results.engine.hits_per_page + place + 1,
         "url": escape(entry.url),
-        "site": escape(entry.url.split("/")[2]),
+        "site": escape(host_of(entry)),
         "title": marked(entry.title, results.keywords),
         "abstract": marked(entry.abstract, results.keywords),
+        "at": entry.post.at,
+        "token": token(entry.url),
     }
+
+
+def host_of(entry: Hit) -> str:
+    """The host of a hit's address."""
+    return entry.url.split("/")[2]
+
+
+def html_writer(*, page: str, hit: Callable[..., str], none: str, next_link: str) -> Callable[[Results], str]:
+    """Writes result pages from templates.
+
+    Args:
+        page: template of a page with ``{hits}``, ``{next}``, ``{query}``, ``{found}`` and ``{number}``.
+        hit: makes one hit of what `shown` gives, passed by name.
+        none: template of the page without a hit; may hold ``{query}``.
+        next_link: template of the link to the next page, with ``{url}``; left out of the last page.
+    """
+
+    def write(results: Results) -> str:
+        query = escape(" ".join(results.keywords))
+        if not results.entries:
+            return none.format(query=query)
+        return page.format(
+            query=query,
+            found=results.found,
+            number=results.page,
+            hits="".join(hit(**shown(results, place, entry)) for place, entry in enumerate(results.entries)),
+            next=next_link.format(url=escape(results.next_url)) if results.next_url else "",
+        )
+
+    return write
 
 
 # --- redirect links -------------------------------------------------------------------------------------------

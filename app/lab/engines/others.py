@@ -7,7 +7,7 @@ from typing import Any
 
 from app.lab import chance
 from app.lab.answers import HTML, JSON, Answer, Document, notice, redirect
-from app.lab.engines.model import EngineFormat, Hit, Results, marked, shown, token
+from app.lab.engines.model import EngineFormat, Hit, Results, host_of, html_writer
 
 # --- Bing (cn.bing.com) ---------------------------------------------------------------------------------------
 
@@ -23,7 +23,7 @@ _BING_HIT = """<li class="b_algo" data-id iid="SERP.{place}"><div class="b_tpcn"
 <div class="b_attribution"><cite>{url}</cite></div></div></a></div>
 <h2><a target="_blank" href="{url}" h="ID=SERP,{place}.1">{title}</a></h2>
 <div class="b_caption"><p class="b_lineclamp2">
-<span class="news_dt">{date}</span>&nbsp;&#0183;&#32;{abstract}...</p></div></li>
+<span class="news_dt">{at.year}年{at.month}月{at.day}日</span>&nbsp;&#0183;&#32;{abstract}...</p></div></li>
 """
 _BING_NONE = """<div id="b_content"><ol id="b_results"><li class="b_no" data-bm="5">
 <h1>没有与此相关的结果: <strong>{query}</strong></h1>
@@ -32,28 +32,16 @@ _BING_NONE = """<div id="b_content"><ol id="b_results"><li class="b_no" data-bm=
 _BING_NEXT = '<li><a class="sb_pagN sb_pagN_bp b_widePag sb_bp" title="下一页" href="{url}">下一页</a></li>'
 
 
-def _bing_results(results: Results) -> str:
-    if not results.entries:
-        return _BING_NONE.format(query=results.query)
-    hits = "".join(
-        _BING_HIT.format(
-            place=place,
-            date=f"{entry.post.at.year}年{entry.post.at.month}月{entry.post.at.day}日",
-            **shown(entry, results),
-        )
-        for place, entry in enumerate(results.entries)
-    )
-    return _BING_PAGE.format(
-        found=results.found, hits=hits, number=results.page, next=results.next_link(_BING_NEXT)
-    )
-
-
 _BING_CAPTCHA = notice(
     200,
     "最后一步 One last step",
     '<div class="captcha"><p>请解决以下难题以继续</p><p>为了确认你不是机器人，请完成验证</p></div>',
 )
-BING = EngineFormat(_bing_results, HTML, {Answer.CAPTCHA: _BING_CAPTCHA, Answer.TOO_FREQUENT: _BING_CAPTCHA})
+BING = EngineFormat(
+    html_writer(page=_BING_PAGE, hit=_BING_HIT.format, none=_BING_NONE, next_link=_BING_NEXT),
+    HTML,
+    {Answer.CAPTCHA: _BING_CAPTCHA, Answer.TOO_FREQUENT: _BING_CAPTCHA},
+)
 
 
 # --- 360 search (so.com) --------------------------------------------------------------------------------------
@@ -67,7 +55,7 @@ _SO360_PAGE = """<div id="warper"><div id="header"><form action="/s"><input name
 """
 _SO360_HIT = """<li class="res-list" data-lazyload="1"><h3 class="res-title ">
 <a href="https://www.so.com/link?m={token}" data-mdurl="{url}" target="_blank">{title}</a></h3>
-<div class="res-rich res-comm-con"><p class="res-desc"><span class="gray">{date} - </span>{abstract}...</p>
+<div class="res-rich res-comm-con"><p class="res-desc"><span class="gray">{at:%Y年%m月%d日} - </span>{abstract}...</p>
 <p class="g-linkinfo res-linkinfo">
 <cite>{site}</cite> <a class="m" href="https://c.360webcache.com/c?m={place}">快照</a></p></div></li>
 """
@@ -78,30 +66,9 @@ _SO360_NEXT = '<a id="snext" href="{url}">下一页</a>'
 _SO360_CAPTCHA = notice(200, "360搜索", "<p>系统检测到您操作过于频繁，请输入验证码以继续访问。</p>")
 
 
-def _so360_results(results: Results) -> str:
-    if not results.entries:
-        return _SO360_NONE.format(query=results.query)
-    hits = "".join(
-        _SO360_HIT.format(
-            place=place,
-            token=token(entry.url),
-            date=f"{entry.post.at:%Y年%m月%d日}",
-            **shown(entry, results),
-        )
-        for place, entry in enumerate(results.entries)
-    )
-    return _SO360_PAGE.format(
-        query=results.query,
-        found=results.found,
-        hits=hits,
-        number=results.page,
-        next=results.next_link(_SO360_NEXT),
-    )
-
-
 _SO360_TO_CAPTCHA = redirect("https://qcaptcha.so.com/?ret=https%3A%2F%2Fwww.so.com%2Fs")
 SO360 = EngineFormat(
-    _so360_results,
+    html_writer(page=_SO360_PAGE, hit=_SO360_HIT.format, none=_SO360_NONE, next_link=_SO360_NEXT),
     HTML,
     {Answer.CAPTCHA: _SO360_TO_CAPTCHA, Answer.TOO_FREQUENT: _SO360_TO_CAPTCHA},
     ("/link", "m"),
@@ -121,15 +88,7 @@ _QUARK_NEXT = '<div class="pager"><a class="next" href="{url}">下一页</a></di
 _QUARK_NONE = '<div id="app"><div class="no-result"><p>抱歉，没有找到相关结果</p></div></div>\n'
 
 
-def _quark_results(results: Results) -> str:
-    if not results.entries:
-        return _QUARK_NONE
-    hits = "".join(_quark_hit(results, place, entry) for place, entry in enumerate(results.entries))
-    return _QUARK_PAGE.format(hits=hits, next=results.next_link(_QUARK_NEXT))
-
-
-def _quark_hit(results: Results, place: int, entry: Hit) -> str:
-    title, abstract = (marked(text, results.keywords) for text in (entry.title, entry.abstract))
+def _quark_hit(*, place: int, entry: Hit, title: str, abstract: str, **_: Any) -> str:
     at = int(entry.post.at.timestamp())
     if chance.number(0, "natural", entry.url) % 2:
         category = "nature_result"
@@ -144,7 +103,7 @@ def _quark_hit(results: Results, place: int, entry: Hit) -> str:
         category = "ss_text"
         data = {
             "titleProps": {"content": title},
-            "sourceProps": {"dest_url": entry.url, "time": at, "name": entry.url.split("/")[2]},
+            "sourceProps": {"dest_url": entry.url, "time": at, "name": host_of(entry)},
             "summaryProps": {"content": abstract},
         }
     whole = {"data": {"initialData": data}, "extraData": {"sc": category, "pos": place}}
@@ -155,7 +114,9 @@ def _quark_hit(results: Results, place: int, entry: Hit) -> str:
 _QUARK_CAPTCHA_JSON = {"action": "captcha", "url": "https://quark.sm.cn/api/rest?method=captcha", "rand": "1"}
 _QUARK_CAPTCHA = Document(200, JSON, json.dumps(_QUARK_CAPTCHA_JSON).encode())
 QUARK = EngineFormat(
-    _quark_results, HTML, {Answer.CAPTCHA: _QUARK_CAPTCHA, Answer.TOO_FREQUENT: _QUARK_CAPTCHA}
+    html_writer(page=_QUARK_PAGE, hit=_quark_hit, none=_QUARK_NONE, next_link=_QUARK_NEXT),
+    HTML,
+    {Answer.CAPTCHA: _QUARK_CAPTCHA, Answer.TOO_FREQUENT: _QUARK_CAPTCHA},
 )
 
 
@@ -177,7 +138,7 @@ def _searxng_results(results: Results) -> str:
                     "thumbnail": "",
                     "engine": "baidu",
                     "engines": ["baidu", "sogou"],
-                    "parsed_url": ["http", entry.url.split("/")[2], "/", "", "", ""],
+                    "parsed_url": ["http", host_of(entry), "/", "", "", ""],
                     "template": "default.html",
                     "positions": [place],
                     "score": round(1 / place, 3),

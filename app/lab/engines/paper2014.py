@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from app.lab.answers import Answer, notice
-from app.lab.engines.model import EngineFormat, Results, shown
+from app.lab.engines.model import EngineFormat, html_writer
 
 _BAIDU_FORM = """<div id="head"><form action="/s">
 <input name="wd" value="{query}" class="s_ipt"><input type="submit" value="百度一下"></form></div>
@@ -13,10 +11,10 @@ _BAIDU_FORM = """<div id="head"><form action="/s">
 _BAIDU_NONE = """<div id="content_left"><div class="content_none"><div class="nors">
 <p>很抱歉，没有找到与<span>“<em>{query}</em>”</span>相关的网页。</p></div></div></div>
 """
-_BAIDU_HIT = """<div class="result c-container" id="{place}" srcid="1599" tpl="se_com_default">
+_BAIDU_HIT = """<div class="result c-container" id="{rank}" srcid="1599" tpl="se_com_default">
 <h3 class="t"><a href="{url}" target="_blank">{title}</a></h3>
 <div class="c-abstract">{abstract}...</div>
-<div class="f13"><span class="g">{shown}</span> <a class="m" href="#">百度快照</a></div></div>
+<div class="f13"><span class="g">{site}/</span> <a class="m" href="#">百度快照</a></div></div>
 """
 _BAIDU_PAGE = """<div class="nums">百度为您找到相关结果约{found:,}个</div>
 <div id="content_left">
@@ -38,24 +36,16 @@ _YUNYUN_PAGE = """<p class="weibo-count">找到{found:,}条相关微博</p>
 _YUNYUN_NEXT = '<a class="next-page" href="{url}">下一页</a>'
 
 
-def _baidu(results: Results) -> str:
-    form = _BAIDU_FORM.format(query=results.query)
-    if not results.entries:
-        return form + _BAIDU_NONE.format(query=results.query)
-    hits = "".join(
-        _BAIDU_HIT.format(place=place, shown=escape(entry.url[7:40]), **shown(entry, results))
-        for place, entry in enumerate(results.entries, start=1)
-    )
-    return form + _BAIDU_PAGE.format(found=results.found, hits=hits, next=results.next_link(_BAIDU_NEXT))
-
-
-def _yunyun(results: Results) -> str:
-    if not results.entries:
-        return _YUNYUN_NONE
-    hits = "".join(_YUNYUN_HIT.format(**shown(entry, results)) for entry in results.entries)
-    return _YUNYUN_PAGE.format(found=results.found, hits=hits, next=results.next_link(_YUNYUN_NEXT))
-
-
 _BAIDU_CAPTCHA = notice(200, "百度安全验证：请完成下方验证后继续访问。")
-BAIDU = EngineFormat(_baidu, refusals={Answer.CAPTCHA: _BAIDU_CAPTCHA})
-YUNYUN = EngineFormat(_yunyun)
+BAIDU = EngineFormat(
+    html_writer(
+        page=_BAIDU_FORM + _BAIDU_PAGE,
+        hit=_BAIDU_HIT.format,
+        none=_BAIDU_FORM + _BAIDU_NONE,
+        next_link=_BAIDU_NEXT,
+    ),
+    refusals={Answer.CAPTCHA: _BAIDU_CAPTCHA},
+)
+YUNYUN = EngineFormat(
+    html_writer(page=_YUNYUN_PAGE, hit=_YUNYUN_HIT.format, none=_YUNYUN_NONE, next_link=_YUNYUN_NEXT)
+)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from html import escape
+from typing import Any
 
 from app.lab import chance
 from app.lab.answers import HTML, Answer, notice, redirect
-from app.lab.engines.model import EngineFormat, Hit, Results, shown, token
+from app.lab.engines.model import EngineFormat, Hit, Results, html_writer
 
 _SPECIAL = 3
 """One hit in so many is laid out as a special result."""
@@ -45,7 +47,7 @@ _ARTICLE = """<li id="sogou_vr_11002601_box_{place}" d="ab03"><div class="img-bo
 <div class="txt-box"><h3><a target="_blank" href="{link}" id="sogou_vr_11002601_title_{place}">{title}</a></h3>
 <p class="txt-info" id="sogou_vr_11002601_summary_{place}">{abstract}...</p>
 <div class="s-p"><span class="all-time-y2">{author}</span><span class="s2">
-<script>document.write(timeConvert('{at}'))</script></span></div></div></li>
+<script>document.write(timeConvert('{timestamp}'))</script></span></div></div></li>
 """
 _NO_ARTICLE = """<div class="b404-box" id="noresult_part1_container"><div class="text-info">
 <p class="p2">暂无与“<em>{query}</em>”相关的官方认证订阅号。</p>
@@ -56,37 +58,20 @@ _ANTISPIDER = notice(
 )
 
 
-def _web(results: Results) -> str:
-    if not results.entries:
-        return _NONE.format(query=results.query)
-    hits = "".join(_hit(results, place, entry) for place, entry in enumerate(results.entries))
-    return _PAGE.format(query=results.query, found=results.found, hits=hits, next=results.next_link(_NEXT))
-
-
-def _hit(results: Results, place: int, entry: Hit) -> str:
+def _hit(*, entry: Hit, token: str, at: datetime, **fields: Any) -> str:
     special = chance.number(0, "special", entry.url) % _SPECIAL == 0
     return (_VR if special else _RB).format(
-        place=place,
-        link=f"/link?url={token(entry.url)}",
-        date=f"{entry.post.at.year}-{entry.post.at.month}-{entry.post.at.day}",
-        **shown(entry, results),
+        link=f"/link?url={token}", date=f"{at.year}-{at.month}-{at.day}", **fields
     )
 
 
-def _weixin(results: Results) -> str:
-    if not results.entries:
-        return _NO_ARTICLE.format(query=results.query)
-    hits = "".join(
-        _ARTICLE.format(
-            place=place,
-            link=f"/link?url={token(entry.url)}&amp;type=2",
-            author=escape(entry.post.author),
-            at=int(entry.post.at.timestamp()),
-            **shown(entry, results),
-        )
-        for place, entry in enumerate(results.entries)
+def _article(*, entry: Hit, token: str, at: datetime, **fields: Any) -> str:
+    return _ARTICLE.format(
+        link=f"/link?url={token}&amp;type=2",
+        author=escape(entry.post.author),
+        timestamp=int(at.timestamp()),
+        **fields,
     )
-    return _WEIXIN.format(found=results.found, hits=hits, next=results.next_link(_NEXT))
 
 
 def _format(host: str, results: Callable[[Results], str]) -> EngineFormat:
@@ -100,5 +85,7 @@ def _format(host: str, results: Callable[[Results], str]) -> EngineFormat:
     )
 
 
-SOGOU = _format("www.sogou.com", _web)
-WEIXIN = _format("weixin.sogou.com", _weixin)
+SOGOU = _format("www.sogou.com", html_writer(page=_PAGE, hit=_hit, none=_NONE, next_link=_NEXT))
+WEIXIN = _format(
+    "weixin.sogou.com", html_writer(page=_WEIXIN, hit=_article, none=_NO_ARTICLE, next_link=_NEXT)
+)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from html import escape
 from typing import Any
 
 from app.lab.answers import HTML, JSON, Answer, Document, notice
-from app.lab.engines.model import EngineFormat, Hit, Results, marked
+from app.lab.engines.model import EngineFormat, Hit, Results, html_writer, marked
 
 _PAGE = """<div class="m-wrap"><div class="m-con-l" id="pl_feedlist_index"><div>
 {hits}</div><div class="m-page"><div><span class="list"><a href="#" class="pagenum">第{number}页</a>
@@ -23,7 +24,7 @@ _CARD = """<div class="card-wrap" action-type="feed_list_item" mid="{key}">
 <p class="txt" node-type="feed_list_content" nick-name="{author}">
  {body}</p>
 <p class="from"><a href="{url}" target="_blank">
- {date}
+ {at:%Y年%m月%d日 %H:%M}
  </a> &nbsp;来自 <a href="//app.weibo.com/t/feed/1" rel="nofollow">微博网页版</a></p></div></div>
 <div class="card-act"><ul><li><a href="javascript:void(0);">转发 3</a></li><li>
 <a href="javascript:void(0);">评论 5</a></li></ul></div></div></div>
@@ -40,21 +41,15 @@ def _user(entry: Hit) -> int:
     return 10**9 + int(entry.post.key) % (9 * 10**9)
 
 
-def _desktop(results: Results) -> str:
-    if not results.entries:
-        return _NONE
-    hits = "".join(
-        _CARD.format(
-            key=entry.post.key,
-            user=_user(entry),
-            author=escape(entry.post.author),
-            body=marked(f"#{entry.post.title}# {entry.post.body}", results.keywords),
-            date=f"{entry.post.at:%Y年%m月%d日 %H:%M}",
-            url=escape(entry.url.partition(":")[2]),
-        )
-        for entry in results.entries
+def _card(*, entry: Hit, results: Results, at: datetime, **_: Any) -> str:
+    return _CARD.format(
+        key=entry.post.key,
+        user=_user(entry),
+        author=escape(entry.post.author),
+        body=marked(f"#{entry.post.title}# {entry.post.body}", results.keywords),
+        at=at,
+        url=escape(entry.url.partition(":")[2]),
     )
-    return _PAGE.format(hits=hits, number=results.page, next=results.next_link(_NEXT))
 
 
 def _mobile(results: Results) -> str:
@@ -99,4 +94,8 @@ def _mblog(entry: Hit, results: Results) -> dict[str, Any]:
 _TEAPOT = Document(432, HTML, b"")
 _WALLS = {Answer.CAPTCHA: _VISITOR, Answer.LOGIN_PAGE: _VISITOR}
 WEIBO = EngineFormat(_mobile, JSON, {**_WALLS, Answer.TOO_FREQUENT: _TEAPOT, Answer.FORBIDDEN: _TEAPOT})
-WEIBO_DESKTOP = EngineFormat(_desktop, HTML, {**_WALLS, Answer.TOO_FREQUENT: _VISITOR})
+WEIBO_DESKTOP = EngineFormat(
+    html_writer(page=_PAGE, hit=_card, none=_NONE, next_link=_NEXT),
+    HTML,
+    {**_WALLS, Answer.TOO_FREQUENT: _VISITOR},
+)
