@@ -36,12 +36,19 @@ JSON = "application/json; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An answer: status, value of Content-Type, body as sent; `location`: of a redirect, else empty."""
+    """An answer.
+
+    Attributes:
+        content_type: value of that header.
+        location: where a redirect leads; empty: it is none.
+        headers: any more of them.
+    """
 
     status: int
     content_type: str
     body: bytes
     location: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 def redirect(location: str, status: int = 302) -> Document:

@@ -1,31 +1,30 @@
 """A login wall of the lab: a form with name and password, and what every sign-in server has in common.
 
 A sign-in server stands before a site. It replies to requests for its own pages (`/login`, `/member`, `/oauth2/...`) and
-to everybody who is not signed in; for others it returns None, and the site answers. Time is the lab's and chance is a
+to clients that are not signed in; for others it returns None, and the site answers. Time is the lab's and chance is a
 hash, so it is a pure state machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from html import escape
-from http.cookies import CookieError, SimpleCookie
 from typing import Literal
-from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.lab import chance
+from app.lab.answers import Document, notice, redirect
 from splitter.catalog.sign_in import SignInRules
 from splitter.errors import InputError
 from tasks.signin.browser import Form
 from tasks.signin.errors import SignInBroken
 from tasks.signin.methods import FormSignIn
 
-_HTML = "text/html; charset=utf-8"
 _WALL = "请先登录后再查看内容"
+EXPIRED = notice(403, "表单已失效", "<p>请重新打开</p>")
 SALT = "salt"
 """Name of the form's field that carries what a site's script hashes with the password."""
 
@@ -53,48 +52,28 @@ class Wall(ProfileModel):
     hashed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SignInRequest:
-    """A request to a sign-in server: header names in lower case, `t` in seconds of the lab's time."""
+    """A request to a sign-in server.
+
+    Attributes:
+        path: without query string.
+        form: what a form sent in the body.
+        authorization: that header; empty where it is not sent.
+        t: seconds of the lab's time.
+    """
 
     method: str
-    target: str
-    headers: Mapping[str, str]
-    body: bytes
+    path: str
+    query: Mapping[str, str]
+    form: Mapping[str, str]
+    cookies: Mapping[str, str]
+    authorization: str
     t: float
 
-    @property
-    def path(self) -> str:
-        """Without query string."""
-        return self.target.partition("?")[0]
 
-    def form(self) -> dict[str, str]:
-        """What a form sent in the body."""
-        return dict(parse_qsl(self.body.decode("utf-8", "replace"), keep_blank_values=True))
-
-    def query(self) -> dict[str, str]:
-        """Parameters of the address."""
-        return dict(parse_qsl(self.target.partition("?")[2], keep_blank_values=True))
-
-    def cookie(self, name: str) -> str:
-        """Value of a cookie; empty where it is not sent."""
-        try:
-            morsel = SimpleCookie(self.headers.get("cookie", "")).get(name)
-        except CookieError:
-            return ""
-        return morsel.value if morsel else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a sign-in server replies; `outcome` is for the log."""
-
-    outcome: str
-    status: int
-    body: str = ""
-    content_type: str = _HTML
-    headers: tuple[tuple[str, str], ...] = ()
-
+Reply = tuple[str, Document]
+"""What a sign-in server replies, after its outcome for the log."""
 
 SignInServer = Callable[[SignInRequest], Reply | None]
 
@@ -121,8 +100,8 @@ class FormServer:
         if self.signed_in(request):
             return None
         if self.wall.answer == "redirect":
-            return Reply("login_redirect", 302, headers=(("Location", "/login"),))
-        return Reply("login_page", 200, page_of(_WALL, '<p><a href="/login">登录</a></p>'))
+            return "login_redirect", redirect("/login")
+        return "login_page", notice(200, _WALL, '<p><a href="/login">登录</a></p>')
 
     def own(self, request: SignInRequest) -> Reply | None:
         """Reply for the form and the page behind it; None: another page is meant."""
@@ -132,14 +111,12 @@ class FormServer:
             case "POST", "/login":
                 return self._login(request)
             case "GET", "/member" if self.signed_in(request):
-                return Reply(
-                    "member", 200, page_of("会员中心", f"<p>您好，{escape(self.wall.user)}！退出登录</p>")
-                )
+                return "member", notice(200, "会员中心", f"<p>您好，{escape(self.wall.user)}！退出登录</p>")
         return None
 
     def signed_in(self, request: SignInRequest) -> bool:
         """Whether a request carries a session that has not ended."""
-        return self.sessions.get(request.cookie("sid"), -1.0) > request.t
+        return self.sessions.get(request.cookies.get("sid", ""), -1.0) > request.t
 
     def _form(self, note: str) -> Reply:
         self.shown += 1
@@ -154,20 +131,20 @@ class FormServer:
             '<input type="checkbox" name="remember" value="1" checked><button name="go" value="in">登录</button></form>'
         )
         cookie = ("Set-Cookie", f"visit={visit}; Path=/login; HttpOnly")
-        return Reply("login_form", 200, page_of("用户登录", fields), headers=(cookie,))
+        return "login_form", replace(notice(200, "用户登录", fields), headers=(cookie,))
 
     def _login(self, request: SignInRequest) -> Reply:
-        sent = request.form()
-        csrf = self.forms.pop(request.cookie("visit"), "")
+        sent = request.form
+        csrf = self.forms.pop(request.cookies.get("visit", ""), "")
         if not csrf or sent.get("csrf") != csrf:
-            return Reply("login_csrf", 403, page_of("表单已失效", "<p>请重新打开</p>"))
+            return "login_csrf", EXPIRED
         password = hashed(csrf[-8:], self.wall.password) if self.wall.hashed else self.wall.password
         if (sent.get("username"), sent.get("password")) != (self.wall.user, password):
             return self._form("用户名或密码错误")
         sid = token_of(self.seed, "sid", len(self.sessions))
         self.sessions[sid] = request.t + self.wall.session_s
         cookie = f"sid={sid}; Path=/; HttpOnly; Max-Age={max(1, round(self.wall.session_s))}"
-        return Reply("login_ok", 302, headers=(("Location", "/member"), ("Set-Cookie", cookie)))
+        return "login_ok", replace(redirect("/member"), headers=(("Set-Cookie", cookie),))
 
 
 def hashed(salt: str, password: str) -> str:
@@ -176,16 +153,8 @@ def hashed(salt: str, password: str) -> str:
 
 
 def token_of(seed: int, what: str, number: int) -> str:
-    """A secret: the same for the same seed, unguessable without it."""
+    """A secret of the lab; the same for the same seed."""
     return f"{what}-{chance.number(seed, 'door', what, number):016x}"
-
-
-def page_of(title: str, html: str) -> str:
-    """A page about signing in; `html` goes below its heading."""
-    return (
-        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{title}</title></head>\n'
-        f"<body><h1>{title}</h1>{html}</body></html>\n"
-    )
 
 
 class HashedPassword(FormSignIn):

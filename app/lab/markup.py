@@ -153,19 +153,6 @@ def records(selector: str, rows: Iterable[Sequence[tuple[str, str]]]) -> str:
     return inner
 
 
-def alone(selector: str, text: str) -> str:
-    """One element that a selector matches, with a text. Raises NotSimple."""
-    *around, last = compounds_of(selector)
-    element = _element(last, "")
-    element.text = escape(text)
-    html = element.html()
-    for compound in reversed(around):
-        outer = _element(compound, "")
-        outer.text = html
-        html = outer.html()
-    return html
-
-
 def _record(record: tuple[Compound, ...], row: Sequence[tuple[str, str]]) -> Element:
     top = _element(record[-1], "")
     fields = [

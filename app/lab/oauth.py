@@ -11,14 +11,15 @@ from urllib.parse import urlencode
 
 from pydantic import Field
 
+from app.lab.answers import Document, notice, redirect
 from app.lab.login import (
+    EXPIRED,
     FormServer,
     ProfileModel,
     Reply,
     SignInRequest,
     SignInServer,
     Wall,
-    page_of,
     token_of,
 )
 
@@ -62,7 +63,7 @@ class OAuthServer:
     seed: int
     login: FormServer
     codes: dict[str, _Code] = field(default_factory=dict)
-    asked: dict[str, dict[str, str]] = field(default_factory=dict)
+    asked: dict[str, Mapping[str, str]] = field(default_factory=dict)
     tokens: dict[str, float] = field(default_factory=dict)
     refresh: set[str] = field(default_factory=set)
     given: int = 0
@@ -78,27 +79,25 @@ class OAuthServer:
                 return self._token(request)
         if (own := self.login.own(request)) is not None:
             return own
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        scheme, _, token = request.authorization.partition(" ")
         if scheme.lower() == "bearer" and self.tokens.get(token, -1.0) > request.t:
             return None
         error = ', error="invalid_token"' if token else ""
         header = ("WWW-Authenticate", f'Bearer realm="lab"{error}')
-        return Reply("unauthorized", 401, '{"error": "invalid_token"}', "application/json", (header,))
+        return _json("unauthorized", 401, {"error": "invalid_token"}, header)
 
     def _authorize(self, request: SignInRequest) -> Reply:
-        asked = request.query()
+        asked = request.query
         if (asked.get("client_id"), asked.get("redirect_uri")) != (
             self.oauth.client_id,
             self.oauth.redirect_uri,
         ):
             # Never redirected: the address is not the client's (RFC 6749, 4.1.2.1).
-            return Reply(
-                "authorize_refused", 400, page_of("授权失败", "<p>client_id 或 redirect_uri 不正确</p>")
-            )
+            return "authorize_refused", notice(400, "授权失败", "<p>client_id 或 redirect_uri 不正确</p>")
         if asked.get("response_type") != "code" or asked.get("code_challenge_method") != "S256":
             return self._back({"error": "invalid_request", "state": asked.get("state", "")})
         if not self.login.signed_in(request):
-            return Reply("login_redirect", 302, headers=(("Location", "/login"),))
+            return "login_redirect", redirect("/login")
         csrf = self._next("consent")
         self.asked[csrf] = asked
         form = (
@@ -106,13 +105,13 @@ class OAuthServer:
             f'<input type="hidden" name="csrf" value="{csrf}">'
             '<button name="consent" value="no">拒绝</button><button name="consent" value="yes">同意授权</button></form>'
         )
-        return Reply("consent_form", 200, page_of("应用授权", form))
+        return "consent_form", notice(200, "应用授权", form)
 
     def _consent(self, request: SignInRequest) -> Reply:
-        sent = request.form()
+        sent = request.form
         asked = self.asked.pop(sent.get("csrf", ""), None)
         if asked is None or not self.login.signed_in(request):
-            return Reply("consent_csrf", 403, page_of("表单已失效", "<p>请重新打开</p>"))
+            return "consent_csrf", EXPIRED
         state = {"state": asked.get("state", "")}
         if sent.get("consent") != "yes":
             return self._back({"error": "access_denied", **state})
@@ -121,13 +120,13 @@ class OAuthServer:
         return self._back({"code": code, **state})
 
     def _back(self, answer: dict[str, str]) -> Reply:
-        return Reply("back", 302, headers=(("Location", f"{self.oauth.redirect_uri}?{urlencode(answer)}"),))
+        return "back", redirect(f"{self.oauth.redirect_uri}?{urlencode(answer)}")
 
     def _token(self, request: SignInRequest) -> Reply:
         wanted = base64.b64encode(f"{self.oauth.client_id}:{self.oauth.client_secret}".encode()).decode()
-        if request.headers.get("authorization", "") != f"Basic {wanted}":
+        if request.authorization != f"Basic {wanted}":
             return _json("token_refused", 401, {"error": "invalid_client"})
-        sent = request.form()
+        sent = request.form
         match sent.get("grant_type"):
             case "authorization_code":
                 good = self._code_good(sent, request.t)
@@ -182,5 +181,10 @@ def sign_in_server(rules: Wall | OAuth, seed: int) -> SignInServer:
     )
 
 
-def _json(outcome: str, status: int, answer: Mapping[str, object]) -> Reply:
-    return Reply(outcome, status, json.dumps(answer), "application/json", (("Cache-Control", "no-store"),))
+def _json(
+    outcome: str,
+    status: int,
+    answer: Mapping[str, object],
+    header: tuple[str, str] = ("Cache-Control", "no-store"),
+) -> Reply:
+    return outcome, Document(status, "application/json", json.dumps(answer).encode(), headers=(header,))

@@ -13,6 +13,7 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from aiohttp import web
+from multidict import CIMultiDict
 
 from app.lab.answers import LOGIN, Answer, Document, redirect, refusal
 from app.lab.behaviour import Decision, LabRequest, Memory, decide
@@ -150,16 +151,19 @@ class Lab:
         server = self._sign_ins.get(asked.host.removeprefix("www."))
         if server is None or asked.target == "/robots.txt":
             return None
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        reply = server(SignInRequest(request.method, asked.target, headers, await request.read(), asked.t))
-        if reply is None:
-            return None
-        response = self._send(
-            asked, reply.outcome, Document(reply.status, reply.content_type, reply.body.encode())
+        form = await request.post()
+        reply = server(
+            SignInRequest(
+                method=request.method,
+                path=request.path,
+                query=request.query,
+                form={name: value for name, value in form.items() if isinstance(value, str)},
+                cookies=request.cookies,
+                authorization=request.headers.get("Authorization", ""),
+                t=asked.t,
+            )
         )
-        for name, value in reply.headers:
-            response.headers.add(name, value)
-        return response
+        return None if reply is None else self._send(asked, *reply)
 
     async def _of_catalog(
         self, asked: LabRequest, role: Role, request: web.BaseRequest
@@ -172,10 +176,8 @@ class Lab:
         decision = decide(conduct, self.seed, asked, self._memory)
         await self._wait(asked, decision)
         match decision.answer:
-            case Answer.DEAD:
-                return self._drop(asked, decision, request)
-            case Answer.HANG:
-                return await self._hang(asked, decision, request)
+            case Answer.DEAD | Answer.HANG:
+                return await self._no_answer(asked, decision, request)
             case Answer.CUT_OFF:
                 return await self._cut_off(asked, decision, request)
             case Answer.MOVED:
@@ -210,24 +212,22 @@ class Lab:
         self, asked: LabRequest, outcome: str, document: Document, decision: Decision | None = None
     ) -> web.Response:
         self._note(asked, outcome, document.status, len(document.body), decision)
-        headers = {"Content-Type": document.content_type}
+        headers = CIMultiDict([("Content-Type", document.content_type), *document.headers])
         if document.location:
             headers["Location"] = document.location
         if decision and decision.retry_after_s is not None:
             headers["Retry-After"] = f"{max(1, round(decision.retry_after_s))}"
         return web.Response(status=document.status, body=document.body, headers=headers)
 
-    def _drop(self, asked: LabRequest, decision: Decision, request: web.BaseRequest) -> web.Response:
-        self._note(asked, decision.answer.value, 0, 0, decision)
-        if request.transport:
-            request.transport.abort()
-        return web.Response()
-
-    async def _hang(self, asked: LabRequest, decision: Decision, request: web.BaseRequest) -> web.Response:
+    async def _no_answer(
+        self, asked: LabRequest, decision: Decision, request: web.BaseRequest
+    ) -> web.Response:
+        """Reset the connection: at once, or when a hang is over."""
         # Noted first: the client that gives up must find its request in the log.
         self._note(asked, decision.answer.value, 0, 0, decision)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), decision.hang_s)
+        if decision.answer is Answer.HANG:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), decision.hang_s)
         if request.transport:
             request.transport.abort()
         return web.Response()

@@ -11,7 +11,7 @@ from functools import partial
 from html import escape
 
 from app.lab import chance
-from app.lab.markup import NotSimple, alone, records
+from app.lab.markup import NotSimple, records
 from app.lab.pages import SAMPLE, WORDING, Content
 from splitter.catalog.rules import PageRules
 
@@ -63,7 +63,8 @@ def made_page(rules: PageRules, content: Content) -> str:
         ]
         for post in content.posts
     ]
-    heading = alone(rules.page_title, content.title) if rules.page_title not in ("", "title") else ""
+    in_head = rules.page_title in ("", "title")
+    heading = "" if in_head else records(rules.page_title, [[(".", content.title)]])
     return heading + records(rules.review, rows)
 
 

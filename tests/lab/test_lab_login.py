@@ -3,7 +3,8 @@
 import base64
 import re
 from hashlib import sha256
-from urllib.parse import parse_qs, urlencode, urlsplit
+from typing import NamedTuple
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 
@@ -19,21 +20,41 @@ VERIFIER = "v" * 43
 CHALLENGE = base64.urlsafe_b64encode(sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
 
 
+class Said(NamedTuple):
+    outcome: str
+    status: int
+    body: str
+    headers: tuple
+    location: str
+
+
 class Client:
-    """Knocks at a door, and keeps its cookies."""
+    """A visitor of a sign-in server that keeps its cookies."""
 
     def __init__(self, door):
         self.door, self.cookies, self.t = door, {}, 0.0
 
-    def ask(self, target, form=None, **headers):
-        given = {"cookie": "; ".join(f"{n}={v}" for n, v in self.cookies.items()), **headers}
-        body = urlencode(form).encode() if form is not None else b""
-        said = self.door(SignInRequest("GET" if form is None else "POST", target, given, body, self.t))
-        for name, value in said.headers if said else ():
+    def ask(self, target, form=None, authorization=""):
+        path, _, query = target.partition("?")
+        reply = self.door(
+            SignInRequest(
+                method="GET" if form is None else "POST",
+                path=path,
+                query=dict(parse_qsl(query)),
+                form=form or {},
+                cookies=self.cookies,
+                authorization=authorization,
+                t=self.t,
+            )
+        )
+        if reply is None:
+            return None
+        outcome, document = reply
+        for name, value in document.headers:
             if name == "Set-Cookie":
                 cookie, _, content = value.partition(";")[0].partition("=")
                 self.cookies[cookie] = content
-        return said
+        return Said(outcome, document.status, document.body.decode(), document.headers, document.location)
 
     def csrf(self, target):
         return re.search(r'name="csrf" value="([^"]+)"', self.ask(target).body)[1]
@@ -66,12 +87,8 @@ class Client:
         return self.token(grant_type="authorization_code", **form)
 
 
-def location(said):
-    return dict(said.headers)["Location"]
-
-
 def query_of(said):
-    return parse_qs(urlsplit(location(said)).query)
+    return parse_qs(urlsplit(said.location).query)
 
 
 @pytest.fixture
@@ -89,7 +106,7 @@ def bearer():
 def test_the_wall_stands_until_somebody_signs_in_and_again_when_the_session_ends(visitor):
     assert (visitor.ask("/thread-1").status, visitor.ask("/thread-1").outcome) == (200, "login_page")
     assert visitor.ask("/member").outcome == "login_page"
-    assert location(visitor.login()) == "/member"
+    assert visitor.login().location == "/member"
     assert visitor.ask("/thread-1") is None
     assert "退出登录" in visitor.ask("/member").body
     visitor.t = 99.9
@@ -100,7 +117,7 @@ def test_the_wall_stands_until_somebody_signs_in_and_again_when_the_session_ends
 
 def test_a_wall_may_redirect():
     said = Client(sign_in_server(WALL.model_copy(update={"answer": "redirect"}), 1)).ask("/x")
-    assert (said.status, location(said)) == (302, "/login")
+    assert (said.status, said.location) == (302, "/login")
 
 
 @pytest.mark.parametrize("wrong", [{"password": "no"}, {"username": "other"}, {"csrf": "made-up"}])
@@ -145,7 +162,7 @@ def test_a_code_ends(bearer):
 
 def test_consent_wants_a_person_a_form_and_a_yes(bearer):
     stranger = Client(bearer.door)
-    assert location(stranger.ask(stranger.authorize())) == "/login"
+    assert stranger.ask(stranger.authorize()).location == "/login"
     csrf = bearer.csrf(bearer.authorize())
     assert stranger.ask("/oauth2/authorize", {"csrf": csrf, "consent": "yes"}).status == 403
     said = bearer.ask("/oauth2/authorize", {"csrf": bearer.csrf(bearer.authorize()), "consent": "no"})

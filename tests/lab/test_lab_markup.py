@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 from app.lab.engines import paper2014
 from app.lab.engines.formats import engine_format
 from app.lab.engines.model import address, token
-from app.lab.markup import NotSimple, alone, compounds_of, records, sample_text
+from app.lab.markup import NotSimple, compounds_of, records, sample_text
 from app.lab.pages import SAMPLE, Content
 from app.lab.sites import site_format
 from splitter.catalog.load import builtin
@@ -35,7 +35,7 @@ SELECTORS = st.builds(
 
 @given(SELECTORS)
 def test_an_element_made_from_a_selector_is_its_first_match(selector):
-    tree = LexborHTMLParser(alone(selector, "牛奶"))
+    tree = LexborHTMLParser(records(selector, [[(".", "牛奶")]]))
     assert tree.css_first(selector).text(strip=True) == "牛奶"
 
 

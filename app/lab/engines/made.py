@@ -14,7 +14,7 @@ from typing import Any
 
 from app.lab.answers import HTML, JSON
 from app.lab.engines.model import EngineFormat, Hit, Results
-from app.lab.markup import NotSimple, alone, compounds_of, records, sample_text
+from app.lab.markup import NotSimple, records, sample_text
 from app.lab.pages import SAMPLE
 from splitter.catalog.model import Engine
 from splitter.catalog.paths import EACH, Path, condition_of, path_of, paths_of, values_of
@@ -47,7 +47,8 @@ def _html(results: Results) -> str:
         return f'<div class="nothing"><p>{escape(_nothing(rules))}</p></div>'
     rows = [_row(rules, entry) for entry in results.entries]
     count = sample_text(rules.found, results.found) if rules.found else ""
-    following = _link(rules.next, results.next_url) if rules.next and results.next_url else ""
+    link = [("@href", results.next_url), (".", "下一页")]
+    following = records(rules.next, [link]) if rules.next and results.next_url else ""
     return f'<div class="count">{escape(count)}</div>\n{records(rules.hit, rows)}{following}'
 
 
@@ -68,11 +69,6 @@ def _row(rules: ResultRules, entry: Hit) -> list[tuple[str, str]]:
             (rules.post.date, date),
         ]
     return row
-
-
-def _link(selector: str, url: str) -> str:
-    compounds_of(selector)
-    return alone(selector, "下一页").replace("<a", f'<a href="{escape(url)}"', 1)
 
 
 def _nothing(rules: ResultRules) -> str:
