@@ -25,8 +25,10 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Two processes of tests share the cores: one thread each for linear algebra.
+test: export OPENBLAS_NUM_THREADS = 1
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 # The lock names no registry: hashes alone say what may be installed, wherever it comes from.
 lock: setup
