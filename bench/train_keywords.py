@@ -17,9 +17,8 @@ from math import exp, sqrt
 from pathlib import Path
 
 from bench.titles import PARTS, Title, conll, dairy, letters_of
-from splitter.keyword_classifier import Odds, Traits
+from splitter.keyword_classifier import Odds, neighbour_kind, opening_trait, word_traits
 from splitter.keywords import candidates, without_asides
-from splitter.lexicon import roles
 from splitter.normalize import normalize, without_amounts
 from splitter.words import words_of
 
@@ -56,13 +55,12 @@ def halves(shared: Path) -> tuple[list[Title], dict[str, list[Title]]]:
 def examples(titles: Iterable[Title]) -> list[Example]:
     """The words of titles that may be keywords, as the classifier sees them, with their gold parts."""
     found: list[Example] = []
-    described = Traits(roles())
     for title in titles:
         words = words_of(without_amounts(without_asides(normalize(title.text))))
         places, _ = candidates(words)
         text, at = letters_of(title.text)
         begin = 0
-        for place, traits in zip(places, described.of_all(words, places), strict=True):
+        for place, traits in zip(places, traits_of(words, places), strict=True):
             word = letters_of(words[place])[0]
             here = text.find(word, begin)
             if here < 0:
@@ -71,6 +69,37 @@ def examples(titles: Iterable[Title]) -> list[Example]:
             inside = (s.part for s in title.spans if s.begin <= at[here] and at[begin - 1] < s.end)
             part = next(inside, None)
             found.append((traits, PARTS.index(part) if part else len(PARTS)))
+    return found
+
+
+def traits_of(words: Sequence[str], places: Sequence[int]) -> list[list[str]]:
+    """What the words at some places are, by themselves and in the name.
+
+    Args:
+        words: every word and mark of a name, in order.
+        places: where the words stand that may be keywords, ascending.
+    """
+    count = len(places)
+    times = Counter(words[place].casefold() for place in places)
+    endings = Counter(words[place][-1] for place in places)
+    found: list[list[str]] = []
+    for number, place in enumerate(places):
+        word = words[place]
+        here = [
+            *word_traits(word),
+            f"of {min(count // 3, 6)}",
+            f"from start {min(number, 4)}",
+            f"from end {min(count - 1 - number, 3)}",
+            f"before {neighbour_kind(words[place - 1]) if place else 'mark'}",
+            f"after {neighbour_kind(words[place + 1]) if place + 1 < len(words) else 'mark'}",
+        ]
+        if not number:
+            here.append(opening_trait(word))
+        if times[word.casefold()] > 1:
+            here.append("again")
+        if endings[word[-1]] > 1 and not word.isascii():
+            here.append("ending again")
+        found.append(here)
     return found
 
 

@@ -10,15 +10,12 @@ letters and digits) and by where it stands (place, neighbours, repetition). Each
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import exp
 
-from splitter.errors import InputError
-from splitter.lexicon import Role, roles
+from splitter.lexicon import roles
 from splitter.words import rarity
 
 Odds = tuple[float, float, float]
@@ -28,79 +25,39 @@ Weights = Mapping[str, Odds]
 
 _LETTERS = re.compile(r"[A-Za-z]+")
 _NUMBER = re.compile(r"[\d.%+-]+")
-_FILE = "keyword-weights.txt"
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """Describes words; the same for training and use.
-
-    Attributes:
-        roles: of the words of our dictionary.
-    """
-
-    roles: Mapping[str, Role]
-
-    def of_word(self, word: str) -> list[str]:
-        """What a word is by itself."""
-        role = self.roles.get(word)
-        found = ["all", f"role {role}"]
-        if word.isascii():
-            found.append(f"shape {_shape(word)}{min(len(word), 5)}")
-            return found
-        rare = rarity(word)
-        found += [
-            f"long {min(len(word), 5)}",
-            f"last {word[-1]}",
-            f"first {word[0]}",
-            f"rare {'new' if rare is None else int(rare)}",
-        ]
-        if len(word) > 2:
-            found.append(f"ends {self.roles.get(word[-2:])}")
+def word_traits(word: str) -> list[str]:
+    """What a word is by itself."""
+    known = roles()
+    found = ["all", f"role {known.get(word)}"]
+    if word.isascii():
+        found.append(f"shape {_shape(word)}{min(len(word), 5)}")
         return found
+    rare = rarity(word)
+    found += [
+        f"long {min(len(word), 5)}",
+        f"last {word[-1]}",
+        f"first {word[0]}",
+        f"rare {'new' if rare is None else int(rare)}",
+    ]
+    if len(word) > 2:
+        found.append(f"ends {known.get(word[-2:])}")
+    return found
 
-    def of_all(self, words: Sequence[str], places: Sequence[int]) -> list[list[str]]:
-        """What the words at some places are, by themselves and in the name.
 
-        Args:
-            words: every word and mark of a name, in order.
-            places: where the words stand that may be keywords, ascending.
-        """
-        count = len(places)
-        times = Counter(words[place].casefold() for place in places)
-        endings = Counter(words[place][-1] for place in places)
-        size = f"of {min(count // 3, 6)}"
-        found: list[list[str]] = []
-        for number, place in enumerate(places):
-            word = words[place]
-            here = self.of_word(word)
-            here += (
-                size,
-                f"from start {min(number, 4)}",
-                f"from end {min(count - 1 - number, 3)}",
-                f"before {self.neighbour(words[place - 1]) if place else 'mark'}",
-                f"after {self.neighbour(words[place + 1]) if place + 1 < len(words) else 'mark'}",
-            )
-            if not number:
-                here.append(self.opening(word))
-            if times[word.casefold()] > 1:
-                here.append("again")
-            if endings[word[-1]] > 1 and not word.isascii():
-                here.append("ending again")
-            found.append(here)
-        return found
+def opening_trait(word: str) -> str:
+    """What a word is where it opens a name."""
+    return f"opens {'latin' if word.isascii() else roles().get(word)}"
 
-    def opening(self, word: str) -> str:
-        """What a word is where it opens a name."""
-        return f"opens {'latin' if word.isascii() else self.roles.get(word)}"
 
-    def neighbour(self, word: str) -> str:
-        """What a word is to the word beside it."""
-        if role := self.roles.get(word):
-            return role
-        if not word[:1].isalnum():
-            return "mark"
-        return _shape(word) if word.isascii() else "word"
+def neighbour_kind(word: str) -> str:
+    """What a word is to the word beside it."""
+    if role := roles().get(word):
+        return role
+    if not word[:1].isalnum():
+        return "mark"
+    return _shape(word) if word.isascii() else "word"
 
 
 def _shape(word: str) -> str:
@@ -110,15 +67,14 @@ def _shape(word: str) -> str:
 
 
 class Model:
-    """Gives words their odds: the weights of `Traits`, added up without spelling the traits out.
+    """Gives words their odds: the weights of their traits, added up without naming each trait of a word's place.
 
     Sums of what a word is by itself are remembered (of the last 65,536 words, not of names); a model may be shared
     by threads.
     """
 
-    def __init__(self, traits: Traits, weights: Weights) -> None:
+    def __init__(self, weights: Weights) -> None:
         """Lays the weights out by place and neighbour."""
-        self.traits = traits
         self.weights = weights
         self._of_word = lru_cache(65_536)(self._word)
         self._sizes = self._table("of {}", 7)
@@ -167,10 +123,10 @@ class Model:
 
     def _word(self, word: str) -> tuple[Odds, Odds, Odds, Odds]:
         """Weights of a word: by itself, opening a name, before and after another one."""
-        neighbour = self.traits.neighbour(word)
+        neighbour = neighbour_kind(word)
         return (
-            self._sum(self.traits.of_word(word)) if word else _NONE,
-            self._sum([self.traits.opening(word)]),
+            self._sum(word_traits(word)) if word else _NONE,
+            self._sum([opening_trait(word)]),
             self._sum([f"before {neighbour}"]),
             self._sum([f"after {neighbour}"]),
         )
@@ -195,35 +151,20 @@ def _shares(brand: float, product: float, model: float) -> Odds:
 @cache
 def classifier() -> Model:
     """The model over the data that comes with the project."""
-    return Model(Traits(roles()), weights())
+    return Model(weights())
 
 
 @cache
 def weights() -> Weights:
     """The weights that come with the project."""
-    return parse_weights(files("splitter").joinpath("data", _FILE).read_text("utf-8"), _FILE)
+    return parse_weights(files("splitter").joinpath("data/keyword-weights.txt").read_text("utf-8"))
 
 
-def parse_weights(text: str, origin: str) -> dict[str, Odds]:
-    """Reads weights: a line ``trait<tab>brand<tab>product<tab>model`` each; ``#`` opens a comment.
-
-    Raises:
-        InputError: a line is none of the two, or a trait is there twice; names every such line.
-    """
+def parse_weights(text: str) -> dict[str, Odds]:
+    """Reads weights: a line ``trait<tab>brand<tab>product<tab>model`` each; ``#`` opens a comment."""
     found: dict[str, Odds] = {}
-    problems: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith("#"):
-            continue
-        trait, *numbers = line.split("\t")
-        try:
-            brand, product, model = map(float, numbers)
-        except ValueError:
-            problems.append(f"{origin}:{number}: {line!r} is not 'trait<tab>brand<tab>product<tab>model'")
-            continue
-        if trait in found:
-            problems.append(f"{origin}:{number}: {trait} is there twice; keep one of them")
-        found[trait] = (brand, product, model)
-    if problems:
-        raise InputError("\n".join(problems))
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            trait, brand, product, model = line.split("\t")
+            found[trait] = (float(brand), float(product), float(model))
     return found

@@ -133,11 +133,5 @@ def task_chunks(scope: SearchScope, site: str, query: ProductQuery) -> list[Sequ
 
 
 def chunks(items: Sequence[_Item], size: int) -> list[Sequence[_Item]]:
-    """Slices of at most ``size`` items, in order; only the last may be smaller, none is empty.
-
-    Raises:
-        ValueError: size is below 1.
-    """
-    if size < 1:
-        raise ValueError(f"chunk of {size}: at least 1 is needed")
+    """Slices of at most ``size`` items, in order; only the last may be smaller, none is empty."""
     return [items[begin : begin + size] for begin in range(0, len(items), size)]

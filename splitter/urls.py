@@ -1,9 +1,8 @@
 """From keywords to search URLs, in the form of each engine.
 
-An engine's template is taken apart once; after that a URL is a handful of joined strings. A character that
+An engine's URL is percent-encoded once, with placeholders for what differs between searches. A character that
 the engine's encoding lacks is written as a browser writes it when it sends a form in that encoding (WHATWG
-URL, "percent-encode after encoding"): as its HTML number, ``&#8364;``, percent-encoded. No word ever goes
-missing.
+URL, "percent-encode after encoding"): as its HTML number, ``&#8364;``, percent-encoded. No word is left out.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from splitter.query import KeywordSet, ProductQuery
 from splitter.spans import Span, ceiling, floor
 
 _UNITS = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
-_QUERY, _PAGE, _OFFSET = "query", "page", "offset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +58,17 @@ def search_url(
     """
     if page is not None and page < 1:
         raise ValueError(f"page {page}: result pages are counted from 1")
-    form = _form(
-        engine.url,
-        tuple(engine.params.items()),
-        engine.paging_params if page is None else (),
-        engine.join,
-        engine.site if site is not None else "{words}",
-        engine.extra_words,
-        engine.encoding,
-        engine.first,
-        engine.step,
+    encoding = engine.encoding
+    url = _url_template(
+        engine.url, tuple(engine.params.items()), engine.paging_params if page is None else (), encoding
     )
-    url = form.url(keywords, site or "", page or 1)
-    return url if span is None else url + _times(engine, span)
+    words = [_quoted(word, encoding) for word in (*keywords, *engine.extra_words)]
+    query = _quoted(engine.join, encoding).join(words)
+    if site is not None:
+        query = _quoted_template(engine.site, encoding).replace("{words}", query).replace("{site}", site)
+    offset = engine.first + ((page or 1) - 1) * engine.step
+    found = url.replace("{query}", query).replace("{page}", str(page)).replace("{offset}", str(offset))
+    return found if span is None else found + _times(engine, span)
 
 
 def _times(engine: Engine, span: Span) -> str:
@@ -86,21 +82,15 @@ def _times(engine: Engine, span: Span) -> str:
 
 def time_params(times: TimeFilter, span: Span) -> dict[str, str]:
     """The query parameters that restrict a search to a range: never to less of it, where units are coarser."""
-    filled = {"from_s": str(math.floor(span.start.timestamp())), "to_s": _end_s(times, span.end)}
+    filled = {
+        "from_s": str(math.floor(span.start.timestamp())),
+        "to_s": str(math.ceil(span.end.timestamp()) - times.inclusive),
+    }
     for name, unit in _UNITS.items():
+        after = ceiling(span.end, unit)
         filled[f"from_{name}"] = _written(floor(span.start, unit), name)
-        filled[f"to_{name}"] = _written(_end(times, span.end, unit), name)
+        filled[f"to_{name}"] = _written(after - unit if times.inclusive else after, name)
     return {name: value.format(**filled) for name, value in times.params.items()}
-
-
-def _end_s(times: TimeFilter, end: datetime) -> str:
-    return str(math.ceil(end.timestamp()) - times.inclusive)
-
-
-def _end(times: TimeFilter, end: datetime, unit: timedelta) -> datetime:
-    """The written end: the first full unit outside the range, or the last one with something of it inside."""
-    after = ceiling(end, unit)
-    return after - unit if times.inclusive else after
 
 
 def _written(moment: datetime, unit: str) -> str:
@@ -130,10 +120,7 @@ def search_urls(
 
     Raises:
         KeyError: the catalog has no such site.
-        ValueError: pages is below 1.
     """
-    if pages < 1:
-        raise ValueError(f"pages {pages}: at least 1 is asked")
     engine = catalog.engine_of(site)
     restriction = None if no_site else site
     numbers: Sequence[int | None] = (None,) if no_paging else range(1, pages + 1)
@@ -146,89 +133,26 @@ def search_urls(
                 yield SearchPage(words, number, url)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Form:
-    """An engine's URL, taken apart.
-
-    Attributes:
-        parts: literal text of the URL, and between it the names of what is filled in.
-        join: the AND operator, percent-encoded.
-        before, after: what stands around the words in the query, percent-encoded; None: the site.
-        extra: words added to every query, percent-encoded.
-    """
-
-    parts: tuple[tuple[str, str], ...]
-    join: str
-    before: tuple[str | None, ...]
-    after: tuple[str | None, ...]
-    extra: tuple[str, ...]
-    encoding: str
-    first: int
-    step: int
-
-    def url(self, keywords: Sequence[str], site: str, page: int) -> str:
-        filled = {_QUERY: self._query(keywords, site)}
-        filled[_PAGE] = str(page)
-        filled[_OFFSET] = str(self.first + (page - 1) * self.step)
-        return "".join([literal + (filled[name] if name else "") for literal, name in self.parts])
-
-    def _query(self, keywords: Sequence[str], site: str) -> str:
-        words = self.join.join([*[_quoted(word, self.encoding) for word in keywords], *self.extra])
-        before = "".join([site if part is None else part for part in self.before])
-        after = "".join([site if part is None else part for part in self.after])
-        return before + words + after
+@lru_cache(maxsize=1024)
+def _url_template(
+    url: str, params: tuple[tuple[str, str], ...], left_out: tuple[str, ...], encoding: str
+) -> str:
+    """A result page's URL with ``{query}``, ``{page}`` and ``{offset}`` to be filled in."""
+    written = [
+        f"{_quoted(name, encoding)}={_quoted_template(value, encoding)}"
+        for name, value in params
+        if name not in left_out
+    ]
+    return f"{url}?{'&'.join(written)}" if written else url
 
 
 @lru_cache(maxsize=1024)
-def _form(
-    url: str,
-    params: tuple[tuple[str, str], ...],
-    left_out: tuple[str, ...],
-    join: str,
-    restriction: str,
-    extra: tuple[str, ...],
-    encoding: str,
-    first: int,
-    step: int,
-) -> _Form:
-    parts: list[tuple[str, str]] = []
-    literal = url
-    mark = "?"
-    for name, value in params:
-        if name in left_out:
-            continue
-        literal += f"{mark}{_quoted(name, encoding)}="
-        mark = "&"
-        for text, placeholder, _, _ in Formatter().parse(value):
-            literal += _quoted(text, encoding)
-            if placeholder is not None:
-                parts.append((literal, placeholder))
-                literal = ""
-    parts.append((literal, ""))
-    before, after = _around_words(restriction, encoding)
-    quoted_extra = tuple(_quoted(word, encoding) for word in extra)
-    return _Form(
-        parts=tuple(parts),
-        join=_quoted(join, encoding),
-        before=before,
-        after=after,
-        extra=quoted_extra,
-        encoding=encoding,
-        first=first,
-        step=step,
+def _quoted_template(template: str, encoding: str) -> str:
+    """A template with all but its placeholders percent-encoded."""
+    return "".join(
+        _quoted(text, encoding) + (f"{{{name}}}" if name is not None else "")
+        for text, name, _, _ in Formatter().parse(template)
     )
-
-
-def _around_words(template: str, encoding: str) -> tuple[tuple[str | None, ...], tuple[str | None, ...]]:
-    around: tuple[list[str | None], list[str | None]] = ([], [])
-    side = 0
-    for text, placeholder, _, _ in Formatter().parse(template):
-        around[side].append(_quoted(text, encoding))
-        if placeholder == "words":
-            side = 1
-        elif placeholder is not None:
-            around[side].append(None)
-    return tuple(around[0]), tuple(around[1])
 
 
 @lru_cache(maxsize=65536)

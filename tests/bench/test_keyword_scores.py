@@ -65,7 +65,7 @@ def test_training_finds_what_tells():
     weights = train(examples(titles))
     assert weights["last 鞋"][1] > 0 > weights["last 薄"][1]
     assert train(examples(titles)) == weights
-    assert parse_weights(written(weights, 9), "w.txt").keys() == weights.keys()
+    assert parse_weights(written(weights, 9)).keys() == weights.keys()
 
 
 def test_ours_identify_products_better_than_all_of_jiebas_words_in_the_samples():

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitter.errors import InputError
-from splitter.keyword_classifier import classifier, parse_weights, weights
+from bench.train_keywords import traits_of
+from splitter.keyword_classifier import classifier, weights
 from splitter.keywords import candidates
 from splitter.normalize import normalize, without_amounts
 from splitter.words import words_of
@@ -11,10 +11,10 @@ from splitter.words import words_of
 
 def slow_sums(words, places):
     """The sums by the traits spelled out, as training sees them."""
-    known = classifier()
+    known = weights()
     return [
-        tuple(sum(known.weights.get(trait, (0.0, 0.0, 0.0))[part] for trait in traits) for part in range(3))
-        for traits in known.traits.of_all(words, places)
+        tuple(sum(known.get(trait, (0.0, 0.0, 0.0))[part] for trait in traits) for part in range(3))
+        for traits in traits_of(words, places)
     ]
 
 
@@ -45,13 +45,3 @@ def test_no_weight_belongs_to_a_whole_word():
     spelled = [trait for trait in weights() if trait.startswith(("last ", "first "))]
     assert len(spelled) > 500
     assert {len(trait.split(" ", 1)[1]) for trait in spelled} == {1}
-
-
-def test_wrong_weights_are_told_line_by_line():
-    with pytest.raises(InputError) as told:
-        parse_weights("# head\nall\t1\t2\t3\nlast 机\t1\t2\nfirst 大\t1\tx\t3\nall\t0\t0\t0\n", "w.txt")
-    assert [line.split(" ")[0] for line in str(told.value).splitlines()] == [
-        "w.txt:3:",
-        "w.txt:4:",
-        "w.txt:5:",
-    ]
