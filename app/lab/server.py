@@ -8,6 +8,7 @@ import re
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from html import escape
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -94,7 +95,8 @@ class Lab:
         Raises:
             InputError: not a loopback address, or the port is taken.
         """
-        _check_loopback(host)
+        if not _is_loopback(host):
+            raise InputError(f"the lab listens on loopback only: {host!r} is not in 127.0.0.0/8")
         server = web.Server(self._answer, handler_cancellation=True, access_log=None)
         runner = web.ServerRunner(server, shutdown_timeout=1.0)
         await runner.setup()
@@ -174,7 +176,11 @@ class Lab:
         if fixed and not conduct.dead:
             return self._send(asked, *fixed)
         decision = decide(conduct, self.seed, asked, self._memory)
-        await self._wait(asked, decision)
+        try:
+            await asyncio.sleep(decision.latency_s)
+        except asyncio.CancelledError:
+            self._note(asked, "client_gone", 0, 0, decision)
+            raise
         match decision.answer:
             case Answer.DEAD | Answer.HANG:
                 return await self._no_answer(asked, decision, request)
@@ -189,13 +195,6 @@ class Lab:
             case _:
                 document = self.web.refusal(asked.host, asked.target, decision.answer)
         return self._send(asked, decision.answer.value, document, decision)
-
-    async def _wait(self, asked: LabRequest, decision: Decision) -> None:
-        try:
-            await asyncio.sleep(decision.latency_s)
-        except asyncio.CancelledError:
-            self._note(asked, "client_gone", 0, 0, decision)
-            raise
 
     def _fixed(self, asked: LabRequest) -> tuple[str, Document] | None:
         """Paths that are the same on every host."""
@@ -271,7 +270,10 @@ class Lab:
         keywords = tuple(dict.fromkeys(re.split(r"[\s,&+]+", request.query.get("keywords", "").strip())))
         if site not in self.web.catalog.sites or not keywords[0]:
             return web.Response(status=400, text="right would be /__truth?keywords=WORD,WORD&site=SITE\n")
-        return web.json_response(self.web.truth(site, keywords, whole="all" in request.query), dumps=_dumps)
+        return web.json_response(
+            self.web.truth(site, keywords, whole="all" in request.query),
+            dumps=partial(json.dumps, ensure_ascii=False),
+        )
 
     def _note(
         self, asked: LabRequest, outcome: str, status: int, sent: int, decision: Decision | None = None
@@ -290,11 +292,11 @@ class Lab:
         )
 
 
-def _check_loopback(host: str) -> None:
-    with suppress(ValueError):
-        if ip_address(host) in _LOOPBACK:
-            return
-    raise InputError(f"the lab listens on loopback only: {host!r} is not in 127.0.0.0/8")
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host) in _LOOPBACK
+    except ValueError:
+        return False
 
 
 def _host_of(request: web.BaseRequest) -> str:
@@ -302,11 +304,7 @@ def _host_of(request: web.BaseRequest) -> str:
 
 
 def _is_own(host: str) -> bool:
-    if host in ("", LAB_HOST, "localhost"):
-        return True
-    with suppress(ValueError):
-        return ip_address(host) in _LOOPBACK
-    return False
+    return host in ("", LAB_HOST, "localhost") or _is_loopback(host)
 
 
 def _refusing_patterns(catalog: Catalog) -> tuple[str, ...]:
@@ -334,7 +332,3 @@ def _index(lab: Lab) -> str:
         "<p>The Host header says which one is meant.\n"
         "See also /__log and /__truth?keywords=WORD,WORD&amp;site=SITE</p></body></html>\n"
     )
-
-
-def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

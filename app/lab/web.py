@@ -90,7 +90,7 @@ class LocalWeb:
         if (to := self._redirected(host, path, query_string)) is not None:
             return to
         site = self._sites.get(_bare(host))
-        return self._missing(host) if site is None else self._page(site, path)
+        return refusal(Answer.NOT_FOUND) if site is None else self._page(site, path)
 
     def _engine_at(self, host: str, target: str) -> str | None:
         """The engine whose result page is asked for: of several at one address, the one whose fixed parameters fit."""
@@ -112,7 +112,7 @@ class LocalWeb:
             own_path, parameter = self._formats[name].link
             if parameter and path == own_path:
                 to = address(parse_qs(query_string).get(parameter, [""])[0])
-                return redirect(to) if to else self._missing(host)
+                return redirect(to) if to else refusal(Answer.NOT_FOUND)
         return None
 
     def _page(self, site: str, path: str) -> Document:
@@ -122,7 +122,7 @@ class LocalWeb:
             return Document(200, chrome.content_type, chrome.page(title, f"<h1>{escape(title)}</h1>"))
         page = self._corpus.find(site, path)
         if page is None:
-            return self._missing(site)
+            return refusal(Answer.NOT_FOUND)
         content = self._corpus.content(page)
         return Document(200, chrome.content_type, chrome.page(content.title, self._writers[site](content)))
 
@@ -157,10 +157,6 @@ class LocalWeb:
         return tuple(
             entry for site in sites for entry in self._corpus.listed(site, query.keywords, query.span)
         )
-
-    def _missing(self, host: str) -> Document:
-        body = f"<html><head><title>404</title></head><body>404 Not Found: {escape(host)}</body></html>"
-        return Document(404, HTML, body.encode())
 
 
 def _bare(host: str) -> str:

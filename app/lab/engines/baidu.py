@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from app.lab import chance
-from app.lab.answers import HTML, JSON, Answer, Document, notice, redirect
+from app.lab.answers import JSON, Answer, Document, notice, redirect
 from app.lab.engines.model import EngineFormat, Hit, Results, html_writer, token
 
 _BOXES = 4
@@ -97,8 +97,7 @@ _ANTI_FLAG = Document(200, JSON, b'{"antiFlag": 1}')
 _OWN = {(_CAPTCHA_HOST, _CAPTCHA_PATH): _CAPTCHA}
 BAIDU = EngineFormat(
     html_writer(page=_FORM + _PAGE, hit=_hit, none=_FORM + _NONE, next_link=_NEXT),
-    HTML,
-    {Answer.CAPTCHA: _TO_CAPTCHA, Answer.TOO_FREQUENT: _TO_CAPTCHA},
+    refusals={Answer.CAPTCHA: _TO_CAPTCHA, Answer.TOO_FREQUENT: _TO_CAPTCHA},
     link=("/link", "url"),
     own=_OWN,
 )

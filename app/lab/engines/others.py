@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from app.lab import chance
-from app.lab.answers import HTML, JSON, Answer, Document, notice, redirect
+from app.lab.answers import JSON, Answer, Document, notice, redirect
 from app.lab.engines.model import EngineFormat, Hit, Results, host_of, html_writer
 
 # --- Bing (cn.bing.com) ---------------------------------------------------------------------------------------
@@ -39,8 +39,7 @@ _BING_CAPTCHA = notice(
 )
 BING = EngineFormat(
     html_writer(page=_BING_PAGE, hit=_BING_HIT.format, none=_BING_NONE, next_link=_BING_NEXT),
-    HTML,
-    {Answer.CAPTCHA: _BING_CAPTCHA, Answer.TOO_FREQUENT: _BING_CAPTCHA},
+    refusals={Answer.CAPTCHA: _BING_CAPTCHA, Answer.TOO_FREQUENT: _BING_CAPTCHA},
 )
 
 
@@ -69,10 +68,9 @@ _SO360_CAPTCHA = notice(200, "360搜索", "<p>系统检测到您操作过于频�
 _SO360_TO_CAPTCHA = redirect("https://qcaptcha.so.com/?ret=https%3A%2F%2Fwww.so.com%2Fs")
 SO360 = EngineFormat(
     html_writer(page=_SO360_PAGE, hit=_SO360_HIT.format, none=_SO360_NONE, next_link=_SO360_NEXT),
-    HTML,
-    {Answer.CAPTCHA: _SO360_TO_CAPTCHA, Answer.TOO_FREQUENT: _SO360_TO_CAPTCHA},
-    ("/link", "m"),
-    {("qcaptcha.so.com", "/"): _SO360_CAPTCHA},
+    refusals={Answer.CAPTCHA: _SO360_TO_CAPTCHA, Answer.TOO_FREQUENT: _SO360_TO_CAPTCHA},
+    link=("/link", "m"),
+    own={("qcaptcha.so.com", "/"): _SO360_CAPTCHA},
 )
 
 
@@ -115,8 +113,7 @@ _QUARK_CAPTCHA_JSON = {"action": "captcha", "url": "https://quark.sm.cn/api/rest
 _QUARK_CAPTCHA = Document(200, JSON, json.dumps(_QUARK_CAPTCHA_JSON).encode())
 QUARK = EngineFormat(
     html_writer(page=_QUARK_PAGE, hit=_quark_hit, none=_QUARK_NONE, next_link=_QUARK_NEXT),
-    HTML,
-    {Answer.CAPTCHA: _QUARK_CAPTCHA, Answer.TOO_FREQUENT: _QUARK_CAPTCHA},
+    refusals={Answer.CAPTCHA: _QUARK_CAPTCHA, Answer.TOO_FREQUENT: _QUARK_CAPTCHA},
 )
 
 

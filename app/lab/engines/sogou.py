@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from app.lab import chance
-from app.lab.answers import HTML, Answer, notice, redirect
+from app.lab.answers import Answer, notice, redirect
 from app.lab.engines.model import EngineFormat, Hit, Results, html_writer
 
 _SPECIAL = 3
@@ -78,10 +78,9 @@ def _format(host: str, results: Callable[[Results], str]) -> EngineFormat:
     wall = redirect(f"https://{host}/antispider/?from=%2Fweb&antip=web")
     return EngineFormat(
         results,
-        HTML,
-        {Answer.CAPTCHA: wall, Answer.TOO_FREQUENT: wall},
-        ("/link", "url"),
-        {(host, "/antispider/"): _ANTISPIDER},
+        refusals={Answer.CAPTCHA: wall, Answer.TOO_FREQUENT: wall},
+        link=("/link", "url"),
+        own={(host, "/antispider/"): _ANTISPIDER},
     )
 
 

@@ -96,6 +96,5 @@ _WALLS = {Answer.CAPTCHA: _VISITOR, Answer.LOGIN_PAGE: _VISITOR}
 WEIBO = EngineFormat(_mobile, JSON, {**_WALLS, Answer.TOO_FREQUENT: _TEAPOT, Answer.FORBIDDEN: _TEAPOT})
 WEIBO_DESKTOP = EngineFormat(
     html_writer(page=_PAGE, hit=_card, none=_NONE, next_link=_NEXT),
-    HTML,
-    {**_WALLS, Answer.TOO_FREQUENT: _VISITOR},
+    refusals={**_WALLS, Answer.TOO_FREQUENT: _VISITOR},
 )
