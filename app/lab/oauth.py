@@ -42,27 +42,20 @@ class OAuth(ProfileModel):
     token_s: float = Field(default=600, gt=0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Code:
-    """What a code was given for."""
-
-    until: float
-    challenge: str
-
-
 @dataclass(slots=True, kw_only=True)
 class OAuthServer:
     """The endpoints of an `OAuth` server: authorization code with PKCE, refresh tokens, client credentials.
 
     Attributes:
-        codes: given and not used; asked: CSRF tokens of consent forms with what they were shown for.
+        codes: given and not used, each with its end and its challenge.
+        asked: CSRF tokens of consent forms with what they were shown for.
         tokens: access tokens with their end; refresh: refresh tokens that are still good.
     """
 
     oauth: OAuth
     seed: int
     login: FormServer
-    codes: dict[str, _Code] = field(default_factory=dict)
+    codes: dict[str, tuple[float, str]] = field(default_factory=dict)
     asked: dict[str, Mapping[str, str]] = field(default_factory=dict)
     tokens: dict[str, float] = field(default_factory=dict)
     refresh: set[str] = field(default_factory=set)
@@ -116,7 +109,7 @@ class OAuthServer:
         if sent.get("consent") != "yes":
             return self._back({"error": "access_denied", **state})
         code = self._next("code")
-        self.codes[code] = _Code(request.t + _CODE_LASTS_S, asked.get("code_challenge", ""))
+        self.codes[code] = request.t + _CODE_LASTS_S, asked.get("code_challenge", "")
         return self._back({"code": code, **state})
 
     def _back(self, answer: dict[str, str]) -> Reply:
@@ -144,14 +137,11 @@ class OAuthServer:
         )
 
     def _code_good(self, sent: Mapping[str, str], t: float) -> bool:
-        code = self.codes.pop(sent.get("code", ""), None)
+        until, asked_challenge = self.codes.pop(sent.get("code", ""), (-1.0, ""))
         digest = sha256(sent.get("code_verifier", "").encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
         return (
-            code is not None
-            and code.until > t
-            and sent.get("redirect_uri") == self.oauth.redirect_uri
-            and challenge == code.challenge
+            until > t and sent.get("redirect_uri") == self.oauth.redirect_uri and challenge == asked_challenge
         )
 
     def _give(self, t: float, *, refresh: bool) -> Reply:

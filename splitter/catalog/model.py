@@ -17,11 +17,6 @@ class Kind(StrEnum):
     META = "meta"
     MICROBLOG = "microblog"
 
-    @property
-    def code(self) -> int:
-        """The source's number of this kind: 0 meta search, 1 microblog search."""
-        return 0 if self is Kind.META else 1
-
 
 class Limits(Entry):
     """How often a host may be asked, in requests per second."""
