@@ -6,6 +6,7 @@ reviews and its target. A batch of any size takes the same number of statements.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -74,14 +75,16 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
     late = [locked[item.lease.subtask_id].lease_token != item.lease.token for item in items]
     links = [_link(locked[item.lease.subtask_id], item.page) for item in items]
     ids = _insert_pages(conn, now, items, late, locked, links)
-    # Two leases of one subtask may meet here: the later page has the last word on its target.
+    # Leases of one subtask may meet here: the later page has the last word on its target, and each is a try.
     for is_late, of in groupby(zip(items, late, strict=True), key=itemgetter(1)):
-        defer(
-            conn,
-            update(targets)
-            .where(targets.c.id.in_([item.page.target_id for item, _ in of]))
-            .values(state="stored", reason="late" if is_late else None, tries=targets.c.tries + 1),
-        )
+        tries = Counter(item.page.target_id for item, _ in of)
+        for times in sorted(set(tries.values())):
+            defer(
+                conn,
+                update(targets)
+                .where(targets.c.id.in_([target for target, n in tries.items() if n == times]))
+                .values(state="stored", reason="late" if is_late else None, tries=targets.c.tries + times),
+            )
     fresh: list[tuple[SavedPage, Link]] = []
     again: list[tuple[SavedPage, Link]] = []
     new: list[bool] = []

@@ -304,6 +304,12 @@ def test_a_batch_gives_what_its_items_give_one_by_one(store: Store, batches: lis
     assert in_batches == alone
 
 
+def test_two_late_pages_of_one_target_are_two_tries(store: Store) -> None:
+    late = [("page", name, hit("1"), "0", [("a", "x")]) for name in ("lost", "next")]
+    batches = [[("close", "next", 0, FailureReason.BLOCKED, None)], late]
+    assert _written(store, batches, _in_one_batch) == _written(store, batches, _one_by_one)
+
+
 @pytest.mark.parametrize(
     "steps",
     [
