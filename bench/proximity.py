@@ -64,7 +64,7 @@ PAPER: dict[str, dict[str, dict[Any, float]]] = {
 """Tables 1 and 2 as printed; under other conditions."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
     """One draw of hosts, and what is measured of it. Delays in milliseconds.
 
@@ -166,7 +166,9 @@ def drawn(matrix: Matrix, seed: int, landmarks: int) -> Draw:
     chosen = gnp.k_centre(between, landmarks, Random(seed))
     to_landmarks = between[:, chosen]
     to_landmarks[chosen, range(landmarks)] = np.nan
-    return Draw(seed, between, truth, chosen, to_landmarks, truth[:, chosen])
+    return Draw(
+        seed=seed, between=between, truth=truth, landmarks=chosen, nodes=to_landmarks, sites=truth[:, chosen]
+    )
 
 
 def by_gnp(dimensions: int) -> Estimator:
@@ -330,7 +332,12 @@ def _disturbed(draw: Draw, maker: Callable[[Sequence[float]], float]) -> Draw:
         return np.where(np.isnan(delays_ms), np.nan, made)
 
     return Draw(
-        draw.seed, draw.between, draw.truth, draw.landmarks, measured(draw.nodes), measured(draw.sites)
+        seed=draw.seed,
+        between=draw.between,
+        truth=draw.truth,
+        landmarks=draw.landmarks,
+        nodes=measured(draw.nodes),
+        sites=measured(draw.sites),
     )
 
 

@@ -128,7 +128,16 @@ class _Steady:
         for number in range(waiting):
             place = number % len(sites)
             hosts = (f"engine{place % 8}", sites[place])
-            self._ready.put(SubtaskView(number, sites[place], "meta", hosts, self._rng.randint(1, 50), 0))
+            self._ready.put(
+                SubtaskView(
+                    id=number,
+                    site=sites[place],
+                    kind="meta",
+                    hosts=hosts,
+                    left=self._rng.randint(1, 50),
+                    priority=0,
+                )
+            )
         self._next = waiting
         self._now_s = 0.0
         self._step_s = ATTEMPT_S / (SLOTS * len(names))

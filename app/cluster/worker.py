@@ -92,7 +92,13 @@ def opened_control(settings: Settings) -> Iterator[Control]:
             def fill_seen() -> None:
                 asyncio.run(_fill_seen(settings, store))
 
-            yield Control(store, wiring.context(settings, catalog), making.plan, report, fill_seen)
+            yield Control(
+                store=store,
+                context=wiring.context(settings, catalog),
+                plan=making.plan,
+                report=report,
+                fill_seen=fill_seen,
+            )
         finally:
             writer.close()
 

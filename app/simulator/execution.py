@@ -127,7 +127,17 @@ class Execution:
         self._waiting[subtask.id] = subtask
         name, kind, hosts, _ = self._sites[subtask.site]
         left = sum(subtask.todo)
-        self._ready.put(SubtaskView(subtask.id, name, kind, hosts, left, 0, subtask.failed_on))
+        self._ready.put(
+            SubtaskView(
+                id=subtask.id,
+                site=name,
+                kind=kind,
+                hosts=hosts,
+                left=left,
+                priority=0,
+                failed_on=subtask.failed_on,
+            )
+        )
 
     # --- nodes come and go --------------------------------------------------------------------------------------
 

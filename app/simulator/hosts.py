@@ -143,12 +143,12 @@ class Host:
             alone = attempts_per_address(self.limits, per_s)
         names = self._names
         return HostView(
-            self.name,
-            room,
-            frozenset(names[node] for node, rest in self._rests.items() if rest.until_s > now_s),
-            alone,
-            {names[node]: held for node, held in self._held.items()},
-            frozenset(names[node] for node, rest in self._rests.items() if rest.until_s <= now_s),
-            self._per_s,
-            self._address_per_s,
+            host=self.name,
+            room=room,
+            resting=frozenset(names[node] for node, rest in self._rests.items() if rest.until_s > now_s),
+            address_limit=alone,
+            held={names[node]: held for node, held in self._held.items()},
+            probing=frozenset(names[node] for node, rest in self._rests.items() if rest.until_s <= now_s),
+            pages_per_s=self._per_s,
+            address_pages_per_s=self._address_per_s,
         )

@@ -55,7 +55,9 @@ def _ask(transfer: Transfer, url: str) -> Response:
     body = transfer.body()
     if coding := headers.get("content-encoding"):
         body = inflated(body, coding, max_bytes=_LIMITS.inflated_bytes, max_ratio=_LIMITS.ratio)
-    answer = Response(url, transfer.status(), headers, body, time.perf_counter() - started)
+    answer = Response(
+        url=url, status=transfer.status(), headers=headers, body=body, elapsed_s=time.perf_counter() - started
+    )
     transfer.clear()
     return answer
 

@@ -52,7 +52,7 @@ class Moment:
     involuntary: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
     """What one window gave.
 

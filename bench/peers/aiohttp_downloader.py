@@ -103,7 +103,13 @@ class AiohttpDownloader(Downloader):
             raise
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _typed(error, authority) from error
-        return Response(url, answer.status, lowered, body, spent_s + loop.time() - started)
+        return Response(
+            url=url,
+            status=answer.status,
+            headers=lowered,
+            body=body,
+            elapsed_s=spent_s + loop.time() - started,
+        )
 
     def _request(
         self, url: str, authority: str, headers: Mapping[str, str]

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
     """A whole answer.
 

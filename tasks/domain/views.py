@@ -23,7 +23,7 @@ class NodeView:
     slots: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostView:
     """A host as a strategy sees it.
 
@@ -47,7 +47,7 @@ class HostView:
     address_pages_per_s: float = math.inf
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskView:
     """A waiting subtask as a strategy sees it.
 

@@ -248,7 +248,14 @@ class Downloader:
                 if status < 400:
                     raise
                 body = b""
-        return Response(url, status, headers, body, elapsed_s, transfer.first_byte_s())
+        return Response(
+            url=url,
+            status=status,
+            headers=headers,
+            body=body,
+            elapsed_s=elapsed_s,
+            first_byte_s=transfer.first_byte_s(),
+        )
 
     def _broken(
         self, transfer: Transfer, url: str, code: int, message: str, timeout_s: float, elapsed_s: float
@@ -269,7 +276,14 @@ class Downloader:
         if code != pycurl.E_OPERATION_TIMEDOUT and headers_ended(lines):
             status = transfer.status()
             if status in _REDIRECTS or status >= 400:
-                return Response(url, status, headers_of(lines), b"", elapsed_s, transfer.first_byte_s())
+                return Response(
+                    url=url,
+                    status=status,
+                    headers=headers_of(lines),
+                    body=b"",
+                    elapsed_s=elapsed_s,
+                    first_byte_s=transfer.first_byte_s(),
+                )
         if transfer.sent > MAX_SENT:
             raise FetchError(ErrorClass.CONNECT, f"{host} hung up without a word, {MAX_SENT} times")
         raise transfer_error(code, message, host, timeout_s, begun=bool(lines))

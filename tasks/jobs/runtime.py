@@ -15,7 +15,7 @@ from tasks.store.database import Store
 from tasks.store.leases import Lease
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
     """What the tasks of queue `control` need.
 

@@ -153,12 +153,12 @@ class Posterior(NamedTuple):
 
     def _belief(self, page_chance: Array, bad: Array, seconds: Array) -> Belief:
         return Belief(
-            page_chance,
-            np.minimum(1.0 - bad, self.tried_share),
-            bad * self.silent_of_bad,
-            seconds,
-            self.overhead_s,
-            self.recall_after_s,
+            page_chance=page_chance,
+            reach=np.minimum(1.0 - bad, self.tried_share),
+            silent=bad * self.silent_of_bad,
+            seconds_per_page=seconds,
+            overhead_s=self.overhead_s,
+            recall_after_s=self.recall_after_s,
         )
 
 

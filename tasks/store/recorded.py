@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, select
 from tasks.store.tables import attempts, nodes, targets, tasks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedAttempt:
     """A closed attempt; `active_s` without waits for send times."""
 
@@ -41,7 +41,7 @@ def recorded_attempts(conn: Connection) -> list[RecordedAttempt]:
         select(
             attempts.c.site,
             attempts.c.node,
-            attempts.c.allocated_at,
+            attempts.c.allocated_at.label("begun_at"),
             attempts.c.ended_at,
             attempts.c.outcome,
             attempts.c.offered,
@@ -52,7 +52,7 @@ def recorded_attempts(conn: Connection) -> list[RecordedAttempt]:
         .where(attempts.c.outcome.in_(("succeeded", "failed", "silent")), attempts.c.ended_at.is_not(None))
         .order_by(attempts.c.allocated_at, attempts.c.id)
     )
-    return [RecordedAttempt(*row) for row in rows]
+    return [RecordedAttempt(**row._mapping) for row in rows]
 
 
 def recorded_tasks(conn: Connection) -> Sequence[RecordedTask]:

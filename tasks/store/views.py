@@ -87,7 +87,16 @@ _SUBTASK = tuple(
 
 def _subtask(r: Any, hosts_of: HostsOf) -> SubtaskView:
     failed_on = tuple(r.failed_on)
-    return SubtaskView(r.id, r.site, r.kind, hosts_of(r.site), r.left, r.priority, failed_on, r.assigned_node)
+    return SubtaskView(
+        id=r.id,
+        site=r.site,
+        kind=r.kind,
+        hosts=hosts_of(r.site),
+        left=r.left,
+        priority=r.priority,
+        failed_on=failed_on,
+        assigned=r.assigned_node,
+    )
 
 
 def node_load(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:

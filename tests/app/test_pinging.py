@@ -30,7 +30,7 @@ class Script:
         turn = self._turns.pop(0) if len(self._turns) > 1 else self._turns[0]
         if isinstance(turn, Exception):
             raise turn
-        return Response(self._url, 200, {}, b"", turn, turn)
+        return Response(url=self._url, status=200, headers={}, body=b"", elapsed_s=turn, first_byte_s=turn)
 
 
 def ping(ask: Ask, **settings: float) -> Ping:
@@ -38,7 +38,11 @@ def ping(ask: Ask, **settings: float) -> Ping:
 
 
 def trouble(kind: ErrorClass, elapsed_s: float | None = None) -> FetchError:
-    response = None if elapsed_s is None else Response(URL, 404, {}, b"", elapsed_s, elapsed_s)
+    response = (
+        None
+        if elapsed_s is None
+        else Response(url=URL, status=404, headers={}, body=b"", elapsed_s=elapsed_s, first_byte_s=elapsed_s)
+    )
     return FetchError(kind, "so", response=response)
 
 
@@ -151,7 +155,9 @@ def test_a_host_that_always_sends_on_is_left_after_so_many_requests():
 
     async def ask(url: str, headers: Mapping[str, str]) -> Response:
         asked.append(url)
-        return Response(f"{URL}{len(asked)}", 200, {}, b"", 0.1, 0.1)
+        return Response(
+            url=f"{URL}{len(asked)}", status=200, headers={}, body=b"", elapsed_s=0.1, first_byte_s=0.1
+        )
 
     with pytest.raises(FetchError, match="0 of 9") as caught:
         ping(ask)

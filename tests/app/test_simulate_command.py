@@ -105,7 +105,17 @@ def test_wrong_input_ends_with_2(scenario, arguments, told):
 def attempt(minute, node, tried, collected, active_s, outcome="succeeded"):
     begun = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minute)
     ended = begun + timedelta(seconds=30)
-    return RecordedAttempt("x", node, begun, ended, outcome, tried, tried, collected, active_s)
+    return RecordedAttempt(
+        site="x",
+        node=node,
+        begun_at=begun,
+        ended_at=ended,
+        outcome=outcome,
+        offered=tried,
+        tried=tried,
+        collected=collected,
+        active_s=active_s,
+    )
 
 
 def test_a_recorded_run_gives_its_rates_window_by_window(tmp_path):

@@ -43,7 +43,15 @@ def node(name, free=1, kinds=BOTH, slots=None):
 
 
 def subtask(number, site="a", *, kind="meta", left=20, priority=0, hosts=None, **more):
-    return SubtaskView(number, site, kind, (site,) if hosts is None else hosts, left, priority, **more)
+    return SubtaskView(
+        id=number,
+        site=site,
+        kind=kind,
+        hosts=(site,) if hosts is None else hosts,
+        left=left,
+        priority=priority,
+        **more,
+    )
 
 
 def known(site, name, *, completion=0.9, seconds=1.0, attempts=200.0):
@@ -100,12 +108,12 @@ a_node = st.builds(
 )
 a_host = st.builds(
     HostView,
-    st.sampled_from(["e", "a", "b", "c"]),
-    st.integers(0, 4),
-    st.frozensets(st.sampled_from(NAMES), max_size=2),
-    st.none() | st.integers(1, 2),
-    st.just({}),
-    st.frozensets(st.sampled_from(NAMES), max_size=1),
+    host=st.sampled_from(["e", "a", "b", "c"]),
+    room=st.integers(0, 4),
+    resting=st.frozensets(st.sampled_from(NAMES), max_size=2),
+    address_limit=st.none() | st.integers(1, 2),
+    held=st.just({}),
+    probing=st.frozensets(st.sampled_from(NAMES), max_size=1),
 )
 a_pair = st.builds(
     known,
@@ -141,7 +149,16 @@ some_stats = st.lists(a_pair, unique_by=lambda one: one[:2])
 
 def numbered(work, begin=0):
     return [
-        SubtaskView(begin + n, o.site, o.kind, o.hosts, o.left, o.priority, o.failed_on, o.assigned)
+        SubtaskView(
+            id=begin + n,
+            site=o.site,
+            kind=o.kind,
+            hosts=o.hosts,
+            left=o.left,
+            priority=o.priority,
+            failed_on=o.failed_on,
+            assigned=o.assigned,
+        )
         for n, o in enumerate(work)
     ]
 
@@ -471,7 +488,7 @@ def test_a_subtask_waits_for_its_owner_while_others_are_idle():
 def test_where_the_owner_failed_it_or_is_refused_the_next_on_the_ring_takes_it():
     moved = owners(NAMES[1:])
     assert owners(NAMES, failed_on=("n1",)) == moved
-    refusing = [HostView(host, 9999, frozenset({"n1"})) for host in "abc"]
+    refusing = [HostView(host=host, room=9999, resting=frozenset({"n1"})) for host in "abc"]
     assert owners(NAMES, hosts=refusing) == moved
 
 
@@ -481,10 +498,10 @@ def test_a_rest_that_begins_or_ends_moves_what_waits():
     wanted = owners(NAMES, range(0, 180, 3))
     assert wanted  # the same sites and numbers as below
     play.decide()
-    play.ready.set_host(HostView("a", 9999, frozenset({"n1", "n2", "n3"})))
+    play.ready.set_host(HostView(host="a", room=9999, resting=frozenset({"n1", "n2", "n3"})))
     play.ready.set_free("n4", 20)
     assert set(play.given().values()) == {"n4"}
-    play.ready.set_host(HostView("a", 9999))
+    play.ready.set_host(HostView(host="a", room=9999))
     for name in NAMES:
         play.ready.set_free(name, 99)
     fresh = ConsistentHash(AllocationSettings())
@@ -548,7 +565,7 @@ def test_the_next_nearest_takes_the_place_of_one_that_may_not():
 
 def test_it_waits_for_the_node_drawn():
     play = Play("proximity", [node("n1"), node("n2", 0), node("n3")], distances=FAR, nearest=1)
-    play.ready.set_host(HostView("a", 9, frozenset({"n1"})))
+    play.ready.set_host(HostView(host="a", room=9, resting=frozenset({"n1"})))
     assert play.put(subtask(1)).given() == {}
     assert play.why()[1].startswith("waits for n2 (20 ms)")
 

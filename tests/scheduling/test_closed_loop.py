@@ -98,7 +98,11 @@ class Loop:
             self.close(subtask, result)
 
     def wait(self, number, site, failed_on=()):
-        self.ready.put(SubtaskView(number, site, "meta", (site,), PAGES, 0, failed_on))
+        self.ready.put(
+            SubtaskView(
+                id=number, site=site, kind="meta", hosts=(site,), left=PAGES, priority=0, failed_on=failed_on
+            )
+        )
 
     def give(self):
         for one in self.strategy.decide(self.ready, self.knowledge, self.now, self.rng):

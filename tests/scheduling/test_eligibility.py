@@ -15,7 +15,7 @@ def nodes_of(kinds):
 
 
 def subtask(**more):
-    return SubtaskView(1, "a", "meta", ("engine", "a"), 20, 0, **more)
+    return SubtaskView(id=1, site="a", kind="meta", hosts=("engine", "a"), left=20, priority=0, **more)
 
 
 @settings(max_examples=200)
@@ -26,7 +26,10 @@ def subtask(**more):
     assigned=st.none() | st.sampled_from(NAMES),
 )
 def test_the_rules(failed_on, resting, kinds, assigned):
-    nodes, hosts = nodes_of(kinds), {host: HostView(host, 0, names) for host, names in resting.items()}
+    nodes, hosts = (
+        nodes_of(kinds),
+        {host: HostView(host=host, room=0, resting=names) for host, names in resting.items()},
+    )
     one = subtask(failed_on=failed_on, assigned=assigned)
     allowed = [
         name
@@ -66,5 +69,5 @@ def test_no_sites_and_no_nodes():
 )
 def test_why_not(name, more, why):
     nodes = nodes_of({"n1": META, "n2": MICROBLOG, "n3": META, "n4": META})
-    hosts = {"engine": HostView("engine", 9, frozenset({"n3"}))}
+    hosts = {"engine": HostView(host="engine", room=9, resting=frozenset({"n3"}))}
     assert eligibility.why_not(subtask(**more), name, nodes, hosts) == why

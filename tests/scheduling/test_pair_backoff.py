@@ -23,7 +23,7 @@ def node(name, slots=8, free=None):
 
 
 def subtask(number, site="a", hosts=("a",)):
-    return SubtaskView(number, site, "meta", hosts, 20, 0)
+    return SubtaskView(id=number, site=site, kind="meta", hosts=hosts, left=20, priority=0)
 
 
 class Watched:
@@ -36,15 +36,15 @@ class Watched:
     def refuse(self, now_s, host="a", name="n"):
         """The host refuses the node, and lets it in again before long."""
         self.rest(now_s, host, name)
-        self.ready.set_host(HostView(host, 99))
+        self.ready.set_host(HostView(host=host, room=99))
         self.backoff.update(self.ready, now_s)
 
     def rest(self, now_s, host="a", name="n"):
-        self.ready.set_host(HostView(host, 99, frozenset({name})))
+        self.ready.set_host(HostView(host=host, room=99, resting=frozenset({name})))
         self.backoff.update(self.ready, now_s)
 
     def hold(self, count, host="a", name="n"):
-        self.ready.set_host(HostView(host, 99, held={name: count}))
+        self.ready.set_host(HostView(host=host, room=99, held={name: count}))
 
     def share(self, now_s, *hosts, name="n"):
         return self.backoff.share(hosts or ("a",), name, now_s)
@@ -93,8 +93,8 @@ def test_one_refusal_counts_once_however_often_it_is_looked_at():
 def test_a_refusal_of_another_node_or_host_meanwhile_does_not_count_for_who_rests_already():
     watched = Watched()
     watched.rest(0.0)
-    watched.ready.set_host(HostView("a", 99, frozenset({"n", "m"})))
-    watched.ready.set_host(HostView("b", 99, frozenset({"m"})))
+    watched.ready.set_host(HostView(host="a", room=99, resting=frozenset({"n", "m"})))
+    watched.ready.set_host(HostView(host="b", room=99, resting=frozenset({"m"})))
     watched.backoff.update(watched.ready, 0.0)
     assert [watched.share(0.0, host, name=name) for host in "ab" for name in "nm"] == [4.0, 4.0, inf, 4.0]
 
@@ -224,7 +224,7 @@ class Going:
 
     def decide(self, now_s, *, resting=(), held=()):
         """What each node is given at the site."""
-        self.ready.set_host(HostView("a", 99, frozenset(resting), held=dict(held)))
+        self.ready.set_host(HostView(host="a", room=99, resting=frozenset(resting), held=dict(held)))
         given = self.strategy.decide(self.ready, self.knowledge, now_s, self.rng, explain=True)
         return Counter(one.node for one in given)
 

@@ -35,7 +35,9 @@ def node_load(
 
 def lease(number: int, node: str, age_s: float = 60.0, **facts) -> PrefetchedLease:
     facts = {"kind": "meta", "hosts": (HOST,), **facts}
-    return PrefetchedLease(SubtaskView(number, HOST, left=10, priority=0, **facts), node, number, age_s)
+    return PrefetchedLease(
+        SubtaskView(id=number, site=HOST, left=10, priority=0, **facts), node, number, age_s
+    )
 
 
 def of(*holders: NodeLoad) -> list[PrefetchedLease]:
@@ -116,13 +118,18 @@ class TestWhatStays:
         assert self.decide(failed_on=("dry",)) == Rebalancing()
 
     def test_a_node_whose_address_the_host_refuses(self) -> None:
-        assert self.decide(hosts={HOST: HostView(HOST, 9, resting=frozenset({"dry"}))}) == Rebalancing()
+        assert (
+            self.decide(hosts={HOST: HostView(host=HOST, room=9, resting=frozenset({"dry"}))})
+            == Rebalancing()
+        )
 
     def test_a_node_that_probes_the_host_takes_one(self) -> None:
-        assert self.decide(hosts={HOST: HostView(HOST, 9, probing=frozenset({"dry"}))}).takes == {"dry": 1}
+        assert self.decide(hosts={HOST: HostView(host=HOST, room=9, probing=frozenset({"dry"}))}).takes == {
+            "dry": 1
+        }
 
     def test_a_node_whose_address_may_ask_the_host_no_oftener(self) -> None:
-        view = HostView(HOST, 9, address_limit=4, held={"dry": 1})
+        view = HostView(host=HOST, room=9, address_limit=4, held={"dry": 1})
         assert self.decide(hosts={HOST: view}).takes == {"dry": 3}
 
     def test_what_a_person_asked_this_node_for(self) -> None:
@@ -179,7 +186,12 @@ def states(draw, *, alike: bool = False):
         for _ in range(one.prefetched):
             facts = {} if alike else _facts(draw, one)
             leases.append(lease(len(leases) + 1, one.name, **facts))
-    view = HostView(HOST, 5, draw(st.frozensets(st.sampled_from(NAMES))), draw(st.none() | st.integers(1, 5)))
+    view = HostView(
+        host=HOST,
+        room=5,
+        resting=draw(st.frozensets(st.sampled_from(NAMES))),
+        address_limit=draw(st.none() | st.integers(1, 5)),
+    )
     return holders, leases, {} if alike else {HOST: view}
 
 

@@ -19,7 +19,17 @@ BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
 def attempt(tried: int, active_s: float, node: str = "a", outcome: str = "succeeded") -> RecordedAttempt:
     ended = BEGUN + timedelta(seconds=30)
-    return RecordedAttempt("x", node, BEGUN, ended, outcome, tried, tried, tried, active_s)
+    return RecordedAttempt(
+        site="x",
+        node=node,
+        begun_at=BEGUN,
+        ended_at=ended,
+        outcome=outcome,
+        offered=tried,
+        tried=tried,
+        collected=tried,
+        active_s=active_s,
+    )
 
 
 @given(st.floats(0.0, 5.0), st.floats(0.5, 3.0), st.floats(0.5, 3.0))

@@ -75,7 +75,14 @@ class Web:
             raise answer
         headers = {"content-type": "text/html; charset=utf-8"}
         first_byte_s = 0.05 if SITE in url else 0.01
-        return Response(url, 200, headers, str(answer).encode(), 0.1, first_byte_s)
+        return Response(
+            url=url,
+            status=200,
+            headers=headers,
+            body=str(answer).encode(),
+            elapsed_s=0.1,
+            first_byte_s=first_byte_s,
+        )
 
 
 def result_page(*hits: str, found: int | None = None, more: bool = False) -> str:

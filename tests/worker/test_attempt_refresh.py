@@ -36,8 +36,10 @@ class Tagged:
         asked = (headers or {}).get("If-None-Match")
         self.conditions[url] = asked
         if asked == etag:
-            return Response(url, 304, {"etag": etag}, b"", 0.1)
-        return Response(url, 200, {**answer.headers, "etag": etag}, answer.body, 0.1)
+            return Response(url=url, status=304, headers={"etag": etag}, body=b"", elapsed_s=0.1)
+        return Response(
+            url=url, status=200, headers={**answer.headers, "etag": etag}, body=answer.body, elapsed_s=0.1
+        )
 
 
 class Recrawled(World):

@@ -51,7 +51,13 @@ class Fetched:
             raise answer
         if isinstance(answer, Response):
             return answer
-        return Response(url, 200, {"content-type": "text/html; charset=utf-8"}, answer.encode(), 0.1)
+        return Response(
+            url=url,
+            status=200,
+            headers={"content-type": "text/html; charset=utf-8"},
+            body=answer.encode(),
+            elapsed_s=0.1,
+        )
 
     async def signed_in_again(self, _url: str, error: FetchError) -> bool:
         self.refusals.append(error.error)
@@ -252,7 +258,13 @@ def test_without_a_first_part_there_is_no_page() -> None:
 
 def _answered(headers: Mapping[str, str], text: str = "", status: int = 200) -> Response:
     body = (text or part(("a", "一"))).encode()
-    return Response(FIRST, status, {"content-type": "text/html; charset=utf-8", **headers}, body, 0.1)
+    return Response(
+        url=FIRST,
+        status=status,
+        headers={"content-type": "text/html; charset=utf-8", **headers},
+        body=body,
+        elapsed_s=0.1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -273,7 +285,7 @@ def test_a_known_page_is_asked_for_on_condition(
 
 
 def test_not_modified_is_no_page() -> None:
-    desk = Desk({FIRST: Response(FIRST, 304, {}, b"", 0.1)})
+    desk = Desk({FIRST: Response(url=FIRST, status=304, headers={}, body=b"", elapsed_s=0.1)})
     assert desk.page('"v1"') is None
     assert len(desk.fetched.asked) == 1
 
@@ -326,7 +338,9 @@ def test_without_a_sign_in_there_is_no_other_try() -> None:
 
 
 def test_the_condition_holds_after_the_new_sign_in_too() -> None:
-    desk = Desk({FIRST: [WALL, Response(FIRST, 304, {}, b"", 0.1)]}, signs_in=True)
+    desk = Desk(
+        {FIRST: [WALL, Response(url=FIRST, status=304, headers={}, body=b"", elapsed_s=0.1)]}, signs_in=True
+    )
     assert desk.page('"v1"') is None
     assert [sent for _, sent in desk.fetched.asked] == [{"If-None-Match": '"v1"'}] * 2
 
@@ -375,7 +389,7 @@ def test_an_id_longer_than_a_database_takes_is_none() -> None:
 @pytest.mark.parametrize(("hint", "encoding"), [("gbk", "gb18030"), ("", "utf-8")])
 def test_the_sites_encoding_counts_where_the_page_says_nothing(hint: str, encoding: str) -> None:
     body = b'<div class="r" data-id="a"><p>' + "模式".encode("gbk") + b"</p></div>"
-    desk = Desk({FIRST: Response(FIRST, 200, {}, body, 0.1)}, hint=hint)
+    desk = Desk({FIRST: Response(url=FIRST, status=200, headers={}, body=body, elapsed_s=0.1)}, hint=hint)
     page = desk.read()
     assert page.encoding == encoding
     assert (page.reviews[0].body == "模式") == bool(hint)

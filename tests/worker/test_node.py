@@ -73,7 +73,13 @@ class Web:
         if self.broken is not None:
             raise self.broken
         text = _results(url) if "/s?" in url else _complaint(url)
-        return Response(url, 200, {"content-type": "text/html; charset=utf-8"}, text.encode(), 0.1)
+        return Response(
+            url=url,
+            status=200,
+            headers={"content-type": "text/html; charset=utf-8"},
+            body=text.encode(),
+            elapsed_s=0.1,
+        )
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(20):

@@ -42,7 +42,7 @@ NOSCRIPT = '<noscript><META http-equiv="refresh" content="0;URL=\'http://a.cn/1?
 
 
 def response(status: int = 200, body: str = "", **headers: str) -> Response:
-    return Response(LINK, status, headers, body.encode(), 0.1)
+    return Response(url=LINK, status=status, headers=headers, body=body.encode(), elapsed_s=0.1)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,13 @@ class Fetched:
     async def page(self, url: str, headers: Mapping[str, str] | None = None, *, blocked: Any) -> Response:
         assert blocked == ENGINE.results.blocked
         self.headers.append(headers)
-        return Response(url, 200, {"content-type": "text/html; charset=utf-8"}, self.text.encode(), 0.1)
+        return Response(
+            url=url,
+            status=200,
+            headers={"content-type": "text/html; charset=utf-8"},
+            body=self.text.encode(),
+            elapsed_s=0.1,
+        )
 
     async def redirect_target(self, url: str, headers: Mapping[str, str] | None = None) -> str | None:
         self.asked.append(url)
@@ -174,7 +180,7 @@ class Redirects:
         for address in (url, *self.addresses):
             await before_request(address)
             self.asked.append(address)
-        return Response(self.asked[-1], 200, {}, b"", 0.1)
+        return Response(url=self.asked[-1], status=200, headers={}, body=b"", elapsed_s=0.1)
 
 
 def fetch(

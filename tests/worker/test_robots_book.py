@@ -31,7 +31,7 @@ class Host:
         await asyncio.sleep(0)
         if self.status is None:
             raise FetchError(ErrorClass.CONNECT, "refused")
-        response = Response(url, self.status, {}, self.text.encode(), 0.0)
+        response = Response(url=url, status=self.status, headers={}, body=self.text.encode(), elapsed_s=0.0)
         if self.status >= 400:
             raise FetchError(ErrorClass.OTHER_STATUS, str(self.status), response=response)
         return response
