@@ -30,17 +30,34 @@ def normalize(text: str) -> str:
         text = unicodedata.normalize("NFKC", _MARKS.sub(" ", text))
         text = _KEYCAPS.sub("", text)
         if not text.isprintable() or not text.isascii():
-            text = "".join(map(_kept, text))
+            text = text.translate(_KEPT)
     if _may_be_traditional(text):
         text = _zhconv().convert(text, "zh-hans")
     return " ".join(text.split())
 
 
-def _kept(char: str) -> str:
-    category = unicodedata.category(char)
-    if char.isspace() or category in ("So", "Sk"):
-        return " "
-    return "" if category[0] == "C" else char
+class _Kept(dict[int, int | str]):
+    """What `str.translate` makes of each character, filled as characters come.
+
+    Whole pages are normalized, and a call of Python a character would be most of the cost of a crawl.
+    """
+
+    def __missing__(self, code: int) -> int | str:
+        char = chr(code)
+        category = unicodedata.category(char)
+        if char.isspace() or category in ("So", "Sk"):
+            kept: int | str = " "
+        else:
+            kept = "" if category[0] == "C" else code
+        if code < _REMEMBERED:
+            self[code] = kept
+        return kept
+
+
+_REMEMBERED = 0x20000
+"""Characters below are remembered: bounds the memory that pages of rare characters can take."""
+
+_KEPT = _Kept()
 
 
 def _may_be_traditional(text: str) -> bool:

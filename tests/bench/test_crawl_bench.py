@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import crawl
+from bench import crawl, registry
 from bench.addresses import PAGES_OF_A_PRODUCT, keyword, number_of, review_path
 from bench.crawl import CONTESTANTS, Turn, figures, ratios
 from bench.pages import RESULT_RULES, review_page
@@ -128,15 +128,13 @@ def test_the_page_server_answers_pages_robots_and_nothing_else() -> None:
     assert answers.to(b"GET / HTTP/1.1").startswith(b"HTTP/1.1 404 ")
 
 
-def test_peers_that_are_not_installed_are_named_with_the_way_to_get_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(crawl.os, "sched_getaffinity", lambda _pid: {0, 1})
-    monkeypatch.setattr(crawl, "find_spec", lambda name: None if name == "scrapy" else object())
-    with pytest.raises(
-        InputError, match=r"scrapy not installed: make bench-peers, or pip install -e '\.\[bench\]'"
-    ):
-        crawl.run(Path())
+def test_a_peer_that_is_not_installed_is_named_and_has_no_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda name: None if name == "scrapy" else object())
+    assert registry.BENCHES["crawl"].peers_not_installed == ["scrapy"]
+    there = {name: turns for name, turns in _turns().items() if not name.startswith("scrapy")}
+    found = ratios(there, lambda turn: turn.pages_per_s)
+    assert found["vs_scrapy"] is None
+    assert found["vs_crawlee"] == pytest.approx(1.0)
 
 
 def test_one_core_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
