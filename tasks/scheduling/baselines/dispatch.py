@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -79,7 +80,7 @@ class DecisionContext:
         )
 
 
-class Baseline:
+class Baseline(ABC):
     """A strategy to compare with; one that has no settings and holds nothing back only needs `assign`."""
 
     def __init__(self, settings: AllocationSettings) -> None:
@@ -92,9 +93,9 @@ class Baseline:
         context = DecisionContext(ready=ready, knowledge=knowledge, now_s=now_s, rng=rng, explain=explain)
         return list(self.assign(context))
 
+    @abstractmethod
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """Give subtasks away one by one."""
-        raise NotImplementedError
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:  # noqa: ARG002
         """See `AllocationStrategy`."""
