@@ -10,7 +10,7 @@ The pace (`tasks.fetching.pace`) only ever widens the spacings.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from math import ceil, floor
 from typing import Protocol
@@ -18,14 +18,14 @@ from typing import Protocol
 from splitter.catalog.model import Limits
 
 from tasks.domain.breaker import LONGEST_ASKED_S
+from tasks.domain.grants import AddressGrants, HostGrants
 from tasks.fetching.pace import (
-    FULL,
     NEW_ADDRESS,
     AddressPace,
     AnswerSample,
     Pace,
     address_pace_after,
-    host_pace_after,
+    host_share,
 )
 
 SPACING_MARGIN = 1.02
@@ -45,7 +45,8 @@ class WaitTooLong(Exception):
     """The next permit of a host is further ahead than an attempt may wait.
 
     Attributes:
-        host: which one; `wait_s`: how far ahead.
+        host: which one.
+        wait_s: how far ahead, in seconds.
     """
 
     def __init__(self, host: str, wait_s: float) -> None:
@@ -73,7 +74,7 @@ class Permits(Protocol):
         """Grant this address nothing at this host for so many seconds (Retry-After, a rest)."""
 
     async def observe(self, host: str, address: str, limits: Limits, answer: AnswerSample) -> None:
-        """Adapt the pace of an address, and of its host for all addresses, to the outcome of a request.
+        """Adapt the pace of an address, and with it that of its host, to the outcome of a request.
 
         A Retry-After is kept as `push_back` keeps it. Call it once for every request that was made.
 
@@ -83,6 +84,9 @@ class Permits(Protocol):
             limits: as reserved under.
             answer: the outcome.
         """
+
+    async def granted(self, hosts: Collection[str]) -> dict[str, HostGrants]:
+        """What these hosts grant now; one at its full pace that nobody waits for may be missing."""
 
 
 def spacings_s(limits: Limits) -> tuple[float, float]:
@@ -105,17 +109,18 @@ class _Host:
     Attributes:
         granted: times granted, ascending; those that no longer matter are dropped.
         addresses: by node address.
-        pace: of the host as a whole.
+        share: of its limits, for all addresses.
     """
 
     granted: list[float] = field(default_factory=list)
     addresses: dict[str, _Address] = field(default_factory=dict)
-    pace: Pace = FULL
+    share: float = 1.0
 
     def matters(self, now: float) -> bool:
         """True while anything of it still bears on the next permit."""
-        return still_slows(self.pace, now) or any(
-            one.next_at > now or still_slows(one.own.pace, now) for one in self.addresses.values()
+        return any(
+            one.next_at > now or still_slows(one.own.pace, now) or still_slows(one.own.faults, now)
+            for one in self.addresses.values()
         )
 
 
@@ -140,8 +145,8 @@ class LocalPermits:
         mine = state.addresses.get(address)
         if mine is None:
             mine = state.addresses[address] = _Address(now)
-        between_own_s = SPACING_MARGIN / (limits.per_address_per_s * state.pace.share * mine.own.pace.share)
-        between_all_s = SPACING_MARGIN / (limits.total_per_s * state.pace.share)
+        between_own_s = SPACING_MARGIN / (limits.per_address_per_s * mine.own.share(state.share))
+        between_all_s = SPACING_MARGIN / (limits.total_per_s * state.share)
         gap_at = at = max(now, mine.next_at)
         granted = state.granted
         if granted:
@@ -167,10 +172,25 @@ class LocalPermits:
         mine = self._address(host, address, now)
         mine.own = address_pace_after(mine.own, answer, now, 1.0 / limits.per_address_per_s)
         state = self._hosts[host]
-        if answer.error is not None or not state.pace.untroubled:
-            state.pace = host_pace_after(state.pace, answer, now, 1.0 / limits.total_per_s)
+        if state.share < 1.0 or mine.own.faults.share < 1.0:
+            state.share = host_share((one.own for one in state.addresses.values()), now)
         if answer.retry_after_s is not None:
             mine.next_at = max(mine.next_at, now + min(answer.retry_after_s, LONGEST_ASKED_S))
+
+    async def granted(self, hosts: Collection[str]) -> dict[str, HostGrants]:
+        """See `Permits`."""
+        now = self._clock()
+        return {host: self._granted(self._hosts[host], now) for host in hosts if host in self._hosts}
+
+    def _granted(self, state: _Host, now: float) -> HostGrants:
+        return HostGrants(
+            share=state.share,
+            next_s=max(0.0, state.granted[-1] - now) if state.granted else 0.0,
+            addresses={
+                address: AddressGrants(share=one.own.share(state.share), next_s=max(0.0, one.next_at - now))
+                for address, one in state.addresses.items()
+            },
+        )
 
     def _address(self, host: str, address: str, now: float) -> _Address:
         state = self._hosts.get(host) or self._new_host(host, now)

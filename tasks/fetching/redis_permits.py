@@ -1,34 +1,30 @@
 """Permits shared by all processes of a cluster: the same arithmetic as LocalPermits, in one Lua script.
 
 Times are whole microseconds of Redis' own clock, so that the clocks of the nodes don't matter. A node that
-often asks a host reserves several permits per round trip and hands them out itself. The pace of its own address stays
-in its process; the pace of the host as a whole is kept in Redis, written only when it changes, and applied to what any
-node reserves.
+often asks a host reserves several permits per round trip and hands them out itself. The pace of an address is worked
+out in its process. Where a host is asked more slowly than configured, Redis keeps the paces of its addresses, each
+written when the address reserves; the share of the host as a whole follows from them (`tasks.fetching.pace`).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 
 from redis.asyncio import Redis
 from splitter.catalog.model import Limits
 
 from tasks.domain.breaker import LONGEST_ASKED_S
+from tasks.domain.grants import AddressGrants, HostGrants
 from tasks.fetching.pace import (
-    CUT,
-    FLOOR,
-    FULL,
+    ALONE,
     NEW_ADDRESS,
-    STEP,
+    RECENT_S,
     AddressPace,
     AnswerSample,
-    Pace,
     address_pace_after,
-    host_pace_after,
-    round_length_s,
 )
 from tasks.fetching.permits import MAX_AHEAD_S, MOST_DEBT_S, REMEMBER_S, spacings_s, still_slows
 
@@ -50,18 +46,50 @@ local function clock(given)
 end
 """
 
-# KEYS: granted times of the host (sorted set), next time of the address, pace of the host (hash).
+# The share of a host by the paces of its addresses (`tasks.fetching.pace.host_share`), and that of one of them.
+_SHARES = f"""
+local function host_share(paces, now)
+  local best = {{0, 0}}
+  for i = 2, #paces, 2 do
+    local _, faults, evidence, at = string.match(paces[i], '(%S+) (%S+) (%S+) (%S+)')
+    evidence = tonumber(evidence or 0)
+    if evidence > 0 and now - at < {RECENT_S * 1e6:.0f} then best[evidence] = math.max(best[evidence], faults) end
+  end
+  if best[2] > 0 then return best[2] end
+  if best[1] > 0 then return best[1] end
+  return 1
+end
+
+local function address_share(own, faults, host)
+  if faults < host then faults = math.max(faults, math.min({ALONE}, host)) end
+  return own * faults
+end
+
+local function tell(key, address, pace, keep, now)
+  redis.call('HSET', key, address, pace .. string.format(' %.0f', now))
+  redis.call('EXPIRE', key, math.max(keep, redis.call('TTL', key)))
+end
+"""
+
+# KEYS: granted times of the host (sorted set), next time of the address, paces of the host's addresses (hash).
 # ARGV: spacing of the address, spacing of the host, how many, furthest from now, furthest from the first,
-#       seconds until the keys expire, now (empty: Redis' clock), most debt. Times are in microseconds.
-# Returns: the host's pace, as text, and waits from now. Only one where the times of others push it back (a host at its
-# limit); where it would be over the furthest, its wait is returned and nothing reserved.
+#       seconds until the keys expire, now (empty: Redis' clock), most debt, the address, its own share, its share by
+#       faults, its evidence (`AddressPace.evidence`), seconds until its pace expires. Times are in microseconds.
+# Returns: waits from now. Only one where the times of others push it back (a host at its limit); where it would be over
+# the furthest, its wait is returned and nothing reserved.
 # A time near others' is put in step with them (see `tasks.fetching.permits.in_step`).
 _RESERVE = (
     _NOW
+    + _SHARES
     + """
 local now = clock(ARGV[7])
-local share = redis.call('HGET', KEYS[3], 'share') or '1'
-local own, all = math.ceil(ARGV[1] / share), math.ceil(ARGV[2] / share)
+local share, mine = 1, tonumber(ARGV[10]) * ARGV[11]
+if mine < 1 or redis.call('EXISTS', KEYS[3]) == 1 then
+  tell(KEYS[3], ARGV[9], table.concat({ARGV[10], ARGV[11], ARGV[12]}, ' '), ARGV[13], now)
+  share = host_share(redis.call('HGETALL', KEYS[3]), now)
+  mine = address_share(tonumber(ARGV[10]), tonumber(ARGV[11]), share)
+end
+local own, all = math.ceil(ARGV[1] / mine), math.ceil(ARGV[2] / share)
 local count, debt, near = tonumber(ARGV[3]), tonumber(ARGV[8]), math.max(own, all) + all
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now - near))
 local ideal = math.max(now, tonumber(redis.call('GET', KEYS[2]) or now))
@@ -84,12 +112,12 @@ local function in_step(at)
   return at
 end
 
-local waits, first, last = {share}, nil, nil
-while #waits <= count do
+local waits, first, last = {}, nil, nil
+while #waits < count do
   local gap = free(ideal)
   local at = free(in_step(gap))
   if at - now > tonumber(ARGV[4]) then
-    if #waits == 1 then return {share, at - now} end
+    if #waits == 0 then return {at - now} end
     break
   end
   if first and at - first > tonumber(ARGV[5]) then break end
@@ -109,7 +137,8 @@ return waits
 """
 )
 
-# KEYS: next time of the address. ARGV: delay, seconds until the key expires, now (empty: Redis' clock).
+# KEYS: next time of the address, paces of the host's addresses (hash).
+# ARGV: delay, seconds until the keys expire, now (empty: Redis' clock), the address.
 _PUSH_BACK = (
     _NOW
     + """
@@ -117,31 +146,53 @@ local now = clock(ARGV[3])
 local at = math.max(now + tonumber(ARGV[1]), tonumber(redis.call('GET', KEYS[1]) or now))
 local left = math.max(tonumber(ARGV[2]), redis.call('TTL', KEYS[1]))
 redis.call('SET', KEYS[1], string.format('%.0f', at), 'EX', left)
+redis.call('HSET', KEYS[2], 'rest ' .. ARGV[4], string.format('%.0f', at))
+redis.call('EXPIRE', KEYS[2], math.max(left, redis.call('TTL', KEYS[2])))
 """
 )
 
-# One step of the law, as `tasks.fetching.pace.stepped` takes it, once for all processes.
-# KEYS: pace of the host (hash). ARGV: step up (or 0), factor down, least share, length of a round, seconds until the
-# key expires, now (empty: Redis' clock). Returns: the pace, as text.
-_MOVE = (
+# KEYS: paces of the host's addresses (hash).
+# ARGV: the address, its own share, its share by faults, its evidence, seconds until its pace expires, now.
+_TELL = (
     _NOW
+    + _SHARES
     + """
-local now = clock(ARGV[6])
-local known = redis.call('HMGET', KEYS[1], 'share', 'cut', 'raised')
-local share, cut, raised = tonumber(known[1] or 1), tonumber(known[2] or 0), tonumber(known[3] or 0)
-local step, factor, least, round = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-if step > 0 then
-  if share < 1 and now - math.max(cut, raised) >= round then
-    share, raised = math.min(1, share + step), now
+tell(KEYS[1], ARGV[1], table.concat({ARGV[2], ARGV[3], ARGV[4]}, ' '), ARGV[5], clock(ARGV[6]))
+"""
+)
+
+# KEYS: of each host, its granted times (sorted set) and the paces of its addresses (hash).
+# ARGV: now (empty: Redis' clock).
+# Returns, of each host with anything reserved or a pace: its place among the hosts, its share as text, microseconds
+# until the last reserved time, and of each address its name, share as text, and microseconds until its rest is over.
+_GRANTED = (
+    _NOW
+    + _SHARES
+    + """
+local now, found = clock(ARGV[1]), {}
+for i = 1, #KEYS, 2 do
+  local last = redis.call('ZREVRANGE', KEYS[i], 0, 0)[1]
+  local paces = redis.call('HGETALL', KEYS[i + 1])
+  if last or #paces > 0 then
+    local share, rests = host_share(paces, now), {}
+    for j = 1, #paces, 2 do
+      local name = string.match(paces[j], '^rest (.*)')
+      if name then rests[name] = math.max(0, paces[j + 1] - now) end
+    end
+    local host = {(i - 1) / 2, tostring(share), math.max(0, (last or now) - now)}
+    for j = 1, #paces, 2 do
+      local own, faults, heard, at = string.match(paces[j + 1], '(%S+) (%S+) (%S+) (%S+)')
+      if own then
+        local name = paces[j]
+        host[#host + 1] = {name, tostring(address_share(own, tonumber(faults), share)), rests[name] or 0}
+        rests[name] = nil
+      end
+    end
+    for name, wait in pairs(rests) do host[#host + 1] = {name, '1', wait} end
+    found[#found + 1] = host
   end
-elseif share > least and now - cut >= round then
-  share, cut = math.max(least, share * factor), now
 end
-local word = string.format('%.17g', share)
-redis.call('HSET', KEYS[1], 'share', word, 'cut', string.format('%.0f', cut),
-  'raised', string.format('%.0f', raised))
-redis.call('EXPIRE', KEYS[1], ARGV[5])
-return word
+return found
 """
 )
 
@@ -166,7 +217,11 @@ class _Reserved:
 
     def matters(self, now: float) -> bool:
         """True while anything of it still bears on the next permit."""
-        return bool(self.times) or self.lock.locked() or still_slows(self.own.pace, now)
+        return (
+            bool(self.times)
+            or self.lock.locked()
+            or (still_slows(self.own.pace, now) or still_slows(self.own.faults, now))
+        )
 
 
 class RedisPermits:
@@ -195,9 +250,8 @@ class RedisPermits:
         self._redis_now_us = redis_now_us
         self._reserve = redis.register_script(_RESERVE)
         self._push_back = redis.register_script(_PUSH_BACK)
-        self._move = redis.register_script(_MOVE)
-        # Of hosts as a whole; the share is the last one read from Redis. Hosts at full pace are missing.
-        self._paces: dict[str, Pace] = {}
+        self._tell = redis.register_script(_TELL)
+        self._granted = redis.register_script(_GRANTED)
         self._reserved: dict[tuple[str, str], _Reserved] = {}
         self._sweep_at = _SWEEP_RESERVED
 
@@ -218,7 +272,7 @@ class RedisPermits:
                 return max(0.0, reserved.times.popleft() - now)
             # Those that wait for the lock meanwhile go by the same answer.
             reserved.batch = min(_MAX_BATCH, max(reserved.batch, reserved.asking))
-            waits_s = await self._ask(host, address, limits, reserved)
+            waits_s = await self._ask(host, address, limits, reserved, now)
             if len(waits_s) == reserved.batch:
                 reserved.batch = min(_MAX_BATCH, 2 * reserved.batch)
             # Counted from the answer on: a slow round trip makes a request late, never early.
@@ -229,59 +283,52 @@ class RedisPermits:
     async def push_back(self, host: str, address: str, delay_s: float) -> None:
         """See `Permits`. Raises redis.RedisError where Redis doesn't answer."""
         self._reserved_of(host, address).times.clear()
-        _, mine, _ = self._keys(host, address)
+        _, mine, paces = self._keys(host, address)
         keep_s = int(delay_s) + _EXPIRE_AFTER_S
-        await self._push_back(keys=[mine], args=[_us(delay_s), keep_s, self._now()])
+        await self._push_back(keys=[mine, paces], args=[_us(delay_s), keep_s, self._now(), address])
 
     async def observe(self, host: str, address: str, limits: Limits, answer: AnswerSample) -> None:
-        """See `Permits`. Redis is asked only where the host's pace is to change, and for a Retry-After.
+        """See `Permits`. Redis is asked only where the pace falls, and for a Retry-After.
 
         Raises:
             redis.RedisError: Redis doesn't answer.
         """
         reserved = self._reserved_of(host, address)
-        now = self._clock()
-        before = reserved.own.pace.share
+        now, before = self._clock(), reserved.own.share(1.0)
         reserved.own = address_pace_after(reserved.own, answer, now, 1.0 / limits.per_address_per_s)
-        if reserved.own.pace.share < before:
+        if reserved.own.share(1.0) < before:
             reserved.times.clear()  # reserved at the pace that was too fast
-        pace = self._paces.get(host, FULL)
-        if answer.error is not None or pace is not FULL:
-            after = host_pace_after(pace, answer, now, 1.0 / limits.total_per_s)
-            self._keep(host, after)
-            if after.share != pace.share:
-                await self._step(host, limits, pace, after)
+            _, _, paces = self._keys(host, address)
+            await self._tell(keys=[paces], args=[address, *_pace_words(reserved.own, now), self._now()])
         if answer.retry_after_s is not None:
             await self.push_back(host, address, min(answer.retry_after_s, LONGEST_ASKED_S))
 
-    async def _step(self, host: str, limits: Limits, before: Pace, after: Pace) -> None:
-        """Let Redis take the step for all processes, and take over the pace that comes of it."""
-        round_s = round_length_s(before.share, 1.0 / limits.total_per_s)
-        share = await self._move(
-            keys=[self._keys(host, "")[2]],
-            args=[
-                STEP if after.share > before.share else 0,
-                CUT,
-                FLOOR,
-                _us(round_s),
-                int(REMEMBER_S + round_s),
-                self._now(),
-            ],
-        )
-        self._keep(host, replace(self._paces.get(host, FULL), share=float(share)))
+    async def granted(self, hosts: Collection[str]) -> dict[str, HostGrants]:
+        """See `Permits`. Raises redis.RedisError where Redis doesn't answer."""
+        names = list(hosts)
+        if not names:
+            return {}
+        keys = [key for name in names for key in self._keys(name, "")[::2]]
+        found = {}
+        for place, share, reserved_us, *addresses in await self._granted(keys=keys, args=[self._now()]):
+            found[names[place]] = HostGrants(
+                share=float(share),
+                next_s=reserved_us / 1e6,
+                addresses={
+                    name.decode(): AddressGrants(share=float(own), next_s=rest_us / 1e6)
+                    for name, own, rest_us in addresses
+                },
+            )
+        return found
 
-    def _keep(self, host: str, pace: Pace) -> None:
-        if pace.untroubled:
-            self._paces.pop(host, None)
-        else:
-            self._paces[host] = pace
-
-    async def _ask(self, host: str, address: str, limits: Limits, reserved: _Reserved) -> list[float]:
+    async def _ask(
+        self, host: str, address: str, limits: Limits, reserved: _Reserved, now: float
+    ) -> list[float]:
         between_own_s, between_all_s = spacings_s(limits)
-        share, *waits = await self._reserve(
+        waits = await self._reserve(
             keys=self._keys(host, address),
             args=[
-                _us(between_own_s / reserved.own.pace.share),
+                _us(between_own_s),
                 _us(between_all_s),
                 reserved.batch,
                 _us(self._max_ahead_s),
@@ -289,11 +336,10 @@ class RedisPermits:
                 int(between_all_s) + _EXPIRE_AFTER_S,
                 self._now(),
                 _us(MOST_DEBT_S),
+                address,
+                *_pace_words(reserved.own, now),
             ],
         )
-        known = self._paces.get(host, FULL)
-        if float(share) != known.share:
-            self._keep(host, replace(known, share=float(share)))
         return [wait / 1e6 for wait in waits]
 
     def _reserved_of(self, host: str, address: str) -> _Reserved:
@@ -306,7 +352,6 @@ class RedisPermits:
 
     def _forget_idle(self, now: float) -> None:
         self._reserved = {key: reserved for key, reserved in self._reserved.items() if reserved.matters(now)}
-        self._paces = {host: pace for host, pace in self._paces.items() if still_slows(pace, now)}
         self._sweep_at = _SWEEP_RESERVED + 2 * len(self._reserved)
 
     @staticmethod
@@ -321,6 +366,11 @@ class RedisPermits:
 
     def _now(self) -> int | str:
         return self._redis_now_us() if self._redis_now_us else ""
+
+
+def _pace_words(own: AddressPace, now: float) -> list[float]:
+    """The pace of an address as the scripts take it, and the seconds until it expires."""
+    return [own.pace.share, own.faults.share, own.evidence(now), int(REMEMBER_S)]
 
 
 def _us(seconds: float) -> int:

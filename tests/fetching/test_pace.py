@@ -10,17 +10,20 @@ from hypothesis import strategies as st
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.pace import (
+    ALONE,
     CUT,
     FLOOR,
     FULL,
+    HEARD,
     NEW_ADDRESS,
+    RECENT_S,
     AddressPace,
     AnswerSample,
     Latency,
     Pace,
     address_pace_after,
     gradient,
-    host_pace_after,
+    host_share,
     latency_after,
     round_length_s,
     stepped,
@@ -46,10 +49,9 @@ def after(
     return known
 
 
-def host_after(answers: list[AnswerSample], every_s: float = SPACING_S, pace: Pace = FULL) -> Pace:
-    for n, answer in enumerate(answers):
-        pace = host_pace_after(pace, answer, n * every_s, SPACING_S)
-    return pace
+def host_after(answers: list[AnswerSample], every_s: float = SPACING_S) -> float:
+    """Share of a host that gave these answers to its only address."""
+    return host_share([after(answers, every_s)], (len(answers) - 1) * every_s)
 
 
 def test_a_new_host_is_asked_as_often_as_configured():
@@ -84,7 +86,7 @@ def test_what_one_answer_does_to_its_address(answer, share):
     ],
 )
 def test_what_one_answer_does_to_the_whole_host(answer, share):
-    assert host_after([answer]).share == share
+    assert host_after([answer]) == share
 
 
 def test_an_error_tells_its_class_and_what_was_asked():
@@ -98,18 +100,41 @@ def test_requests_in_flight_are_one_trouble_and_the_next_round_another():
     assert after([refused] * 3, every_s=10.0).pace.share == 0.125
 
 
-def test_server_errors_slow_the_host_once_most_answers_are_errors():
+FAULTS = [ErrorClass.SERVER_ERROR, ErrorClass.TIMEOUT, ErrorClass.CUT_OFF, ErrorClass.CONNECT]
+
+
+@pytest.mark.parametrize("error", FAULTS)
+def test_faults_slow_a_host_with_one_address_once_most_answers_are_faults(error):
+    fault = AnswerSample(0.1, error)
+    assert host_after([PAGE, PAGE, fault] * 30) == 1.0
+    assert host_after([fault] * 5) == 1.0
+    assert host_after([fault] * 6) == 0.5
+    assert host_after([fault] * 2000) == FLOOR
+    assert after([fault] * 2000).pace.share == 1.0
+
+
+def test_faults_of_one_address_are_not_the_hosts():
+    bad, good = after([AnswerSample(0.1, ErrorClass.SERVER_ERROR)] * 500), after([PAGE] * 500)
+    now = 499 * SPACING_S
+    assert host_share([bad, good], now) == 1.0
+    assert bad.share(1.0) == ALONE
+    assert good.share(1.0) == 1.0
+    assert host_share([bad], now) == bad.share(FLOOR) == FLOOR
+
+
+def test_what_all_addresses_see_is_the_hosts():
     error = AnswerSample(0.1, ErrorClass.SERVER_ERROR)
-    assert host_after([PAGE, PAGE, error] * 30).share == 1.0
-    assert host_after([error] * 5).share == 1.0
-    assert host_after([error] * 6).share == 0.5
-    assert host_after([error] * 2000).share == FLOOR
+    seen = [after([error] * n) for n in (6, 20, 400)]
+    assert host_share(seen, 40.0) == seen[0].faults.share == 0.5
 
 
-@pytest.mark.parametrize("error", [ErrorClass.TIMEOUT, ErrorClass.CUT_OFF, ErrorClass.CONNECT])
-def test_a_host_that_does_not_answer_an_address_is_asked_less_from_there(error):
-    assert after([AnswerSample(0.0, error)] * 6).pace.share == 0.5
-    assert host_after([AnswerSample(0.0, error)] * 6).share == 1.0
+def test_an_address_that_was_hardly_heard_or_long_ago_says_nothing_of_the_host():
+    bad = after([AnswerSample(0.1, ErrorClass.SERVER_ERROR)] * 500)
+    new, gone = after([PAGE] * (HEARD - 1), begin_s=49.0), after([PAGE] * 20)
+    assert host_share([bad, new], 50.0) == FLOOR
+    assert host_share([bad, gone], 1.9 + RECENT_S) == FLOOR
+    assert host_share([new], 50.0) == 1.0
+    assert host_share([], 50.0) == 1.0
 
 
 def test_growing_response_times_slow_the_address():
@@ -142,10 +167,10 @@ def test_uneven_response_times_are_no_trouble():
 
 
 def test_it_grows_back_step_by_step_to_the_limit():
-    pace, shares = Pace(0.5, 0.0, 0.0, 0.0), []
+    known, shares = AddressPace(faults=Pace(0.5, 0.0, 0.0, 0.0)), []
     for second in range(60):
-        pace = host_pace_after(pace, PAGE, float(second), SPACING_S)
-        shares.append(pace.share)
+        known = address_pace_after(known, PAGE, float(second), SPACING_S)
+        shares.append(known.faults.share)
     assert shares[:5] == pytest.approx([0.5, 0.5, 0.55, 0.55, 0.6])
     assert shares[-1] == 1.0
 
@@ -157,12 +182,13 @@ def test_a_round_is_as_long_as_a_slow_pace_needs():
 
 @given(PACES, LATENCIES, st.lists(ANSWERS, max_size=30), st.floats(0, 100))
 def test_the_share_stays_between_the_floor_and_the_limit(pace, latency, answers, every_s):
-    known, whole = AddressPace(pace, latency), pace
+    known = AddressPace(pace, latency, pace)
     for n, answer in enumerate(answers):
         known = address_pace_after(known, answer, n * every_s, SPACING_S)
-        whole = host_pace_after(whole, answer, n * every_s, SPACING_S)
-        for share in (known.pace.share, whole.share):
+        whole = host_share([known], n * every_s)
+        for share in (known.pace.share, known.faults.share, whole):
             assert FLOOR <= share <= 1.0
+        assert FLOOR * FLOOR <= known.share(whole) <= 1.0
 
 
 @given(PACES, st.floats(0, 1e4), ANSWERS)
@@ -175,9 +201,9 @@ def test_no_error_ever_hurries(pace, now, answer):
         ErrorClass.CONNECT,
     )
     if in_trouble or answer.retry_after_s is not None:
-        assert address_pace_after(AddressPace(pace), answer, now, SPACING_S).pace.share <= pace.share
-    if answer.error is ErrorClass.SERVER_ERROR:
-        assert host_pace_after(pace, answer, now, SPACING_S).share <= pace.share
+        known = address_pace_after(AddressPace(pace, faults=pace), answer, now, SPACING_S)
+        assert known.pace.share <= pace.share
+        assert answer.error is None or known.faults.share <= pace.share
 
 
 @given(PACES, st.floats(0, 1e4), st.floats(0.05, 0.999), st.floats(0.05, 0.999))
@@ -199,8 +225,8 @@ def test_slower_answers_never_leave_a_higher_gradient(latency, one, other):
 
 @given(PACES)
 def test_whatever_happened_good_answers_bring_the_limit_back(pace):
-    spacing_s, now = SPACING_S, 0.0
-    for _ in range(40):
-        now += round_length_s(pace.share, spacing_s)
-        pace = host_pace_after(pace, PAGE, now, spacing_s)
-    assert pace.share == 1.0
+    known, now = AddressPace(pace, faults=pace), 0.0
+    for _ in range(60):
+        now += round_length_s(FLOOR * FLOOR, SPACING_S)
+        known = address_pace_after(known, PAGE, now, SPACING_S)
+    assert known.share(host_share([known], now)) == 1.0

@@ -1,0 +1,45 @@
+"""What hosts grant now: the one truth that the keeper of send permits and the scheduler share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressGrants:
+    """What a host grants one node address.
+
+    Attributes:
+        share: of the address's limit, in (0, 1].
+        next_s: seconds until it may send its next request; 0: now.
+    """
+
+    share: float = 1.0
+    next_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostGrants:
+    """What a host grants.
+
+    Attributes:
+        share: of its limit for all addresses, in (0, 1].
+        next_s: seconds until the first permit that nobody has reserved; 0: now.
+        addresses: by node address; one that is missing has its full share now.
+    """
+
+    share: float = 1.0
+    next_s: float = 0.0
+    addresses: Mapping[str, AddressGrants] = field(default_factory=lambda: MappingProxyType({}))
+
+    def of(self, address: str) -> AddressGrants:
+        """What it grants this address."""
+        return self.addresses.get(address, _FULL)
+
+
+_FULL = AddressGrants()
+
+Grants = Mapping[str, HostGrants]
+"""By host; one that is missing grants its limits."""
