@@ -20,6 +20,8 @@ from bench import crawl
 from splitter.errors import InputError
 
 _NOWHERE = Path("/nonexistent")
+_FLAGS = {"seconds": "for"}
+"""Options of the command that are called otherwise than their argument."""
 DESCRIBED = "docs/benchmarks.md, what each bench needs"
 
 
@@ -86,7 +88,8 @@ class Bench:
         run = import_module(f"bench.{self.name}").run
         for option in options:
             if option not in signature(run).parameters:
-                raise InputError(f"the bench {self.name!r} has no {option}: leave --{option} out")
+                flag = _FLAGS.get(option, option.replace("_", "-"))
+                raise InputError(f"the bench {self.name!r} has no {flag}: leave --{flag} out")
         if not smallest:
             told: dict[str, Any] = run(shared, **options)
         else:
@@ -189,6 +192,11 @@ _TABLE = (
         shared=_TITLES,
         options={"products": 1, "sites": 2, "nodes": 1},
         lower=("violations",),
+    ),
+    Bench(
+        name="field",
+        measures="the whole loop over real HTTP against a bound, strategy by strategy",
+        lower=("*.requests_per_page", "*.done_of_bound"),
     ),
     Bench(
         name="keywords",

@@ -39,6 +39,29 @@ _ALL = "all"
 @click.option(
     "--profile", help="How the lab behaves, for a bench that has one: a built-in profile or a file."
 )
+@click.option("--regime", help="field: only these, separated by commas.")
+@click.option("--strategies", help="field: only these, separated by commas.")
+@click.option("--job", help="field: small (6 products) or long (30).")
+@click.option("--seeds", type=click.IntRange(1), help="field: how many worlds of each regime.")
+@click.option("--seed-from", type=int, help="field: the first seed.")
+@click.option(
+    "--for",
+    "seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="field: the most a run takes.",
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    default=None,
+    help="field: all strategies, five seeds, also the long job. Goes on where it was interrupted.",
+)
+@click.option(
+    "--runs",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="field: file of finished runs, which are not run again. With --full: field-runs.jsonl.",
+)
 @click.option("--only", multiple=True, help="all: only this bench; may be given several times.")
 @click.option(
     "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="all: file for the ratios."
@@ -65,6 +88,7 @@ def bench(
     Example:
       reviewloop bench splitter
       reviewloop bench day --products 20 --sites 10 --nodes 3
+      reviewloop bench field --regime scarce --seeds 3 --strategies feedback,random,sed
       reviewloop bench all -o docs/benchmarks.json
       reviewloop bench all --against docs/benchmarks.json
     """

@@ -22,7 +22,7 @@ class LogEntry:
     """One request.
 
     Attributes:
-        t: when it came, in seconds since the lab's start (monotonic).
+        t: when it came, in seconds of the lab's time (monotonic).
         client: source address.
         host: as asked for, lower case, no port.
         path: path with query string.
@@ -59,6 +59,10 @@ class RequestLog:
             self._entries.append(entry)
         if self._file:
             self._file.write(self.line(entry))
+
+    def restart(self, started: datetime) -> None:
+        """The lab's time begins only now, before its first entry."""
+        self._started = started
 
     def entries(self) -> tuple[LogEntry, ...]:
         """The last `KEPT` requests."""

@@ -35,6 +35,13 @@ class Role(StrEnum):
     SITE = "site"
 
 
+class TimeFrom(StrEnum):
+    """When a lab's time begins."""
+
+    START = "start"  # when it listens
+    FIRST_REQUEST = "first_request"  # with the first request to a host of its catalog
+
+
 class ProfileError(InputError):
     """A lab profile is wrong or not there; the message carries the key of each problem."""
 
@@ -169,9 +176,11 @@ class Profile(ProfileModel):
     Attributes:
         doors: sites that want to be signed in to, by host without www.
         hits: sites that have so many different pages for every query, to know what a crawl should find.
+        time_from: when the lab's time begins, which ``from_s`` and the log count from.
     """
 
     name: str
+    time_from: TimeFrom = TimeFrom.START
     robots: Robots = Robots()
     pairs: tuple[Pair, ...] = ()
     doors: dict[str, Wall | OAuth] = Field(default_factory=dict)

@@ -22,7 +22,7 @@ from app.lab.corpus import DEFAULT_REVIEWS, Corpus, load_texts
 from app.lab.log import LogEntry, RequestLog
 from app.lab.login import SignInRequest
 from app.lab.oauth import sign_in_server
-from app.lab.profile import Conducts, Profile, Role, load_profile
+from app.lab.profile import Conducts, Profile, Role, TimeFrom, load_profile
 from app.lab.web import LocalWeb
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
@@ -74,6 +74,7 @@ class Lab:
         texts = load_texts(reviews, _refusing_patterns(catalog))
         self.web = LocalWeb(catalog, Corpus(catalog, seed, texts, self.profile.hits))
         self._started_s = time.monotonic()
+        self._awaits_request = self.profile.time_from is TimeFrom.FIRST_REQUEST
         self.log = RequestLog(datetime.now(UTC), log_path)
         self._conducts = Conducts(self.profile)
         self._memory = Memory()
@@ -127,9 +128,14 @@ class Lab:
         await self.stop()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        host = _host_of(request)
+        if self._awaits_request and not _is_own(host):
+            self._awaits_request = False
+            self._started_s = time.monotonic()
+            self.log.restart(datetime.now(UTC))
         asked = LabRequest(
             client=request.remote or "",
-            host=_host_of(request),
+            host=host,
             target=request.raw_path,
             t=time.monotonic() - self._started_s,
         )

@@ -37,8 +37,10 @@ def test_a_bench_runs_at_its_smallest_and_is_printed_both_ways(
 
 
 def test_every_module_with_a_run_is_a_bench() -> None:
-    modules = Path(results.__file__).parent.glob("*.py")
-    with_run = {path.stem for path in modules if "\ndef run(" in path.read_text("utf-8")}
+    folder = Path(results.__file__).parent
+    modules = {path.stem: path for path in folder.glob("*.py")}
+    modules |= {path.parent.name: path for path in folder.glob("*/__init__.py")}
+    with_run = {name for name, path in modules.items() if "\ndef run(" in path.read_text("utf-8")}
     assert with_run == set(BENCHES)
 
 

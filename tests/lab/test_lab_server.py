@@ -9,6 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -270,3 +272,19 @@ def test_the_command_serves_until_a_signal_and_ends_cleanly(number, get, tmp_pat
         assert process.stdout.read() == process.stderr.read() == ""
         connection.close()
     assert json.loads(log.read_text("utf-8"))["outcome"] == "robots"
+
+
+@pytest.mark.parametrize(
+    ("time_from", "outcomes"), [("start", ["dead"]), ("first_request", ["page", "dead"])]
+)
+def test_the_labs_time_begins_when_its_profile_says(start, get, monkeypatch, time_from, outcomes):
+    clock = SimpleNamespace(now_s=0.0)
+    monkeypatch.setattr("app.lab.server.time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    gone = {"host": "12315.com", "from_s": 60, "dead": True}
+    with start(profile(gone, time_from=time_from)) as lab:
+        for _ in outcomes:
+            clock.now_s += 100
+            with suppress(http.client.HTTPException, OSError):
+                get(lab, "lab.local", "/")
+                get(lab, "12315.com", "/")
+        assert [entry.outcome for entry in lab.log.entries()] == outcomes
