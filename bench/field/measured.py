@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.field.processes import command
+from bench.field.processes import command, ended_by_sigterm
 from bench.field.worlds import TaskHits, World, hits
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
@@ -127,7 +127,7 @@ def run_once(world: World, strategy: str, *, seconds: float, mark_s: float, slot
     Raises:
         ReviewloopError: the lab or the run did not start; with the end of what it said.
     """
-    with tempfile.TemporaryDirectory(prefix="reviewloop-field-") as name:
+    with ended_by_sigterm(), tempfile.TemporaryDirectory(prefix="reviewloop-field-") as name:
         folder = Path(name)
         sites, profile, log, db = (
             folder / part for part in ("sites.yaml", "profile.yaml", "log.jsonl", "run.db")

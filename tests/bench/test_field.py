@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from bench.field import contest, worlds
 from bench.field.bound import Facts, Host, Piece, SiteWork, Threshold, facts_of, pages_by, time_of
 from bench.field.contest import Bound, Record, difference
 from bench.field.measured import Measured
-from bench.field.processes import command
+from bench.field.processes import command, ended_by_sigterm
 from bench.field.worlds import Regime, draw, hits
 from splitter.catalog.load import parse_catalog
 from splitter.errors import InputError
@@ -239,6 +241,18 @@ def test_a_file_that_holds_no_runs_is_refused_with_its_line(tmp_path: Path) -> N
     path.write_text('{"regime": "scarce"}\n', "utf-8")
     with pytest.raises(InputError, match=r"runs\.jsonl:1: "):
         field.read_runs(path)
+
+
+def test_sigterm_ends_the_block_and_what_it_started() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    left = []
+    with pytest.raises(SystemExit), ended_by_sigterm():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            left.append(True)
+    assert left == [True]
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="watches processes by pidfd")
