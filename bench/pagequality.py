@@ -23,9 +23,10 @@ from selectolax.lexbor import LexborHTMLParser
 
 from bench.pagetruth import Truth, fragment_f1, page_folder, token_f1, truths
 from splitter.catalog.load import load_catalog
+from splitter.spans import CHINA
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import PageRead, ResultPage
-from tasks.reading.dates import CHINA, read_date
+from tasks.reading.dates import read_date
 from tasks.reading.decode import decode
 from tasks.reading.density import dense_text
 from tasks.reading.extract import read_page

@@ -97,7 +97,6 @@ def read(text: str, origin: str) -> Document:
     Raises:
         CatalogError: the text is not YAML, holds several documents, or its top is no mapping.
     """
-    loader: _Loader | None = None
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -113,9 +112,6 @@ def read(text: str, origin: str) -> Document:
         raise CatalogError(f"{origin}:{line}: not readable as YAML: {error.reason}") from error
     except RecursionError as error:
         raise CatalogError(f"{origin}:1: nested too deeply; a catalog has about five levels") from error
-    finally:
-        if loader is not None:
-            loader.dispose()
     return Document(data, document.lines, document.problems)
 
 

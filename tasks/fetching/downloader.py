@@ -217,8 +217,8 @@ class Downloader:
             code, message = await multi.perform(transfer)
             elapsed_s = spent_s + multi.time() - started
             if code:
-                return self._broken(transfer, url, code, message, timeout_s, elapsed_s)
-            return self._answer(transfer, url, elapsed_s)
+                self._check_broken(transfer, url, code, message, timeout_s)
+            return self._answer(transfer, url, elapsed_s, whole=not code)
         finally:
             transfer.clear()
             self._free.append(transfer)
@@ -233,13 +233,13 @@ class Downloader:
             target = url[:cut] + target
         return url[:cut], target, self._own_lines
 
-    def _answer(self, transfer: Transfer, url: str, elapsed_s: float) -> Response:
+    def _answer(self, transfer: Transfer, url: str, elapsed_s: float, *, whole: bool) -> Response:
         limits = self._limits
         status = transfer.status()
         if not headers_ended(transfer.head_lines):
             raise FetchError(ErrorClass.CUT_OFF, f"{authority_of(url)} hung up within its headers")
         headers = headers_of(transfer.head_lines)
-        body = b"" if status in _REDIRECTS else transfer.body()
+        body = transfer.body() if whole and status not in _REDIRECTS else b""
         if body and (coding := headers.get("content-encoding")):
             try:
                 body = inflated(body, coding, max_bytes=limits.inflated_bytes, max_ratio=limits.ratio)
@@ -257,10 +257,8 @@ class Downloader:
             first_byte_s=transfer.first_byte_s(),
         )
 
-    def _broken(
-        self, transfer: Transfer, url: str, code: int, message: str, timeout_s: float, elapsed_s: float
-    ) -> Response:
-        """The answer whose status says enough, without its body; else the error."""
+    def _check_broken(self, transfer: Transfer, url: str, code: int, message: str, timeout_s: float) -> None:
+        """Raise the error of a transfer that broke, unless its status says enough without a body."""
         host = authority_of(url)
         if transfer.refused and not transfer.connected:
             raise FetchError(
@@ -276,14 +274,7 @@ class Downloader:
         if code != pycurl.E_OPERATION_TIMEDOUT and headers_ended(lines):
             status = transfer.status()
             if status in _REDIRECTS or status >= 400:
-                return Response(
-                    url=url,
-                    status=status,
-                    headers=headers_of(lines),
-                    body=b"",
-                    elapsed_s=elapsed_s,
-                    first_byte_s=transfer.first_byte_s(),
-                )
+                return
         if transfer.sent > MAX_SENT:
             raise FetchError(ErrorClass.CONNECT, f"{host} hung up without a word, {MAX_SENT} times")
         raise transfer_error(code, message, host, timeout_s, begun=bool(lines))

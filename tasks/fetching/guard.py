@@ -1,6 +1,6 @@
 """Which addresses may be asked: no private, loopback, link-local or otherwise special ones.
 
-Two gates with one rule: `check_url` looks at the address as written (literal IPs in every notation), and the
+Two gates with one rule: `check_authority` looks at the address as written (literal IPs in every notation), and the
 downloader asks `address_allowed` for the IP of each connection it is about to make, so that a name
 that changes its state between check and use (DNS rebinding) gains nothing.
 """
@@ -11,7 +11,6 @@ import socket
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
-from tasks.domain.address import authority_of, sendable
 from tasks.domain.failures import ErrorClass, FetchError
 
 # An IPv4 address hides in the last 32 bits of these (RFC 6052; RFC 4291, 2.5.5.1).
@@ -19,21 +18,17 @@ _CARRIES_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
 
 
-def check_url(url: str, *, allow_loopback: bool) -> None:
-    """Let an address pass, or say why not. Names are not resolved here.
+@lru_cache(maxsize=4096)
+def check_authority(authority: str, allow_loopback: bool) -> None:
+    """Let the host of a sendable address pass, or say why not. Names are not resolved here.
 
     Args:
+        authority: its host and port (`tasks.domain.address.authority_of`).
         allow_loopback: true only towards the lab.
 
     Raises:
-        FetchError: SCHEME_REFUSED or ADDRESS_REFUSED.
+        FetchError: ADDRESS_REFUSED.
     """
-    check_authority(authority_of(sendable(url)), allow_loopback)
-
-
-@lru_cache(maxsize=4096)
-def check_authority(authority: str, allow_loopback: bool) -> None:
-    """`check_url` for the host and port of an address that is sendable already."""
     host = authority[1 : authority.index("]")] if authority.startswith("[") else authority.partition(":")[0]
     ip = _literal(host.rstrip("."))
     if ip is not None and not address_allowed(ip, allow_loopback):

@@ -26,14 +26,10 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from tasks.domain.address import authority_of, sendable
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.fetching.guard import address_allowed, check_url
+from tasks.fetching.guard import address_allowed, check_authority
 
 _PIECE_BYTES = 65_536
 _AnySession = TypeVar("_AnySession", bound=requests.Session)
-
-
-def _trusts_nobody(_url: str) -> bool:
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +50,7 @@ class SessionSettings:
     lab: tuple[str, int] | None = None
     timeout_s: float = 30.0
     body_bytes: int = 2_000_000
-    trusts: Callable[[str], bool] = _trusts_nobody
+    trusts: Callable[[str], bool] = lambda _url: False
 
 
 class GuardedAdapter(HTTPAdapter):
@@ -95,7 +91,7 @@ class GuardedAdapter(HTTPAdapter):
         trusted = settings.trusts(url)
         self._guarded = settings.lab is None and not trusted
         if not trusted:
-            check_url(url, allow_loopback=settings.lab is not None)
+            check_authority(authority_of(url), allow_loopback=settings.lab is not None)
         if cookies := get_cookie_header(self.jar, request):  # type: ignore[no-untyped-call]
             request.headers["Cookie"] = cookies
         response = super().send(self._towards_lab(request, url), stream=True, timeout=self._remaining_s())
@@ -165,7 +161,7 @@ def guarded(session: _AnySession, adapter: GuardedAdapter, user_agent: str) -> _
     """
     # A proxy or .netrc of the environment would go where the guard cannot look.
     session.trust_env = False
-    session.get_redirect_target = _nowhere  # type: ignore[assignment, method-assign]
+    session.get_redirect_target = lambda _: None  # type: ignore[assignment, method-assign]
     session.headers.update({"User-Agent": user_agent, "Accept-Encoding": "identity"})
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     for scheme in ("http://", "https://"):
@@ -226,7 +222,3 @@ def _pools(adapter: GuardedAdapter) -> dict[str, Any]:
         ConnectionCls: Any = staticmethod(partial(_JudgedHTTPS, adapter=adapter))
 
     return {"http": HTTPPool, "https": HTTPSPool}
-
-
-def _nowhere(_: requests.Response) -> None:
-    return

@@ -267,7 +267,9 @@ class RedisPermits:
     async def _next(self, reserved: _Reserved, host: str, address: str, limits: Limits) -> float:
         async with reserved.lock:
             now = self._clock()
-            self._drop_stale(reserved, now)
+            while reserved.times and reserved.times[0] < now - _LATE_S:
+                reserved.times.popleft()
+                reserved.batch = max(1, reserved.batch // 2)
             if reserved.times:
                 return max(0.0, reserved.times.popleft() - now)
             # Those that wait for the lock meanwhile go by the same answer.
@@ -353,12 +355,6 @@ class RedisPermits:
     def _forget_idle(self, now: float) -> None:
         self._reserved = {key: reserved for key, reserved in self._reserved.items() if reserved.matters(now)}
         self._sweep_at = _SWEEP_RESERVED + 2 * len(self._reserved)
-
-    @staticmethod
-    def _drop_stale(reserved: _Reserved, now: float) -> None:
-        while reserved.times and reserved.times[0] < now - _LATE_S:
-            reserved.times.popleft()
-            reserved.batch = max(1, reserved.batch // 2)
 
     def _keys(self, host: str, address: str) -> list[str]:
         times = f"{_PREFIX}:{{{host}}}"

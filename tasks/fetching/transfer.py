@@ -57,25 +57,6 @@ class Transfer:
         future, moved, moved_at: of the transfer under way; kept by `Multi`.
     """
 
-    __slots__ = (
-        "_body",
-        "_guarded",
-        "_max_line_bytes",
-        "_origin",
-        "_sent_lines",
-        "_timeout_ms",
-        "_trusted",
-        "connected",
-        "curl",
-        "future",
-        "head_lines",
-        "moved",
-        "moved_at",
-        "overfull",
-        "refused",
-        "sent",
-    )
-
     def __init__(self, wire: Wire) -> None:
         self.future: asyncio.Future[Outcome] | None = None
         self.moved = 0

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import partial
 from unicodedata import normalize
 
-CHINA = timezone(timedelta(hours=8), "UTC+8")
+from splitter.spans import CHINA
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _ZONES = {"Z": UTC, "z": UTC, "GMT": UTC, "UTC": UTC}
@@ -27,8 +27,8 @@ _CLOCK = (
     r"(上午|下午|晚上|中午|凌晨|早上|傍晚)?\s*(?<!\d)(\d{1,2})[:时点](\d{1,2})(?:[:分](\d{1,2})(?:\.\d{1,9})?)?秒?"
     r"(?:\s?([AaPp])\.?[Mm]\b)?(?:\s?(Z\b|GMT\b|UTC\b|[+-]\d\d:?\d\d\b))?)?"
 )
-_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
-_NUMBER = r"(半|[一二两三四五六七八九十]|\d{1,5})"
+_MONTH = r"(?P<m>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
+_NUMBER = r"(?P<number>半|[一二两三四五六七八九十]|\d{1,5})"
 
 # Most dates have this form and nothing around it: one match, no search.
 _PLAIN = re.compile(
@@ -41,34 +41,37 @@ _ASCTIME = re.compile(
     rf"[A-Z][a-z]{{2}} {_MONTH} (\d\d?) (\d\d:\d\d:\d\d) ([+-]\d{{4}}) (\d{{4}})", re.ASCII | re.I
 )
 _FULL = re.compile(
-    rf"(?<!\d)(\d{{4}})\s?[-/.年]\s?(\d{{1,2}})\s?[-/.月]\s?(\d{{1,2}})(?!\d)\s?[日号]?{_CLOCK}", re.ASCII
+    rf"(?<!\d)(?P<y>\d{{4}})\s?[-/.年]\s?(?P<m>\d{{1,2}})\s?[-/.月]\s?(?P<d>\d{{1,2}})(?!\d)\s?[日号]?{_CLOCK}",
+    re.ASCII,
 )
 _SHORT_YEAR = re.compile(
-    rf"(?<![\d./-])(\d\d)[-/年](\d{{1,2}})[-/月](\d{{1,2}})(?![\d/-])日?{_CLOCK}", re.ASCII
+    rf"(?<![\d./-])(?P<y>\d\d)[-/年](?P<m>\d{{1,2}})[-/月](?P<d>\d{{1,2}})(?![\d/-])日?{_CLOCK}", re.ASCII
 )
-_AMERICAN = re.compile(rf"(?<!\d)(\d{{1,2}})/(\d{{1,2}})/(\d{{4}})(?!\d){_CLOCK}", re.ASCII)
+_AMERICAN = re.compile(rf"(?<!\d)(?P<m>\d{{1,2}})/(?P<d>\d{{1,2}})/(?P<y>\d{{4}})(?!\d){_CLOCK}", re.ASCII)
 _NO_YEAR = re.compile(
-    rf"(今年|去年|前年)?(?<!\d)(\d{{1,2}})\s?(?:-|/|月)\s?(\d{{1,2}})(?!\d)\s?[日号]?{_CLOCK}", re.ASCII
+    rf"(?P<y>今年|去年|前年)?(?<!\d)(?P<m>\d{{1,2}})\s?(?:-|/|月)\s?(?P<d>\d{{1,2}})(?!\d)\s?[日号]?{_CLOCK}",
+    re.ASCII,
 )
 _DAY_WORD = re.compile(
     rf"(今天|昨天|昨日|大前天|前天|前日|今日|昨晚|\b(?:[Tt]oday|[Yy]esterday)\b){_CLOCK}", re.ASCII
 )
 _WEEKDAY = re.compile(rf"(上)?个?(?:星期|周|礼拜)([一二三四五六日天]){_CLOCK}", re.ASCII)
 _AGO = re.compile(
-    rf"{_NUMBER}\s*多?\s*(个半|个)?多?\s*(秒钟?|分钟?|小时|钟头|天|日|周|星期|月|年)\s*(?:多|半)?\s*(?:之|以)?前",
+    rf"{_NUMBER}\s*多?\s*(?:个半|个)?多?\s*(?P<unit>秒钟?|分钟?|小时|钟头|天|日|周|星期|月|年)\s*(?:多|半)?\s*(?:之|以)?前",
     re.ASCII,
 )
 _AGO_ENGLISH = re.compile(
-    r"\b(\d{1,5}|half an?|an?)\s?(s|m|h|d|w|y|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|weeks?|months?|years?)"
-    r"\sago\b",
+    r"\b(?P<number>\d{1,5}|half an?|an?)\s?"
+    r"(?P<unit>s|m|h|d|w|y|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|weeks?|months?|years?)\sago\b",
     re.ASCII | re.I,
 )
 _DAY_MONTH = re.compile(
-    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?[\s-](?:of\s)?{_MONTH}\.?,?[\s-](\d{{4}})\b{_CLOCK}",
+    rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?[\s-](?:of\s)?{_MONTH}\.?,?[\s-](?P<y>\d{{4}})\b{_CLOCK}",
     re.ASCII | re.I,
 )
 _MONTH_DAY = re.compile(
-    rf"\b{_MONTH}\.?\s(\d{{1,2}})(?!\d|:)(?:st|nd|rd|th)?(?:,?\s(\d{{4}})\b)?,?{_CLOCK}", re.ASCII | re.I
+    rf"\b{_MONTH}\.?\s(?P<d>\d{{1,2}})(?!\d|:)(?:st|nd|rd|th)?(?:,?\s(?P<y>\d{{4}})\b)?,?{_CLOCK}",
+    re.ASCII | re.I,
 )
 _TIME = re.compile(_CLOCK.removesuffix("?"), re.ASCII)
 _JUST_NOW = re.compile(r"刚刚|刚才|几秒前|just now|moments? ago", re.I)
@@ -80,15 +83,14 @@ _AHEAD = timedelta(hours=1)
 _FIRST_YEAR = 1995
 
 
-def read_date(text: str, now: datetime, zone: tzinfo = CHINA) -> datetime | None:
-    """The time that a date on a page means, in ``zone`` unless it names another; None where it can't be read.
+def read_date(text: str, now: datetime) -> datetime | None:
+    """The time that a date on a page means, in China unless it names a zone; None where it can't be read.
 
     Words around the date are passed over (发表于 2013-5-6). A date without time is its midnight; one without year, the
     latest that is not in the future.
 
     Args:
         now: aware; what relative dates and dates without year count from.
-        zone: the site's own.
     """
     text = text[:200].strip()
     if not text:
@@ -99,11 +101,11 @@ def read_date(text: str, now: datetime, zone: tzinfo = CHINA) -> datetime | None
         except ValueError:
             pass
         else:
-            return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+            return moment if moment.tzinfo else moment.replace(tzinfo=CHINA)
     if text[-4:].isdecimal() and (match := _ASCTIME.fullmatch(text)):
         return _asctime(match)
-    if now.tzinfo is not zone:
-        now = now.astimezone(zone)
+    if now.tzinfo is not CHINA:
+        now = now.astimezone(CHINA)
     readers = _ENGLISH
     if match := _PLAIN.fullmatch(text):
         readers = (partial(_plain, match.groups()),)
@@ -122,9 +124,7 @@ def read_date(text: str, now: datetime, zone: tzinfo = CHINA) -> datetime | None
 def _asctime(match: re.Match[str]) -> datetime | None:
     month, day, clock, offset, year = match.groups()
     try:
-        return datetime.fromisoformat(
-            f"{year}-{_MONTHS.index(month.lower()) + 1:02}-{int(day):02}T{clock}{offset}"
-        )
+        return datetime.fromisoformat(f"{year}-{_month(month):02}-{int(day):02}T{clock}{offset}")
     except ValueError:  # the 31st of February
         return None
 
@@ -136,28 +136,27 @@ def _plain(parts: tuple[str | None, ...], _text: str, now: datetime) -> datetime
     return _latest(month, day, (None, *parts[3:], None, None), now)
 
 
-def _dated(
-    pattern: re.Pattern[str], places: tuple[int, int, int], text: str, now: datetime
-) -> datetime | None:
-    """A date with a year; `places` are the pattern's groups of year, month and day, its other groups are the clock."""
+def _dated(pattern: re.Pattern[str], text: str, now: datetime) -> datetime | None:
+    """A date by a pattern with the groups y, m and d; its other groups, behind them, are the clock."""
     match = pattern.search(text)
     if match is None:
         return None
-    year, month, day = (int(match[place]) for place in places)
+    month, day, clock = _month(match["m"]), int(match["d"]), match.groups()[3:]
+    if match["y"] is None:
+        return _latest(month, day, clock, now)
     if pattern is _AMERICAN and month > 12:  # 16/5/2013
         month, day = day, month
-    century = 2000 if pattern is _SHORT_YEAR else 0
-    return _moment(century + year, month, day, match.groups()[3:], now)
+    return _moment(_year(match["y"], now), month, day, clock, now)
 
 
-def _no_year(text: str, now: datetime) -> datetime | None:
-    match = _NO_YEAR.search(text)
-    if match is None:
-        return None
-    month, day, clock = int(match[2]), int(match[3]), match.groups()[3:]
-    if match[1]:
-        return _moment(now.year - "今去前".index(match[1][0]), month, day, clock, now)
-    return _latest(month, day, clock, now)
+def _year(text: str, now: datetime) -> int:
+    if not text.isdecimal():
+        return now.year - "今去前".index(text[0])
+    return int(text) if len(text) > 2 else 2000 + int(text)
+
+
+def _month(text: str) -> int:
+    return int(text) if text.isdecimal() else _MONTHS.index(text.lower()) + 1
 
 
 def _latest(month: int, day: int, clock: tuple[str | None, ...], now: datetime) -> datetime | None:
@@ -169,21 +168,6 @@ def _latest(month: int, day: int, clock: tuple[str | None, ...], now: datetime) 
         if moment <= now + _AHEAD:
             return moment
     return None
-
-
-def _month_word(text: str, now: datetime) -> datetime | None:
-    if match := _DAY_MONTH.search(text):
-        return _moment(int(match[3]), _month(match[2]), int(match[1]), match.groups()[3:], now)
-    match = _MONTH_DAY.search(text)
-    if match is None:
-        return None
-    if match[3]:
-        return _moment(int(match[3]), _month(match[1]), int(match[2]), match.groups()[3:], now)
-    return _latest(_month(match[1]), int(match[2]), match.groups()[3:], now)
-
-
-def _month(name: str) -> int:
-    return _MONTHS.index(name.lower()) + 1
 
 
 def _day_word(text: str, now: datetime) -> datetime | None:
@@ -213,24 +197,17 @@ def _time(text: str, now: datetime) -> datetime | None:
     return moment if moment <= now + _AHEAD else moment - timedelta(days=1)
 
 
-def _ago(text: str, now: datetime) -> datetime | None:
-    match = _AGO.search(text)
+def _ago(pattern: re.Pattern[str], text: str, now: datetime) -> datetime | None:
+    match = pattern.search(text)
     if match is None:
         return now if _JUST_NOW.search(text) else None
-    amount = _amount(match[1]) + (0.5 if match[2] == "个半" else 0)
-    unit = match[3][0]
-    if unit in "月年":
-        return _months_back(now, amount * (12 if unit == "年" else 1))
-    return now - timedelta(seconds=amount * _SECONDS[unit])
-
-
-def _ago_english(text: str, now: datetime) -> datetime | None:
-    match = _AGO_ENGLISH.search(text)
-    if match is None:
-        return now if _JUST_NOW.search(text) else None
-    amount, unit = _amount(match[1].lower()), match[2].lower()
-    if unit.startswith(("mo", "y")):
-        return _months_back(now, amount * (12 if unit[0] == "y" else 1))
+    amount, unit = _amount(match["number"].lower()), match["unit"].lower()
+    if "个半" in match.group():
+        amount += 0.5
+    if unit.startswith(("月", "mo")):
+        return _months_back(now, amount)
+    if unit[0] in "年y":
+        return _months_back(now, 12 * amount)
     return now - timedelta(seconds=amount * _SECONDS[unit[0]])
 
 
@@ -285,9 +262,18 @@ def _zone(text: str) -> tzinfo:
 
 # Least ambiguous first. Text outside ASCII may hold either language's forms.
 _Reader = Callable[[str, datetime], datetime | None]
-_full: _Reader = partial(_dated, _FULL, (1, 2, 3))
-_short_year: _Reader = partial(_dated, _SHORT_YEAR, (1, 2, 3))
-_american: _Reader = partial(_dated, _AMERICAN, (3, 1, 2))
+_full, _short_year, _american, _no_year, _day_month, _month_day = (
+    partial(_dated, pattern) for pattern in (_FULL, _SHORT_YEAR, _AMERICAN, _NO_YEAR, _DAY_MONTH, _MONTH_DAY)
+)
+_ago_chinese, _ago_english = partial(_ago, _AGO), partial(_ago, _AGO_ENGLISH)
 _NUMERIC: tuple[_Reader, ...] = (_number, _american, _short_year, _no_year, _time)
-_ENGLISH: tuple[_Reader, ...] = (_full, _ago_english, _month_word, _day_word, *_NUMERIC)
-_CHINESE: tuple[_Reader, ...] = (_full, _ago, _day_word, _short_year, _no_year, _weekday, *_ENGLISH[1:])
+_ENGLISH: tuple[_Reader, ...] = (_full, _ago_english, _day_month, _month_day, _day_word, *_NUMERIC)
+_CHINESE: tuple[_Reader, ...] = (
+    _full,
+    _ago_chinese,
+    _day_word,
+    _short_year,
+    _no_year,
+    _weekday,
+    *_ENGLISH[1:],
+)

@@ -32,7 +32,7 @@ _Compiled = TypeVar("_Compiled")
 
 
 class JsonAnswer:
-    """A result page in JSON (see ``tasks.reading.results.Answer``).
+    """A result page in JSON, before its records are read as hits.
 
     Attributes:
         records: the objects that the hit rule finds.
@@ -66,7 +66,7 @@ class JsonAnswer:
         return any(value and value not in ("0", "false") for value in self._walk(self._rules.next))
 
     def raise_unless_empty(self) -> None:
-        """Raise a refusal, which often comes as an empty list, or BAD_RULE; nothing for a proven empty answer."""
+        """Of an answer without hits: raise a refusal (often an empty list) or BAD_RULE; not if it is proven empty."""
         rules, says = self._rules, collapsed(self._text[:120])
         for pattern in rules.blocked:
             if condition_of(pattern) is None:

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from tasks.domain.pages import PageRead, Review
 
@@ -59,20 +58,18 @@ class RejectReason(StrEnum):
     GOODS = "goods"  # a shop's or maker's description: a data sheet, and nobody's opinion
 
 
-class ScreenedReviews(NamedTuple):
-    """A page's reviews, and how many records are none, by reason (`RejectReason`)."""
-
-    reviews: tuple[Review, ...]
-    refused: Mapping[str, int]
-
-
-def screen_reviews(read: PageRead, reviews: Sequence[Review], *, main_text: bool) -> ScreenedReviews:
+def screen_reviews(
+    read: PageRead, reviews: Sequence[Review], *, main_text: bool
+) -> tuple[tuple[Review, ...], Mapping[str, int]]:
     """Separate reviews from records that are none.
 
     Args:
         read: the page, or the first page of a list.
         reviews: its records, of all pages of the list.
         main_text: whether they were read without record rules.
+
+    Returns:
+        The reviews, and how many records are none, by reason (`RejectReason`).
     """
     kept: list[Review] = []
     refused: Counter[str] = Counter()
@@ -84,7 +81,7 @@ def screen_reviews(read: PageRead, reviews: Sequence[Review], *, main_text: bool
             refused[reason.value] += 1
     if not reviews and read.no_review:
         refused[read.no_review] += 1
-    return ScreenedReviews(tuple(kept), dict(refused))
+    return tuple(kept), dict(refused)
 
 
 def reject_reason(review: Review, *, main_text: bool) -> RejectReason | None:

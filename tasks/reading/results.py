@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
 
 from splitter.catalog.rules import PostRules, ResultRules
 
@@ -26,25 +25,6 @@ from tasks.reading.markup import first, page_text, parse
 _FULL_TEXT = re.compile(r"[\s\u200b]*(?:(?:展开|收起)全文\s*[a-z]?|(?:展开c|收起d))\s*$")
 
 
-class Answer(Protocol):
-    """A result page of some format, before its records are read as hits."""
-
-    def values(self, rule: str, /) -> list[str]:
-        """A rule's value in every record; empty where it finds nothing, or where the rule is empty."""
-
-    def texts(self, rule: str, /) -> list[str]:
-        """The same, as a reader sees it: without markup."""
-
-    def found(self) -> int | None:
-        """The number of hits it reports; None where it reports none."""
-
-    def has_next(self) -> bool:
-        """Whether there is a next page."""
-
-    def raise_unless_empty(self) -> None:
-        """Of an answer without hits: raise a refusal or BAD_RULE, unless the engine says that it has nothing."""
-
-
 def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | None = None) -> ResultPage:
     """Read a result page.
 
@@ -59,7 +39,7 @@ def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | Non
         FetchError: the refusal's class; BAD_RULE with what the selectors matched; of JSON, BAD_CONTENT for
             what broke off, TOO_LARGE for what is made to choke a parser.
     """
-    answer: Answer = JsonAnswer(text, url, rules) if rules.format == "json" else _HtmlAnswer(text, url, rules)
+    answer = JsonAnswer(text, url, rules) if rules.format == "json" else _HtmlAnswer(text, url, rules)
     hits = _hits(answer, rules, url, now)
     if not hits:
         answer.raise_unless_empty()
@@ -68,7 +48,9 @@ def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | Non
     return ResultPage(answer.found() or None, hits, empty=False, more=answer.has_next())
 
 
-def _hits(answer: Answer, rules: ResultRules, url: str, now: datetime | None) -> tuple[Hit, ...]:
+def _hits(
+    answer: JsonAnswer | _HtmlAnswer, rules: ResultRules, url: str, now: datetime | None
+) -> tuple[Hit, ...]:
     """The hits of an answer, each address once. A record without an address, or a post without a text, is no hit."""
     links, titles = answer.values(rules.link), answer.texts(rules.title)
     posts = _posts(answer, rules.post, titles, now) if rules.post is not None else [None] * len(links)
@@ -81,7 +63,9 @@ def _hits(answer: Answer, rules: ResultRules, url: str, now: datetime | None) ->
     return tuple(hits.values())
 
 
-def _posts(answer: Answer, rules: PostRules, titles: Sequence[str], now: datetime | None) -> list[Review]:
+def _posts(
+    answer: JsonAnswer | _HtmlAnswer, rules: PostRules, titles: Sequence[str], now: datetime | None
+) -> list[Review]:
     """The posts of an engine whose hits are whole posts."""
     rows = zip(
         answer.values(rules.id),
@@ -121,7 +105,7 @@ def _time(text: str, now: datetime | None) -> datetime | None:
 
 
 class _HtmlAnswer:
-    """A result page in HTML."""
+    """A result page in HTML; its methods are those of `JsonAnswer`."""
 
     def __init__(self, text: str, url: str, rules: ResultRules) -> None:
         self._url, self._rules = url, rules

@@ -21,7 +21,6 @@ from tasks.reading.decode import decode
 from tasks.reading.markup import check_markup, collapsed
 from tasks.signin.errors import SignInBroken
 
-_REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 10
 _NOT_SENT = ("submit", "image", "button", "reset", "file")
 _AnySession = TypeVar("_AnySession", bound=requests.Session)
@@ -178,7 +177,7 @@ class Session:
                 headers["Content-Type"] = "application/x-www-form-urlencoded"
             response = self._http.request(method, url, data=body, headers=headers, allow_redirects=False)
             location = response.headers.get("location")
-            if response.status_code not in _REDIRECTS or not location:
+            if not location or not response.is_redirect:
                 lowered = {name.lower(): value for name, value in response.headers.items()}
                 return Page(url, response.status_code, *decode(response.content, lowered)[:2])
             after = joined(url, location)

@@ -16,10 +16,6 @@ FEWEST_TIMED = 3
 """Response times below which noise can't be told from distance (`sites ping` goes by it, too)."""
 
 
-def _nothing() -> None:
-    return
-
-
 class Timing:
     """Seconds, requests and bytes of one attempt, by a clock that is passed in.
 
@@ -39,8 +35,8 @@ class Timing:
     def __init__(
         self,
         clock: Callable[[], float],
-        on_busy: Callable[[], None] = _nothing,
-        on_idle: Callable[[], None] = _nothing,
+        on_busy: Callable[[], None] = lambda: None,
+        on_idle: Callable[[], None] = lambda: None,
     ) -> None:
         self._clock = clock
         self._on_busy = on_busy

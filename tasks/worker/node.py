@@ -111,7 +111,9 @@ class CrawlNode:
     async def stop(self, why: str) -> None:
         """Give back what was not started, interrupt what runs (its pages are kept), and leave."""
         self._stopping = True
-        await _ended([self._pulse] if self._pulse else [])
+        if self._pulse is not None:
+            self._pulse.cancel()
+            await asyncio.gather(self._pulse, return_exceptions=True)
         # Before anything is given back: allocation would give it to this node again.
         await self._writer.run(lambda conn, _now: nodes.leave(conn, self.node.name))
         await self._give_all_back(why)
@@ -237,9 +239,3 @@ class CrawlNode:
             await self._writer.soon(CLOSES, Close(lease, report))
         except Exception:
             log.exception("node %s: closing attempt %s", self.node.name, lease.attempt_id)
-
-
-async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

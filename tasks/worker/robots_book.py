@@ -63,16 +63,13 @@ class RobotsBook:
     async def _look_up(self, url: str, host: str, fetch: Fetch) -> RobotsRules:
         now, stored = await self._writer.soon(_LOAD, host)
         rules = RobotsRules.parse(stored.text, stored.status) if stored else None
-        if stored is None or rules is None or self._too_old(stored, rules, now):
+        # An answer is kept as long as the store keeps it; what is none is asked again soon.
+        if not (stored and rules and (rules.state.answered or now - stored.fetched_at <= KEEP_UNANSWERED)):
             stored = await self._fetch(f"{urlsplit(url).scheme}://{host}/robots.txt", host, now, fetch)
             rules = RobotsRules.parse(stored.text, stored.status)
         if rules.state.answered:
             self._known[host] = (self._clock() + KEEP.total_seconds(), rules)
         return rules
-
-    @staticmethod
-    def _too_old(stored: Robots, rules: RobotsRules, now: datetime) -> bool:
-        return not rules.state.answered and now - stored.fetched_at > KEEP_UNANSWERED
 
     async def _fetch(self, url: str, host: str, now: datetime, fetch: Fetch) -> Robots:
         status: int | None

@@ -14,10 +14,6 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 
-def _nothing() -> None:
-    return
-
-
 class Slots:
     """The slots of one node; for the coroutines of one event loop.
 
@@ -26,7 +22,7 @@ class Slots:
         on_idle: called when a slot is free and nobody waits for it.
     """
 
-    def __init__(self, most: int, on_idle: Callable[[], None] = _nothing) -> None:
+    def __init__(self, most: int, on_idle: Callable[[], None] = lambda: None) -> None:
         self._most = most
         self._on_idle = on_idle
         self._taken = 0

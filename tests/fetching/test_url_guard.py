@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from tasks.domain.address import joined, sendable
+from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.fetching.guard import address_allowed, check_url
+from tasks.fetching.guard import address_allowed, check_authority
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_references_of_other_schemes(reference):
 )
 def test_addresses_without_a_usable_host(url):
     with pytest.raises(FetchError) as caught:
-        check_url(url, allow_loopback=True)
+        check_authority(authority_of(sendable(url)), allow_loopback=True)
     assert caught.value.error is ErrorClass.ADDRESS_REFUSED
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "gopher://a.cn/", "//a.cn/", "a.cn", "", "http"])
 def test_other_schemes(url):
     with pytest.raises(FetchError) as caught:
-        check_url(url, allow_loopback=True)
+        check_authority(authority_of(sendable(url)), allow_loopback=True)
     assert caught.value.error is ErrorClass.SCHEME_REFUSED
 
 
@@ -138,7 +138,7 @@ def test_other_schemes(url):
 )
 def test_special_addresses_are_refused_however_written(host):
     with pytest.raises(FetchError) as caught:
-        check_url(f"http://{host}/", allow_loopback=False)
+        check_authority(authority_of(sendable(f"http://{host}/")), allow_loopback=False)
     assert caught.value.error is ErrorClass.ADDRESS_REFUSED
 
 
@@ -146,14 +146,14 @@ def test_special_addresses_are_refused_however_written(host):
     "host", ["8.8.8.8", "[2400:3200::1]", "[::ffff:8.8.8.8]", "example.cn", "1.2.3.4.cn", "0x7f.cn"]
 )
 def test_public_ones_pass(host):
-    check_url(f"http://{host}/", allow_loopback=False)
+    check_authority(authority_of(sendable(f"http://{host}/")), allow_loopback=False)
 
 
 def test_lab_allows_loopback_and_nothing_else():
-    check_url("http://127.0.0.1:8000/", allow_loopback=True)
-    check_url("http://[::1]:8000/", allow_loopback=True)
+    check_authority(authority_of(sendable("http://127.0.0.1:8000/")), allow_loopback=True)
+    check_authority(authority_of(sendable("http://[::1]:8000/")), allow_loopback=True)
     with pytest.raises(FetchError):
-        check_url("http://192.168.0.1/", allow_loopback=True)
+        check_authority(authority_of(sendable("http://192.168.0.1/")), allow_loopback=True)
     assert address_allowed("::ffff:127.0.0.2", allow_loopback=True)
     assert not address_allowed("no address", allow_loopback=True)
     assert not address_allowed("fe80::1%eth0", allow_loopback=True)

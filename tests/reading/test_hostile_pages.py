@@ -22,10 +22,11 @@ import zstandard
 from scripted_server import NOW, answer, lab, small
 
 from splitter.catalog.rules import PageRules, ResultRules
+from tasks.domain.address import authority_of, sendable
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead, Response
 from tasks.fetching.downloader import FetchLimits
-from tasks.fetching.guard import check_url
+from tasks.fetching.guard import check_authority
 from tasks.reading.decode import decode
 from tasks.reading.extract import read_page
 from tasks.reading.results import read_results
@@ -301,7 +302,7 @@ def test_hits_that_lead_nowhere_good(reference):
         assert len(hits) == 1
     elif isinstance(expected, ErrorClass):
         with pytest.raises(FetchError) as caught:
-            check_url(hits[0], allow_loopback=False)
+            check_authority(authority_of(sendable(hits[0])), allow_loopback=False)
         assert caught.value.error is expected
     else:
         assert hits[0] == expected

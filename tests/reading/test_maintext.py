@@ -16,8 +16,8 @@ import splitter
 from splitter.catalog.load import parse_catalog
 from splitter.catalog.rules import PageRules
 from splitter.errors import CatalogError
+from splitter.spans import CHINA
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.reading.dates import CHINA
 from tasks.reading.density import dense_text
 from tasks.reading.extract import read_page
 from tasks.reading.maintext import covered, is_feed, main_text

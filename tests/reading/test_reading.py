@@ -10,9 +10,9 @@ import yaml
 
 import splitter
 from splitter.catalog.rules import PageRules, ResultRules
+from splitter.spans import CHINA
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Hit
-from tasks.reading.dates import CHINA
 from tasks.reading.extract import read_page
 from tasks.reading.interstitials import check_blocked
 from tasks.reading.markup import collapsed

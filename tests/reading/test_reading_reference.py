@@ -13,9 +13,10 @@ from made_pages import BLOCKS, PAGES, SELECTORS
 
 from bench.pages import RESULT_RULES, RULES, result_page, review_page
 from splitter.catalog.rules import PageRules
+from splitter.spans import CHINA
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, PageRead, Review
-from tasks.reading.dates import CHINA, read_date
+from tasks.reading.dates import read_date
 from tasks.reading.extract import read_page
 from tasks.reading.results import read_results
 
