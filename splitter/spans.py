@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Literal
@@ -65,11 +64,6 @@ def ceiling(moment: datetime, unit: timedelta) -> datetime:
 def _nearest(span: Span, unit: timedelta) -> datetime | None:
     """The full unit strictly inside a span that is nearest to its middle; the earlier one of two."""
     middle = span.start + (span.end - span.start) / 2
-    return min(_inside(span, middle, unit), key=lambda cut: abs(cut - middle), default=None)
-
-
-def _inside(span: Span, middle: datetime, unit: timedelta) -> Iterator[datetime]:
     below = floor(middle, unit)
-    for cut in (below, below + unit):
-        if span.start < cut < span.end:
-            yield cut
+    cuts = [cut for cut in (below, below + unit) if span.start < cut < span.end]
+    return min(cuts, key=lambda cut: abs(cut - middle), default=None)

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TypeVar
 
 from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError, ProductNameError
 from splitter.query import KeywordSet, ProductQuery, product_query
-from splitter.urls import SearchPage, search_urls
+from splitter.urls import search_url
 
 _Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """One search URL of a task.
+
+    Attributes:
+        keywords: what it searches for.
+        page: number of the result page, from 1; None: the engine's first page, asked without paging.
+    """
+
+    keywords: KeywordSet
+    page: int | None
+    url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,13 +136,26 @@ def urls_of(scope: SearchScope, query: ProductQuery) -> Iterator[SearchUrl]:
 def task_chunks(scope: SearchScope, site: str, query: ProductQuery) -> list[Sequence[SearchPage]]:
     """The search URLs of a product on one site, cut into the chunks that become subtasks.
 
-    No chunk mixes keyword sets: the result pages of each begin with a chunk of their own.
+    The pages of its name come first, then those of each alias; no URL comes twice. No chunk mixes keyword sets: the
+    result pages of each begin with a chunk of their own.
+
+    Raises:
+        KeyError: the catalog has no such site.
     """
-    found = scope.catalog.sites[site]
-    pages = scope.pages or found.pages
-    urls = search_urls(scope.catalog, site, query, pages, no_site=scope.no_site, no_paging=scope.no_paging)
-    series = [list(pages_of) for _, pages_of in groupby(urls, key=lambda page: page.keywords)]
-    return [chunk for pages_of in series for chunk in chunks(pages_of, found.chunk_pages)]
+    found, engine = scope.catalog.sites[site], scope.catalog.engine_of(site)
+    restriction = None if scope.no_site else site
+    numbers = [None] if scope.no_paging else range(1, (scope.pages or found.pages) + 1)
+    known: set[str] = set()
+    cut: list[Sequence[SearchPage]] = []
+    for words in query.keyword_sets:
+        pages: list[SearchPage] = []
+        for number in numbers:
+            url = search_url(engine, words, site=restriction, page=number)
+            if url not in known:
+                known.add(url)
+                pages.append(SearchPage(words, number, url))
+        cut += chunks(pages, found.chunk_pages)
+    return cut
 
 
 def chunks(items: Sequence[_Item], size: int) -> list[Sequence[_Item]]:

@@ -8,32 +8,16 @@ URL, "percent-encode after encoding"): as its HTML number, ``&#8364;``, percent-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from string import Formatter
 from urllib.parse import quote_plus
 
-from splitter.catalog.model import Catalog, Engine, TimeFilter
-from splitter.query import KeywordSet, ProductQuery
+from splitter.catalog.model import Engine, TimeFilter
 from splitter.spans import Span, ceiling, floor
 
 _UNITS = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
-
-
-@dataclass(frozen=True, slots=True)
-class SearchPage:
-    """One search URL of a task.
-
-    Attributes:
-        keywords: what it searches for.
-        page: number of the result page, from 1; None: the engine's first page, asked without paging.
-    """
-
-    keywords: KeywordSet
-    page: int | None
-    url: str
 
 
 def search_url(
@@ -95,42 +79,6 @@ def time_params(times: TimeFilter, span: Span) -> dict[str, str]:
 
 def _written(moment: datetime, unit: str) -> str:
     return f"{moment:%Y-%m-%d}" + (f"-{moment.hour}" if unit == "hour" else "")
-
-
-def search_urls(
-    catalog: Catalog,
-    site: str,
-    query: ProductQuery,
-    pages: int,
-    *,
-    no_site: bool = False,
-    no_paging: bool = False,
-) -> Iterator[SearchPage]:
-    """The search URLs of a product on a site: pages 1 to ``pages`` of its name, then of each alias.
-
-    No URL comes twice.
-
-    Args:
-        catalog: where the site is.
-        site: its domain.
-        query: the product.
-        pages: result pages of each keyword set; without paging there is one.
-        no_site: the engine is asked without restriction to the site.
-        no_paging: the parameters of paging are left out.
-
-    Raises:
-        KeyError: the catalog has no such site.
-    """
-    engine = catalog.engine_of(site)
-    restriction = None if no_site else site
-    numbers: Sequence[int | None] = (None,) if no_paging else range(1, pages + 1)
-    known: set[str] = set()
-    for words in query.keyword_sets:
-        for number in numbers:
-            url = search_url(engine, words, site=restriction, page=number)
-            if url not in known:
-                known.add(url)
-                yield SearchPage(words, number, url)
 
 
 @lru_cache(maxsize=1024)

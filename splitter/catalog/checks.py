@@ -60,6 +60,8 @@ def problems_of(document: Document) -> list[Problem]:
     for name, raw in _entries_of(document.data, "sites"):
         found += under(("sites", name), _check_site(document.data, name, raw))
     found += _check_sign_ins(document.data)
+    if document.data.get("version") != 1:
+        found.append((("version",), "missing, or not known here; write 'version: 1' at the top"))
     for table in ("engines", "sites"):
         if document.data.get(table) == {}:
             found.append(((table,), "empty; a catalog needs at least one"))
@@ -85,7 +87,7 @@ def _read_as(model: type[_Model], raw: object) -> _Model | None:
 
 def _check_engine(engine: Engine) -> Findings:
     """What is wrong with an engine whose shape is right."""
-    yield from _url(engine.url)
+    yield from under(("url",), _url(engine.url))
     yield from _params(engine)
     yield from check_template(("site",), engine.site, ("words", "site"), needed="words")
     yield from _encoding(engine.encoding)
@@ -103,17 +105,9 @@ def _check_engine(engine: Engine) -> Findings:
 
 
 def _url(url: str) -> Findings:
-    example = "write one such as http://www.example.com/s"
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError as error:
-        yield ("url",), f"{url!r} is no address ({error}); {example}"
-        return
-    if parts.scheme not in ("http", "https") or not host:
-        yield ("url",), f"{url!r} is no http or https address; {example}"
-    elif "?" in url or "#" in url or re.search(r"[\s{}]", url):
-        yield ("url",), f"{url!r} holds more than an address; put the query into params"
+    yield from _address(url)
+    if re.search(r"[?#\s{}]", url):
+        yield (), f"{url!r} holds more than an address; put the query into params"
 
 
 def _params(engine: Engine) -> Findings:
@@ -293,4 +287,4 @@ def _address(url: str, schemes: tuple[str, ...] = ("http", "https")) -> Findings
         usable = False
     if not usable:
         kinds = " or ".join(schemes)
-        yield (), f"{url!r} is no {kinds} address; write one such as https://www.example.com/login"
+        yield (), f"{url!r} is no {kinds} address; write one such as https://www.example.com/s"

@@ -24,8 +24,6 @@ from splitter.yamlfile import Document, Place, Problem
 BUILTIN = ("paper-2014", "lab-login")
 """Names of the catalogs that come with the project."""
 
-_VERSION = 1
-
 
 def find_catalog(spec: str | None, default: Path) -> Catalog:
     """The catalog of a name or path.
@@ -72,7 +70,7 @@ def parse_catalog(text: str, origin: str) -> Catalog:
     """Reads a catalog from its text.
 
     Args:
-        text: YAML with the keys of ``Catalog`` and ``version: 1``.
+        text: YAML with the keys of ``Catalog``.
         origin: name of the file, for messages.
 
     Raises:
@@ -80,9 +78,6 @@ def parse_catalog(text: str, origin: str) -> Catalog:
     """
     document = yamlfile.read(text, origin)
     problems = list(document.problems)
-    problems += _version_problems(document)
-    body = {key: value for key, value in document.data.items() if key != "version"}
-    document = Document(body, document.lines)
     catalog: Catalog | None = None
     try:
         catalog = Catalog.model_validate_json(document.json())
@@ -94,15 +89,6 @@ def parse_catalog(text: str, origin: str) -> Catalog:
     yamlfile.raise_problems(problems, origin)
     assert catalog is not None  # no problem was raised, so the models took it
     return catalog
-
-
-def _version_problems(document: Document) -> list[Problem]:
-    if "version" not in document.data:
-        return [document.problem(("version",), f"missing; write 'version: {_VERSION}' at the top")]
-    version = document.data["version"]
-    if version is True or version != _VERSION:
-        return [document.problem(("version",), f"{version!r} is not known here; write {_VERSION}")]
-    return []
 
 
 def _shape_problem(document: Document, detail: ErrorDetails) -> Problem:
@@ -134,12 +120,11 @@ def _unknown_key(place: Place) -> str:
 
 
 def _keys_at(place: Place) -> list[str]:
-    """Names of the keys a mapping at a place may have (``version`` is in no model)."""
+    """Names of the keys a mapping at a place may have."""
     shape: Any = Catalog
     for step in place:
         shape = _inside(shape, step)
-    keys = list(shape.model_fields) if isinstance(shape, type) and issubclass(shape, BaseModel) else []
-    return ["version", *keys] if not place else keys
+    return list(shape.model_fields) if isinstance(shape, type) and issubclass(shape, BaseModel) else []
 
 
 def _inside(shape: Any, step: str | int) -> Any:

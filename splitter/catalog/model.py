@@ -170,6 +170,7 @@ class Site(Entry):
 class Catalog(Entry):
     """Engines, sites and rules, checked against each other (see ``splitter.catalog.load``)."""
 
+    version: int = 1
     name: str
     limits: Limits = Limits(per_address_per_s=1.0, total_per_s=4.0)
     rules: dict[str, PageRules]

@@ -128,17 +128,11 @@ class Partition:
     hits: HitCount
 
 
-def leaves(partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions whose hits add up to the task's: those that nothing took the place of."""
-    return [
-        partition for partition in partitions if partition.state in (PartitionState.OPEN, PartitionState.FULL)
-    ]
-
-
 def all_counted(partitions: Sequence[Partition]) -> bool:
     """Whether every hit of a task was listed, so that its different hits are its number."""
-    of = leaves(partitions)
-    return bool(of) and all(partition.hits.provenance is Provenance.COUNTED for partition in of)
+    # Of the others something took the place.
+    of = [one for one in partitions if one.state in (PartitionState.OPEN, PartitionState.FULL)]
+    return bool(of) and all(one.hits.provenance is Provenance.COUNTED for one in of)
 
 
 def task_hit_count(partitions: Sequence[Partition], different: int) -> HitCount:

@@ -127,9 +127,5 @@ def _code_of(error: object) -> str:
     return str(error) if _ERROR_CODE.fullmatch(str(error)) else "no reason that can be shown"
 
 
-def _no_debug(record: logging.LogRecord) -> bool:
-    return record.levelno > logging.DEBUG
-
-
 # It logs whole tokens and request bodies at DEBUG.
-logging.getLogger("requests_oauthlib.oauth2_session").addFilter(_no_debug)
+logging.getLogger("requests_oauthlib.oauth2_session").addFilter(lambda record: record.levelno > logging.DEBUG)

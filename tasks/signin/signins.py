@@ -68,10 +68,9 @@ class _Account:
         }
         self.granted = granted
 
-    def fresh(self, now: datetime) -> bool:
-        """Whether nothing has to be done."""
-        ahead = timedelta(seconds=self.rules.renew_before_s)
-        return self.granted is not None and self.granted.expires_at - ahead > now
+    def fresh(self, granted: Granted, now: datetime) -> bool:
+        """Whether nothing has to be done for what was granted."""
+        return granted.expires_at - timedelta(seconds=self.rules.renew_before_s) > now
 
 
 class SignIns:
@@ -194,7 +193,8 @@ class SignIns:
 
     def _idle(self, account: _Account) -> bool:
         now = self._clock()
-        return account.fresh(now) or now < account.not_before
+        fresh = account.granted is not None and account.fresh(account.granted, now)
+        return fresh or now < account.not_before
 
     async def _try(self, account: _Account, refused: Granted | None) -> None:
         try:
@@ -216,8 +216,7 @@ class SignIns:
             if refused is not None:
                 file.forget(account.name, refused)
             kept = file.load(account.name)
-            ahead = timedelta(seconds=account.rules.renew_before_s)
-            if kept is not None and kept.expires_at - ahead > now:
+            if kept is not None and account.fresh(kept, now):
                 return kept
             credentials = self._credentials(account.name)
             with self._session(account) as session:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import re
 import secrets
 from base64 import b32encode
 from pathlib import Path
@@ -20,6 +21,7 @@ PREFIX = "author-"
 SHORTEST_KEY = 16
 
 _CHARS = 12
+_PSEUDONYM = re.compile(rf"{PREFIX}[a-z2-7]{{{_CHARS}}}")
 
 
 class Pseudonyms:
@@ -42,7 +44,7 @@ class Pseudonyms:
     def of(self, site: str, author: str) -> str:
         """The pseudonym of an author on a site; of nobody, and of one that is a pseudonym already, the same."""
         name = " ".join(normalize("NFKC", author).split())
-        if not name or _is_one(name):
+        if not name or _PSEUDONYM.fullmatch(name):
             return name
         digest = hmac.digest(self._key, f"{site}\0{name}".encode("utf-8", "surrogatepass"), "sha256")
         return PREFIX + b32encode(digest).decode("ascii")[:_CHARS].lower()
@@ -70,12 +72,3 @@ def kept_key(path: Path) -> str:
         raise InputError(
             f"the key of pseudonyms can't be kept in {path}: {error.strerror}; set REVIEWLOOP_PSEUDONYM_KEY"
         ) from error
-
-
-def _is_one(name: str) -> bool:
-    tail = name.removeprefix(PREFIX)
-    return (
-        len(tail) == _CHARS
-        and tail != name
-        and all(char in "abcdefghijklmnopqrstuvwxyz234567" for char in tail)
-    )

@@ -184,13 +184,7 @@ def error_rate(bits_per_key: float) -> float:
 
 @lru_cache
 def bits_per_key(error: float) -> float:
-    """The least bits a key takes for this error rate, in steps of a quarter bit.
-
-    Raises:
-        ValueError: the rate is not between 1e-6 and 0.5.
-    """
-    if not 1e-6 <= error <= 0.5:
-        raise ValueError(f"error rate {error}: must be between 0.000001 and 0.5")
+    """The least bits a key takes for this error rate (above 0), in steps of a quarter bit."""
     quarters = 4
     while error_rate(quarters / 4) > error:
         quarters += 1

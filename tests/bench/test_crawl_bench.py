@@ -20,7 +20,7 @@ from bench.peers.by_soup import with_soup
 from bench.peers.contest import Page, stored_in
 from splitter.errors import InputError
 from splitter.query import ProductQuery
-from splitter.urls import search_urls
+from splitter.split import SearchScope, urls_of
 from tasks.reading.results import read_results
 
 
@@ -110,8 +110,8 @@ def test_the_searches_for_a_product_find_each_of_its_pages_once() -> None:
     from bench.peers.ours import catalog
 
     answers, found = Answers(pages=1), []
-    for name, site in catalog().sites.items():
-        for page in search_urls(catalog(), name, ProductQuery("", (keyword(1),)), site.pages):
+    for name in catalog().sites:
+        for page in urls_of(SearchScope(catalog(), (name,)), ProductQuery("", (keyword(1),))):
             request = f"GET {page.url.removeprefix('http://search.example')} HTTP/1.1"
             body = answers.to(request.encode()).partition(b"\r\n\r\n")[2].decode()
             hits = read_results(body, page.url, RESULT_RULES).hits

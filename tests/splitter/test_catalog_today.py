@@ -9,7 +9,7 @@ import yaml
 from splitter.catalog.load import builtin, load_catalog, parse_catalog
 from splitter.catalog.model import Engine, Group, Kind, Site
 from splitter.query import product_query
-from splitter.urls import search_urls
+from splitter.split import SearchScope, urls_of
 
 ROOT = Path(__file__).parents[2]
 TODAY = load_catalog(ROOT / "sites.yaml")
@@ -46,7 +46,7 @@ def test_every_site_says_what_a_person_asks_first(name):
 @pytest.mark.parametrize("name", list(TODAY.sites))
 def test_every_site_is_asked_for_itself(name):
     """Its engine restricts the search to it, or is its own."""
-    urls = list(search_urls(TODAY, name, product_query("光明高钙牛奶"), 2))
+    urls = list(urls_of(SearchScope(TODAY, (name,), pages=2), product_query("光明高钙牛奶")))
     assert len(urls) == 2
     engine = TODAY.engine_of(name)
     host = engine.url.split("/")[2]

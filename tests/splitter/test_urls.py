@@ -8,7 +8,7 @@ from splitter.catalog.load import builtin
 from splitter.errors import InputError
 from splitter.query import ProductQuery
 from splitter.split import SearchScope, SearchUrl, chunks, split, urls_of
-from splitter.urls import search_url, search_urls
+from splitter.urls import search_url
 
 CATALOG = builtin("paper-2014")
 BAIDU = CATALOG.engines["baidu"]
@@ -65,7 +65,7 @@ def test_pages_are_counted_from_1(page):
 
 def test_the_name_comes_first_then_its_aliases_without_repeats():
     query = ProductQuery("特仑苏", ("蒙牛", "特仑苏"), (("特仑苏", "蒙牛"), ("deluxe",)))
-    found = list(search_urls(CATALOG, "cca.org.cn", query, 2))
+    found = list(urls_of(SearchScope(CATALOG, ("cca.org.cn",), pages=2), query))
     assert [(page.keywords, page.page) for page in found] == [
         (("蒙牛", "特仑苏"), 1),
         (("蒙牛", "特仑苏"), 2),

@@ -46,9 +46,3 @@ def test_the_errors_of_all_layers_stay_below_the_bound(first: int, error: float)
     assert sum(rates) < error
     assert all(one.blocks * BLOCK_BITS <= MOST_BITS for one in layers)
     assert all(a.capacity < b.capacity or b.blocks > MOST_BITS / BLOCK_BITS / 2 for a, b in pairwise(layers))
-
-
-@pytest.mark.parametrize("error", [0.0, 0.9, -1.0])
-def test_an_impossible_error_is_refused(error: float) -> None:
-    with pytest.raises(ValueError, match="must be between"):
-        bits_per_key(error)
