@@ -137,22 +137,19 @@ def _introduce(settings: Settings) -> None:
         out.print(f"   {name} -> {' & '.join(product_query(name).keywords)}")
     out.print(
         f"   Each is searched on the {len(settings.catalog().sites)} sites of the catalog {settings.sites}, but for "
-        "those whose robots.txt refuses.",
-        soft_wrap=True,
+        "those whose robots.txt refuses."
     )
     out.print("\n2. The loop runs on a simulated web on this machine", style="bold")
     out.print(
         f"   {NODES} nodes with {settings.slots} slots, each from an address of its own (127.0.0.2 and up), which "
-        "every site treats in another way.",
-        soft_wrap=True,
+        "every site treats in another way."
     )
     out.print(
         f"   Shortened for the demo: silence until recall {settings.silent_after_s:g} s instead of 60, a request "
         f"{settings.request_timeout_s:g} s instead of 30, the first delay of a recall {settings.backoff_s:g} s "
-        f"instead of 2, rests of hosts times {settings.rest_factor:g}.",
-        soft_wrap=True,
+        f"instead of 2, rests of hosts times {settings.rest_factor:g}."
     )
-    out.print("   315chn.com is dead: its subtasks come to a person after 5 recalls.\n", soft_wrap=True)
+    out.print("   315chn.com is dead: its subtasks come to a person after 5 recalls.\n")
 
 
 def _print_document(settings: Settings, result: DemoResult) -> None:
@@ -179,13 +176,12 @@ def _print_result(settings: Settings, result: DemoResult) -> None:
     out.print("\n5. Did the loop keep its invariants?", style="bold")
     violations, counts = result.verification.violations, result.verification.counts
     for violation in violations:
-        out.print(f"   {violation.kind}: {violation.message}", style="red", soft_wrap=True)
+        out.print(f"   {violation.kind}: {violation.message}", style="red")
     out.print(
         f"   reviewloop verify: {'VIOLATIONS' if violations else 'no violation'} in {counts['subtasks']:,} subtasks, "
         f"{counts['attempts']:,} attempts, {counts['events']:,} events, {counts['pages']:,} pages, "
         f"{counts['reviews']:,} reviews",
         style="red" if violations else "green",
-        soft_wrap=True,
     )
     if not result.summary.settled:
         why = "it was ended" if result.summary.seconds < LONGEST_S else "this machine is very busy"
@@ -197,12 +193,10 @@ def _print_review(out: Console, row: ReviewRow) -> None:
     out.print(
         Text(f"   {shown(row.product)}", style="cyan") + f"  {shown(short(row.title or row.page_title, 50))}"
     )
-    out.print(f"     {shown(short(row.body, 90))}", soft_wrap=True)
+    out.print(f"     {shown(short(row.body, 90))}")
     written = clock(row.published_at) or row.date_text or "no date"
     out.print(
-        f"     {shown(row.url)}  {shown(row.author or 'anonymous')}, {written}, by {row.node}",
-        style="dim",
-        soft_wrap=True,
+        f"     {shown(row.url)}  {shown(row.author or 'anonymous')}, {written}, by {row.node}", style="dim"
     )
 
 
@@ -217,4 +211,4 @@ def _suggest(out: Console, result: DemoResult, hint: str) -> None:
         "reviewloop lab --profile default        (then: reviewloop run --until-done --lab 127.0.0.1:8400 特仑苏)",
     ]
     for line in lines:
-        out.print(f"   {line}", soft_wrap=True)
+        out.print(f"   {line}")

@@ -69,12 +69,12 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
     _print_head(out, row, targets)
     if refused:
         reasons = ", ".join(f"{one.n} {one.reason.replace('_', ' ')} on {one.pages} pages" for one in refused)
-        out.print(f"Of this product's pages on this site, not stored as reviews: {reasons}.", soft_wrap=True)
+        out.print(f"Of this product's pages on this site, not stored as reviews: {reasons}.")
     numbers = {attempt["id"]: attempt for attempt in attempts}
     for event in events:
         _print_event(out, event, events[0]["at"], numbers)
     if now_would is not None:
-        out.print(f"\nNow      {now_would['why']}", style="bold cyan", soft_wrap=True)
+        out.print(f"\nNow      {now_would['why']}", style="bold cyan")
         if now_would["candidates"]:
             out.print(_candidates(now_would["candidates"], None))
 
@@ -105,8 +105,7 @@ def _print_head(out: Console, row: Row, targets: Sequence[Row]) -> None:
     out.print(
         Text(f"Subtask {row['id']}  ", style="bold")
         + f"{shown(row['product'])} on {row['site']} (by {row['engine']}, {row['kind']}), chunk {row['chunk']}  "
-        + Text(row["state"], style=COLORS[row["state"]]),
-        soft_wrap=True,
+        + Text(row["state"], style=COLORS[row["state"]])
     )
     states = Counter(
         f"{target['state'].replace('_', ' ')} {'result page' if target['kind'] == 'result' else 'hit'}"
@@ -119,8 +118,7 @@ def _print_head(out: Console, row: Row, targets: Sequence[Row]) -> None:
     parent = f"; follows subtask {row['parent_id']}" if row["parent_id"] else ""
     out.print(
         f"Round {row['round']}, {row['attempts']} attempts, {row['recalls']} recalls; found: {found}; "
-        f"targets: {counts or 'none'}{parent}",
-        soft_wrap=True,
+        f"targets: {counts or 'none'}{parent}"
     )
     if row["assigned_node"]:
         out.print(f"A person asked for {row['assigned_node']}.")
@@ -142,10 +140,10 @@ def _print_event(out: Console, event: Row, begin: datetime, attempts: Mapping[in
         head.append(f"  {event['node']}")
     if event["reason"]:
         head.append(f"  {event['reason']}", style="red")
-    out.print(head, soft_wrap=True)
+    out.print(head)
     if event["detail"] is not None and event["transition"] in _DETAILS:
         for line in _DETAILS[event["transition"]](event["detail"], event, attempts.get(event["attempt_id"])):
-            out.print(line, soft_wrap=not isinstance(line, Table))
+            out.print(line)
 
 
 def _created(detail: Row, _event: Row, _attempt: Row | None) -> Lines:

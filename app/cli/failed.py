@@ -126,8 +126,8 @@ def show(
     if again is not None:
         _print_again(out, again)
     if waiting:
-        out.print(f"Why here:  {waiting[0].why}", soft_wrap=True)
-        out.print(f"Suggested: {suggestion}", style="yellow", soft_wrap=True)
+        out.print(f"Why here:  {waiting[0].why}")
+        out.print(f"Suggested: {suggestion}", style="yellow")
 
 
 def _last_url(attempts: Sequence[Mapping[str, Any]], targets: Sequence[Mapping[str, Any]]) -> str:
@@ -187,9 +187,9 @@ def _print_attempts(out: Console, attempts: Sequence[Mapping[str, Any]]) -> None
         printed_last = last
         status = f" status {last['status']}" if "status" in last else ""
         out.print(f"Last response of attempt {attempt['no']}:{status} {last['error']}", style="bold")
-        out.print(f"  {shown(last['url'])}\n  {shown(last['detail'])}", soft_wrap=True)
+        out.print(f"  {shown(last['url'])}\n  {shown(last['detail'])}")
         if last.get("head"):
-            out.print(f"  {shown(short(last['head'], 300))}", style="dim", soft_wrap=True)
+            out.print(f"  {shown(short(last['head'], 300))}", style="dim")
 
 
 def _print_targets(out: Console, targets: Sequence[Mapping[str, Any]]) -> None:
@@ -205,14 +205,13 @@ def _print_targets(out: Console, targets: Sequence[Mapping[str, Any]]) -> None:
 def _print_again(out: Console, again: Mapping[str, Any]) -> None:
     out.print("Asked again", style="bold")
     if "error" in again:
-        out.print(f"  {shown(again['error'])}", style="red", soft_wrap=True)
+        out.print(f"  {shown(again['error'])}", style="red")
         return
     out.print(
         f"  {shown(again['url'])}\n  status {again['status']}, {again['bytes']:,} bytes, {again['encoding']}, "
-        f"{seconds(again['seconds'])}",
-        soft_wrap=True,
+        f"{seconds(again['seconds'])}"
     )
-    out.print(f"  {shown(short(again['head'], _HEAD))}", style="dim", soft_wrap=True)
+    out.print(f"  {shown(short(again['head'], _HEAD))}", style="dim")
 
 
 @failed.command()
@@ -311,7 +310,7 @@ def _each(store: Store, ids: Sequence[int], act: Callable[..., object], what: st
     if as_json:
         print_json({"done": done, "refused": refused})
     elif done:
-        printed().print(f"{what}: {', '.join(map(str, done))}", soft_wrap=True)
+        printed().print(f"{what}: {', '.join(map(str, done))}")
     elif not refused:
         messages.print("nothing waits for a person there")
     if refused:

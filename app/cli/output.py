@@ -30,9 +30,9 @@ messages = Console(stderr=True, markup=False, emoji=False, highlight=False, soft
 
 def printed() -> Console:
     """Standard output, for people."""
-    console = Console(markup=False, emoji=False, highlight=False)
+    console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     if not console.is_terminal:
-        console = Console(markup=False, emoji=False, highlight=False, width=_WIDTH_OF_FILES)
+        console.width = _WIDTH_OF_FILES
     return console
 
 

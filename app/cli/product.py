@@ -232,7 +232,7 @@ def _print(result: Added) -> None:
     added = [f"added: {one.name} -> {'&'.join(one.keywords)}" for one in result.added]
     for lines in (added, [f"there already: {name}" for name in result.already]):
         for line in lines[:_MOST_LINES]:
-            out.print(line, soft_wrap=True)
+            out.print(line)
         if len(lines) > _MOST_LINES:
             out.print(f"       ... and {len(lines) - _MOST_LINES} more")
     out.print(

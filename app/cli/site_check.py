@@ -116,8 +116,7 @@ def _print_counts(out: Console, catalog: Catalog) -> None:
     )
     out.print(
         f"{catalog.name} is right: {counts['sites']} sites ({by_group}), {counts['engines']} engines, "
-        f"{counts['rules']} sets of page rules",
-        soft_wrap=True,
+        f"{counts['rules']} sets of page rules"
     )
 
 
@@ -162,13 +161,13 @@ def _print_saved(out: Console, catalog: Catalog, folder: Path | None, checked: S
     )
     for one in read:
         if one.verdict == "does not fit":
-            out.print(shown(f"{one.file}: {one.why[:300]}"), style="red", soft_wrap=True)
+            out.print(shown(f"{one.file}: {one.why[:300]}"), style="red")
     for kind in ("engine", "rules"):
         if names := [one.name for one in checked if not one.file and one.kind == kind]:
-            out.print(f"no saved page: {kind} {', '.join(names)}", soft_wrap=True)
+            out.print(f"no saved page: {kind} {', '.join(names)}")
     real = f"real pages from {folder}" if folder else "no folder of real pages (name one with --pages)"
     fits = sum(one.verdict == "fits" for one in read)
-    out.print(f"{fits} of {len(read)} fit; {real}", soft_wrap=True)
+    out.print(f"{fits} of {len(read)} fit; {real}")
 
 
 # --- who answers ---------------------------------------------------------------------------------------------------
@@ -208,7 +207,6 @@ def _print_seen(out: Console, catalog: Catalog, seen: Sequence[SiteAnswer], alon
             f"Nobody could be reached: not one of {len(seen)} addresses, {seen[0].http} at the first. That is about "
             "this machine's way to the internet, not about the sites; --offline checks the rules without it.",
             style="bold red",
-            soft_wrap=True,
         )
         return
     engines = [one for one in seen if one.kind == "engine"]
@@ -244,7 +242,7 @@ def _print_seen(out: Console, catalog: Catalog, seen: Sequence[SiteAnswer], alon
         )
     )
     counted = Counter("moved" if one.verdict.startswith("moved") else one.verdict for one in seen)
-    out.print(", ".join(f"{n} {verdict}" for verdict, n in counted.most_common()), soft_wrap=True)
+    out.print(", ".join(f"{n} {verdict}" for verdict, n in counted.most_common()))
 
 
 def _verdict(one: SiteAnswer) -> Text:

@@ -121,46 +121,40 @@ def _print_preview(out: Console, site: str, got: dict[str, Any], preview: RulePr
     reading = preview.reading
     source = got.get("url") or got.get("file")
     came = f"status {got['status']}, {seconds(got['seconds'])}, " if "status" in got else ""
-    out.print(Text(f"{shown(str(source))}", style="bold"), soft_wrap=True)
+    out.print(Text(f"{shown(str(source))}", style="bold"))
     encoding = f"{reading.encoding} ({reading.encoding_why})" if reading.encoding else "no text"
-    out.print(
-        shown(f"{came}{got['bytes']:,} bytes, {encoding}, read as a {reading.read_as} of {site}"),
-        soft_wrap=True,
-    )
+    out.print(shown(f"{came}{got['bytes']:,} bytes, {encoding}, read as a {reading.read_as} of {site}"))
     style = {"records": "bold green", "empty": "yellow"}.get(reading.verdict, "bold red")
     outcome = f"{len(reading.records)} records" if reading.records else f"{reading.verdict}: {reading.why}"
-    out.print(shown(outcome), style=style, soft_wrap=True)
+    out.print(shown(outcome), style=style)
     if reading.read_as == "result" and reading.records:
         found = "not said" if reading.found is None else f"{reading.found:,}"
         out.print(f"found: {found}; next page: {'yes' if reading.more else 'no'}")
     if reading.title:
-        out.print(f"page title: {shown(reading.title)}", soft_wrap=True)
+        out.print(f"page title: {shown(reading.title)}")
     if preview.rules:
         rules = ((r.name, r.rule, r.matches, short(" | ".join(r.values), 90)) for r in preview.rules)
         out.print(table(("field", "rule", "matches", "first values>"), rules))
     if preview.candidates:
         rows = ((one.strategy, len(one.text), short(one.text, 60)) for one in preview.candidates)
-        out.print(
-            f"main text by {preview.strategy or 'no strategy'}: {shown(preview.strategy_why)}", soft_wrap=True
-        )
+        out.print(f"main text by {preview.strategy or 'no strategy'}: {shown(preview.strategy_why)}")
         out.print(table(("strategy", "characters", "begins with>"), rows))
     if (checked := preview.judgement) is not None:
         lacks = f"; the page lacks {', '.join(checked.missing)}" if checked.missing else ""
         refused = ", ".join(f"{n} {reason}" for reason, n in checked.refused.items()) or "nothing"
         out.print(
             f"of {shown(checked.product)} ({' & '.join(checked.keywords)}) it is: {checked.verdict}{lacks}; "
-            f"refused: {refused}",
-            soft_wrap=True,
+            f"refused: {refused}"
         )
     for number, record in enumerate(reading.records[:_RECORDS_SHOWN], 1):
         out.print(f"record {number}", style="bold")
         for name, value in _fields(record).items():
             if value not in (None, ""):
-                out.print(f"  {name}: {shown(short(str(value), 120))}", soft_wrap=True)
+                out.print(f"  {name}: {shown(short(str(value), 120))}")
     if preview.outline:
         out.print("What the page looks like", style="bold")
         for line in preview.outline:
-            out.print(f"  {shown(line)}", soft_wrap=True)
+            out.print(f"  {shown(line)}")
 
 
 def _fields(record: Hit | Review) -> dict[str, Any]:

@@ -107,10 +107,10 @@ def list_(group: tuple[str, ...], db: str | None, sites: str | None, as_json: bo
     )
     for row in rows:
         if row["robots"] == "not permitted":
-            out.print(f"{row['site']}: not permitted: {row['robots_why']}", style="red", soft_wrap=True)
+            out.print(f"{row['site']}: not permitted: {row['robots_why']}", style="red")
         if not row["robots_obeyed"]:
             decision = f"{row['site']}: robots.txt is not obeyed: {row['robots_decision']}"
-            out.print(shown(decision), style="yellow", soft_wrap=True)
+            out.print(shown(decision), style="yellow")
 
 
 def _stored(settings: Settings, catalog: Catalog) -> tuple[dict[str, Permission], dict[str, SiteRow]]:
@@ -233,6 +233,5 @@ def sign_in(site: str, forget: bool, lab: tuple[str, int] | None, sites: str | N
         )
     else:
         printed().print(
-            f"signed in to {site} until {until:%Y-%m-%d %H:%M:%S} UTC; kept in {settings.sign_in_file}",
-            soft_wrap=True,
+            f"signed in to {site} until {until:%Y-%m-%d %H:%M:%S} UTC; kept in {settings.sign_in_file}"
         )

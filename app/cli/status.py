@@ -70,21 +70,18 @@ def status(db: str | None, as_json: bool) -> None:
         )
         return
     out = printed()
-    out.print(Text("Queues   ", style="bold") + queue_line(queues), soft_wrap=True)
-    out.print(Text("Waiting  ", style="bold") + _waiting(load, now), soft_wrap=True)
+    out.print(Text("Queues   ", style="bold") + queue_line(queues))
+    out.print(Text("Waiting  ", style="bold") + _waiting(load, now))
     out.print(
         Text("Stored   ", style="bold")
         + f"{totals.pages:,} pages, {totals.reviews:,} reviews of {totals.products:,} products "
-        f"({totals.tasks:,} tasks, {totals.recalls:,} recalls, {totals.reposts:,} reposts linked)",
-        soft_wrap=True,
+        f"({totals.tasks:,} tasks, {totals.recalls:,} recalls, {totals.reposts:,} reposts linked)"
     )
     if refused:
-        out.print(
-            Text("Refused  ", style="bold") + f"{counted(refused)} (not stored as reviews)", soft_wrap=True
-        )
+        out.print(Text("Refused  ", style="bold") + f"{counted(refused)} (not stored as reviews)")
     hits = counted(dict(sorted(totals.targets.items()))) or "none yet"
-    out.print(Text("Hits     ", style="bold") + hits, soft_wrap=True)
-    out.print(Text("Coverage ", style="bold") + _covered(covered, relaxed), soft_wrap=True)
+    out.print(Text("Hits     ", style="bold") + hits)
+    out.print(Text("Coverage ", style="bold") + _covered(covered, relaxed))
     if rows:
         out.print(node_table(rows, now, rule))
     else:
@@ -173,8 +170,7 @@ def verify(db: str | None, as_json: bool) -> None:
         else:
             out.print("No violation.", style="green")
         out.print(
-            "Checked: " + ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in found.counts.items()),
-            soft_wrap=True,
+            "Checked: " + ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in found.counts.items())
         )
     if found.violations:
         sys.exit(1)

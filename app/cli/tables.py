@@ -124,13 +124,12 @@ def print_manual(out: Console, rows: Sequence[ManualRow], db_hint: str = "") -> 
             nodes = ", ".join(row.nodes) or "no node"
             out.print(
                 f"    subtask {row.subtask_id}  {shown(row.product)}  {row.attempts} attempts on {nodes}, "
-                f"{row.recalls} recalls",
-                soft_wrap=True,
+                f"{row.recalls} recalls"
             )
         if len(of_cause) > _SUBTASKS_SHOWN:
             out.print(f"    ... and {len(of_cause) - _SUBTASKS_SHOWN} more")
-        out.print(f"    suggested: {of_cause[0].suggestion}", soft_wrap=True)
-    out.print(f"\n  More: reviewloop failed show {rows[0].subtask_id}{db_hint}", style="dim", soft_wrap=True)
+        out.print(f"    suggested: {of_cause[0].suggestion}")
+    out.print(f"\n  More: reviewloop failed show {rows[0].subtask_id}{db_hint}", style="dim")
 
 
 def print_summary(out: Console, done: Summary, db_hint: str = "") -> None:
@@ -139,17 +138,15 @@ def print_summary(out: Console, done: Summary, db_hint: str = "") -> None:
     if done.pairs:
         for matrix in pair_matrices(done.pairs):
             out.print(matrix)
-    out.print(Text("Queues   ", style="bold") + queue_line(done.queues), soft_wrap=True)
+    out.print(Text("Queues   ", style="bold") + queue_line(done.queues))
     out.print(
         Text("Stored   ", style="bold")
         + f"{totals.pages:,} pages, {totals.reviews:,} reviews ({done.added.pages:,} and {done.added.reviews:,} "
-        f"of them by this run) of {totals.products:,} products on {totals.tasks:,} tasks",
-        soft_wrap=True,
+        f"of them by this run) of {totals.products:,} products on {totals.tasks:,} tasks"
     )
     out.print(
         Text("Took     ", style="bold")
-        + f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {counted(totals.targets) or 'none'}",
-        soft_wrap=True,
+        + f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {counted(totals.targets) or 'none'}"
     )
     out.print()
     print_manual(out, done.manual, db_hint)
