@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, time
 from importlib import metadata
 from ipaddress import ip_address, ip_network
@@ -296,35 +296,23 @@ def _at_least(least: int) -> Callable[[str], int]:
 _FORMER = {"batch": "REVIEWLOOP_GRAIN"}
 """Variables by the names they had in earlier versions, still read where the new one is not set."""
 
-_READERS: dict[str, Callable[[str], Any]] = {
-    "database_url": str,
-    "redis_url": str,
-    "redis_master": str,
-    "sites": str,
+_READERS: dict[str, Callable[[str], Any]] = {setting.name: str for setting in fields(Settings)} | {
     "searxng_url": web_address,
     "lab": lab_address,
-    "contact": str,
-    "allocation": str,
     "modification": _switch,
     "recall": _switch,
     "silent_after_s": _above_zero,
     "backoff_s": _above_zero,
     "rest_factor": _above_zero,
     "request_timeout_s": _above_zero,
-    "machine": str,
-    "address": str,
     "proxy": proxy,
     "slots": int,
     "kinds": kinds,
-    "report_file": str,
     "batch": _at_least(1),
     "remembered": _at_least(0),
     "seed": int,
-    "secret_key": str,
-    "sign_in_file": str,
     "since": date.fromisoformat,
     "relax_own_words": _switch,
     "pseudonymise": _switch,
-    "pseudonym_key": str,
-    "pseudonym_key_file": str,
 }
+"""What reads each setting: its text as it is, unless it is named here."""

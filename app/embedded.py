@@ -19,8 +19,6 @@ from app.config import Settings
 from app.summary import write_report
 from splitter.catalog.model import Catalog, Kind
 from tasks.fetching.permits import LocalPermits
-from tasks.fetching.robots import ROBOTS_TOKEN
-from tasks.jobs import planning
 from tasks.jobs.context import Context
 from tasks.jobs.repost_linking import link_reposts
 from tasks.jobs.schedule import SWEEPS, TURN, interval_s
@@ -131,9 +129,8 @@ class EmbeddedRunner:
                 wiring.deps(self._settings, self._catalog, robots, permits, seen, address=node.address)
             )
             self._control = self._control or tools
-            crawl_node = wiring.crawl_node(
-                self._settings, self._catalog, self._writer, node, tools, self._free.set
-            )
+            recall = self._context.settings.recall
+            crawl_node = CrawlNode(node, tools, self._catalog, self._writer, recall, self._free.set)
             crawl_node.open()
             self._nodes[node.name] = crawl_node
 
@@ -168,8 +165,7 @@ class EmbeddedRunner:
         elif name == "seen":
             return  # one process: the database itself is the shared set
         elif name == "report":
-            if self._settings.report_file:
-                await asyncio.to_thread(write_report, self._store, self._settings.report_file)
+            await asyncio.to_thread(write_report, self._store, self._settings.report_file)
         elif name == "reposts":
             await asyncio.to_thread(link_reposts, self._store, self._writer.call, time.thread_time)
         elif name == "admit":
@@ -189,12 +185,7 @@ class EmbeddedRunner:
         if tools is None or self._planning.locked():
             return
         async with self._planning:
-            made = await planning.plan(
-                self._writer,
-                self._catalog,
-                lambda url: wiring.robots_of(url, tools),
-                ROBOTS_TOKEN,
-            )
+            made = await wiring.make_tasks(self._writer, self._catalog, tools)
         if made:
             self._free.set()
 

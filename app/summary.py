@@ -124,8 +124,10 @@ def _report(rows: Sequence[ManualRow], when: str) -> str:
     return "\n".join(lines)
 
 
-def write_report(store: Store, file: str) -> None:
-    """Write the report of what waits for a person to a file, whole or not at all."""
+def write_report(store: Store, file: str | None) -> None:
+    """Write the report of what waits for a person to a file, whole or not at all; None: nowhere."""
+    if not file:
+        return
     with store.read() as conn:
         text = _report(manual.listed(conn), read_now(conn).isoformat(timespec="seconds"))
     path = Path(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,8 @@ from tasks.fetching.downloader import Downloader
 from tasks.fetching.guarded_session import SessionSettings
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.permits import Permits
-from tasks.fetching.robots import RobotsRules
+from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
+from tasks.jobs import planning
 from tasks.jobs.context import Context
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.signin.credentials import Credentials
@@ -30,11 +31,9 @@ from tasks.signin.granted import SignInFile
 from tasks.signin.signins import OwnMethod, SignIns, signing
 from tasks.store import nodes
 from tasks.store.database import Store
-from tasks.store.nodes import Node
 from tasks.store.writer import Writer
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
-from tasks.worker.node import CrawlNode
 from tasks.worker.pseudonyms import SHORTEST_KEY, Pseudonyms, kept_key
 from tasks.worker.robots_book import RobotsBook
 from tasks.worker.seen import SeenPages
@@ -156,28 +155,19 @@ def pseudonyms(settings: Settings) -> Pseudonyms | None:
         raise InputError(f"{source}: {error}; write at least {SHORTEST_KEY} characters") from None
 
 
-def crawl_node(
-    settings: Settings,
-    catalog: Catalog,
-    writer: Writer,
-    node: Node,
-    tools: Dependencies,
-    on_free: Callable[[], None],
-) -> CrawlNode:
-    """A node, ready to be opened."""
-    return CrawlNode(node, tools, catalog, writer, settings.loop().recall, on_free)
-
-
 async def describe(writer: Writer, names: Sequence[str]) -> None:
     """Store the parameters of this machine for its nodes; they crawl meanwhile, as trying the disk takes time."""
     parameters = await asyncio.to_thread(this_machine)
     await writer.run(lambda conn, _now: nodes.describe(conn, names, parameters))
 
 
-async def robots_of(url: str, tools: Dependencies) -> RobotsRules:
-    """The robots.txt of a URL's host, fetched with these tools."""
-    fetcher = Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None)
-    return await fetcher.robots(url)
+async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies) -> int:
+    """Make the tasks of new products, robots.txt fetched with these tools; returns how many."""
+
+    def robots_of(url: str) -> Awaitable[RobotsRules]:
+        return Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None).robots(url)
+
+    return await planning.plan(writer, catalog, robots_of, ROBOTS_TOKEN)
 
 
 def utc_now() -> datetime:

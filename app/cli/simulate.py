@@ -171,6 +171,7 @@ def _print(done: Mapping[str, Sequence[SimulatedRun]], seeds: Sequence[int]) -> 
         f"{sum(found) / len(found):,.0f} pages found. of bound: share of the proven bound; manual: subtasks left to a "
         "person.",
         style="dim",
+        soft_wrap=False,
     )
     for name, runs in done.items():
         if left := [str(one.seed) for one in runs if not one.settled]:

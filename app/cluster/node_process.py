@@ -148,16 +148,9 @@ class NodeProcess:
         )
         permits = RedisPermits(redis, time.monotonic, self._settings.crawl().longest_wait_s)
         tools = await stack.enter_async_context(
-            wiring.deps(
-                self._settings,
-                catalog,
-                RobotsBook(writer),
-                permits,
-                self._seen,
-                address=row.address,
-            )
+            wiring.deps(self._settings, catalog, RobotsBook(writer), permits, self._seen, address=row.address)
         )
-        node = wiring.crawl_node(self._settings, catalog, writer, row, tools, on_free)
+        node = CrawlNode(row, tools, catalog, writer, self._settings.loop().recall, on_free)
         node.open()
         return node
 

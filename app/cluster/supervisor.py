@@ -135,9 +135,11 @@ class Cluster:
             stack.enter_context(_only_one(self._folder / "lock"))
             stack.enter_context(self._signals())
             if self.settings.database_url == DEFAULT_DATABASE:
-                self._own_postgres(stack)
+                postgres = PostgresServer(self._folder / "postgres", self._log("postgres"), self._say)
+                self.settings = replace(self.settings, database_url=self._served(stack, postgres))
             if not self.settings.redis_url:
-                self._own_redis(stack)
+                redis = RedisServer(self._folder / "redis", self._log("redis"))
+                self.settings = replace(self.settings, redis_url=self._served(stack, redis))
             check(self.settings)
             self._stack = stack.pop_all()
         return self
@@ -155,7 +157,11 @@ class Cluster:
         Raises:
             ClusterFailed: a program ends again and again.
         """
-        programs = [self._control(), self._beat(), *(self._node(node) for node in nodes)]
+        programs = [
+            self._worker("control", CONTROL, 2, self.settings),
+            self._celery("beat", self.settings, "beat"),
+            *(self._node(node) for node in nodes),
+        ]
         end_at = None if until.seconds is None else time.monotonic() + until.seconds
         watch_at = time.monotonic()
         try:
@@ -184,9 +190,6 @@ class Cluster:
 
     # --- what runs ------------------------------------------------------------------------------------------
 
-    def _control(self) -> Program:
-        return self._worker("control", CONTROL, 2, self.settings)
-
     def _node(self, node: Node) -> Program:
         settings = replace(self.settings, address=node.address, kinds=node.kinds)
         return self._worker(node.name, crawl_queue(node.name), node.slots, settings)
@@ -195,32 +198,19 @@ class Cluster:
         options = ("-P", "threads", "-c", str(slots), "-Q", queue, "-n", f"{name}@%h", *_QUIET)
         return self._celery(name, settings, "worker", *options)
 
-    def _beat(self) -> Program:
-        return self._celery("beat", self.settings, "beat")
-
     def _celery(self, name: str, settings: Settings, *arguments: str) -> Program:
         command = [sys.executable, "-m", "celery", "--quiet", "-A", "app.celery", *arguments, "-l", "WARNING"]
         return Program(name=name, command=command, log=self._log(name), environment=as_environment(settings))
 
-    def _own_postgres(self, stack: ExitStack) -> None:
-        server = PostgresServer(self._folder / "postgres", self._log("postgres"), self._say)
+    def _served(self, stack: ExitStack, server: PostgresServer | RedisServer) -> str:
+        """Serve for as long as the stack is open; returns the server's address."""
+        name = server.program.name
         stack.callback(server.clean_up)
         server.prepare()
-        self._serve(stack, server.program)
-        server.wait(lambda: self._supervisor.alive("postgres"))
-        self.settings = replace(self.settings, database_url=server.url)
-
-    def _own_redis(self, stack: ExitStack) -> None:
-        server = RedisServer(self._folder / "redis", self._log("redis"))
-        stack.callback(server.clean_up)
-        server.prepare()
-        self._serve(stack, server.program)
-        server.wait(lambda: self._supervisor.alive("redis"))
-        self.settings = replace(self.settings, redis_url=server.url)
-
-    def _serve(self, stack: ExitStack, program: Program) -> None:
-        self._supervisor.start(program)
-        stack.callback(self._supervisor.stop, [program.name])
+        self._supervisor.start(server.program)
+        stack.callback(self._supervisor.stop, [name])
+        server.wait(lambda: self._supervisor.alive(name))
+        return server.url
 
     def _log(self, name: str) -> Path:
         """A new log; the one of the last run is kept beside it."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -18,8 +19,7 @@ from app.summary import write_report
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
 from tasks.fetching.redis_permits import RedisPermits
-from tasks.fetching.robots import ROBOTS_TOKEN
-from tasks.jobs import planning, runtime
+from tasks.jobs import runtime
 from tasks.jobs.celery_tasks import CONTROL, node_of
 from tasks.jobs.runtime import Control
 from tasks.store import products
@@ -73,7 +73,10 @@ class Runtime(bootsteps.StartStopStep):
         if CONTROL in queues:
             runtime.opened.control = stack.enter_context(opened_control(settings))
         if node is not None:
-            runtime.opened.crawl = _crawl(settings, stack, node, worker.concurrency)
+            from app.cluster.node_process import NodeProcess
+
+            opened = stack.enter_context(NodeProcess(settings, node, worker.concurrency))
+            runtime.opened.crawl = opened.crawl
 
 
 @contextmanager
@@ -83,21 +86,12 @@ def opened_control(settings: Settings) -> Iterator[Control]:
     with wiring.opened_store(settings) as store:
         writer = Writer(store)
         try:
-            making = _TaskMaker(settings, catalog, store, writer)
-
-            def report() -> None:
-                if settings.report_file:
-                    write_report(store, settings.report_file)
-
-            def fill_seen() -> None:
-                asyncio.run(_fill_seen(settings, store))
-
             yield Control(
                 store=store,
                 context=wiring.context(settings, catalog),
-                plan=making.plan,
-                report=report,
-                fill_seen=fill_seen,
+                plan=partial(_plan_alone, settings, catalog, store, writer, Lock()),
+                report=partial(write_report, store, settings.report_file),
+                fill_seen=lambda: asyncio.run(_fill_seen(settings, store)),
             )
         finally:
             writer.close()
@@ -109,49 +103,23 @@ async def _fill_seen(settings: Settings, store: Store) -> None:
         await seen.rebuild(page_count(store), page_keys(store))
 
 
-class _TaskMaker:
-    """Makes the tasks of new products; fetches robots.txt with its own tools, on its own event loop."""
-
-    def __init__(self, settings: Settings, catalog: Catalog, store: Store, writer: Writer) -> None:
-        self._settings = settings
-        self._catalog = catalog
-        self._store = store
-        self._writer = writer
-        self._planning = Lock()
-
-    def plan(self) -> int:
-        """Make the tasks; returns how many. 0 where another thread is doing it."""
-        with self._store.read() as conn:
-            if not products.unplanned(conn, 1):
-                return 0
-        if not self._planning.acquire(blocking=False):
+def _plan_alone(settings: Settings, catalog: Catalog, store: Store, writer: Writer, planning: Lock) -> int:
+    """Make the tasks of new products; returns how many. 0 where another thread is doing it."""
+    with store.read() as conn:
+        if not products.unplanned(conn, 1):
             return 0
-        try:
-            return asyncio.run(self._plan())
-        finally:
-            self._planning.release()
-
-    async def _plan(self) -> int:
-        async with (
-            open_redis(self._settings) as redis,
-            wiring.deps(
-                self._settings,
-                self._catalog,
-                RobotsBook(self._writer),
-                RedisPermits(redis, asyncio.get_running_loop().time),
-                SeenPages(None),
-                address=self._settings.address,
-            ) as tools,
-        ):
-            return await planning.plan(
-                self._writer,
-                self._catalog,
-                lambda url: wiring.robots_of(url, tools),
-                ROBOTS_TOKEN,
-            )
+    if not planning.acquire(blocking=False):
+        return 0
+    try:
+        return asyncio.run(_plan(settings, catalog, writer))
+    finally:
+        planning.release()
 
 
-def _crawl(settings: Settings, stack: ExitStack, name: str, slots: int) -> runtime.Crawl:
-    from app.cluster.node_process import NodeProcess
-
-    return stack.enter_context(NodeProcess(settings, name, slots)).crawl
+async def _plan(settings: Settings, catalog: Catalog, writer: Writer) -> int:
+    """Make them with tools of their own, on this event loop."""
+    robots, seen = RobotsBook(writer), SeenPages(None)
+    async with open_redis(settings) as redis:
+        permits = RedisPermits(redis, asyncio.get_running_loop().time)
+        async with wiring.deps(settings, catalog, robots, permits, seen, address=settings.address) as tools:
+            return await wiring.make_tasks(writer, catalog, tools)
