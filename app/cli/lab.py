@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Event
 
 import click
 
 from app.cli.options import sites_option
 from app.config import from_environment
-
-if TYPE_CHECKING:
-    from app.lab.server import Lab
 
 
 @click.command()
@@ -51,26 +49,22 @@ def lab(
         curl http://127.0.0.1:8400/__log
     """
     # Slow to import (aiohttp), and of no use to any other command.
-    from app.lab.running import serve
+    from app.lab.running import running_lab
 
     catalog = from_environment(sites=sites).catalog()
-
-    def ready(running: Lab) -> None:
+    with running_lab(catalog, profile, seed=seed, log_path=log_path, host=host, port=port) as running:
+        stop = Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        name, address = running.profile.name, f"{host}:{running.port}"
         if as_json:
-            document = {
-                "host": running.host,
-                "port": running.port,
-                "profile": running.profile.name,
-                "seed": running.seed,
-            }
             # click.echo flushes: whoever started the lab waits for this line.
+            document = {"host": host, "port": running.port, "profile": name, "seed": seed}
             click.echo(json.dumps(document, ensure_ascii=False))
-            return
-        address = f"{running.host}:{running.port}"
-        click.echo(
-            f"The lab (profile {running.profile.name}, seed {running.seed}) serves {len(catalog.sites)} "
-            f"sites at http://{address}/\nUse it with:  reviewloop run --lab {address}\nCtrl-C ends it.",
-            err=True,
-        )
-
-    serve(catalog, profile, host, port, log_path, seed, ready)
+        else:
+            click.echo(
+                f"The lab (profile {name}, seed {seed}) serves {len(catalog.sites)} sites at http://{address}/\n"
+                f"Use it with:  reviewloop run --lab {address}\nCtrl-C ends it.",
+                err=True,
+            )
+        stop.wait()

@@ -18,5 +18,5 @@ A request's ``Host`` header names the site, its source address the crawl node.
     behaviour   how a request is answered
     log         the request log
     server      the HTTP server
-    running     the server in the foreground, or in a thread beside a test
+    running     the server in a thread, beside a command or a test
 """

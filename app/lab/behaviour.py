@@ -6,7 +6,7 @@ the profile's shares and the counters of limits and blocks differ between client
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -60,22 +60,17 @@ class _Visits:
     blocked_with: Answer = Answer.FORBIDDEN
 
 
+@dataclass(frozen=True, slots=True)
 class Memory:
-    """The counters a decision depends on. They grow with the URLs requested."""
+    """The counters a decision depends on. They grow with the URLs requested.
 
-    def __init__(self) -> None:
-        self._asked: dict[tuple[str, str], int] = {}
-        self._visits: dict[tuple[str, str], _Visits] = {}
+    Attributes:
+        asked: requests by (host, target).
+        visits: of each (client, host).
+    """
 
-    def tried(self, asked: LabRequest) -> int:
-        """Count a request; the number of requests for its URL so far, this one included."""
-        url = (asked.host, asked.target)
-        self._asked[url] = self._asked.get(url, 0) + 1
-        return self._asked[url]
-
-    def visits(self, asked: LabRequest) -> _Visits:
-        """Requests of this client to this host."""
-        return self._visits.setdefault((asked.client, asked.host), _Visits())
+    asked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    visits: defaultdict[tuple[str, str], _Visits] = field(default_factory=lambda: defaultdict(_Visits))
 
 
 def decide(conduct: Conduct, seed: int, asked: LabRequest, memory: Memory) -> Decision:
@@ -83,13 +78,14 @@ def decide(conduct: Conduct, seed: int, asked: LabRequest, memory: Memory) -> De
 
     First the client (dead host, block, rate limit), then the URL (moved, lost), then chance (faults).
     """
-    tried = memory.tried(asked)
+    memory.asked[asked.host, asked.target] += 1
+    tried = memory.asked[asked.host, asked.target]
     low, high = conduct.latency_ms
     drawn = chance.share(seed, "latency", asked.host, asked.target, tried) if high > low else 0.0
     latency_s = (low + (high - low) * drawn) / 1000
     if conduct.dead:
         return Decision(Answer.DEAD, 0.0, tried)
-    visits = memory.visits(asked)
+    visits = memory.visits[asked.client, asked.host]
     if _is_blocked(conduct.block, visits, asked.t):
         return Decision(visits.blocked_with, latency_s, tried)
     if conduct.rate_limit and _is_over(conduct.rate_limit, visits, asked.t):
@@ -136,9 +132,7 @@ def _of_url(conduct: Conduct, seed: int, asked: LabRequest) -> Answer | None:
         and chance.share(seed, "moved", asked.host, asked.target) < conduct.moved
     ):
         return Answer.MOVED
-    return (
-        _drawn(conduct.lost, chance.share(seed, "lost", asked.host, asked.target)) if conduct.lost else None
-    )
+    return _drawn(conduct.lost, chance.share(seed, "lost", asked.host, asked.target))
 
 
 def _by_chance(conduct: Conduct, seed: int, asked: LabRequest, tried: int) -> Answer | None:
@@ -146,12 +140,9 @@ def _by_chance(conduct: Conduct, seed: int, asked: LabRequest, tried: int) -> An
         return None
     if conduct.fault_tries == 0:
         return _drawn(conduct.faults, chance.share(seed, "fault", asked.host, asked.target, tried))
-    lasts = 1 + chance.number(seed, "lasts", asked.host, asked.target) % conduct.fault_tries
-    return (
-        _drawn(conduct.faults, chance.share(seed, "fault", asked.host, asked.target))
-        if tried <= lasts
-        else None
-    )
+    if tried > 1 + chance.number(seed, "lasts", asked.host, asked.target) % conduct.fault_tries:
+        return None
+    return _drawn(conduct.faults, chance.share(seed, "fault", asked.host, asked.target))
 
 
 def _drawn(shares: Mapping[Answer, float], draw: float) -> Answer | None:

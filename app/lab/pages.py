@@ -153,20 +153,16 @@ def write_page(seed: int, page: PageName, rules: str, texts: tuple[str, ...]) ->
     posts: list[Post] = []
     for place in range(1 + int(rng.random() * MOST_POSTS) if _SEVERAL.search(rules) else 1):
         heading = title if place == 0 else _one(rng, WORDING["replies"]).format(subject=subject, title=title)
-        key = str(10_000_000 + int(rng.random() * 1e15))
-        body = _one(rng, WORDING["leads"]).format(subject=subject) + _one(rng, texts)
-        author = _author(rng)
-        at = _moment(rng)
-        rating = 1 + int(rng.random() * 5) if rated else None
+        # In the order in which they are drawn.
         posts.append(
             Post(
-                key=key,
+                key=str(10_000_000 + int(rng.random() * 1e15)),
                 title=heading,
-                body=body,
-                author=author,
+                body=_one(rng, WORDING["leads"]).format(subject=subject) + _one(rng, texts),
+                author=_author(rng),
+                at=(at := _moment(rng)),
                 date=_date(at, page.site),
-                at=at,
-                rating=rating,
+                rating=1 + int(rng.random() * 5) if rated else None,
             )
         )
     return Content(subject, title, tuple(posts))

@@ -1,10 +1,9 @@
-"""Two ways to run a lab: in the foreground until a signal, or in a thread beside a test or demo."""
+"""A lab in a thread, beside the command, test or demo that needs it."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,37 +16,6 @@ from app.lab.server import Lab
 from splitter.catalog.model import Catalog
 
 
-def serve(
-    catalog: Catalog,
-    profile: Profile | str,
-    host: str,
-    port: int,
-    log_path: Path | None,
-    seed: int,
-    ready: Callable[[Lab], None],
-) -> None:
-    """Serve until SIGINT or SIGTERM; ``ready`` is called once, when the port is open.
-
-    Raises:
-        InputError: the profile is wrong, not a loopback address, or the port is taken.
-    """
-
-    async def until_signal() -> None:
-        stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        lab = Lab(catalog, profile, seed=seed, log_path=log_path)
-        try:
-            await lab.start(host, port)
-            ready(lab)
-            await stop.wait()
-        finally:
-            await lab.stop()
-
-    with loops.runner() as runner:
-        runner.run(until_signal())
-
-
 @contextmanager
 def running_lab(
     catalog: Catalog,
@@ -56,8 +24,10 @@ def running_lab(
     seed: int = 1,
     log_path: Path | None = None,
     reviews: Path = DEFAULT_REVIEWS,
+    host: str = "127.0.0.1",
+    port: int = 0,
 ) -> Iterator[Lab]:
-    """A lab on a free port of 127.0.0.1 for as long as the block runs (see `Lab` for the arguments).
+    """A lab for as long as the block runs (see `Lab` and `Lab.start` for the arguments).
 
     Its ``host``, ``port``, ``log`` and ``web`` may be used from the caller's thread.
 
@@ -68,9 +38,13 @@ def running_lab(
 
     async def live() -> None:
         stop = asyncio.Event()
-        async with Lab(catalog, profile, seed=seed, log_path=log_path, reviews=reviews) as lab:
+        lab = Lab(catalog, profile, seed=seed, log_path=log_path, reviews=reviews)
+        try:
+            await lab.start(host, port)
             ready.set_result((lab, asyncio.get_running_loop(), stop))
             await stop.wait()
+        finally:
+            await lab.stop()
 
     def run() -> None:
         try:

@@ -39,7 +39,7 @@ _BACKLOG = 4096
 
 
 class Lab:
-    """A local web on one port; an async context manager once its address is known (`start` gives the port).
+    """A local web on one port.
 
     Attributes:
         host, port: where it listens; port 0 before it is started.
@@ -83,15 +83,12 @@ class Lab:
         self._stopping = asyncio.Event()
         self._runner: web.ServerRunner | None = None
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
+    async def start(self, host: str, port: int) -> None:
         """Listen, and begin the lab's time.
 
         Args:
             host: an address in 127.0.0.0/8.
             port: 0: any that is free.
-
-        Returns:
-            The port.
 
         Raises:
             InputError: not a loopback address, or the port is taken.
@@ -109,7 +106,6 @@ class Lab:
         self._runner = runner
         self.host, self.port = host, runner.addresses[0][1]
         self._started_s = time.monotonic()
-        return self.port
 
     async def stop(self) -> None:
         """End hanging requests, close every connection and the log. May be called twice."""
@@ -119,26 +115,14 @@ class Lab:
             self._runner = None
         self.log.close()
 
-    async def __aenter__(self) -> Lab:
-        if not self.port:
-            await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
-
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         host = _host_of(request)
         if self._awaits_request and not _is_own(host):
             self._awaits_request = False
             self._started_s = time.monotonic()
             self.log.restart(datetime.now(UTC))
-        asked = LabRequest(
-            client=request.remote or "",
-            host=host,
-            target=request.raw_path,
-            t=time.monotonic() - self._started_s,
-        )
+        t = time.monotonic() - self._started_s
+        asked = LabRequest(request.remote or "", host, request.raw_path, t)
         role = self.web.role(asked.host)
         if role is None or (_is_own(asked.host) and request.path in _OWN_PATHS):
             return self._own(asked, request)
