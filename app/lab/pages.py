@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import yaml
 
@@ -86,10 +87,16 @@ MOST_POSTS = 6
 RATED_SITES = 0.5
 """Share of the complaint sites that print a rating."""
 
-WORDING: Mapping[str, Sequence[str]] = yaml.safe_load(
-    (Path(__file__).parent / "wording.yaml").read_text("utf-8")
-)
+
+def _data(name: str) -> Any:
+    return yaml.safe_load(Path(__file__).with_name(name).read_text("utf-8"))
+
+
+WORDING: Mapping[str, Sequence[str]] = _data("wording.yaml")
 """What is written on pages, by what it is."""
+
+TEMPLATES: Mapping[str, Mapping[str, str]] = _data("templates.yaml")
+"""What result pages and articles look like, by engine (see the file)."""
 
 _UNRATED = frozenset({"thread", "microblog"})
 _SEVERAL = re.compile(r"thread|comments|reviews|answers")

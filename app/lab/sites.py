@@ -12,19 +12,9 @@ from html import escape
 
 from app.lab import chance
 from app.lab.markup import NotSimple, records
-from app.lab.pages import SAMPLE, WORDING, Content
+from app.lab.pages import SAMPLE, TEMPLATES, WORDING, Content
 from splitter.catalog.rules import PageRules
 
-_ARTICLE = """<div class="article-box"><h1 class="article-title">{title}</h1>
-<div class="article-info"><span class="source">来源：{source}</span> <span class="author">作者：{author}</span>
-<span class="time">{date}</span></div>
-<div class="article-content">
-{paragraphs}</div>
-<div class="article-foot">
-<span>责任编辑：{editor}</span> <a href="#">分享到微信</a> <a href="#">收藏</a> <a href="#">打印</a></div></div>
-<div class="ad"><a href="http://ad.example.invalid/{key}"><img src="/ad/{key}.gif" alt="广告">
-</a> <a href="#">广告</a></div>
-"""
 _SENTENCES = re.compile(r"[^。！？]+[。！？]*")
 _LONG_PARAGRAPH = 160
 
@@ -78,7 +68,7 @@ def article(content: Content) -> str:
         *_paragraphs(post.body),
         WORDING["followed"][draw // 3 % len(WORDING["followed"])],
     ]
-    return _ARTICLE.format(
+    return TEMPLATES["article"]["page"].format(
         key=post.key,
         title=escape(post.title),
         author=escape(post.author),

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from app.lab.answers import HTML, Answer, Document
-from app.lab.pages import Content, Post
+from app.lab.pages import TEMPLATES, Content, Post
 from splitter.catalog.model import Engine
 
 ABSTRACT_CHARS = 90
@@ -111,26 +111,30 @@ def host_of(entry: Hit) -> str:
     return entry.url.split("/")[2]
 
 
-def html_writer(*, page: str, hit: Callable[..., str], none: str, next_link: str) -> Callable[[Results], str]:
-    """Writes result pages from templates.
+def html_writer(name: str, hit: Callable[..., str] | None = None) -> Callable[[Results], str]:
+    """Writes result pages from the templates of that name.
+
+    ``page`` has ``{hits}``, ``{next}``, ``{query}``, ``{found}`` and ``{number}``; ``none`` is the page without a
+    hit and may hold ``{query}``; ``next``, the link to the next page with ``{url}``, is left out of the last page.
 
     Args:
-        page: template of a page with ``{hits}``, ``{next}``, ``{query}``, ``{found}`` and ``{number}``.
-        hit: makes one hit of what `shown` gives, passed by name.
-        none: template of the page without a hit; may hold ``{query}``.
-        next_link: template of the link to the next page, with ``{url}``; left out of the last page.
+        hit: makes one hit of what `shown` gives, passed by name; None: the template ``hit`` does.
     """
+    templates = TEMPLATES[name]
+    written = hit or templates["hit"].format
 
     def write(results: Results) -> str:
         query = escape(" ".join(results.keywords))
         if not results.entries:
-            return none.format(query=query)
-        return page.format(
+            return templates["none"].format(query=query)
+        return templates["page"].format(
             query=query,
             found=results.found,
             number=results.page,
-            hits="".join(hit(**shown(results, place, entry)) for place, entry in enumerate(results.entries)),
-            next=next_link.format(url=escape(results.next_url)) if results.next_url else "",
+            hits="".join(
+                written(**shown(results, place, entry)) for place, entry in enumerate(results.entries)
+            ),
+            next=templates["next"].format(url=escape(results.next_url)) if results.next_url else "",
         )
 
     return write

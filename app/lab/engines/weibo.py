@@ -9,31 +9,8 @@ from typing import Any
 
 from app.lab.answers import HTML, JSON, Answer, Document, notice
 from app.lab.engines.model import EngineFormat, Hit, Results, html_writer, marked
+from app.lab.pages import TEMPLATES
 
-_PAGE = """<div class="m-wrap"><div class="m-con-l" id="pl_feedlist_index"><div>
-{hits}</div><div class="m-page"><div><span class="list"><a href="#" class="pagenum">第{number}页</a>
-</span>{next}</div></div></div></div>
-"""
-_CARD = """<div class="card-wrap" action-type="feed_list_item" mid="{key}">
-<div class="card"><div class="card-feed"><div class="avator">
-<a href="//weibo.com/{user}?refer_flag=1001030103_"><img src="//tvax3.sinaimg.cn/{user}.jpg"></a></div>
-<div class="content" node-type="like"><div class="info"><div class="menu s-fr"><a href="javascript:void(0);">
-<i class="wbicon">c</i></a></div>
-<div>
-<a href="//weibo.com/{user}?refer_flag=1001030103_" class="name" nick-name="{author}">{author}</a></div></div>
-<p class="txt" node-type="feed_list_content" nick-name="{author}">
- {body}</p>
-<p class="from"><a href="{url}" target="_blank">
- {at:%Y年%m月%d日 %H:%M}
- </a> &nbsp;来自 <a href="//app.weibo.com/t/feed/1" rel="nofollow">微博网页版</a></p></div></div>
-<div class="card-act"><ul><li><a href="javascript:void(0);">转发 3</a></li><li>
-<a href="javascript:void(0);">评论 5</a></li></ul></div></div></div>
-"""
-_NONE = """<div class="m-wrap"><div class="card card-no-result s-pt20b40">
-<img src="//img.t.sinajs.cn/nofind.png">
-<p>抱歉，未找到相关结果。</p></div></div>
-"""
-_NEXT = '<a href="{url}" class="next">下一页</a>'
 _VISITOR = notice(200, "Sina Visitor System", "<p>微博 - 随时随地发现新鲜事</p>")
 
 
@@ -42,7 +19,7 @@ def _user(entry: Hit) -> int:
 
 
 def _card(*, entry: Hit, results: Results, at: datetime, **_: Any) -> str:
-    return _CARD.format(
+    return TEMPLATES["weibo-desktop"]["hit"].format(
         key=entry.post.key,
         user=_user(entry),
         author=escape(entry.post.author),
@@ -95,6 +72,6 @@ _TEAPOT = Document(432, HTML, b"")
 _WALLS = {Answer.CAPTCHA: _VISITOR, Answer.LOGIN_PAGE: _VISITOR}
 WEIBO = EngineFormat(_mobile, JSON, {**_WALLS, Answer.TOO_FREQUENT: _TEAPOT, Answer.FORBIDDEN: _TEAPOT})
 WEIBO_DESKTOP = EngineFormat(
-    html_writer(page=_PAGE, hit=_card, none=_NONE, next_link=_NEXT),
+    html_writer("weibo-desktop", _card),
     refusals={**_WALLS, Answer.TOO_FREQUENT: _VISITOR},
 )
