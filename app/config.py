@@ -6,45 +6,32 @@ Every variable begins with REVIEWLOOP_; a command's options come before it, the 
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, time
-from importlib import metadata
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from app.version import ROOT, VERSION
 from splitter.catalog.load import BUILTIN, builtin, find_catalog
 from splitter.catalog.model import Catalog, Kind
 from splitter.errors import InputError
 from splitter.spans import CHINA
-from tasks.jobs.context import LoopSettings
 from tasks.scheduling.query_refinement import RefinementSettings
 from tasks.scheduling.recall import RecallSettings
-from tasks.scheduling.strategies import ALLOCATION
 from tasks.signin.credentials import PREFIX as LOGIN_PREFIX
-from tasks.store.views import BufferRule
 from tasks.store.writer import MOST_AT_ONCE
 from tasks.worker.seen import REMEMBERED
 from tasks.worker.settings import CrawlSettings
 
-ROOT = Path(__file__).resolve().parent.parent
+if TYPE_CHECKING:
+    from tasks.jobs.context import LoopSettings
+
 MIGRATIONS = ROOT / "migrations"
 _SEARXNG = "searxng"
 DEFAULT_DATABASE = "sqlite:///reviewloop.db"
-
-
-def _version() -> str:
-    """The project's version: of the tree this runs in, else of the installed package."""
-    project = ROOT / "pyproject.toml"
-    if project.is_file():
-        return str(tomllib.loads(project.read_text("utf-8"))["project"]["version"])
-    return metadata.version("reviewloop")
-
-
-VERSION = _version()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,18 +113,24 @@ class Settings:
 
     def loop(self) -> LoopSettings:
         """Settings of the loop."""
-        recall = RecallSettings(
-            enabled=self.recall, silent_after_s=self.silent_after_s, backoff_s=self.backoff_s
-        )
+        # They bring the allocation strategies (numpy, scipy), which most commands do without.
+        from tasks.jobs.context import LoopSettings
+        from tasks.store.views import BufferRule
+
         return LoopSettings(
             allocation=self.allocation,
             modification=self.modification,
-            recall=recall,
+            recall=self._recall(),
             buffer=BufferRule(silent_after_s=max(15.0, self.silent_after_s)),
             lease_batch=self.batch,
             refinement=RefinementSettings(
                 since=datetime.combine(self.since, time.min, CHINA), own_words=self.relax_own_words
             ),
+        )
+
+    def _recall(self) -> RecallSettings:
+        return RecallSettings(
+            enabled=self.recall, silent_after_s=self.silent_after_s, backoff_s=self.backoff_s
         )
 
     def crawl(self) -> CrawlSettings:
@@ -146,7 +139,7 @@ class Settings:
         return CrawlSettings(
             user_agent=f"reviewloop/{VERSION} ({contact})",
             request_timeout_s=min(self.request_timeout_s, self.silent_after_s / 2),
-            longest_wait_s=self.loop().recall.longest_wait_s,
+            longest_wait_s=self._recall().longest_wait_s,
             rest_factor=self.rest_factor,
             lab=self.lab,
         )
@@ -184,10 +177,7 @@ def from_environment(environment: Mapping[str, str] | None = None, **options: An
             except (ValueError, InputError) as error:
                 raise InputError(f"{variable}={text!r}: {error}") from None
     values.update({name: value for name, value in options.items() if value is not None})
-    settings = replace(Settings(), **values)
-    if settings.allocation not in ALLOCATION:
-        raise InputError(f"allocation {settings.allocation!r}: there is {', '.join(ALLOCATION)}")
-    return settings
+    return replace(Settings(), **values)
 
 
 def lab_address(text: str) -> tuple[str, int]:
@@ -269,6 +259,14 @@ def _written(value: object) -> str:
     return str(value)
 
 
+def _strategy(text: str) -> str:
+    from tasks.scheduling.strategies import ALLOCATION
+
+    if text not in ALLOCATION:
+        raise ValueError(f"there is {', '.join(ALLOCATION)}")
+    return text
+
+
 def _switch(text: str) -> bool:
     if text.lower() in ("1", "on", "true", "yes"):
         return True
@@ -299,6 +297,7 @@ _FORMER = {"batch": "REVIEWLOOP_GRAIN"}
 _READERS: dict[str, Callable[[str], Any]] = {setting.name: str for setting in fields(Settings)} | {
     "searxng_url": web_address,
     "lab": lab_address,
+    "allocation": _strategy,
     "modification": _switch,
     "recall": _switch,
     "silent_after_s": _above_zero,

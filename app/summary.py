@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -75,18 +75,12 @@ def run_settings(settings: Settings, nodes: int) -> dict[str, Any]:
 
 def document(done: Summary) -> dict[str, Any]:
     """The summary as `--json` prints it; times in seconds."""
-    totals = done.totals
     return {
         "queues": dict(done.queues),
         "pairs": [pair_document(pair) for pair in done.pairs],
-        "products": totals.products,
-        "tasks": totals.tasks,
-        "pages": totals.pages,
-        "reviews": totals.reviews,
-        "reviews_stored": totals.reviews,
+        **asdict(done.totals),
+        "reviews_stored": done.totals.reviews,
         "added": {"pages": done.added.pages, "reviews": done.added.reviews},
-        "targets": dict(totals.targets),
-        "recalls": totals.recalls,
         "manual": len(done.manual),
         "waits_for_a_person": [asdict(row) for row in done.manual],
         "seconds": done.seconds,
@@ -109,11 +103,16 @@ def pair_document(pair: PairRow) -> dict[str, Any]:
     }
 
 
+def by_cause(rows: Iterable[ManualRow]) -> Iterator[tuple[str, str, list[ManualRow]]]:
+    """Reason, site and subtasks of each cause, in the order of the rows."""
+    for (reason, site), group in groupby(rows, key=lambda row: (row.reason, row.site)):
+        yield reason, site, list(group)
+
+
 def _report(rows: Sequence[ManualRow], when: str) -> str:
     """What waits for a person as Markdown, grouped by cause, with what is suggested."""
     lines = [f"# Subtasks that wait for a person: {len(rows)} at {when}", ""]
-    for (reason, site), group in groupby(rows, key=lambda r: (r.reason, r.site)):
-        of_cause = list(group)
+    for reason, site, of_cause in by_cause(rows):
         lines += [f"## {reason}: {site} ({len(of_cause)})", "", f"Suggested: {of_cause[0].suggestion}.", ""]
         lines += [
             f"- subtask {r.subtask_id}: {r.product}, chunk {r.chunk}, {r.attempts} attempts on "

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from app.config import ROOT, VERSION
+from app.version import ROOT, VERSION
 from bench.registry import BENCHES, Bench
 from splitter.errors import InputError
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
-from app.cli.options import json_option, settings_of, store_there
+from app.cli.options import FILE, json_option, settings_of, store_there
 from app.cli.output import print_json, printed, short, table
 from splitter.errors import InputError
 from tasks.scheduling.balance.curves import (
@@ -47,9 +47,7 @@ RunTime = Curve | NodeParameters
 
 
 @click.command()
-@click.argument(
-    "nodes_file", metavar="[NODES.json]", required=False, type=click.Path(dir_okay=False, path_type=Path)
-)
+@click.argument("nodes_file", metavar="[NODES.json]", required=False, type=FILE)
 @click.option(
     "--total", type=click.IntRange(0, _MOST_URLS), required=True, metavar="N", help="URLs to divide."
 )
@@ -77,7 +75,7 @@ RunTime = Curve | NodeParameters
 @click.option(
     "--attempts",
     "runs_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help=f"Recorded runs to learn run times from, for nodes given by parameters: CSV (or .json, a list of objects) "
     f"with {', '.join(PARAMETERS)}, n, seconds.",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from app.cli.options import json_option
+from app.cli.options import FILE, FOLDER, json_option
 from app.cli.output import print_json, printed, say, table
 from app.config import ROOT
 from bench import results
@@ -23,16 +23,12 @@ _ALL = "all"
 @click.argument("name")
 @click.option(
     "--shared",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=_SHARED,
     help="Folder of the shared data. Default: ../shared/data beside the project.",
 )
 @click.option("--smallest", is_flag=True, help="As small as it can be: shows that it runs, not how well.")
-@click.option(
-    "--plots",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder to draw the plots into as PNG, for a bench that has some.",
-)
+@click.option("--plots", type=FOLDER, help="Folder to draw the plots into as PNG, for a bench that has some.")
 @click.option("--products", type=click.IntRange(1), help="How many products, for a bench that crawls some.")
 @click.option("--sites", type=click.IntRange(1), help="Of how many sites.")
 @click.option("--nodes", type=click.IntRange(1, 250), help="With how many crawl nodes.")
@@ -63,13 +59,9 @@ _ALL = "all"
     help="field: file of finished runs, which are not run again. With --full: field-runs.jsonl.",
 )
 @click.option("--only", multiple=True, help="all: only this bench; may be given several times.")
+@click.option("--output", "-o", type=FILE, help="all: file for the ratios.")
 @click.option(
-    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="all: file for the ratios."
-)
-@click.option(
-    "--against",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="all: earlier ratios; exit status 1 where one fell by more than a tenth.",
+    "--against", type=FILE, help="all: earlier ratios; exit status 1 where one fell by more than a tenth."
 )
 @json_option
 def bench(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from itertools import groupby
 from typing import Any
 
 import click
@@ -27,6 +25,7 @@ from app.cli.output import (
 )
 from app.cli.tables import print_manual
 from app.http_session import Answer, AskFailed, ask
+from app.summary import by_cause
 from splitter.errors import InputError
 from tasks.domain.errors import TaskError, UnknownSubtask
 from tasks.domain.failures import FailureReason, FetchError
@@ -66,19 +65,10 @@ def list_(db: str | None, as_json: bool) -> None:
     if not as_json:
         print_manual(printed(), rows, f" --db {db}" if db else "")
         return
-    groups = []
-    for (reason, site), of_cause in groupby(rows, key=lambda row: (row.reason, row.site)):
-        members = [asdict(row) for row in of_cause]
-        suggestion = members[0]["suggestion"]
-        groups.append(
-            {
-                "reason": reason,
-                "site": site,
-                "count": len(members),
-                "suggestion": suggestion,
-                "subtasks": members,
-            }
-        )
+    groups = [
+        {"reason": reason, "site": site, "count": len(of), "suggestion": of[0].suggestion, "subtasks": of}
+        for reason, site, of in by_cause(rows)
+    ]
     print_json({"groups": groups, "total": len(rows)})
 
 

@@ -9,7 +9,7 @@ from threading import Event
 
 import click
 
-from app.cli.options import sites_option
+from app.cli.options import FILE, sites_option
 from app.config import from_environment
 
 
@@ -26,12 +26,7 @@ from app.config import from_environment
     help="How badly it behaves: calm, day, default, demo, harsh, login, or a profile file.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Of its pages and faults.")
-@click.option(
-    "--log",
-    "log_path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write one JSON line for every request to this file.",
-)
+@click.option("--log", "log_path", type=FILE, help="Write one JSON line for every request to this file.")
 @sites_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document when it is ready.")
 def lab(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
+from click.utils import make_default_short_help
 
-from app.config import VERSION
+from app.version import VERSION
 from splitter.errors import InputError, ReviewloopError
 
 _GROUPS = {
@@ -32,18 +35,16 @@ class Commands(click.Group):
         """The command of that name."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        module = import_module(f"app.cli.{_MODULES.get(cmd_name, cmd_name)}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(import_module(f"app.cli.{_module(cmd_name)}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands under the heading of their group."""
         widest = max(map(len, self.list_commands(ctx)))
         for heading, names in _GROUPS.items():
-            commands = [(name.ljust(widest), self.get_command(ctx, name)) for name in names]
             room = formatter.width - widest - 6
             with formatter.section(heading):
-                formatter.write_dl([(name, one.get_short_help_str(room)) for name, one in commands if one])
+                formatter.write_dl([(name.ljust(widest), _short_help(name, room)) for name in names])
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a wrong input ends with exit status 2, failed work with 1."""
@@ -52,6 +53,18 @@ class Commands(click.Group):
         except ReviewloopError as error:
             click.echo(f"reviewloop: {error}", err=True)
             ctx.exit(2 if isinstance(error, InputError) else 1)
+
+
+def _module(command: str) -> str:
+    return _MODULES.get(command, command)
+
+
+def _short_help(command: str, room: int) -> str:
+    """The first sentence about a command, from its source: to import them all takes seconds."""
+    source = Path(__file__).with_name(f"{_module(command)}.py").read_text("utf-8")
+    functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
+    about = next(ast.get_docstring(one) or "" for one in functions if one.name == command)
+    return make_default_short_help(about, room)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -18,6 +18,9 @@ from splitter.errors import InputError, ReviewloopError
 if TYPE_CHECKING:
     from tasks.store.database import Store
 
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
 db_option = click.option(
     "--db",
     metavar="URL",

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from app.cli.options import (
+    FOLDER,
     db_option,
     json_option,
     lab_option,
@@ -145,7 +146,7 @@ def run(
 )
 @click.option(
     "--data",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=".reviewloop",
     show_default=True,
     help="Folder of its own servers' data and of all logs.",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
 
-from app.cli.options import json_option, settings_of, store_there
+from app.cli.options import FILE, json_option, settings_of, store_there
 from app.cli.output import Cell, print_json, printed, say, seconds, table
 from splitter.errors import InputError
 
@@ -19,27 +20,14 @@ if TYPE_CHECKING:
     from app.simulator.outcome import SimulatedRun
     from app.simulator.scenario import Scenario
 
-_KEYS = (
-    "strategy",
-    "seed",
-    "pages_collected",
-    "pages_found",
-    "makespan_s",
-    "goodput_pages_per_s",
-    "recalls",
-    "manual",
-    "oracle_pages",
-    "oracle_makespan_s",
-    "oracle_ratio",
-    "decisions",
-    "decision_us_p50",
-    "decision_us_p99",
-)
-"""Keys of the document, in their order; of the two bounds only the one that there is."""
+_LEFT_OUT = (
+    "settled", "attempts", "given_up", "manual_pages", "window_s", "pages_over_time", "windows",
+)  # fmt: skip
+"""Fields of a run that its document leaves out; of the two bounds it has only the one that there is."""
 
 
 @click.command()
-@click.argument("scenario", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("scenario", required=False, type=FILE)
 @click.option(
     "--strategy",
     "strategies",
@@ -68,12 +56,8 @@ _KEYS = (
     help="Instead of SCENARIO: the rates and the work of a recorded run (its database: a file or a URL).",
 )
 @click.option("--sites", help="Catalog of the recorded run, for its hosts' limits.")
-@click.option("--write", type=click.Path(dir_okay=False, path_type=Path), help="Save that scenario as YAML.")
-@click.option(
-    "--timeline",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write completion rates per (site, node) over time as CSV.",
-)
+@click.option("--write", type=FILE, help="Save that scenario as YAML.")
+@click.option("--timeline", type=FILE, help="Write completion rates per (site, node) over time as CSV.")
 @click.option(
     "--no-modification", is_flag=True, help="Leave quota and budget at the defaults of their bounds."
 )
@@ -154,7 +138,7 @@ def _left_out(*, limits_known: bool) -> str:
 
 
 def _document(done: SimulatedRun) -> dict[str, object]:
-    values = {key: getattr(done, key) for key in _KEYS}
+    values = {one.name: getattr(done, one.name) for one in fields(done) if one.name not in _LEFT_OUT}
     return {key: value for key, value in values.items() if value is not None or key == "oracle_ratio"}
 
 

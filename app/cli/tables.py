@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.output import Cell, percent, seconds, shown, table, table_of
-from app.summary import Summary
+from app.summary import Summary, by_cause
 from tasks.store.coverage import Coverage
 from tasks.store.manual import ManualRow
 from tasks.store.reports import PairRow
@@ -117,8 +117,7 @@ def print_manual(out: Console, rows: Sequence[ManualRow], db_hint: str = "") -> 
         out.print("Nothing waits for a person.", style="green")
         return
     out.print(f"{len(rows)} subtasks wait for a person:", style="bold yellow")
-    for (reason, site), group in groupby(rows, key=lambda row: (row.reason, row.site)):
-        of_cause = list(group)
+    for reason, site, of_cause in by_cause(rows):
         out.print(f"\n  {reason} at {site}: {len(of_cause)}", style="bold")
         for row in of_cause[:_SUBTASKS_SHOWN]:
             nodes = ", ".join(row.nodes) or "no node"
