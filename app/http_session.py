@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 import requests
 
@@ -41,6 +42,11 @@ class Answer:
     body: bytes
     redirects: tuple[str, ...]
     elapsed_s: float
+
+    def facts(self) -> dict[str, Any]:
+        """What `--json` says of it."""
+        size = len(self.body)
+        return {"url": self.url, "status": self.status, "bytes": size, "seconds": self.elapsed_s}
 
 
 def ask(

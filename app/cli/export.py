@@ -139,8 +139,8 @@ def write_csv(rows: Iterable[ReviewRow], out: IO[str], *, spreadsheet: bool = Fa
     n = 0
     for row in rows:
         n += 1
-        cells = [_cell(getattr(row, name)) for name in COLUMNS]
-        writer.writerow([_no_formula(cell) for cell in cells] if spreadsheet else cells)
+        cells = (getattr(row, name) for name in COLUMNS)
+        writer.writerow([_cell(value, spreadsheet) for value in cells])
     return n
 
 
@@ -174,11 +174,6 @@ def whole_file(path: Path) -> Iterator[IO[str]]:
         raise
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def _no_formula(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+def _cell(value: Any, spreadsheet: bool) -> Any:
+    text = value.isoformat() if isinstance(value, datetime) else value
+    return f"'{text}" if spreadsheet and str(text).startswith(_FORMULA) else text

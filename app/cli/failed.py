@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -24,7 +25,8 @@ from app.cli.output import (
     table_of,
 )
 from app.cli.tables import print_manual
-from app.http_session import Answer, AskFailed, ask
+from app.config import Settings
+from app.http_session import AskFailed, ask
 from app.summary import by_cause
 from splitter.errors import InputError
 from tasks.domain.errors import TaskError, UnknownSubtask
@@ -96,9 +98,7 @@ def show(
         attempts = reports.attempts_of(conn, subtask)
         targets = reports.targets_of(conn, subtask)
         waiting = [r for r in manual.listed(conn) if r.subtask_id == subtask]
-    again = None
-    if refetch:
-        again = _refetch(_last_url(attempts, targets), lambda url: ask(url, settings.crawl()))
+    again = _refetch(_last_url(attempts, targets), settings) if refetch else None
     suggestion = waiting[0].suggestion if waiting else None
     if as_json:
         document = {"subtask": row, "why": waiting[0].why if waiting else None, "suggestion": suggestion}
@@ -128,24 +128,16 @@ def _last_url(attempts: Sequence[Mapping[str, Any]], targets: Sequence[Mapping[s
     return str(next((t["url"] for t in targets if t["state"] == "todo"), targets[0]["url"]))
 
 
-def _refetch(url: str, asked: Callable[[str], Answer]) -> dict[str, Any]:
+def _refetch(url: str, settings: Settings) -> dict[str, Any]:
     try:
-        answer = asked(url)
+        answer = ask(url, settings.crawl())
     except AskFailed as error:
         return {"url": url, "error": str(error)}
     try:
         text, encoding, _ = decode(answer.body, answer.headers)
     except FetchError as error:
         text, encoding = "", str(error)
-    return {
-        "url": answer.url,
-        "status": answer.status,
-        "seconds": answer.elapsed_s,
-        "bytes": len(answer.body),
-        "encoding": encoding,
-        "redirects": answer.redirects,
-        "head": text[:_HEAD],
-    }
+    return answer.facts() | {"encoding": encoding, "redirects": answer.redirects, "head": text[:_HEAD]}
 
 
 def _print_attempts(out: Console, attempts: Sequence[Mapping[str, Any]]) -> None:
@@ -252,13 +244,7 @@ def assign(subtask: int, node: str, db: str | None, as_json: bool) -> None:
       reviewloop failed assign 40 node2
     """
     with store_there(settings_of(db)) as store:
-        _each(
-            store,
-            [subtask],
-            lambda conn, now, number: manual.retry(conn, now, number, node=node),
-            f"given to {node}",
-            as_json,
-        )
+        _each(store, [subtask], partial(manual.retry, node=node), f"given to {node}", as_json)
 
 
 @failed.command()
@@ -274,13 +260,7 @@ def abandon(subtasks: tuple[int, ...], why: str, db: str | None, as_json: bool) 
       reviewloop failed abandon 40 --why "the site is gone"
     """
     with store_there(settings_of(db)) as store:
-        _each(
-            store,
-            subtasks,
-            lambda conn, now, number: closing.cancel(conn, now, number, why),
-            "abandoned",
-            as_json,
-        )
+        _each(store, subtasks, partial(closing.cancel, why=why), "abandoned", as_json)
 
 
 def _each(store: Store, ids: Sequence[int], act: Callable[..., object], what: str, as_json: bool) -> None:

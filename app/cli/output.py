@@ -60,6 +60,11 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
+def labelled(out: Console, name: str, what: Text | str) -> None:
+    """One of several lines below each other, each with its name before it."""
+    out.print(Text(f"{name:9}", style="bold") + what)
+
+
 def say(text: str, style: str = "") -> None:
     """A message, on standard error."""
     messages.print(shown(text), style=style)

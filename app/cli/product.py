@@ -6,9 +6,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import timedelta
 from itertools import islice
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
@@ -66,11 +65,9 @@ def add(
     names: tuple[str, ...],
     keywords: str | None,
     aliases: tuple[str, ...],
-    priority: int,
-    pages: int | None,
-    recrawl: timedelta | None,
     db: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Add products; a runner crawls them as soon as it sees them.
 
@@ -82,9 +79,7 @@ def add(
       reviewloop product add 雀巢怡养 --keywords 雀巢,怡养 --alias 雀巢中老年奶粉 --priority 5 --recrawl 7d
     """
     words = keyword_list(keywords, aliases, names)
-    given = named_products(
-        names, keywords=words, aliases=aliases, priority=priority, pages=pages, recrawl=recrawl
-    )
+    given = named_products(names, keywords=words, aliases=aliases, **options)
     with store_for_work(settings_of(db)) as store:
         _finish(add_products(store, given), as_json)
 

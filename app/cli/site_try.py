@@ -100,13 +100,7 @@ def _source(
     if "://" in source:
         headers = catalog.engine_of(site).headers if is_result_page(catalog, site, source) else None
         answer = ask(source, settings.crawl(), headers=headers, trusts=HostBook(catalog).may_be_private)
-        got = {
-            "url": answer.url,
-            "status": answer.status,
-            "bytes": len(answer.body),
-            "seconds": answer.elapsed_s,
-        }
-        return answer.body, dict(answer.headers), answer.url, got
+        return answer.body, dict(answer.headers), answer.url, answer.facts()
     try:
         body = Path(source).read_bytes()
     except OSError as error:

@@ -7,11 +7,10 @@ from dataclasses import asdict
 from datetime import datetime
 
 import click
-from rich.text import Text
 
 from app.cli.nodes import node_document, node_table
 from app.cli.options import db_option, json_option, settings_of, sqlite_file, store_there
-from app.cli.output import ago, clock, print_json, printed, seconds, table
+from app.cli.output import ago, clock, labelled, print_json, printed, seconds, table
 from app.cli.tables import counted, coverage_text, queue_line
 from tasks.jobs.schedule import SWEEPS
 from tasks.store import coverage, nodes, page_links, products, reports
@@ -64,18 +63,19 @@ def status(db: str | None, as_json: bool) -> None:
         )
         return
     out = printed()
-    out.print(Text("Queues   ", style="bold") + queue_line(queues))
-    out.print(Text("Waiting  ", style="bold") + _waiting(load, now))
-    out.print(
-        Text("Stored   ", style="bold")
-        + f"{totals.pages:,} pages, {totals.reviews:,} reviews of {totals.products:,} products "
-        f"({totals.tasks:,} tasks, {totals.recalls:,} recalls, {totals.reposts:,} reposts linked)"
+    labelled(out, "Queues", queue_line(queues))
+    labelled(out, "Waiting", _waiting(load, now))
+    labelled(
+        out,
+        "Stored",
+        f"{totals.pages:,} pages, {totals.reviews:,} reviews of {totals.products:,} products "
+        f"({totals.tasks:,} tasks, {totals.recalls:,} recalls, {totals.reposts:,} reposts linked)",
     )
     if refused:
-        out.print(Text("Refused  ", style="bold") + f"{counted(refused)} (not stored as reviews)")
+        labelled(out, "Refused", f"{counted(refused)} (not stored as reviews)")
     hits = counted(dict(sorted(totals.targets.items()))) or "none yet"
-    out.print(Text("Hits     ", style="bold") + hits)
-    out.print(Text("Coverage ", style="bold") + _covered(covered, relaxed))
+    labelled(out, "Hits", hits)
+    labelled(out, "Coverage", _covered(covered, relaxed))
     if rows:
         out.print(node_table(rows, now, rule))
     else:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.output import Cell, percent, seconds, shown, table, table_of
+from app.cli.output import Cell, labelled, percent, seconds, shown, table, table_of
 from app.summary import Summary, by_cause
 from tasks.store.coverage import Coverage
 from tasks.store.manual import ManualRow
@@ -137,15 +137,14 @@ def print_summary(out: Console, done: Summary, db_hint: str = "") -> None:
     if done.pairs:
         for matrix in pair_matrices(done.pairs):
             out.print(matrix)
-    out.print(Text("Queues   ", style="bold") + queue_line(done.queues))
-    out.print(
-        Text("Stored   ", style="bold")
-        + f"{totals.pages:,} pages, {totals.reviews:,} reviews ({done.added.pages:,} and {done.added.reviews:,} "
-        f"of them by this run) of {totals.products:,} products on {totals.tasks:,} tasks"
+    labelled(out, "Queues", queue_line(done.queues))
+    labelled(
+        out,
+        "Stored",
+        f"{totals.pages:,} pages, {totals.reviews:,} reviews ({done.added.pages:,} and {done.added.reviews:,} "
+        f"of them by this run) of {totals.products:,} products on {totals.tasks:,} tasks",
     )
-    out.print(
-        Text("Took     ", style="bold")
-        + f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {counted(totals.targets) or 'none'}"
-    )
+    hits = counted(totals.targets) or "none"
+    labelled(out, "Took", f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {hits}")
     out.print()
     print_manual(out, done.manual, db_hint)

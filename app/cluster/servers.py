@@ -103,16 +103,8 @@ class PostgresServer:
     def wait(self, alive: Callable[[], bool]) -> None:
         """Wait until it answers. Raises ServerFailed."""
         engine = open_engine(self.url, pool_size=1)
-
-        def answers() -> bool:
-            try:
-                with engine.connect():
-                    return True
-            except OperationalError:
-                return False
-
         try:
-            _wait(self.program, answers, alive)
+            _wait(self.program, lambda: engine.connect().close(), OperationalError, alive)
         finally:
             engine.dispose()
 
@@ -201,27 +193,29 @@ class RedisServer:
 
     def wait(self, alive: Callable[[], bool]) -> None:
         """Wait until it answers. Raises ServerFailed."""
-
-        def answers() -> bool:
-            try:
-                return bool(client.ping())
-            except RedisError:
-                return False
-
         with Redis.from_url(self.url) as client:
-            _wait(self.program, answers, alive)
+            _wait(self.program, client.ping, RedisError, alive)
 
     def clean_up(self) -> None:
         """Remove what is not data."""
         shutil.rmtree(self._settings.parent, ignore_errors=True)
 
 
-def _wait(program: Program, answers: Callable[[], bool], alive: Callable[[], bool]) -> None:
+def _wait(
+    program: Program, ask: Callable[[], object], refused: type[Exception], alive: Callable[[], bool]
+) -> None:
     """Wait until a server answers, as long as its process is alive. Raises ServerFailed."""
     end = time.monotonic() + _READY_S
-    while not answers():
-        if not alive() or time.monotonic() > end:
-            raise ServerFailed(f"{program.name} does not come up ({program.log}):\n{last_lines(program.log)}")
+    while True:
+        try:
+            ask()
+            return
+        except refused:
+            if not alive() or time.monotonic() > end:
+                end_of_log = last_lines(program.log)
+                raise ServerFailed(
+                    f"{program.name} does not come up ({program.log}):\n{end_of_log}"
+                ) from None
         time.sleep(0.05)
 
 
