@@ -19,8 +19,9 @@ import yaml
 from sqlalchemy import Connection, select
 
 from app import wiring
-from app.config import ROOT, Settings
+from app.config import Settings
 from app.embedded import EmbeddedRunner, Until
+from app.version import ROOT
 from bench.labs import lab_process
 from splitter.catalog.model import Kind
 from splitter.query import product_query

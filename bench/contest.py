@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from app.config import ROOT
+from app.version import ROOT
 from bench.coroutine_peers.window import Order
 from bench.slowserver import BODY_BYTES
 from splitter.errors import ReviewloopError

@@ -30,10 +30,11 @@ from app import wiring
 from app.cluster import processes
 from app.cluster.processes import Program
 from app.cluster.supervisor import Cluster
-from app.config import ROOT, Settings, as_environment
+from app.config import Settings, as_environment
 from app.embedded import Until, numbered_nodes
 from app.products import new_product
 from app.summary import Summary, mark, run_settings, summary
+from app.version import ROOT
 from splitter.catalog.load import load_catalog
 from splitter.errors import InputError, ReviewloopError
 from tasks.store import products as products_table

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from app.config import ROOT
 from app.lab.running import running_lab
+from app.version import ROOT
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog, Limits
 from tasks.store.database import Store, read_now

@@ -10,7 +10,7 @@ import click
 
 from app.cli.options import FILE, FOLDER, json_option
 from app.cli.output import print_json, printed, say, table
-from app.config import ROOT
+from app.version import ROOT
 from bench import results
 from bench.registry import BENCHES
 from splitter.errors import InputError, ReviewloopError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import click
@@ -146,16 +147,11 @@ def _print_attempts(out: Console, attempts: Sequence[Mapping[str, Any]]) -> None
         return seconds((end - begin).total_seconds()) if end else "runs"
 
     columns: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
-        "no": lambda a: a["no"],
-        "round": lambda a: a["round"],
-        "node": lambda a: a["node"],
+        **{name: itemgetter(name) for name in ("no", "round", "node")},
         "given (UTC)": lambda a: clock(a["allocated_at"]),
         "lasted": lasted,
         "ended": lambda a: a["reason"] or a["outcome"],
-        "offered": lambda a: a["offered"],
-        "tried": lambda a: a["tried"],
-        "collected": lambda a: a["collected"],
-        "requests": lambda a: a["requests"],
+        **{name: itemgetter(name) for name in ("offered", "tried", "collected", "requests")},
         "active": lambda a: seconds(a["active_s"]),
         "waited": lambda a: seconds(a["wait_s"]),
         "errors": lambda a: ", ".join(f"{n} × {name}" for name, n in a["errors"].items()) or None,

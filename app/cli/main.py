@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 
 import click
-from click.utils import make_default_short_help
 
 from app.version import VERSION
 from splitter.errors import InputError, ReviewloopError
@@ -64,7 +63,7 @@ def _short_help(command: str, room: int) -> str:
     source = Path(__file__).with_name(f"{_module(command)}.py").read_text("utf-8")
     functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
     about = next(ast.get_docstring(one) or "" for one in functions if one.name == command)
-    return make_default_short_help(about, room)
+    return click.Command(command, help=about).get_short_help_str(room)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

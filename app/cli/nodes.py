@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.options import db_option, json_option, settings_of, store_there
-from app.cli.output import ago, print_json, printed, seconds, shown, table, table_of
+from app.cli.output import ago, answer, print_json, printed, seconds, shown, table, table_of
 from app.cli.tables import pair_list, pair_matrices
 from app.summary import pair_document
 from tasks.domain.breaker import BreakerState
@@ -103,10 +103,8 @@ def resume(name: str, db: str | None, as_json: bool) -> None:
 def _set(name: str, db: str | None, as_json: bool, *, drained: bool) -> None:
     with store_there(settings_of(db)) as store, store.begin() as conn:
         node_store.set_drained(conn, name, drained)
-    if as_json:
-        print_json({"node": name, "drained": drained})
-    else:
-        printed().print(f"{name} is {'drained: it gets nothing new' if drained else 'in service again'}")
+    said = f"{name} is {'drained: it gets nothing new' if drained else 'in service again'}"
+    answer({"node": name, "drained": drained}, said, as_json)
 
 
 @click.group()
@@ -222,14 +220,8 @@ def rest_table(breakers: Sequence[Breaker], now: datetime) -> Table:
             return Text("asked again, one attempt at a time", style="yellow")
         return Text(f"rests for another {seconds((one.until - now).total_seconds())}", style="red")
 
-    return table_of(
-        breakers,
-        {
-            "node": lambda one: one.node,
-            "host": lambda one: one.host,
-            "refused": lambda one: one.cause,
-            "in a row": lambda one: one.times,
-            "now": state,
-        },
+    return table(
+        ("node", "host", "refused", "in a row", "now"),
+        ((one.node, one.host, one.cause, one.times, state(one)) for one in breakers),
         "Hosts that refuse a node's address",
     )

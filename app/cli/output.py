@@ -41,6 +41,14 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=plain))
 
 
+def answer(document: Any, text: str, as_json: bool) -> None:
+    """Print what a command came to: the document, or for people the text."""
+    if as_json:
+        print_json(document)
+    else:
+        printed().print(text)
+
+
 def plain(value: Any) -> Any:
     """A value JSON has no type for, as one it has. Raises TypeError."""
     if is_dataclass(value) and not isinstance(value, type):

@@ -17,7 +17,8 @@ from rich.text import Text
 
 from app.cli.options import json_option, lab_option, settings_of, sites_option, warn_without_contact
 from app.cli.output import print_json, printed, short, shown, table_of
-from app.config import ROOT, Settings
+from app.config import Settings
+from app.version import ROOT
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError

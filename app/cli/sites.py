@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import timedelta
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -23,7 +23,7 @@ from app.cli.options import (
     sqlite_file,
     store_there,
 )
-from app.cli.output import print_json, printed, shown, table_of
+from app.cli.output import answer, print_json, printed, shown, table, table_of
 from app.cli.site_check import check
 from app.cli.site_try import try_
 from app.config import Settings
@@ -89,18 +89,13 @@ def list_(group: tuple[str, ...], db: str | None, sites: str | None, as_json: bo
         table_of(
             rows,
             {
-                "site": lambda row: row["site"],
+                "site": itemgetter("site"),
                 "title": lambda row: row["title"] or None,
-                "group": lambda row: row["group"],
-                "kind": lambda row: row["kind"],
-                "engine": lambda row: row["engine"],
+                **{name: itemgetter(name) for name in ("group", "kind", "engine")},
                 "per address": lambda row: f"{row['per_address_per_s']:g}/s",
                 "in all": lambda row: f"{row['total_per_s']:g}/s",
                 "robots": lambda row: Text(row["robots"], style=styles[row["robots"]]),
-                "tasks": lambda row: row["tasks"],
-                "pages": lambda row: row["pages"],
-                "reviews": lambda row: row["reviews"],
-                "manual": lambda row: row["manual"],
+                **{name: itemgetter(name) for name in ("tasks", "pages", "reviews", "manual")},
             },
             f"{len(rows)} sites of the catalog {catalog.name}",
         )
@@ -185,15 +180,15 @@ def ping_(
     if as_json:
         print_json({"sites": [{"site": site, **asdict(one)} for site, one in pings.items()]})
     else:
-        columns: dict[str, Callable[[tuple[str, Ping]], Any]] = {
-            "site": lambda row: row[0],
-            "answers in": lambda row: None if row[1].rtt_ms is None else f"{row[1].rtt_ms:.1f} ms",
-            "measured": lambda row: " ".join(f"{ms:.0f}" for ms in row[1].measured_ms) or None,
-            "why not": lambda row: shown(row[1].why) or None,
-        }
-        printed().print(table_of(list(pings.items()), columns))
+        rows = ((site, *_ping_cells(one)) for site, one in pings.items())
+        printed().print(table(("site", "answers in", "measured", "why not"), rows))
     if any(one.rtt_ms is None for one in pings.values()):
         sys.exit(1)
+
+
+def _ping_cells(one: Ping) -> tuple[str | None, ...]:
+    rtt = None if one.rtt_ms is None else f"{one.rtt_ms:.1f} ms"
+    return rtt, " ".join(f"{ms:.0f}" for ms in one.measured_ms) or None, one.why or None
 
 
 @sites.command("sign-in")
@@ -221,17 +216,9 @@ def sign_in(site: str, forget: bool, lab: tuple[str, int] | None, sites: str | N
     sign_ins = open_sign_ins(settings, catalog, address=settings.address, clock=utc_now)
     if forget:
         forgotten = sign_ins.forget(site)
-        if as_json:
-            print_json({"site": site, "forgotten": forgotten})
-        else:
-            printed().print(f"{site}: {'forgotten' if forgotten else 'there was nothing to forget'}")
+        said = f"{site}: {'forgotten' if forgotten else 'there was nothing to forget'}"
+        answer({"site": site, "forgotten": forgotten}, said, as_json)
         return
-    until = sign_ins.sign_in(site)
-    if as_json:
-        print_json(
-            {"site": site, "until": until.isoformat(timespec="seconds"), "kept_in": settings.sign_in_file}
-        )
-    else:
-        printed().print(
-            f"signed in to {site} until {until:%Y-%m-%d %H:%M:%S} UTC; kept in {settings.sign_in_file}"
-        )
+    until, file = sign_ins.sign_in(site), settings.sign_in_file
+    document = {"site": site, "until": until.isoformat(timespec="seconds"), "kept_in": file}
+    answer(document, f"signed in to {site} until {until:%Y-%m-%d %H:%M:%S} UTC; kept in {file}", as_json)

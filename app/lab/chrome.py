@@ -10,28 +10,13 @@ from html import escape
 from random import Random
 
 from app.lab import chance
-from app.lab.pages import WORDING, made_title
+from app.lab.pages import TEMPLATES, WORDING, made_title
 
 _STYLE = "\n".join(
     f".{name}{{margin:{i}px auto;padding:{2 * i}px;border:1px solid #{i}c{i}c{i}c;"
     f"font:12px/1.{i} 宋体,Arial;color:#3{i}3}}"
     for i, name in enumerate(("top", "nav", "wrap", "main", "side", "box", "foot", "crumb", "ad"), start=1)
 )
-_SCRIPT = """
-var _hmt = _hmt || [];
-(function () {
-  var hm = document.createElement("script"), s = document.getElementsByTagName("script")[0];
-  hm.src = "//hm.example.invalid/hm.js?%(id)s"; hm.async = true;
-  if (s && s.parentNode) { s.parentNode.insertBefore(hm, s); }
-})();
-function addFavorite(title) {
-  try { window.external.AddFavorite(location.href, title); } catch (e) { alert("Ctrl+D"); }
-}
-function setFont(size) {
-  var box = document.getElementById("main");
-  if (box) { box.style.fontSize = size + "px"; }
-}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +82,7 @@ class Chrome:
 
 
 def _assets(rng: Random) -> str:
-    script = _SCRIPT % {"id": f"{int(rng.random() * 2**63):016x}"}
+    script = TEMPLATES["chrome"]["script"] % {"id": f"{int(rng.random() * 2**63):016x}"}
     return (
         '<meta name="keywords" content="投诉,维权,消费者,质量">\n'
         f'<style type="text/css">\n{_STYLE}\n</style>\n<script type="text/javascript">{script}</script>\n'

@@ -164,11 +164,9 @@ class OAuthServer:
 
 def sign_in_server(rules: Wall | OAuth, seed: int) -> SignInServer:
     """The sign-in server of a site."""
-    return (
-        FormServer(rules, seed)
-        if isinstance(rules, Wall)
-        else OAuthServer(oauth=rules, seed=seed, login=FormServer(rules.wall, seed))
-    )
+    if isinstance(rules, Wall):
+        return FormServer(rules, seed)
+    return OAuthServer(oauth=rules, seed=seed, login=FormServer(rules.wall, seed))
 
 
 def _json(

@@ -28,7 +28,7 @@ from scrapy_redis.dupefilter import RFPDupeFilter  # type: ignore[import-untyped
 from scrapy_redis.queue import LifoQueue  # type: ignore[import-untyped]
 from selectolax.lexbor import LexborHTMLParser
 
-from app.config import ROOT
+from app.version import ROOT
 from bench.buffer_peers.web import POOL_OF_A_SITE, SITES, known_url, result_url
 from bench.peers.by_selectolax import with_selectolax
 from bench.peers.scrapy_crawl import SPEED

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from urllib.parse import unquote_plus
 
 from app import loops
-from app.config import ROOT
+from app.version import ROOT
 from bench.buffer_peers.web import SITES, found_for, hits
 from bench.pages import result_page, review_page
 from bench.pageserver import Connection, answered
