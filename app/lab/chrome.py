@@ -93,13 +93,9 @@ def _top(rng: Random, site: str, title: str) -> str:
     channels = "".join(
         f'<li><a href="/channel/{i}/">{name}</a></li>' for i, name in enumerate(WORDING["channels"])
     )
-    return (
-        f'<body>\n<div class="top"><a href="/">{escape(title)}</a> <a href="/login">登录</a> | '
-        f'<a href="/register">注册</a> 今日投诉 {int(rng.random() * 900)} 件</div>\n'
-        f'<ul class="nav">{channels}</ul>\n'
-        f'<div class="wrap"><div class="crumb">当前位置：<a href="http://{site}/">首页</a> &gt; 正文</div>\n'
-        '<div class="main" id="main">\n'
-    )
+    today = int(rng.random() * 900)
+    top = TEMPLATES["chrome"]["top"]
+    return top.format(title=escape(title), site=site, today=today, channels=channels)
 
 
 def _bottom(rng: Random, site: str, title: str) -> str:
@@ -108,12 +104,8 @@ def _bottom(rng: Random, site: str, title: str) -> str:
         for name in ("热点投诉", "最新受理", "本周排行")
     )
     friends = " | ".join(f'<a href="/friend/{i}">{name}</a>' for i, name in enumerate(WORDING["friends"]))
-    return (
-        f'\n</div>\n<div class="side">\n{boxes}\n</div></div>\n<div class="foot">友情链接：{friends}<br>\n'
-        f"Copyright &copy; 2005-2013 {escape(title)} ({site}) 版权所有 "
-        f"ICP备{int(rng.random() * 10**8):08}号<br>"
-        "本站信息由网友发布，不代表本站立场。</div>\n</body>\n</html>\n"
-    )
+    bottom, permit = TEMPLATES["chrome"]["bottom"], int(rng.random() * 10**8)
+    return bottom.format(boxes=boxes, friends=friends, title=escape(title), site=site, permit=permit)
 
 
 def _links(rng: Random, count: int) -> str:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.lab import chance
 from app.lab.answers import Document, notice, redirect
+from app.lab.pages import TEMPLATES
 from splitter.catalog.sign_in import SignInRules
 from splitter.errors import InputError
 from tasks.signin.browser import Form
@@ -122,14 +123,7 @@ class FormServer:
         self.shown += 1
         visit = token_of(self.seed, "visit", self.shown)
         self.forms[visit] = csrf = token_of(self.seed, "csrf", self.shown)
-        fields = (
-            '<form action="/search"><input name="q"></form>'
-            f'<form id="login" method="post" action="/login"><p>{note}</p>'
-            f'<div style="display:none"><input type="hidden" name="csrf" value="{csrf}"></div>'
-            f'<input type="hidden" name="{SALT}" value="{csrf[-8:]}">'
-            '<input name="username"><input type="password" name="password">'
-            '<input type="checkbox" name="remember" value="1" checked><button name="go" value="in">登录</button></form>'
-        )
+        fields = TEMPLATES["sign-in"]["form"].format(note=note, csrf=csrf, salt_name=SALT, salt=csrf[-8:])
         cookie = ("Set-Cookie", f"visit={visit}; Path=/login; HttpOnly")
         return "login_form", replace(notice(200, "用户登录", fields), headers=(cookie,))
 

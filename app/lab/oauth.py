@@ -22,6 +22,7 @@ from app.lab.login import (
     Wall,
     token_of,
 )
+from app.lab.pages import TEMPLATES
 
 _CODE_LASTS_S = 60.0
 
@@ -93,12 +94,7 @@ class OAuthServer:
             return "login_redirect", redirect("/login")
         csrf = self._next("consent")
         self.asked[csrf] = asked
-        form = (
-            '<form id="consent" method="post" action="/oauth2/authorize">'
-            f'<input type="hidden" name="csrf" value="{csrf}">'
-            '<button name="consent" value="no">拒绝</button><button name="consent" value="yes">同意授权</button></form>'
-        )
-        return "consent_form", notice(200, "应用授权", form)
+        return "consent_form", notice(200, "应用授权", TEMPLATES["sign-in"]["consent"].format(csrf=csrf))
 
     def _consent(self, request: SignInRequest) -> Reply:
         sent = request.form

@@ -22,6 +22,7 @@ from app.lab.corpus import DEFAULT_REVIEWS, Corpus, load_texts
 from app.lab.log import LogEntry, RequestLog
 from app.lab.login import SignInRequest
 from app.lab.oauth import sign_in_server
+from app.lab.pages import TEMPLATES
 from app.lab.profile import Conducts, Profile, Role, TimeFrom, load_profile
 from app.lab.web import LocalWeb
 from splitter.catalog.model import Catalog
@@ -315,10 +316,5 @@ def _index(lab: Lab) -> str:
         f"<li>{escape(f'{site} {entry.title} ({entry.engine}, {entry.rules})')}</li>\n"
         for site, entry in catalog.sites.items()
     )
-    return (
-        "<!DOCTYPE html>\n<html><head><title>lab</title></head><body>\n"
-        f"<h1>Lab: {escape(f'catalog {catalog.name}, profile {lab.profile.name}, seed {lab.seed}')}</h1>\n"
-        f"<h2>Engines</h2>\n<ul>{engines}</ul>\n<h2>Sites</h2>\n<ul>{sites}</ul>\n"
-        "<p>The Host header says which one is meant.\n"
-        "See also /__log and /__truth?keywords=WORD,WORD&amp;site=SITE</p></body></html>\n"
-    )
+    what = escape(f"catalog {catalog.name}, profile {lab.profile.name}, seed {lab.seed}")
+    return TEMPLATES["lab"]["index"].format(what=what, engines=engines, sites=sites)
