@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from app.config import VERSION
+from app.version import VERSION
 from bench.field import bound, contest
 from bench.field.contest import Bound, Record
 from bench.field.measured import SHARES, SLOTS, run_once
