@@ -22,7 +22,7 @@ from bench.field.contest import difference
 from bench.field.measured import Measured
 from bench.field.processes import command, ended_by_sigterm
 from bench.field.records import Bound, Record, read
-from bench.field.report import table, written
+from bench.field.report import draw_pages, table, written
 from bench.field.worlds import Regime, draw, hits
 from splitter.catalog.load import parse_catalog
 from splitter.errors import InputError
@@ -241,6 +241,22 @@ def test_the_documents_table_has_a_line_for_each_regime_and_strategy() -> None:
     assert second.startswith("| scarce | `random` | 1 | 60, 0.75 | 2.00 | never | 0 of 1 | - | 10% |")
     with pytest.raises(InputError, match="no place"):
         written("before\n", records)
+
+
+def test_the_picture_shows_pages_over_time_beside_a_bound_above_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = {}
+    monkeypatch.setattr("bench.plots.panels", lambda *arguments: drawn.update(arguments[-1]))
+    run = record("random", stored_by_s=tuple(range(1, 41)))
+    draw_pages(
+        Path("field.png"),
+        [replace(run, seconds=48.0, bound=Bound(pages_at_mark=1.0, possible_at={"all": 5.0}))],
+    )
+    assert drawn["scarce"]["random"] == [(float(t), float(min(t, 40))) for t in range(0, 49, 2)]
+    times, pages = zip(*drawn["scarce"]["bound"], strict=True)
+    assert times == tuple(range(0, 49, 2))
+    assert sorted(pages) == list(pages)
+    assert pages[0] == 0
+    assert pages[2] > 4
 
 
 @pytest.mark.parametrize("wrong", [{"regime": "scarse"}, {"strategies": "feedback,rnd"}, {"job": "tiny"}])
