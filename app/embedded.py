@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -82,6 +82,7 @@ class EmbeddedRunner:
         self._watch = watch
         self._context: Context = wiring.context(settings, catalog)
         self._writer = Writer(store)
+        self._permits = LocalPermits(time.monotonic, settings.crawl().longest_wait_s)
         self._nodes: dict[str, CrawlNode] = {}
         self._control: Dependencies | None = None
         self._free = asyncio.Event()
@@ -117,12 +118,12 @@ class EmbeddedRunner:
 
     def _register(self, conn: Connection, now: datetime) -> None:
         for node in self._node_rows:
-            nodes.register(conn, now, node)
+            nodes.register(conn, now, replace(node, machine=wiring.machine(self._settings)))
 
     async def _open_nodes(self, stack: AsyncExitStack) -> None:
         await self._writer.run(self._register)
         robots = RobotsBook(self._writer)
-        permits = LocalPermits(time.monotonic, self._settings.crawl().longest_wait_s)
+        permits = self._permits
         seen = SeenPages(None)
         for node in self._node_rows:
             tools = await stack.enter_async_context(
@@ -174,6 +175,7 @@ class EmbeddedRunner:
             await self._tick((name,))
 
     async def _tick(self, names: Sequence[str]) -> None:
+        self._context.state.grants = await self._permits.granted(self._context.host_names)
         leases = await self._writer.run(lambda conn, now: tick(conn, now, self._context, names))
         # A node of another process can't be reached from here: its lease is released when it is not started in time.
         for name, node in self._nodes.items():

@@ -92,7 +92,7 @@ async def deps(
             permits=permits,
             robots=robots,
             hosts=hosts,
-            address=address or settings.machine or platform.node(),
+            address=address or machine(settings),
             settings=crawl,
             now=utc_now,
             seen=seen,
@@ -101,6 +101,11 @@ async def deps(
             else None,
             pseudonyms=pseudonyms(settings),
         )
+
+
+def machine(settings: Settings) -> str:
+    """The name that processes behind one outgoing address share."""
+    return settings.machine or platform.node()
 
 
 def sign_ins(

@@ -158,7 +158,13 @@ class NodeProcess:
         """Register the node, by its row and this process's settings over it; from now on it may be given leases."""
         row = nodes.find(conn, self._name) or Node(self._name, frozenset(Kind), self._slots)
         kinds = self._settings.kinds or row.kinds
-        node = Node(self._name, kinds, self._slots, self._settings.address or row.address)
+        node = Node(
+            self._name,
+            kinds,
+            self._slots,
+            self._settings.address or row.address,
+            wiring.machine(self._settings),
+        )
         nodes.register(conn, now, node)
         return node
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 from celery import bootsteps
+from redis.exceptions import RedisError
 
 from app import wiring
 from app.cluster.broker import open_redis
@@ -18,6 +19,7 @@ from app.config import Settings, from_environment
 from app.summary import write_report
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
+from tasks.domain.grants import Grants
 from tasks.fetching.redis_permits import RedisPermits
 from tasks.jobs import runtime
 from tasks.jobs.celery_tasks import CONTROL, node_of
@@ -31,6 +33,9 @@ from tasks.worker.robots_book import RobotsBook
 from tasks.worker.seen import SeenPages
 
 log = logging.getLogger("reviewloop.worker")
+
+_GRANTS_S = 1.0
+"""A turn waits no longer for Redis to tell what hosts grant."""
 
 
 class Runtime(bootsteps.StartStopStep):
@@ -86,13 +91,16 @@ def opened_control(settings: Settings) -> Iterator[Control]:
     with wiring.opened_store(settings) as store:
         writer = Writer(store)
         try:
-            yield Control(
-                store=store,
-                context=wiring.context(settings, catalog),
-                plan=partial(_plan_alone, settings, catalog, store, writer, Lock()),
-                report=partial(write_report, store, settings.report_file),
-                fill_seen=lambda: asyncio.run(_fill_seen(settings, store)),
-            )
+            context = wiring.context(settings, catalog)
+            with asyncio.Runner() as runner, _Grants(settings, context.host_names, runner) as grants:
+                yield Control(
+                    store=store,
+                    context=context,
+                    plan=partial(_plan_alone, settings, catalog, store, writer, Lock()),
+                    report=partial(write_report, store, settings.report_file),
+                    fill_seen=lambda: asyncio.run(_fill_seen(settings, store)),
+                    grants=grants.ask,
+                )
         finally:
             writer.close()
 
@@ -101,6 +109,43 @@ async def _fill_seen(settings: Settings, store: Store) -> None:
     async with open_redis(settings) as redis:
         seen = RedisSeen(redis, asyncio.get_running_loop().time)
         await seen.rebuild(page_count(store), page_keys(store))
+
+
+class _Grants:
+    """Asks Redis what hosts grant, over one connection; a context manager, for one thread at a time.
+
+    Args:
+        hosts: which ones.
+        runner: of the event loop the connection belongs to.
+    """
+
+    def __init__(self, settings: Settings, hosts: Collection[str], runner: asyncio.Runner) -> None:
+        self._settings = settings
+        self._hosts = hosts
+        self._runner = runner
+        self._stack = AsyncExitStack()
+        self._permits: RedisPermits | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._stack.aclose())
+
+    def ask(self) -> Grants:
+        """What they grant; where Redis doesn't answer soon, nothing is known of any."""
+        return self._runner.run(self._ask())
+
+    async def _ask(self) -> Grants:
+        try:
+            async with asyncio.timeout(_GRANTS_S):
+                if self._permits is None:
+                    redis = await self._stack.enter_async_context(open_redis(self._settings))
+                    self._permits = RedisPermits(redis, asyncio.get_running_loop().time)
+                return await self._permits.granted(self._hosts)
+        except (RedisError, TimeoutError) as error:
+            log.warning("what hosts grant is not known: %s", error or "Redis does not answer")
+            return {}
 
 
 def _plan_alone(settings: Settings, catalog: Catalog, store: Store, writer: Writer, planning: Lock) -> int:

@@ -139,7 +139,7 @@ class Host:
         if self._limited:
             request_s = max(0.01, self._asked_s / self._tried) if self._tried else REQUEST_S
             per_s = attempt_rate(self.limits, request_s, lanes=1)
-            room = max(0, attempts_in_all(self.limits, per_s) - self._running)
+            room = max(0, attempts_in_all(self.limits.total_per_s, per_s) - self._running)
             alone = attempts_per_address(self.limits, per_s)
         names = self._names
         return HostView(

@@ -6,24 +6,22 @@ compared with a bound by linear programming (`bench.field.bound`), and strategie
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from app.version import VERSION
-from bench.field import bound, contest
-from bench.field.contest import Bound, Record
-from bench.field.measured import SHARES, SLOTS, run_once
-from bench.field.worlds import JOBS, Regime, World, draw, hits
+from bench.field import contest, records
+from bench.field.measured import run_once
+from bench.field.records import SMALL, Bound, Record, bound_of
+from bench.field.report import draw_pages
+from bench.field.worlds import JOBS, Regime, World, draw
+from bench.plots import check_there
 from splitter.errors import InputError
 from tasks.scheduling.strategies import ALLOCATION
-from tasks.worker.settings import CrawlSettings
 
 MARK_S = 45.0
 OURS = "feedback"
@@ -32,7 +30,7 @@ ALL_STRATEGIES = (OURS, "random", "hash", "sed", "feedback2014")
 RUNS = Path("field-runs.jsonl")
 """Finished runs of ``full``, where no other file is named."""
 
-_SECONDS, _FULL_SECONDS = 55.0, 240.0
+_SECONDS, _FULL_SECONDS = 50.0, 240.0
 _FULL_SEEDS = 5
 _SMALLEST_SECONDS = 4.0
 
@@ -62,6 +60,7 @@ def run(
     seconds: float | None = None,
     nodes: int | None = None,
     runs: Path | None = None,
+    plots: Path | None = None,
 ) -> dict[str, Any]:
     """Measure.
 
@@ -77,48 +76,54 @@ def run(
         nodes: None: four, in `shipped` eight.
         runs: file of finished runs, which are not run again, and which new ones are added to. None: with ``full``
             `RUNS`, else none.
+        plots: folder for the picture of pages over time; None: none.
 
     Returns:
         ``ratios``: see `bench.field.contest.ratios`; ``figures``: every run, and `feedback` against each other
         strategy.
 
     Raises:
-        InputError: no such regime, strategy or job, or the file of runs is not one.
+        InputError: no such regime, strategy or job, the file of runs is not one, or plots can't be drawn.
         ReviewloopError: a run did not start.
     """
     if smallest:
         return _smallest()
+    if plots is not None:
+        check_there()
     wanted = list(
         _wanted(
             regimes=_named("regime", regime, tuple(Regime), tuple(Regime)),
             strategies=_named(
                 "strategy", strategies, tuple(ALLOCATION), ALL_STRATEGIES if full else DEFAULT_STRATEGIES
             ),
-            jobs=_named("job", job, tuple(JOBS), tuple(JOBS) if full else (contest.LABEL_OF_SMALL,)),
+            jobs=_named("job", job, tuple(JOBS), tuple(JOBS) if full else (SMALL,)),
             everything_long=job is not None,
             seeds=range(seed_from, seed_from + (seeds or (_FULL_SEEDS if full else 1))),
             seconds=seconds or (_FULL_SECONDS if full else _SECONDS),
             nodes=nodes,
         )
     )
-    return _result(_measured(wanted, runs or (RUNS if full else None)))
+    measured = _measured(wanted, runs or (RUNS if full else None))
+    if plots is not None:
+        draw_pages(plots / "field.png", measured)
+    return _result(measured)
 
 
 def _smallest() -> dict[str, Any]:
     world = draw(Regime.SCARCE, 1, products=1, nodes=2, sites=3)
     asked = Asked(
-        regime=Regime.SCARCE, job=contest.LABEL_OF_SMALL, seed=1, strategy=OURS, nodes=2,
+        regime=Regime.SCARCE, job=SMALL, seed=1, strategy=OURS, nodes=2,
         seconds=_SMALLEST_SECONDS,
     )  # fmt: skip
-    return _result([_record(asked, world, bound_of(world, asked.seconds))])
+    return _result([_record(asked, world, bound_of(world, _mark_s(asked)))])
 
 
-def _result(records: Sequence[Record]) -> dict[str, Any]:
-    runs = {f"{one.label}.{one.strategy}.{one.seed}": contest.shown(one, records) for one in records}
+def _result(found: Sequence[Record]) -> dict[str, Any]:
+    runs = {f"{one.label}.{one.strategy}.{one.seed}": contest.shown(one, found) for one in found}
     return {
         "bench": "field",
-        "ratios": contest.ratios(records),
-        "figures": {"runs": runs, "against": contest.compared(records, OURS)},
+        "ratios": contest.ratios(found),
+        "figures": {"runs": runs, "against": contest.compared(found, OURS)},
     }
 
 
@@ -146,7 +151,7 @@ def _wanted(
     for seed in seeds:
         for job in jobs:
             for regime in chosen:
-                if job != contest.LABEL_OF_SMALL and regime is not Regime.SCARCE and not everything_long:
+                if job != SMALL and regime is not Regime.SCARCE and not everything_long:
                     continue
                 for strategy in strategies:
                     yield Asked(
@@ -156,33 +161,28 @@ def _wanted(
 
 def _measured(wanted: Sequence[Asked], file: Path | None) -> list[Record]:
     """The wanted runs: those in the file as they are there, the others run now and added to it."""
-    finished = {_key(one): one for one in read_runs(file)} if file is not None and file.exists() else {}
+    finished = {one.key: one for one in records.read(file)} if file is not None and file.exists() else {}
 
     @cache
     def world_of(regime: Regime, job: str, seed: int, nodes: int | None) -> World:
         return draw(regime, seed, products=JOBS[job], nodes=nodes)
 
     @cache
-    def its_bound(world_key: tuple[Regime, str, int, int | None], seconds: float) -> Bound:
-        return bound_of(world_of(*world_key), seconds)
+    def its_bound(world_key: tuple[Regime, str, int, int | None], mark_s: float) -> Bound:
+        return bound_of(world_of(*world_key), mark_s)
 
-    records = []
+    found = []
     for place, asked in enumerate(wanted, 1):
         world_key = (asked.regime, asked.job, asked.seed, asked.nodes)
         world = world_of(*world_key)
         key = (asked.regime, asked.job, world.nodes, asked.seed, asked.strategy, asked.seconds)
         if key not in finished:
-            finished[key] = _record(asked, world, its_bound(world_key, asked.seconds))
+            finished[key] = _record(asked, world, its_bound(world_key, _mark_s(asked)))
             if file is not None:
-                with file.open("a", encoding="utf-8") as lines:
-                    lines.write(json.dumps(asdict(finished[key])) + "\n")
-        records.append(finished[key])
+                records.append(file, finished[key])
+        found.append(finished[key])
         _tell(finished[key], f"{place}/{len(wanted)}")
-    return records
-
-
-def _key(one: Record) -> tuple[str, str, int, int, str, float]:
-    return (one.regime, one.job, one.nodes, one.seed, one.strategy, one.seconds)
+    return found
 
 
 def _tell(one: Record, place: str) -> None:
@@ -195,32 +195,13 @@ def _tell(one: Record, place: str) -> None:
     )
 
 
-def read_runs(file: Path) -> list[Record]:
-    """The finished runs in a file: one JSON object a line. Raises InputError."""
-    adapter = TypeAdapter(Record)
-    records = []
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
-        try:
-            records.append(adapter.validate_json(line))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise InputError(f"{file}:{number}: no run of `bench field`: {first['msg']}") from error
-    return records
-
-
-def bound_of(world: World, seconds: float) -> Bound:
-    """The bound of a world at the mark (or at the end of shorter runs), and when shares could be stored."""
-    facts = bound.facts_of(world, hits(world), SLOTS * CrawlSettings().lanes)
-    return Bound(
-        pages_at_mark=bound.pages_by(facts, min(MARK_S, seconds)),
-        possible_at={name: bound.time_of(facts, share) for name, share in SHARES.items()},
-    )
+def _mark_s(asked: Asked) -> float:
+    """The mark; of a shorter run its end."""
+    return min(MARK_S, asked.seconds)
 
 
 def _record(asked: Asked, world: World, its_bound: Bound) -> Record:
-    measured = run_once(
-        world, asked.strategy, seconds=asked.seconds, mark_s=min(MARK_S, asked.seconds)
-    )  # fmt: skip
+    measured = run_once(world, asked.strategy, seconds=asked.seconds, mark_s=_mark_s(asked))
     return Record(
         regime=asked.regime.value,
         job=asked.job,

@@ -4,50 +4,18 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from scipy.stats import t as students_t
 
-from bench.field.measured import Measured
+from bench.field.records import Record
 
-LABEL_OF_SMALL = "small"
+RATIOS = ("pages_of_bound", "requests_per_page", "done_of_bound")
+"""Names of the ratios of a strategy in a regime."""
 _SAME_PAGES = 0.98
 """A run is done only with so much of what `random` stores in the end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """What somebody who knew all rates would reach (`bench.field.bound`).
-
-    Attributes:
-        pages_at_mark: on average.
-        possible_at: by name (see `bench.field.measured.SHARES`), when that share could be stored; None: never.
-    """
-
-    pages_at_mark: float
-    possible_at: Mapping[str, float | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """A finished run: of what, its bound, and what was measured."""
-
-    regime: str
-    job: str
-    nodes: int
-    seed: int
-    strategy: str
-    seconds: float
-    version: str
-    bound: Bound
-    measured: Measured
-
-    @property
-    def label(self) -> str:
-        """The regime; of another than the small job, with the job's name."""
-        return self.regime if self.job == LABEL_OF_SMALL else f"{self.regime}-{self.job}"
 
 
 @dataclass(frozen=True, slots=True)

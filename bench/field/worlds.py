@@ -99,7 +99,7 @@ class World:
 
     def sites_yaml(self) -> str:
         """Its catalog as a file."""
-        document = {"version": 1, **self.catalog.model_dump(mode="json", exclude_unset=True)}
+        document = self.catalog.model_dump(mode="json", exclude_unset=True)
         return yaml.safe_dump(document, allow_unicode=True, sort_keys=False)
 
     def profile_yaml(self) -> str:

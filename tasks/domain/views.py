@@ -33,6 +33,8 @@ class HostView:
         address_limit: attempts that use up what one address may ask; None: no such limit.
         held: attempts there now, by node.
         probing: names of nodes whose rest there is over without a page since: one attempt at a time.
+        waits_s: by node, seconds until its address is granted a permit, where that is too long to wait.
+        shares: by node, the share of its limit that its address is granted, where that is below 1.
         pages_per_s: pages a second that may be asked for at its rate, by all addresses; inf: no limit.
         address_pages_per_s: the same from one address.
     """
@@ -43,6 +45,8 @@ class HostView:
     address_limit: int | None = None
     held: Mapping[str, int] = field(default_factory=dict)
     probing: frozenset[str] = frozenset()
+    waits_s: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
     pages_per_s: float = math.inf
     address_pages_per_s: float = math.inf
 

@@ -47,8 +47,11 @@ def node_of(queues: Sequence[str]) -> str | None:
 def tick(name: str) -> None:
     """Run a sweep by its name, or those of a `turn`, and notify the nodes of the leases it gave."""
     control = runtime.control()
-    with control.turning, control.store.begin() as conn:
-        given = ticks.tick(conn, read_now(conn), control.context, TURN if name == "turn" else (name,))
+    with control.turning:
+        control.context.state.grants = control.grants()
+        with control.store.begin() as conn:
+            names = TURN if name == "turn" else (name,)
+            given = ticks.tick(conn, read_now(conn), control.context, names)
     settings = control.context.settings
     # As a rule one message per node, however many leases it gets: a broker delivers one message per round trip.
     for node in sorted({lease.node for lease in given}):

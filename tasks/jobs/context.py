@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from random import Random
 
 from splitter.catalog.model import Catalog
@@ -46,7 +47,7 @@ class LoopSettings:
         return ALLOCATION[self.allocation](replace(self.allocating, distances=distances))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Context:
     """What every sweep needs besides a connection and the time.
 
@@ -63,6 +64,11 @@ class Context:
     hosts: HostBook
     rng: Random
     state: SchedulerState
+
+    @cached_property
+    def host_names(self) -> frozenset[str]:
+        """Every host of the catalog: engines' and sites'."""
+        return frozenset(host for site in self.catalog.sites for host in self.hosts_of(site))
 
     @property
     def hosts_of(self) -> Callable[[str], tuple[str, str]]:

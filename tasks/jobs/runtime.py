@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from tasks.domain.errors import TaskError
+from tasks.domain.grants import Grants
 from tasks.jobs.context import Context
 from tasks.store.database import Store
 from tasks.store.leases import Lease
@@ -23,6 +24,7 @@ class Control:
         plan: makes the tasks of new products; returns how many.
         report: writes the report of subtasks that wait for a person.
         fill_seen: fills the shared set of stored pages, where it was lost.
+        grants: asks what hosts grant now.
         turning: held during a tick. The database's lock turns a second tick away; within a process it waits
             instead, or a node's free slot would go unseen because a sweep happened to run.
     """
@@ -32,6 +34,7 @@ class Control:
     plan: Callable[[], int]
     report: Callable[[], None]
     fill_seen: Callable[[], None]
+    grants: Callable[[], Grants]
     turning: Lock = field(default_factory=Lock)
 
 

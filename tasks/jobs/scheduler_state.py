@@ -22,6 +22,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from tasks.domain.grants import Grants
 from tasks.scheduling.decision import AllocationStrategy, Distances
 from tasks.scheduling.proximity.coordinates import Delays
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -53,6 +54,7 @@ class SchedulerState:
             are missing.
         strategy: of allocation; another one after `measure`, with another ready queue.
         ready: nodes and hosts as of the last turn.
+        grants: what hosts grant, as the keeper of permits told last.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class SchedulerState:
         self._round_trips: dict[tuple[str, str], float] = {}
         self._measured: datetime | None = None
         self._distances: Delays | None = None
+        self.grants: Grants = {}
         self._begin_anew()
         self.forget()
 

@@ -181,7 +181,8 @@ def _bring_up_to_date(
 
 def _hosts(conn: Connection, now: datetime, context: Context, sites: Collection[str]) -> dict[str, HostView]:
     limits, lanes = context.hosts.limits, context.settings.lanes
-    return views.host_views(conn, now, context.hosts_of, limits, context.state.request_s, lanes, sites)
+    state = context.state
+    return views.host_views(conn, now, context.hosts_of, limits, state.request_s, lanes, sites, state.grants)
 
 
 def modification(context: Context, now_s: float, site: str, node: str, left: int) -> Modification:

@@ -1,6 +1,7 @@
 """Capacity: how many attempts hosts can take now, in all and from one address.
 
-`host_views` works it out from limits, measured request times and running attempts. `HostCapacity` counts it down while
+`host_views` works it out from what hosts grant (limits times pace, rests, reserved permits), measured request times and
+running attempts. `HostCapacity` counts it down while
 subtasks are given away. The other functions turn it into bounds of a plan (`tasks.scheduling.fluid`).
 """
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from splitter.catalog.model import Limits
 
+from tasks.domain.grants import AddressGrants, Grants, HostGrants
 from tasks.domain.views import HostView, SubtaskView
 
 Array = NDArray[np.float64]
@@ -21,34 +23,47 @@ Array = NDArray[np.float64]
 REQUEST_S = 0.2
 """Seconds a request takes, where nothing is known."""
 
+LONGEST_QUEUE_S = 5.0
+"""A node is given nothing at a host that grants it no permit within so many seconds, or whose permits are
+reserved so far ahead: it could only wait."""
+
+_IDLE_S = 0.5
+"""A host whose permits are reserved no further ahead is not asked as often as it grants."""
+
 _ROUNDING = 1e-9
 """Rounding error: below this, a fraction is not another attempt."""
 
 
-def attempt_rate(limits: Limits, request_s: float, lanes: int) -> float:
+def attempt_rate(limits: Limits, request_s: float, lanes: int, share: float = 1.0) -> float:
     """Requests a second of one attempt at a host: as many as its lanes can send, and one address may.
 
     Args:
         limits: of the host, in requests per second.
         request_s: seconds of one request, from one to the next in a lane; positive.
         lanes: requests an attempt has in flight at once.
+        share: of the limit, that the address is granted.
     """
-    return min(limits.per_address_per_s, lanes / request_s)
+    return min(limits.per_address_per_s * share, lanes / request_s)
 
 
-def attempts_in_all(limits: Limits, per_s: float, load_per_s: float = 0.0) -> int:
-    """Attempts, beside those that run, that use up what a host allows to all addresses.
+def attempts_in_all(total_per_s: float, per_s: float, load_per_s: float = 0.0) -> int:
+    """Attempts, beside those that run, that use up what a host grants all addresses.
 
     Args:
-        limits: of the host, in requests per second.
+        total_per_s: requests a second it grants.
         per_s: requests a second of one attempt there; positive.
         load_per_s: requests a second of those that run.
     """
-    return max(0, math.ceil((limits.total_per_s - load_per_s) / per_s - _ROUNDING))
+    return max(0, math.ceil((total_per_s - load_per_s) / per_s - _ROUNDING))
 
 
 def attempts_per_address(limits: Limits, per_s: float) -> int:
-    """Attempts that use up what a host allows to one address; at least 1. Arguments: see `attempts_in_all`."""
+    """Attempts that use up what a host allows to one address; at least 1.
+
+    Args:
+        limits: of the host.
+        per_s: requests a second of one attempt there; positive.
+    """
     return max(1, math.ceil(limits.per_address_per_s / per_s - _ROUNDING))
 
 
@@ -57,18 +72,26 @@ class Crawled:
     """What is crawled now, and what is known of hosts.
 
     Attributes:
-        running: (site, node, number of its attempts there).
+        running: (site, node, number of its attempts there, those of them it has begun).
         asking: by node, the share of its attempts that send requests; 1 where it is missing.
         resting: by host, nodes it refuses.
         probing: by host, nodes whose rest there is over without a page since.
         sites: that are about to be crawled.
+        grants: what hosts grant.
+        addresses: by node, the address its permits are granted to.
     """
 
-    running: Sequence[tuple[str, str, int]]
+    running: Sequence[tuple[str, str, int, int]]
     asking: Mapping[str, float]
     resting: Mapping[str, Collection[str]]
     probing: Mapping[str, Collection[str]]
     sites: Collection[str]
+    grants: Grants
+    addresses: Mapping[str, str]
+
+    def grant(self, host: str, node: str) -> AddressGrants:
+        """What a host grants a node."""
+        return self.grants.get(host, _ALL).of(self.addresses.get(node, node))
 
 
 def host_views(
@@ -84,7 +107,8 @@ def host_views(
     An attempt sends requests to its site's host as fast as one address may and its lanes can. To its engine's host it
     sends only those for result pages: one in `hits_per_result_page` + 1. The next attempt is expected to send as many
     as the mean of those that run and of one on each waiting site. (Were it as many as the fastest sends, one site that
-    answers at once would hold back all others of its engine.)
+    answers at once would hold back all others of its engine.) Attempts begin, wait for result pages and end, so they
+    ask for less than this. A host whose permits go unused, though all its attempts have begun, can take another one.
 
     Args:
         crawled: see there.
@@ -96,20 +120,22 @@ def host_views(
     """
     held: dict[str, dict[str, int]] = {}
     load: dict[str, float] = {}  # requests a second
+    begun: dict[str, bool] = {}  # whether all its attempts are
     paces: dict[str, list[tuple[float, float]]] = {}  # requests a second of an attempt; of how many attempts
     requests_per_result_page = hits_per_result_page + 1
 
-    def rates(site: str) -> dict[str, float]:
+    def rates(site: str, share: float = 1.0) -> dict[str, float]:
         engine_host, site_host = hosts_of(site)
-        per_s = attempt_rate(limits_of(site_host), request_s.get(site, REQUEST_S), lanes)
+        per_s = attempt_rate(limits_of(site_host), request_s.get(site, REQUEST_S), lanes, share)
         return {engine_host: per_s / requests_per_result_page, site_host: per_s}
 
-    for site, node, attempts in crawled.running:
+    for site, node, attempts, started in crawled.running:
         asking = attempts * crawled.asking.get(node, 1.0)
-        for host, per_s in rates(site).items():
+        for host, per_s in rates(site, crawled.grant(hosts_of(site)[1], node).share).items():
             by_node = held.setdefault(host, {})
             by_node[node] = by_node.get(node, 0) + math.ceil(asking)
             load[host] = load.get(host, 0.0) + asking * per_s
+            begun[host] = begun.get(host, True) and started == attempts
             paces.setdefault(host, []).append((per_s, asking))
     for site in crawled.sites:
         for host, per_s in rates(site).items():
@@ -117,20 +143,29 @@ def host_views(
     engine_hosts = {engine for engine, site in map(hosts_of, crawled.sites) if engine != site}
     views = {}
     for host in {*paces, *crawled.resting, *crawled.probing}:
-        limits = limits_of(host)
+        limits, grants = limits_of(host), crawled.grants.get(host, _ALL)
         per_s = _mean(paces[host]) if host in paces else limits.per_address_per_s
+        total_per_s = limits.total_per_s * grants.share
         pages_per_request = requests_per_result_page if host in engine_hosts else 1
+        idle = begun.get(host, False) and grants.next_s < _IDLE_S
+        room = attempts_in_all(total_per_s, per_s, load.get(host, 0.0))
+        addresses = {node: crawled.grant(host, node) for node in crawled.addresses}
         views[host] = HostView(
             host=host,
-            room=attempts_in_all(limits, per_s, load.get(host, 0.0)),
+            room=0 if grants.next_s > LONGEST_QUEUE_S else max(room, int(idle)),
             resting=frozenset(crawled.resting.get(host, ())),
-            address_limit=attempts_per_address(limits, per_s),
+            address_limit=attempts_per_address(limits, per_s) + int(idle),
             held=held.get(host, {}),
             probing=frozenset(crawled.probing.get(host, ())),
-            pages_per_s=pages_per_request * limits.total_per_s,
+            waits_s={name: one.next_s for name, one in addresses.items() if one.next_s > LONGEST_QUEUE_S},
+            shares={name: one.share for name, one in addresses.items() if one.share < 1.0},
+            pages_per_s=pages_per_request * total_per_s,
             address_pages_per_s=pages_per_request * limits.per_address_per_s,
         )
     return views
+
+
+_ALL = HostGrants()
 
 
 def _mean(weighted: Sequence[tuple[float, float]]) -> float:
@@ -185,14 +220,14 @@ class HostCapacity:
     def left_for(self, hosts: Iterable[str], node: str) -> float:
         """Attempts by which the node sends no more requests to these hosts than one address may.
 
-        More would hold slots only to wait. After a rest at a host the node probes it with one attempt at a time.
+        More would only wait. After a rest at a host the node probes it with one attempt at a time.
         """
         left = math.inf
         for host in hosts:
             view = self.views.get(host)
             if view is None:
                 continue
-            limit = 1 if node in view.probing else view.address_limit
+            limit = 0 if node in view.waits_s else 1 if node in view.probing else view.address_limit
             if limit is not None:
                 left = min(left, max(0, limit - self.held(host, node)))
         return left
@@ -220,12 +255,13 @@ def total_attempts(
 
 
 def address_pages(
-    examples: Sequence[SubtaskView], hosts: Mapping[str, HostView], pages_per_s: Array
+    examples: Sequence[SubtaskView], nodes: Sequence[str], hosts: Mapping[str, HostView], pages_per_s: Array
 ) -> Array:
-    """Attempts at once that use up what one address may request; below 1, one attempt waits for the rest of its time.
+    """Attempts at once that use up what an address may request; below 1, one attempt waits for the rest of its time.
 
     Args:
         examples: one subtask of each site.
+        nodes: names.
         hosts: by name.
         pages_per_s: that an attempt requests. (sites, nodes)
     """
@@ -233,7 +269,8 @@ def address_pages(
     for place, one in enumerate(examples):
         for view in _views(one, hosts):
             if math.isfinite(view.address_pages_per_s):
-                attempts = view.address_pages_per_s / np.maximum(pages_per_s[place], 1e-9)
+                shares = np.array([view.shares.get(name, 1.0) for name in nodes]) if view.shares else 1.0
+                attempts = view.address_pages_per_s * shares / np.maximum(pages_per_s[place], 1e-9)
                 most[place] = np.minimum(most[place], attempts)
     return most
 

@@ -162,7 +162,7 @@ class Planner:
             alone = np.broadcast_to(capacity.address_attempts(examples, ready.hosts), rates.shape)
         else:
             hosts = capacity.total_pages(examples, ready.hosts)
-            alone = capacity.address_pages(examples, ready.hosts, asks)
+            alone = capacity.address_pages(examples, nodes, ready.hosts, asks)
         requesting = np.minimum(alone, 1.0)
         alone = np.minimum(alone, self._backoff.shares(examples, nodes, now_s))
         pages = np.array([float(one.left) for one in work.values()])

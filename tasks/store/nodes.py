@@ -29,12 +29,19 @@ class Node:
         kinds: what it may crawl.
         slots: attempts it runs at once.
         address: source address it binds; None = the system's choice.
+        machine: whose outgoing address it then shares with other nodes there.
     """
 
     name: str
     kinds: frozenset[Kind]
     slots: int
     address: str | None = None
+    machine: str | None = None
+
+    @property
+    def permit_address(self) -> str:
+        """The address that hosts see: permits, rests and paces are kept for it."""
+        return self.address or self.machine or self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +69,13 @@ class NodeRow:
 
 def register(conn: Connection, now: datetime, node: Node) -> None:
     """Insert or update a node; whether it is drained stays as it was."""
-    values = {"kinds": sorted(node.kinds), "slots": node.slots, "address": node.address, "seen_at": now}
+    values = {
+        "kinds": sorted(node.kinds),
+        "slots": node.slots,
+        "address": node.address,
+        "machine": node.machine,
+        "seen_at": now,
+    }
     statement = insert_or(conn.dialect, nodes).values(name=node.name, registered_at=now, **values)
     defer(conn, statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
 
@@ -121,6 +134,11 @@ def at_hosts(conn: Connection) -> dict[str, float]:
         .group_by(nodes.c.name, nodes.c.storing)
     )
     return {name: max(_LEAST_AT_HOSTS, 1.0 - storing / begun) for name, storing, begun in rows}
+
+
+def permit_addresses(conn: Connection) -> dict[str, str]:
+    """By node, the address its permits are granted to."""
+    return {row.name: _node(row).permit_address for row in conn.execute(select(nodes))}
 
 
 def leave(conn: Connection, name: str) -> None:
@@ -193,4 +211,4 @@ def _listed(row: Row[Any], started: Row[Any] | None, unstarted: Row[Any] | None)
 
 
 def _node(row: Row[Any]) -> Node:
-    return Node(row.name, frozenset(Kind(kind) for kind in row.kinds), row.slots, row.address)
+    return Node(row.name, frozenset(Kind(kind) for kind in row.kinds), row.slots, row.address, row.machine)

@@ -178,7 +178,9 @@ subtasks = Table(
     Column("failed_on", _Json, nullable=False),  # nodes, the oldest failure first, in this round
     Column("assigned_node", String(100)),  # chosen by a person
     Column("left", Integer, nullable=False, server_default=text("0")),  # targets to do, as far as known
-    _time("not_before"),  # earliest recall
+    _time("not_before"),  # not given to a node earlier
+    _count("idle_releases"),  # in a row, of attempts that made no request
+    Column("waits_for", Text),  # host and cause, where it waits for one
     Column("reason", String(40)),  # why it failed last
     Column("lease_token", String(32)),
     Column("lease_node", String(100)),
@@ -295,6 +297,7 @@ nodes = Table(
     Column("kinds", _Json, nullable=False),
     Column("slots", Integer, nullable=False),
     Column("address", String(64)),
+    Column("machine", String(255)),  # whose permits the node uses, where it binds no address
     _flag("drained"),
     _time("seen_at"),
     _seconds("attempts_per_s"),  # mean over a fixed window, from the heartbeat

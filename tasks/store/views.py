@@ -13,6 +13,7 @@ from splitter.catalog.model import Limits
 from sqlalchemy import Connection, Integer, Select, String, func, literal, select, true
 
 from tasks.domain.failures import FailureReason
+from tasks.domain.grants import Grants
 from tasks.domain.states import State
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling import capacity
@@ -158,6 +159,7 @@ def host_views(
     request_s: Mapping[str, float],
     lanes: int,
     sites: Collection[str],
+    grants: Grants,
 ) -> dict[str, HostView]:
     """The hosts of these sites, and every other that is crawled or refuses somebody, with what each can take.
 
@@ -166,18 +168,22 @@ def host_views(
     Args:
         request_s: by site, seconds from one request of an attempt to the next, where that is known.
         lanes: requests of one attempt in flight at once.
+        grants: what hosts grant now.
     """
+    begun = func.count().filter(subtasks.c.lease_started)
     running = conn.execute(
-        select(subtasks.c.site, subtasks.c.lease_node, func.count())
+        select(subtasks.c.site, subtasks.c.lease_node, func.count(), begun)
         .where(subtasks.c.state == State.CRAWL)
         .group_by(subtasks.c.site, subtasks.c.lease_node)
     )
     crawled = capacity.Crawled(
-        running=[(site, node, attempts) for site, node, attempts in running],
+        running=[tuple(row) for row in running],
         asking=node_store.at_hosts(conn),
         resting=host_store.resting(conn, now),
         probing=host_store.probing(conn, now),
         sites=sites,
+        grants=grants,
+        addresses=node_store.permit_addresses(conn),
     )
     return capacity.host_views(crawled, hosts_of, limits_of, request_s, lanes, HITS_UNREAD)
 

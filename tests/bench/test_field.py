@@ -6,6 +6,7 @@ import math
 import os
 import signal
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -17,9 +18,11 @@ from app.lab.profile import Profile
 from bench import field
 from bench.field import contest, worlds
 from bench.field.bound import Facts, Host, Piece, SiteWork, Threshold, facts_of, pages_by, time_of
-from bench.field.contest import Bound, Record, difference
+from bench.field.contest import difference
 from bench.field.measured import Measured
 from bench.field.processes import command, ended_by_sigterm
+from bench.field.records import Bound, Record, read
+from bench.field.report import draw_pages, table, written
 from bench.field.worlds import Regime, draw, hits
 from splitter.catalog.load import parse_catalog
 from splitter.errors import InputError
@@ -228,6 +231,34 @@ def test_finished_runs_are_read_again_and_not_run(tmp_path: Path, monkeypatch: p
     assert again["figures"]["runs"].items() >= first["figures"]["runs"].items()
 
 
+def test_the_documents_table_has_a_line_for_each_regime_and_strategy() -> None:
+    records = [record("feedback"), record("feedback", 2, pages_at_mark=80), record("random", given_up=3)]
+    text = written("before\n<!-- field -->\nold\n<!-- end of field -->\nafter\n", records)
+    assert text.startswith("before\n<!-- field -->\n| regime |")
+    assert text.endswith("\n<!-- end of field -->\nafter\n")
+    first, second = list(table(records))[2:]
+    assert first.startswith("| scarce | `feedback` | 2 | 70, 0.88 | 2.00 | never | 2 of 2 | 2.00 | 10% |")
+    assert second.startswith("| scarce | `random` | 1 | 60, 0.75 | 2.00 | never | 0 of 1 | - | 10% |")
+    with pytest.raises(InputError, match="no place"):
+        written("before\n", records)
+
+
+def test_the_picture_shows_pages_over_time_beside_a_bound_above_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = {}
+    monkeypatch.setattr("bench.plots.panels", lambda *arguments: drawn.update(arguments[-1]))
+    run = record("random", stored_by_s=tuple(range(1, 41)))
+    draw_pages(
+        Path("field.png"),
+        [replace(run, seconds=48.0, bound=Bound(pages_at_mark=1.0, possible_at={"all": 5.0}))],
+    )
+    assert drawn["scarce"]["random"] == [(float(t), float(min(t, 40))) for t in range(0, 49, 2)]
+    times, pages = zip(*drawn["scarce"]["bound"], strict=True)
+    assert times == tuple(range(0, 49, 2))
+    assert sorted(pages) == list(pages)
+    assert pages[0] == 0
+    assert pages[2] > 4
+
+
 @pytest.mark.parametrize("wrong", [{"regime": "scarse"}, {"strategies": "feedback,rnd"}, {"job": "tiny"}])
 def test_a_name_that_is_not_known_is_refused_with_those_that_are(
     tmp_path: Path, wrong: dict[str, str]
@@ -240,18 +271,21 @@ def test_a_file_that_holds_no_runs_is_refused_with_its_line(tmp_path: Path) -> N
     path = tmp_path / "runs.jsonl"
     path.write_text('{"regime": "scarce"}\n', "utf-8")
     with pytest.raises(InputError, match=r"runs\.jsonl:1: "):
-        field.read_runs(path)
+        read(path)
 
 
-def test_sigterm_ends_the_block_and_what_it_started() -> None:
+def test_sigterm_leaves_the_block_as_an_exception_so_that_what_it_started_is_ended() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    left = []
-    with pytest.raises(SystemExit), ended_by_sigterm():  # noqa: PT012 -- what is left when the signal comes is the test
-        try:
+    ended: list[str] = []
+
+    def terminated() -> None:
+        with ended_by_sigterm(), ExitStack() as stack:
+            stack.callback(ended.append, "lab")
             os.kill(os.getpid(), signal.SIGTERM)
-        finally:
-            left.append(True)
-    assert left == [True]
+
+    with pytest.raises(SystemExit):
+        terminated()
+    assert ended == ["lab"]
     assert signal.getsignal(signal.SIGTERM) == before
 
 

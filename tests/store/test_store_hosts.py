@@ -11,12 +11,16 @@ from world import SITE, START, World
 
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import BreakerState
+from tasks.domain.grants import AddressGrants, Grants, HostGrants
 from tasks.domain.views import HostView
-from tasks.store import hosts, views
+from tasks.scheduling.capacity import HostCapacity
+from tasks.store import hosts, nodes, views
 from tasks.store.database import Store
 from tasks.store.hosts import Breaker, Rest
 from tasks.store.leases import Counters
 from tasks.store.tables import host_rests
+
+NOTHING_KNOWN: Grants = {}
 
 
 def refusal(cause: str = "captcha", first_s: float = 600.0, host: str = "h.cn") -> Rest:
@@ -89,7 +93,7 @@ def test_allocation_sees_who_probes(world: World) -> None:
     world.pass_s(600)
     world.begin(world.waiting())
     seen = world.look(
-        views.host_views, world.now, world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE]
+        views.host_views, world.now, world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE], {}
     )
     assert seen[SITE].probing == {"n1"}
     assert seen[SITE].resting == frozenset()
@@ -109,7 +113,7 @@ def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(
     limits = {"engine.cn": Limits(per_address_per_s=4, total_per_s=16)}
     of_site = Limits(per_address_per_s=2, total_per_s=8)
 
-    def seen() -> dict[str, HostView]:
+    def seen(grants: Grants = NOTHING_KNOWN) -> dict[str, HostView]:
         return world.look(
             views.host_views,
             world.now,
@@ -118,6 +122,7 @@ def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(
             {SITE: request_s},
             4,
             [SITE],
+            grants,
         )
 
     pace = min(2.0, 4 / request_s)
@@ -133,6 +138,42 @@ def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(
     after = seen()
     assert after[SITE].room == room - 1
     assert after["engine.cn"].room == before["engine.cn"].room - 1
+    # It has begun, and still permits go unused: one more may try.
+    assert after[SITE].address_limit == room // 4 + 1
+
+
+def test_capacity_is_what_hosts_grant_now(world: World) -> None:
+    def seen(granted: HostGrants) -> HostView:
+        grants = {SITE: granted}
+        limits = Limits(per_address_per_s=2, total_per_s=8)
+        of = (world.now, lambda site: (site, site), lambda _: limits, {SITE: 0.2}, 4, [SITE], grants)
+        return world.look(views.host_views, *of)[SITE]
+
+    assert seen(HostGrants(share=0.25)).room == 1
+    assert seen(HostGrants(share=0.25)).pages_per_s == 2.0
+    assert seen(HostGrants(next_s=6.0)).room == 0
+    world.node("n1")
+    address = nodes.Node("n1", frozenset(), 1).permit_address
+    slow = seen(HostGrants(addresses={address: AddressGrants(share=0.25)}))
+    assert (slow.shares, slow.waits_s, slow.room) == ({"n1": 0.25}, {}, 4)
+    rests = seen(HostGrants(addresses={address: AddressGrants(next_s=60.0)}))
+    assert rests.waits_s == {"n1": 60.0}
+    assert HostCapacity([rests]).left_for([SITE], "n1") == 0
+    assert HostCapacity([rests]).left_for([SITE], "n2") == 1
+
+
+def test_attempts_are_given_where_permits_go_unused(world: World) -> None:
+    """Its rate says one attempt uses up the host; it has begun, and still nobody has reserved what is granted."""
+    limits = Limits(per_address_per_s=2, total_per_s=2)
+
+    def room(next_s: float) -> int:
+        grants = {SITE: HostGrants(next_s=next_s)}
+        of = (world.now, lambda site: (site, site), lambda _: limits, {SITE: 0.2}, 4, [SITE], grants)
+        return world.look(views.host_views, *of)[SITE].room
+
+    world.begin(world.waiting())
+    assert room(2.0) == 0
+    assert room(0.1) == 1
 
 
 def test_one_site_that_answers_at_once_holds_back_no_other_of_its_engine(world: World) -> None:
@@ -149,6 +190,7 @@ def test_one_site_that_answers_at_once_holds_back_no_other_of_its_engine(world: 
             request_s,
             4,
             sites,
+            {},
         )
         limit: int | None = seen["engine.cn"].address_limit
         return limit
