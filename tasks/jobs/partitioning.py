@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from splitter.catalog.model import Engine
+from splitter.spans import Span
 from splitter.split import chunks as cut
 from splitter.urls import search_url
 from sqlalchemy import Connection
@@ -91,38 +92,32 @@ def _replaced(
         context.settings.refinement,
     )
     chunk_pages = context.catalog.sites[view.site].chunk_pages
+    by: list[NewPartition] = []
     match step:
         case None:
             return None
         case LeaveFull():
-            partitions.replace_partition(conn, partition, PartitionState.FULL, [])
-            return PartitionState.FULL, step, []
+            state = PartitionState.FULL
         case SplitByTime():
+            state = PartitionState.SPLIT
             pages = math.ceil(engine.max_hits / engine.hits_per_page)
-            by = []
             for span in step.spans:
-                urls = [
-                    search_url(engine, partition.keywords, site=view.site, page=n, span=span)
-                    for n in range(1, pages + 1)
-                ]
+                urls = _search_urls(engine, partition.keywords, view.site, pages, span)
                 # One page shows whether the span holds too much.
                 seeds = [urls[:1], *cut(urls[1:], chunk_pages)]
                 by.append(
                     NewPartition(partition.keywords, seeds, partition.dropped, partition.own_words, span)
                 )
-            return (
-                PartitionState.SPLIT,
-                step,
-                partitions.replace_partition(conn, partition, PartitionState.SPLIT, by),
-            )
         case DropWord():
+            state = PartitionState.RELAXED
             pages = partitions.result_page_count(conn, partition)
-            urls = [search_url(engine, step.keywords, site=view.site, page=n) for n in range(1, pages + 1)]
-            fewer = NewPartition(
-                step.keywords, cut(urls, chunk_pages), (*partition.dropped, step.dropped), partition.own_words
-            )
-            return (
-                PartitionState.RELAXED,
-                step,
-                partitions.replace_partition(conn, partition, PartitionState.RELAXED, [fewer]),
-            )
+            urls = _search_urls(engine, step.keywords, view.site, pages)
+            dropped = (*partition.dropped, step.dropped)
+            by.append(NewPartition(step.keywords, cut(urls, chunk_pages), dropped, partition.own_words))
+    return state, step, partitions.replace_partition(conn, partition, state, by)
+
+
+def _search_urls(
+    engine: Engine, keywords: Sequence[str], site: str, pages: int, span: Span | None = None
+) -> list[str]:
+    return [search_url(engine, keywords, site=site, page=n, span=span) for n in range(1, pages + 1)]

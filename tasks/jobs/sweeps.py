@@ -22,14 +22,7 @@ from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, s
 from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.recall import Recall, ToManual, after_failure
-from tasks.store import (
-    chunks,
-    closing,
-    leases,
-    nodes,
-    transitions,
-    views,
-)
+from tasks.store import chunks, closing, leases, nodes, transitions, views
 from tasks.store.chunks import LeftOver
 from tasks.store.leases import HITS_UNREAD, Grant, Lease
 from tasks.store.transitions import Move
@@ -46,7 +39,7 @@ def admit(conn: Connection, now: datetime, context: Context) -> int:
     limit = context.settings.wait_limit
     found = views.entrants(conn, admission.openings(heads, waiting, limit))
     chosen = admission.admitted(found, heads, waiting, limit)
-    ids = transitions.locked(conn, State.PRIORITY, chosen[:_BATCH])
+    ids = transitions.locked(conn, chosen[:_BATCH], state=State.PRIORITY)
     moves = [Move(subtask_id, transitions.EventData(), {}) for subtask_id in ids]
     transitions.move_many(conn, now, Transition.ADMIT, moves)
     return len(moves)
@@ -212,19 +205,8 @@ def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
     return Grant(subtask.id, assignment.node, limits.quota, limits.budget_s, detail)
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """What a recall sweep did: counts."""
-
-    silenced: int = 0
-    released: int = 0
-    recalled: int = 0
-    manual: int = 0
-
-
-def recall(conn: Connection, now: datetime, context: Context) -> Recalled:
+def recall(conn: Connection, now: datetime, context: Context) -> None:
     """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
-    recalled = manual = 0
     silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
     late: dict[Lease, str] = {}
     silent: dict[Lease, FailureReason] = {}
@@ -233,20 +215,21 @@ def recall(conn: Connection, now: datetime, context: Context) -> Recalled:
             late[lease] = "a live node did not start it in time"
         else:
             silent[lease] = FailureReason.SILENT if started else FailureReason.NOT_STARTED
-    released = len(closing.release(conn, now, late)) if late else 0
-    silenced = len(closing.silence(conn, now, silent)) if silent else 0
+    if late:
+        closing.release(conn, now, late)
+    if silent:
+        closing.silence(conn, now, silent)
     for view in views.failed(conn, _BATCH):
         decision = after_failure(
             view.reason, view.node, view.recalls, view.failed_on, context.settings.recall, context.rng
         )
         if isinstance(decision, Recall):
-            recalled += _recall(conn, now, view, decision)
+            _recall(conn, now, view, decision)
         else:
-            manual += _to_manual(conn, now, view, decision)
-    return Recalled(silenced, released, recalled, manual)
+            _to_manual(conn, now, view, decision)
 
 
-def _recall(conn: Connection, now: datetime, view: views.FailedView, decision: Recall) -> bool:
+def _recall(conn: Connection, now: datetime, view: views.FailedView, decision: Recall) -> None:
     note = transitions.EventData(
         node=view.node,
         reason=view.reason,
@@ -261,12 +244,12 @@ def _recall(conn: Connection, now: datetime, view: views.FailedView, decision: R
         "not_before": now + timedelta(seconds=decision.not_before_delay_s),
         "assigned_node": None,
     }
-    return transitions.try_move(conn, now, view.id, Transition.RECALL, note, values=values)
+    transitions.try_move(conn, now, view.id, Transition.RECALL, note, values=values)
 
 
-def _to_manual(conn: Connection, now: datetime, view: views.FailedView, decision: ToManual) -> bool:
+def _to_manual(conn: Connection, now: datetime, view: views.FailedView, decision: ToManual) -> None:
     note = transitions.EventData(node=view.node, reason=view.reason, detail=asdict(decision))
-    return transitions.try_move(conn, now, view.id, Transition.GIVE_UP, note)
+    transitions.try_move(conn, now, view.id, Transition.GIVE_UP, note)
 
 
 def wake(conn: Connection, now: datetime, context: Context) -> int:

@@ -6,7 +6,7 @@
   is no progress: the attempt has to end by itself.
 - A failed subtask goes back to the ordinary allocation, away from the nodes that failed it: at once where
   the node or its address was the cause, after a growing, jittered delay where the host was.
-- After `max_recalls` recalls in a round, or where no other node can cure the reason, a person is asked.
+- After `MAX_RECALLS` recalls in a round, or where no other node can cure the reason, a person is asked.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from random import Random
 
 from tasks.domain.backoff import backoff_s
 from tasks.domain.failures import FailureReason
+from tasks.domain.states import MAX_RECALLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,12 @@ class RecallSettings:
     Attributes:
         enabled: False (recall switched off, to compare): every failure waits for a person at once.
         silent_after_s: seconds without progress after which a subtask is taken back.
-        max_recalls: recalls in a round, before a person is asked.
         backoff_s: delay after the first failure of a host; it doubles with every recall.
         backoff_max_s: the longest delay.
     """
 
     enabled: bool = True
     silent_after_s: float = 60.0
-    max_recalls: int = 5
     backoff_s: float = 2.0
     backoff_max_s: float = 120.0
 
@@ -116,7 +115,7 @@ def after_failure(
         return ToManual(f"{reason.value}: no other node could cure it", SUGGESTIONS[reason])
     if not settings.enabled:
         return ToManual(f"{reason.value} on {node}; recall is switched off", SUGGESTIONS[reason])
-    if recalls >= settings.max_recalls:
+    if recalls >= MAX_RECALLS:
         return ToManual(
             f"{reason.value} on {node} after {recalls} recalls in this round", SUGGESTIONS[reason]
         )

@@ -109,15 +109,22 @@ def as_table(
     )
 
 
-def insert_as_table(
-    table: Table, same: Mapping[str, Any], columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
-) -> Insert:
-    """An INSERT of many rows for PostgreSQL.
+def insert_of(
+    conn: Connection,
+    table: Table,
+    same: Mapping[str, Any],
+    columns: Sequence[str],
+    rows: Sequence[tuple[Any, ...]],
+) -> tuple[Insert, list[dict[str, Any]] | None]:
+    """An INSERT of many rows, and the parameters to execute it with.
 
     Args:
         same: columns that have the same value in every row.
         columns: the others, in the order of each row's values; rows are numbered in the order given.
     """
+    if conn.dialect.name == "sqlite" or len(rows) == 1:
+        return insert(table), [{**same, **dict(zip(columns, row, strict=True))} for row in rows]
     given = as_table([(name, table.c[name].type) for name in columns], rows)
     of_all = [literal(value, table.c[name].type) for name, value in same.items()]
-    return insert(table).from_select([*same, *columns], select(*of_all, *(given.c[name] for name in columns)))
+    wanted = select(*of_all, *(given.c[name] for name in columns))
+    return insert(table).from_select([*same, *columns], wanted), None

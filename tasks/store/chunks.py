@@ -18,6 +18,8 @@ from tasks.store.tables import attempts, products, subtasks, targets, task_parts
 ChunkKey = tuple[int, int]
 """A chunk: its partition, and its number in its task."""
 
+_OF_TASK = ("task_id", "product_id", "site", "kind", "priority")
+
 
 def release_chunks(conn: Connection, now: datetime, chunks: Collection[ChunkKey]) -> dict[ChunkKey, int]:
     """Make the subtasks of chunks, with their result pages as targets.
@@ -47,16 +49,10 @@ def release_chunks(conn: Connection, now: datetime, chunks: Collection[ChunkKey]
         now,
         [
             {
-                "task_id": row.task_id,
-                "product_id": row.product_id,
-                "parent_id": None,
-                "site": row.site,
-                "kind": row.kind,
+                **{name: row._mapping[name] for name in _OF_TASK},
                 "chunk": number,
                 "part_id": row.id,
-                "priority": row.priority,
                 "left": len(_urls(row, number)) * HITS_UNREAD,
-                "not_before": None,
             }
             for row, number in wanted
         ],
@@ -106,11 +102,7 @@ def more_after(conn: Connection, chunks: Collection[ChunkKey]) -> set[ChunkKey]:
     """Those of these chunks that showed that there is more, and that are not the last of their partition."""
     of = {
         row.id: row
-        for row in conn.execute(
-            select(
-                task_parts.c.id, task_parts.c.task_id, task_parts.c.first_chunk, task_parts.c.chunks
-            ).where(task_parts.c.id.in_({part_id for part_id, _ in chunks}))
-        )
+        for row in conn.execute(select(task_parts).where(task_parts.c.id.in_({part for part, _ in chunks})))
     }
     go_on = {(part_id, number) for part_id, number in chunks if number + 1 < _end(of[part_id])}
     if not go_on:
@@ -142,7 +134,7 @@ def follow_ups(conn: Connection, now: datetime, left_over: Sequence[LeftOver]) -
     """Make the subtasks that carry on targets still to do; returns their ids, by parent."""
     if not left_over:
         return {}
-    inherited = ("task_id", "product_id", "site", "kind", "chunk", "part_id", "priority")
+    inherited = (*_OF_TASK, "chunk", "part_id")
     parents = {
         row.id: row._mapping
         for row in conn.execute(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select, update
+from sqlalchemy import Connection, Row, select
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
@@ -21,7 +21,7 @@ from tasks.store import stats, transitions
 from tasks.store.database import count_by
 from tasks.store.hosts import Rest, recovered, rest_host
 from tasks.store.leases import Counters, Lease, in_force, left_to_do
-from tasks.store.statement_batch import defer
+from tasks.store.statement_batch import update_each
 from tasks.store.tables import attempts, pages, subtasks
 from tasks.store.transitions import Move
 from tasks.store.writer import BatchOperation
@@ -237,7 +237,8 @@ def _end_attempts(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> N
         for attempt_id, end in by_id.items()
         if attempt_id in rows
     }
-    defer(conn, _CLOSE.values(ended_at=now), [{"of": i, **_named(change)} for i, change in changes.items()])
+    rows_to_close = [{"id": attempt_id, **change} for attempt_id, change in changes.items()]
+    update_each(conn, attempts, ("id",), rows_to_close, ended_at=now)
     folds = []
     for attempt_id, change in changes.items():
         report = by_id[attempt_id].report
@@ -246,21 +247,7 @@ def _end_attempts(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> N
     stats.fold_many(conn, now, folds)
 
 
-def _named(change: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"new_{name}": value for name, value in change.items()}
-
-
 _COUNTED = tuple(Counters().columns())
-_CLOSE = (
-    update(attempts)
-    .where(attempts.c.id == bindparam("of"))
-    .values(
-        {
-            name: bindparam(f"new_{name}", type_=attempts.c[name].type)
-            for name in ("outcome", "reason", "last_response", "lost_s", *_COUNTED)
-        }
-    )
-)
 
 
 def _closed_columns(end: _Ended, row: Row[Any], collected: int) -> dict[str, Any]:
@@ -290,9 +277,5 @@ def _result(row: Row[Any], closed: Mapping[str, Any]) -> AttemptResult:
         site=row.site,
         node=row.node,
         outcome=AttemptOutcome.RELEASED if outcome == "cancelled" else AttemptOutcome(outcome),
-        offered=closed["offered"],
-        tried=closed["tried"],
-        collected=closed["collected"],
-        active_s=closed["active_s"],
-        lost_s=closed["lost_s"],
+        **{name: closed[name] for name in ("offered", "tried", "collected", "active_s", "lost_s")},
     )

@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -211,13 +212,20 @@ def unstorable(error: BaseException) -> bool:
 
 def insert_new(dialect: Dialect, table: Table) -> Any:
     """An INSERT that skips rows whose key is there already (ON CONFLICT DO NOTHING)."""
-    make = sqlite.insert if dialect.name == "sqlite" else postgresql.insert
-    return make(table).on_conflict_do_nothing()
+    return insert_or(dialect, table).on_conflict_do_nothing()
 
 
 def insert_or(dialect: Dialect, table: Table) -> Any:
     """The dialect's INSERT, for ``on_conflict_do_update``."""
     return (sqlite.insert if dialect.name == "sqlite" else postgresql.insert)(table)
+
+
+def columns_of(record: type, *of: Table) -> list[Column[Any]]:
+    """The columns that a dataclass has fields for, each of the first of these tables that has it."""
+    found = {
+        field.name: [table.c[field.name] for table in of if field.name in table.c] for field in fields(record)
+    }
+    return [columns[0] for columns in found.values() if columns]
 
 
 def count_by(conn: Connection, column: Column[T], *where: ColumnElement[bool]) -> dict[T, int]:

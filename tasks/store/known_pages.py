@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, func, select
 
-from tasks.store.database import Store
+from tasks.store.database import Store, columns_of
 from tasks.store.tables import page_products, pages
 
 _BATCH = 500
@@ -52,38 +52,21 @@ def known_pages(
         select(*_KNOWN, page_products.c.product_id)
         .select_from(pages.outerjoin(page_products, link))
         .where(pages.c.url_key.in_(keys))
-    ).all()
-    linked: dict[bytes, set[int]] = {}
+    )
+    known: dict[bytes, KnownPage] = {}
     for row in rows:
-        to = linked.setdefault(bytes(row.url_key), set())
-        if row.product_id is not None:
-            to.add(row.product_id)
-    return {
-        bytes(row.url_key): KnownPage(
-            id=row.id,
-            title=row.title,
-            content_hash=row.content_hash,
-            checked_at=row.checked_at,
-            etag=row.etag,
-            last_modified=row.last_modified,
-            reviews=row.reviews,
-            withheld=row.withheld,
-            linked_to=frozenset(linked[bytes(row.url_key)]),
-        )
-        for row in rows
-    }
+        columns = dict(row._mapping)
+        key, product_id = bytes(columns.pop("url_key")), columns.pop("product_id")
+        linked = frozenset([product_id] if product_id is not None else [])
+        known[key] = KnownPage(**columns, linked_to=linked | known[key].linked_to if key in known else linked)
+    return known
 
 
+_ASKED = func.coalesce(pages.c.checked_at, pages.c.fetched_at, type_=pages.c.fetched_at.type)
 _KNOWN = (
-    pages.c.id,
     pages.c.url_key,
-    pages.c.title,
-    pages.c.content_hash,
-    func.coalesce(pages.c.checked_at, pages.c.fetched_at, type_=pages.c.fetched_at.type).label("checked_at"),
-    pages.c.etag,
-    pages.c.last_modified,
-    pages.c.reviews,
-    pages.c.withheld,
+    *(column for column in columns_of(KnownPage, pages) if column.name != "checked_at"),
+    _ASKED.label("checked_at"),
 )
 
 

@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, select, update
 
 from tasks.domain.states import State, Transition
 from tasks.store import transitions
-from tasks.store.bulk import insert_as_table
-from tasks.store.statement_batch import defer
+from tasks.store.bulk import insert_of
+from tasks.store.database import columns_of
+from tasks.store.statement_batch import defer, update_each
 from tasks.store.tables import attempts, pages, subtasks, targets
 from tasks.store.transitions import Move
 from tasks.store.writer import BatchOperation
@@ -115,20 +116,15 @@ def in_force(conn: Connection, leases: Iterable[Lease], *columns: ColumnElement[
         The subtasks' rows of the leases in force, by token.
     """
     of = {lease.token: lease.subtask_id for lease in leases}
-    rows = conn.execute(
-        select(subtasks.c.id, subtasks.c.lease_token, *columns)
-        .where(subtasks.c.id.in_(set(of.values())))
-        .order_by(subtasks.c.id)  # every transaction locks in the same order
-        .with_for_update()
-    )
-    return {row.lease_token: row for row in rows if of.get(row.lease_token) == row.id}
+    rows = transitions.locked(conn, set(of.values()), subtasks.c.lease_token, *columns)
+    return {row.lease_token: row for row in rows.values() if of.get(row.lease_token) == row.id}
 
 
 def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within: timedelta) -> list[Lease]:
     """Give subtasks in WAIT to nodes; those that have left WAIT meanwhile are passed over."""
     wanted = {one.subtask_id: one for one in grants}
     columns = (subtasks.c.site, subtasks.c.product_id, subtasks.c.round, subtasks.c.attempts)
-    rows = transitions.locked(conn, State.WAIT, wanted, *columns)
+    rows = transitions.locked(conn, wanted, *columns, state=State.WAIT)
     given = [(one, rows[one.subtask_id]) for one in wanted.values() if one.subtask_id in rows]
     if not given:
         return []
@@ -173,12 +169,8 @@ def _open_attempts(
         of = (one.subtask_id, row.product_id, row.attempts + 1, row.round, row.site)
         opened.append((*of, one.node, tokens[one.subtask_id], one.quota, one.budget_s))
     same = {"allocated_at": now, "errors": {}}
-    returned = attempts.c.subtask_id, attempts.c.id
-    if conn.dialect.name == "sqlite":
-        each = [{**same, **dict(zip(_OPENED, row, strict=True))} for row in opened]
-        made = conn.execute(insert(attempts).returning(*returned), each)
-    else:
-        made = conn.execute(insert_as_table(attempts, same, _OPENED, opened).returning(*returned))
+    statement, rows = insert_of(conn, attempts, same, _OPENED, opened)
+    made = conn.execute(statement.returning(attempts.c.subtask_id, attempts.c.id), rows)
     return {row.subtask_id: row.id for row in made}
 
 
@@ -217,16 +209,7 @@ def start_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> lis
 def _to_do(conn: Connection, of: Collection[int]) -> dict[int, list[WorkTarget]]:
     """Targets to do, in their order, by subtask; with the validators of pages that are known."""
     rows = conn.execute(
-        select(
-            targets.c.subtask_id,
-            targets.c.id,
-            targets.c.kind,
-            targets.c.url,
-            targets.c.url_key.label("key"),
-            targets.c.tries,
-            pages.c.etag,
-            pages.c.last_modified,
-        )
+        select(targets.c.subtask_id, targets.c.url_key.label("key"), *columns_of(WorkTarget, targets, pages))
         # A page whose reviews were withheld is wanted whole, not "unchanged".
         .outerjoin(
             pages,
@@ -246,16 +229,12 @@ def progress_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> 
     """Record signs of life; False where the lease is over: the attempt must stop."""
     kept = _renewed(conn, now, items, start=False)
     rows = [
-        {"of": i.lease.attempt_id, **i.counters.columns()}
+        {"id": i.lease.attempt_id, **i.counters.columns()}
         for i in items
         if i.counters is not None and i.lease.token in kept
     ]
-    if rows:
-        defer(conn, _PROGRESS.values(progress_at=now), rows)
+    update_each(conn, attempts, ("id",), rows, progress_at=now)
     return [i.lease.token in kept for i in items]
-
-
-_PROGRESS = update(attempts).where(attempts.c.id == bindparam("of"))
 
 
 def _renewed(conn: Connection, now: datetime, items: Sequence[Renewal], *, start: bool) -> set[str]:
@@ -277,16 +256,7 @@ def _open_leases(
 ) -> list[tuple[Lease, bool]]:
     """Leases of subtasks in CRAWL, in the order of their subtasks, each with whether its attempt has begun."""
     rows = conn.execute(
-        select(
-            subtasks.c.id.label("subtask_id"),
-            subtasks.c.attempt_id,
-            subtasks.c.lease_token.label("token"),
-            subtasks.c.lease_node.label("node"),
-            subtasks.c.site,
-            attempts.c.quota,
-            attempts.c.budget_s,
-            subtasks.c.lease_started,
-        )
+        select(*columns_of(Lease, attempts), attempts.c.id.label("attempt_id"), subtasks.c.lease_started)
         .join(attempts, attempts.c.id == subtasks.c.attempt_id)
         .where(subtasks.c.state == State.CRAWL, where)
         .order_by(subtasks.c.id)

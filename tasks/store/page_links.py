@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
+from sqlalchemy import Column, ColumnElement, Connection, FromClause, Row, Select, delete, func, select
 
 from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.store.bulk import insert_rows, time_writer
 from tasks.store.known_pages import KnownPage
-from tasks.store.statement_batch import defer
+from tasks.store.statement_batch import defer, update_each
 from tasks.store.tables import (
     page_products,
     page_refusals,
@@ -48,7 +48,7 @@ KEYWORDS = (
 )
 """Columns of a query of `subtasks` that `keyword_sets` reads: with the lock, not in a round trip of their own."""
 
-_COLUMNS = ("page_id", "product_id", "linked_at", "verdict", "missing", "refused")
+_COLUMNS = ("page_id", "product_id", "verdict", "missing", "refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,41 +99,24 @@ def judged(page_id: int, product_id: int, sets: KeywordSets, text: str | None, n
 def add(conn: Connection, now: datetime, links: Iterable[Link]) -> None:
     """Insert links; those that exist stay as they are."""
     at = time_writer(conn)(now)
-    rows = {
-        (one.page_id, one.product_id): (
-            one.page_id, one.product_id, at, one.verdict.value, " ".join(one.missing), one.refused
-        )
-        for one in links
-    }  # fmt: skip
-    insert_rows(conn, page_products, _COLUMNS, [rows[key] for key in sorted(rows)], new_only=True)
+    rows = {(one.page_id, one.product_id): (*_row(one), at) for one in links}
+    columns = (*_COLUMNS, "linked_at")
+    insert_rows(conn, page_products, columns, [rows[key] for key in sorted(rows)], new_only=True)
 
 
 def judge_again(conn: Connection, links: Sequence[Link]) -> None:
     """Update the links of pages that were fetched again."""
-    if links:
-        defer(
-            conn,
-            update(page_products)
-            .where(
-                page_products.c.page_id == bindparam("of_page"),
-                page_products.c.product_id == bindparam("of_product"),
-            )
-            .values(
-                verdict=bindparam("new_verdict"),
-                missing=bindparam("new_missing"),
-                refused=bindparam("new_refused"),
-            ),
-            [
-                {
-                    "of_page": one.page_id,
-                    "of_product": one.product_id,
-                    "new_verdict": one.verdict.value,
-                    "new_missing": " ".join(one.missing),
-                    "new_refused": one.refused,
-                }
-                for one in links
-            ],
-        )
+    update_each(
+        conn,
+        page_products,
+        ("page_id", "product_id"),
+        [dict(zip(_COLUMNS, _row(one), strict=True)) for one in links],
+    )
+
+
+def _row(link: Link) -> tuple[Any, ...]:
+    """Values in the order of `_COLUMNS`."""
+    return link.page_id, link.product_id, link.verdict.value, " ".join(link.missing), link.refused
 
 
 def link_known(
@@ -203,26 +186,22 @@ def refusal_counts(
         *([products.c.id == product_id] if product_id is not None else []),
     ]
     of_product = page_products.join(pages).join(products)
-    wrong = (
-        select(
-            pages.c.site,
-            products.c.name,
-            page_products.c.verdict,
-            func.count(),
-            func.sum(page_products.c.refused),
-        )
-        .select_from(of_product)
-        .where(page_products.c.verdict == Verdict.WRONG_PRODUCT, *asked)
-        .group_by(pages.c.site, products.c.name, page_products.c.verdict)
+
+    def counted(
+        reason: Column[str], n: Column[int], of: FromClause, *where: ColumnElement[bool]
+    ) -> Select[Any]:
+        by = (pages.c.site, products.c.name, reason)
+        counts = select(*by, func.count(), func.sum(n)).select_from(of)
+        return counts.where(*where, *asked).group_by(*by)
+
+    wrong = counted(
+        page_products.c.verdict,
+        page_products.c.refused,
+        of_product,
+        page_products.c.verdict == Verdict.WRONG_PRODUCT,
     )
-    none = (
-        select(
-            pages.c.site, products.c.name, page_refusals.c.reason, func.count(), func.sum(page_refusals.c.n)
-        )
-        .select_from(of_product.join(page_refusals, page_refusals.c.page_id == pages.c.id))
-        .where(*asked)
-        .group_by(pages.c.site, products.c.name, page_refusals.c.reason)
-    )
+    refused = of_product.join(page_refusals, page_refusals.c.page_id == pages.c.id)
+    none = counted(page_refusals.c.reason, page_refusals.c.n, refused)
     rows: list[Any] = [*conn.execute(wrong), *conn.execute(none)]
     return sorted(
         (

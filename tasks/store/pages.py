@@ -7,23 +7,23 @@ reviews and its target. A batch of any size takes the same number of statements.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, select, update
+from sqlalchemy import Connection, Row, case, update
 
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
-from tasks.store import page_links
+from tasks.store import page_links, transitions
 from tasks.store.database import insert_new
 from tasks.store.known_pages import KnownPage, known_pages
 from tasks.store.leases import Lease, in_force
 from tasks.store.page_links import Link
-from tasks.store.reviews import save_new_reviews, save_reviews
+from tasks.store.reviews import OfPage, save_new_reviews, save_reviews
 from tasks.store.statement_batch import defer
 from tasks.store.tables import attempts, pages, subtasks, targets
 from tasks.store.writer import BatchOperation
@@ -65,127 +65,120 @@ class SavedPage:
     page: NewPage
 
 
+@dataclass(slots=True, eq=False)
+class _Arrival:
+    """A page that came for a subtask, and what it is to the subtask's product.
+
+    Attributes:
+        late: its lease is over.
+        link: with the page's number once it is known.
+    """
+
+    lease: Lease
+    page: NewPage
+    site: str
+    late: bool
+    link: Link
+
+    def reviews(self) -> OfPage:
+        """Its reviews, to be saved."""
+        return self.lease, self.link.page_id, self.page.url, self.site, self.page.reviews
+
+
 def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> list[bool]:
     """Store pages with their reviews, and their targets as stored; False where a page was stored already.
 
     A page whose lease is over is stored all the same and marked late. Of a page that was stored already, what is new
     is stored.
     """
-    locked = _subtasks(conn, [item.lease for item in items])
-    late = [locked[item.lease.subtask_id].lease_token != item.lease.token for item in items]
-    links = [_link(locked[item.lease.subtask_id], item.page) for item in items]
-    ids = _insert_pages(conn, now, items, late, locked, links)
+    columns = (subtasks.c.product_id, subtasks.c.site, subtasks.c.lease_token, *page_links.KEYWORDS)
+    locked = transitions.locked(conn, {item.lease.subtask_id for item in items}, *columns)
+    came = [_arrival(item, locked[item.lease.subtask_id]) for item in items]
+    ids = _insert_pages(conn, now, came)
     # Leases of one subtask may meet here: the later page has the last word on its target, and each is a try.
-    for is_late, of in groupby(zip(items, late, strict=True), key=itemgetter(1)):
-        tries = Counter(item.page.target_id for item, _ in of)
+    for late, of in groupby(came, key=attrgetter("late")):
+        tries = Counter(one.page.target_id for one in of)
         for times in sorted(set(tries.values())):
             defer(
                 conn,
                 update(targets)
                 .where(targets.c.id.in_([target for target, n in tries.items() if n == times]))
-                .values(state="stored", reason="late" if is_late else None, tries=targets.c.tries + times),
+                .values(state="stored", reason="late" if late else None, tries=targets.c.tries + times),
             )
-    fresh: list[tuple[SavedPage, Link]] = []
-    again: list[tuple[SavedPage, Link]] = []
-    new: list[bool] = []
-    for item, link in zip(items, links, strict=True):
-        page_id = ids.pop(item.page.key, None)  # the first of two equal pages of a batch is the one
-        new.append(page_id is not None)
+    fresh: list[_Arrival] = []
+    again: list[_Arrival] = []
+    for one in came:
+        page_id = ids.pop(one.page.key, None)  # the first of two equal pages of a batch is the one
         if page_id is None:
-            again.append((item, link))
+            again.append(one)
         else:
-            fresh.append((item, replace(link, page_id=page_id)))
-    page_links.add(conn, now, [link for _, link in fresh])
-    page_links.save_refusals(
-        conn, {link.page_id: item.page.refused for item, link in fresh if item.page.refused}
-    )
-    save_reviews(
-        conn,
-        now,
-        [
-            (item.lease, link.page_id, item.page.url, locked[item.lease.subtask_id].site, item.page.reviews)
-            for item, link in fresh
-            if link.verdict is Verdict.REVIEW
-        ],
-    )
+            one.link = replace(one.link, page_id=page_id)
+            fresh.append(one)
+    page_links.add(conn, now, [one.link for one in fresh])
+    page_links.save_refusals(conn, {one.link.page_id: one.page.refused for one in fresh if one.page.refused})
+    save_reviews(conn, now, [one.reviews() for one in fresh if one.link.verdict is Verdict.REVIEW])
     if again:
-        _save_again(conn, now, again, locked)
-    came_late = [
-        item.lease.attempt_id
-        for item, is_late, is_new in zip(items, late, new, strict=True)
-        if is_late and is_new
-    ]
-    for attempt_id in came_late:
-        defer(conn, update(attempts).where(attempts.c.id == attempt_id).values(late=attempts.c.late + 1))
-    return new
+        _save_again(conn, now, again)
+    for one in fresh:
+        if one.late:
+            of_attempt = attempts.c.id == one.lease.attempt_id
+            defer(conn, update(attempts).where(of_attempt).values(late=attempts.c.late + 1))
+    new = set(map(id, fresh))
+    return [id(one) in new for one in came]
 
 
-def _link(subtask: _Row, page: NewPage) -> Link:
-    """What a page is to the product of a subtask; its number is not known yet."""
+def _arrival(item: SavedPage, subtask: _Row) -> _Arrival:
+    page = item.page
     sets = page_links.keyword_sets(subtask) if page.text is not None else ()
-    return page_links.judged(0, subtask.product_id, sets, page.text, len(page.reviews))
+    link = page_links.judged(0, subtask.product_id, sets, page.text, len(page.reviews))
+    return _Arrival(item.lease, page, subtask.site, subtask.lease_token != item.lease.token, link)
 
 
 PAGES: BatchOperation[SavedPage, bool] = BatchOperation(3, save_pages)
 
 
-def _insert_pages(
-    conn: Connection,
-    now: datetime,
-    items: Sequence[SavedPage],
-    late: Sequence[bool],
-    locked: Mapping[int, _Row],
-    links: Sequence[Link],
-) -> dict[bytes, int]:
+def _insert_pages(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> dict[bytes, int]:
     """Insert pages that are not there yet; their ids by key."""
     rows = [
         {
-            "url": item.page.url,
-            "url_key": item.page.key,
-            "site": locked[item.lease.subtask_id].site,
-            "title": item.page.title,
-            "content_hash": item.page.content_hash,
-            "encoding": item.page.encoding,
-            "bytes": item.page.size,
-            "reviews": len(item.page.reviews) - link.refused,
+            "url": one.page.url,
+            "url_key": one.page.key,
+            "site": one.site,
+            "title": one.page.title,
+            "content_hash": one.page.content_hash,
+            "encoding": one.page.encoding,
+            "bytes": one.page.size,
+            "reviews": len(one.page.reviews) - one.link.refused,
             "fetched_at": now,
-            "node": item.lease.node,
-            "attempt_id": item.lease.attempt_id,
-            "late": is_late,
-            "etag": item.page.etag,
-            "last_modified": item.page.last_modified,
-            "withheld": link.refused,
+            "node": one.lease.node,
+            "attempt_id": one.lease.attempt_id,
+            "late": one.late,
+            "etag": one.page.etag,
+            "last_modified": one.page.last_modified,
+            "withheld": one.link.refused,
         }
-        for item, is_late, link in zip(items, late, links, strict=True)
+        for one in came
     ]
     added = conn.execute(insert_new(conn.dialect, pages).returning(pages.c.url_key, pages.c.id), rows)
     return {bytes(key): page_id for key, page_id in added}
 
 
-def _save_again(
-    conn: Connection, now: datetime, items: Sequence[tuple[SavedPage, Link]], locked: Mapping[int, _Row]
-) -> None:
+def _save_again(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> None:
     """Pages that are stored already: link them, and store their new reviews.
 
     The reviews of a page that is linked to no product so far are stored with the first product that it is about.
     """
-    known = known_pages(conn, {item.page.key for item, _ in items})
-    links = [replace(link, page_id=known[item.page.key].id) for item, link in items]
-    page_links.add(conn, now, links)
-    page_links.judge_again(conn, [link for link in links if link.verdict is not Verdict.NO_REVIEW])
+    known = known_pages(conn, {one.page.key for one in came})
+    for one in came:
+        one.link = replace(one.link, page_id=known[one.page.key].id)
+    page_links.add(conn, now, [one.link for one in came])
+    page_links.judge_again(conn, [one.link for one in came if one.link.verdict is not Verdict.NO_REVIEW])
     refused: dict[int, Mapping[str, int]] = {}
-    for (item, link), (page, stored) in zip(
-        items, ((item.page, known[item.page.key]) for item, _ in items), strict=True
-    ):
+    for one in came:
+        page, stored = one.page, known[one.page.key]
         changed = page.content_hash != stored.content_hash
-        taken = link.verdict is Verdict.REVIEW or stored.reviews > 0
-        added = 0
-        if taken and (changed or stored.withheld):
-            added = save_new_reviews(
-                conn,
-                now,
-                (item.lease, stored.id, page.url, locked[item.lease.subtask_id].site, page.reviews),
-            )
+        taken = one.link.verdict is Verdict.REVIEW or stored.reviews > 0
+        added = save_new_reviews(conn, now, one.reviews()) if taken and (changed or stored.withheld) else 0
         if changed:
             refused[stored.id] = page.refused
         defer(
@@ -203,23 +196,6 @@ def _save_again(
             ),
         )
     page_links.save_refusals(conn, refused, again=True)
-
-
-def _subtasks(conn: Connection, leases: Iterable[Lease]) -> dict[int, _Row]:
-    """Lock the subtasks of these leases, in force or not."""
-    rows = conn.execute(
-        select(
-            subtasks.c.id,
-            subtasks.c.product_id,
-            subtasks.c.site,
-            subtasks.c.lease_token,
-            *page_links.KEYWORDS,
-        )
-        .where(subtasks.c.id.in_({lease.subtask_id for lease in leases}))
-        .order_by(subtasks.c.id)
-        .with_for_update()
-    )
-    return {row.id: row for row in rows}
 
 
 # --- targets that gave no page ------------------------------------------------------------------------------

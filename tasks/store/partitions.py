@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from splitter.spans import Span
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from tasks.domain.hit_count import (
     EngineLimits,
@@ -29,7 +29,7 @@ from tasks.domain.hit_count import (
 )
 from tasks.domain.pages import ResultPage
 from tasks.store.database import count_by
-from tasks.store.statement_batch import defer
+from tasks.store.statement_batch import update_each
 from tasks.store.tables import pages, reviews, targets, task_parts, tasks
 
 _DATES = 5000
@@ -135,32 +135,20 @@ def count_hits(conn: Connection, read: Sequence[ReadPage]) -> dict[int, HitCount
         rows[row.id] = changed[row.id] = row
         of_attempts[one.attempt_id] = row.hits
     if changed:
-        defer(conn, _COUNT, [_counted(changed[part_id]) for part_id in sorted(changed)])
+        update_each(conn, task_parts, ("id",), [_counted(changed[part_id]) for part_id in sorted(changed)])
         recount(conn, rows.values())
     return of_attempts
 
 
-_COUNT = (
-    update(task_parts)
-    .where(task_parts.c.id == bindparam("part"))
-    .values(
-        {
-            name: bindparam(f"new_{name}")
-            for name in ("pages_read", "listed", "ended", "reported", "found", "provenance")
-        }
-    )
-)
-
-
 def _counted(row: PartitionRow) -> dict[str, Any]:
     return {
-        "part": row.id,
-        "new_pages_read": row.listing.pages,
-        "new_listed": row.listing.listed,
-        "new_ended": row.listing.ended,
-        "new_reported": row.listing.reported,
-        "new_found": row.hits.found,
-        "new_provenance": row.hits.provenance,
+        "id": row.id,
+        "pages_read": row.listing.pages,
+        "listed": row.listing.listed,
+        "ended": row.listing.ended,
+        "reported": row.listing.reported,
+        "found": row.hits.found,
+        "provenance": row.hits.provenance,
     }
 
 
@@ -178,21 +166,13 @@ def recount(conn: Connection, rows: Iterable[PartitionRow]) -> None:
         reported = [n for n in said if n is not None]
         changes.append(
             {
-                "task": task_id,
-                "new_found": found.found,
-                "new_found_provenance": found.provenance,
-                "new_found_reported": sum(reported) if reported else None,
+                "id": task_id,
+                "found": found.found,
+                "found_provenance": found.provenance,
+                "found_reported": sum(reported) if reported else None,
             }
         )
-    if changes:
-        defer(conn, _RECOUNT, changes)
-
-
-_RECOUNT = (
-    update(tasks)
-    .where(tasks.c.id == bindparam("task"))
-    .values({name: bindparam(f"new_{name}") for name in ("found", "found_provenance", "found_reported")})
-)
+    update_each(conn, tasks, ("id",), changes)
 
 
 def different_hits(conn: Connection, task_ids: Collection[int]) -> dict[int, int]:

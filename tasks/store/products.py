@@ -12,13 +12,7 @@ from tasks.domain.product_match import Verdict
 from tasks.store.chunks import release_chunks
 from tasks.store.database import insert_new
 from tasks.store.partitions import NewPartition, insert_partitions
-from tasks.store.tables import (
-    page_products,
-    pages,
-    products,
-    tasks,
-    virtual_tasks,
-)
+from tasks.store.tables import page_products, pages, products, tasks, virtual_tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,9 +144,7 @@ def plan(conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Se
         .where(virtual_tasks.c.id == virtual_task.id, virtual_tasks.c.planned_at.is_(None))
         .values(planned_at=now)
     )
-    if claimed.rowcount != 1:
-        return 0
-    if not planned:
+    if claimed.rowcount != 1 or not planned:
         return 0
     rows = [
         {

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
+from tasks.store.database import columns_of
 from tasks.store.tables import attempts, nodes, targets, tasks
 
 
@@ -38,17 +39,7 @@ class RecordedTask:
 def recorded_attempts(conn: Connection) -> list[RecordedAttempt]:
     """Every attempt that was closed and not given back, the oldest first."""
     rows = conn.execute(
-        select(
-            attempts.c.site,
-            attempts.c.node,
-            attempts.c.allocated_at.label("begun_at"),
-            attempts.c.ended_at,
-            attempts.c.outcome,
-            attempts.c.offered,
-            attempts.c.tried,
-            attempts.c.collected,
-            attempts.c.active_s,
-        )
+        select(*columns_of(RecordedAttempt, attempts), attempts.c.allocated_at.label("begun_at"))
         .where(attempts.c.outcome.in_(("succeeded", "failed", "silent")), attempts.c.ended_at.is_not(None))
         .order_by(attempts.c.allocated_at, attempts.c.id)
     )

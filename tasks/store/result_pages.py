@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, update
+from sqlalchemy import Connection, Row, update
 
 from tasks.domain.hit_count import EngineLimits
 from tasks.domain.pages import ResultPage
@@ -21,7 +21,7 @@ from tasks.store import page_links, partitions
 from tasks.store.database import insert_new
 from tasks.store.known_pages import KnownPage, known_pages
 from tasks.store.leases import Lease, WorkTarget, in_force
-from tasks.store.statement_batch import defer
+from tasks.store.statement_batch import defer, update_each
 from tasks.store.tables import attempts, subtasks, targets
 from tasks.store.writer import BatchOperation
 
@@ -226,10 +226,8 @@ def _count_hits(conn: Connection, items: Sequence[ReadResultPage], leases: _Leas
     ]
     counted = partitions.count_hits(conn, read) if read else {}
     found = [
-        {"attempt": attempt_id, "new_found": known.found, "new_found_provenance": known.provenance}
+        {"id": attempt_id, "found": known.found, "found_provenance": known.provenance}
         for attempt_id, known in counted.items()
         if known.found is not None
     ]
-    if found:
-        columns: dict[str, Any] = {name: bindparam(f"new_{name}") for name in ("found", "found_provenance")}
-        defer(conn, update(attempts).where(attempts.c.id == bindparam("attempt")).values(columns), found)
+    update_each(conn, attempts, ("id",), found)

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Row, func, select
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
 from tasks.store.bulk import insert_rows, rows_with, time_writer
+from tasks.store.database import columns_of
 from tasks.store.leases import Lease
 from tasks.store.tables import (
     attempts,
@@ -86,7 +87,7 @@ def review_rows(
         select(
             products.c.name.label("product"),
             pages.c.title.label("page_title"),
-            *(reviews.c[name] for name in _EXPORTED),
+            *columns_of(ReviewRow, reviews),
             reviews.c.attempt_id.label("attempt"),
             review_links.c.original_id.label("near_of"),
             review_links.c.similarity,
@@ -116,21 +117,6 @@ def review_rows(
     return (_read(row) for row in rows)
 
 
-_EXPORTED = (
-    "site",
-    "url",
-    "title",
-    "body",
-    "author",
-    "published_at",
-    "date_text",
-    "rating",
-    "collected_at",
-    "node",
-    "same_as",
-)
-
-
 def _read(row: Row[*tuple[Any, ...]]) -> ReviewRow:
     columns = dict(row._mapping)
     words = columns.pop("keywords")
@@ -147,24 +133,9 @@ def _check_product(conn: Connection, name: str) -> None:
 OfPage = tuple[Lease, int, str, str, Sequence[Review]]
 """Who collected it, page id, its address, its site, its reviews."""
 
-_COLUMNS = (
-    "page_id",
-    "key",
-    "title",
-    "body",
-    "author",
-    "date_text",
-    "published_at",
-    "rating",
-    "url",
-    "site",
-    "text_hash",
-    "collected_at",
-    "node",
-    "attempt_id",
-    "same_as",
-)
+_COLUMNS = (*(column.name for column in reviews.c if column.name not in ("id", "same_as")), "same_as")
 _HASH = _COLUMNS.index("text_hash")
+_BODY = Review._fields.index("body")
 
 
 def text_hash(body: str) -> bytes:
@@ -174,10 +145,7 @@ def text_hash(body: str) -> bytes:
 
 def save_reviews(conn: Connection, now: datetime, of_pages: Iterable[OfPage]) -> None:
     """Insert the reviews of new pages."""
-    rows: list[tuple[Any, ...]] = []
-    for of_page in of_pages:
-        rows += _rows(conn, now, of_page)
-    _insert(conn, rows)
+    _insert(conn, [row for of_page in of_pages for row in _rows(conn, now, of_page)])
 
 
 def _insert(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -231,38 +199,16 @@ def save_new_reviews(conn: Connection, now: datetime, of_page: OfPage) -> int:
 def _rows(conn: Connection, now: datetime, of_page: OfPage) -> list[tuple[Any, ...]]:
     """Values in the order of `_COLUMNS`, less the link to an equal text."""
     lease, page_id, url, site, read = of_page
-    node, attempt_id = lease.node, lease.attempt_id
     in_database = time_writer(conn)
-    at = in_database(now)
+    of_all = (in_database(now), lease.node, lease.attempt_id)
     return [
-        (
-            page_id,
-            key,
-            title,
-            body,
-            author,
-            date_text,
-            in_database(date),
-            rating,
-            url,
-            site,
-            text_hash(body),
-            at,
-            node,
-            attempt_id,
-        )
-        for key, title, body, author, date_text, date, rating in read
+        (page_id, *texts, in_database(date), rating, url, site, text_hash(texts[_BODY]), *of_all)
+        for *texts, date, rating in read
     ]
 
 
 def _first_with(conn: Connection, hashes: Collection[bytes]) -> dict[bytes, int]:
     """The first review with each of these texts, where there is one."""
-    rows = rows_with(
-        conn,
-        reviews,
-        "text_hash, min(id)",
-        "text_hash",
-        hashes,
-        "AND same_as IS NULL GROUP BY text_hash",
-    )
+    rest = "AND same_as IS NULL GROUP BY text_hash"
+    rows = rows_with(conn, reviews, "text_hash, min(id)", "text_hash", hashes, rest)
     return {bytes(digest): review_id for digest, review_id in rows}

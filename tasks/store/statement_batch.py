@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Engine, Insert, Update, event
+from sqlalchemy import Connection, Delete, Engine, Insert, Table, Update, bindparam, event, update
 
 DEFERRED: Mapping[str, Any] = {"deferred": True}
 """Execution options of a statement that may be deferred: its result is not used, not even its rowcount."""
@@ -30,6 +30,24 @@ def defer(
     if isinstance(statement, Insert):
         statement = statement.inline()  # a row's new key would be a result
     conn.execute(statement, rows, execution_options=DEFERRED)
+
+
+def update_each(
+    conn: Connection, table: Table, key: Sequence[str], rows: Sequence[Mapping[str, Any]], **same: Any
+) -> None:
+    """Update rows of a table, each by its key; may be deferred.
+
+    Args:
+        key: columns that a row is found by.
+        rows: the key of each, and the columns to set, the same ones in every row.
+        same: columns that get the same value in every row; a column of the key may be one.
+    """
+    if rows:
+        found = update(table).where(*(table.c[name] == bindparam(f"of_{name}") for name in key))
+        given = [
+            {f"of_{name}" if name in key else name: value for name, value in row.items()} for row in rows
+        ]
+        defer(conn, found.values(**same), given)
 
 
 def batching(conn: Connection) -> Connection:

@@ -7,25 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    and_,
-    bindparam,
-    case,
-    func,
-    or_,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, or_, select, tuple_
 
 from tasks.domain.pair_stats import SUMS, AttemptResult, PairStats
 from tasks.scheduling.proximity.response_times import RoundTrip, moved
 from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
 from tasks.store.database import insert_new
-from tasks.store.statement_batch import defer
+from tasks.store.statement_batch import defer, update_each
 from tasks.store.tables import attempts, pair_stats
 
 
@@ -60,7 +48,8 @@ def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
         .order_by(pair_stats.c.site, pair_stats.c.node)
         .with_for_update()
     )
-    defer(conn, _FOLD, [_folded(row, now, of[row.site, row.node]) for row in rows])
+    folded = [_folded(row, now, of[row.site, row.node]) for row in rows]
+    update_each(conn, pair_stats, ("site", "node"), folded)
 
 
 def _folded(row: Row[Any], now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
@@ -71,26 +60,18 @@ def _folded(row: Row[Any], now: datetime, folds: Sequence[Fold]) -> dict[str, An
     for one in folds:
         faded = faded.with_attempt(one.result, MEMORY)
         plain = plain.with_attempt(one.result)
-    values: dict[str, Any] = {"of_site": row.site, "of_node": row.node}
+    values: dict[str, Any] = {"site": row.site, "node": row.node}
     for name in SUMS:
         total = getattr(plain, name)
-        values[f"new_{name}"] = total if name.endswith("_s") else round(total)
-        values[f"new_f_{name}"] = getattr(faded, name)
-    values["new_wait_s"] = row.wait_s + sum(one.wait_s for one in folds)
-    values["new_faded_at"] = max(now, row.faded_at)
+        values[name] = total if name.endswith("_s") else round(total)
+        values[f"f_{name}"] = getattr(faded, name)
+    values["wait_s"] = row.wait_s + sum(one.wait_s for one in folds)
+    values["faded_at"] = max(now, row.faded_at)
     near = RoundTrip(row.rtt_ms, row.rtt_n) if row.rtt_ms is not None else None
     for one in folds:
         near = moved(near, one.near) if one.near is not None else near
-    values["new_rtt_ms"], values["new_rtt_n"] = (near.ms, near.n) if near is not None else (None, 0)
+    values["rtt_ms"], values["rtt_n"] = (near.ms, near.n) if near is not None else (None, 0)
     return values
-
-
-_CHANGED = (*SUMS, *(f"f_{name}" for name in SUMS), "wait_s", "faded_at", "rtt_ms", "rtt_n")
-_FOLD = (
-    update(pair_stats)
-    .where(pair_stats.c.site == bindparam("of_site"), pair_stats.c.node == bindparam("of_node"))
-    .values({name: bindparam(f"new_{name}", type_=pair_stats.c[name].type) for name in _CHANGED})
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

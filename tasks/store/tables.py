@@ -25,6 +25,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import BigInteger
 
 
@@ -64,6 +65,10 @@ _Id = BigInteger().with_variant(Integer(), "sqlite")
 _Json = JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
 
 
+def _table(name: str, *columns: SchemaItem, **options: Any) -> Table:
+    return Table(name, metadata, *columns, **options)
+
+
 def _id() -> Column[int]:
     return Column("id", _Id, primary_key=True, autoincrement=True)
 
@@ -92,23 +97,21 @@ def _time(name: str, *, nullable: bool = True) -> Column[Any]:
     return Column(name, UtcDateTime(), nullable=nullable)
 
 
-products = Table(
+products = _table(
     "products",
-    metadata,
     _id(),
     Column("name", String(200), nullable=False, unique=True),
     Column("keywords", _Json, nullable=False),  # what a person set; [] = the splitter's
     Column("aliases", _Json, nullable=False),  # alternative names
-    Column("priority", Integer, nullable=False, server_default=text("0")),
+    _count("priority"),
     Column("pages", Integer),  # result pages a site; null = the site's own
     Column("recrawl_every_s", Float),
     _time("next_crawl_at"),
     _time("created_at", nullable=False),
 )
 
-virtual_tasks = Table(
+virtual_tasks = _table(
     "virtual_tasks",
-    metadata,
     _id(),
     _ref("product_id", "products"),
     Column("keywords", _Json, nullable=False),
@@ -119,9 +122,8 @@ virtual_tasks = Table(
     UniqueConstraint("product_id", "round"),
 )
 
-tasks = Table(
+tasks = _table(
     "tasks",
-    metadata,
     _id(),
     _ref("virtual_task_id", "virtual_tasks"),
     _ref("product_id", "products"),
@@ -137,9 +139,8 @@ tasks = Table(
 )
 
 # The partitions of tasks: the queries of each keyword set, and those that they were divided into or relaxed to.
-task_parts = Table(
+task_parts = _table(
     "task_parts",
-    metadata,
     _id(),
     _ref("task_id", "tasks"),
     _ref("parent_id", "task_parts", nullable=True),  # the one that it replaces, wholly or for its span
@@ -147,7 +148,7 @@ task_parts = Table(
     Column("chunks", _Json, nullable=False, server_default=text("'[]'")),  # its search URLs: a list a chunk
     Column("keywords", _Json, nullable=False),
     Column("dropped", _Json, nullable=False),  # words its answer was empty with, the first one dropped first
-    Column("own_words", Boolean, nullable=False, server_default=text("false")),  # a person chose them
+    _flag("own_words"),  # a person chose them
     _time("start_at"),  # both null: of any time
     _time("end_at"),
     Column("state", String(12), nullable=False, server_default=text("'open'")),
@@ -160,9 +161,8 @@ task_parts = Table(
     UniqueConstraint("task_id", "first_chunk"),
 )
 
-subtasks = Table(
+subtasks = _table(
     "subtasks",
-    metadata,
     _id(),
     _ref("task_id", "tasks"),
     _ref("product_id", "products"),
@@ -172,12 +172,12 @@ subtasks = Table(
     Column("chunk", Integer, nullable=False),
     Column("part_id", _Id),  # of its task, which the chunk belongs to
     Column("state", String(12), nullable=False),
-    Column("priority", Integer, nullable=False, server_default=text("0")),
+    _count("priority"),
     Column("round", Integer, nullable=False, server_default=text("1")),
-    Column("recalls", Integer, nullable=False, server_default=text("0")),
+    _count("recalls"),
     Column("failed_on", _Json, nullable=False),  # nodes, the oldest failure first, in this round
     Column("assigned_node", String(100)),  # chosen by a person
-    Column("left", Integer, nullable=False, server_default=text("0")),  # targets to do, as far as known
+    _count("left"),  # targets to do, as far as known
     _time("not_before"),  # not given to a node earlier
     _count("idle_releases"),  # in a row, of attempts that made no request
     Column("waits_for", Text),  # host and cause, where it waits for one
@@ -197,9 +197,8 @@ subtasks = Table(
     Index(None, "task_id"),
 )
 
-targets = Table(
+targets = _table(
     "targets",
-    metadata,
     _id(),
     _ref("task_id", "tasks"),
     _ref("subtask_id", "subtasks"),
@@ -213,9 +212,8 @@ targets = Table(
     Index(None, "subtask_id", "state"),
 )
 
-attempts = Table(
+attempts = _table(
     "attempts",
-    metadata,
     _id(),
     _ref("subtask_id", "subtasks"),
     _ref("product_id", "products"),
@@ -253,9 +251,8 @@ attempts = Table(
 
 _SUMMED_COUNTS = ("attempts", "failed", "silent", "offered", "tried", "collected")
 
-pair_stats = Table(
+pair_stats = _table(
     "pair_stats",
-    metadata,
     Column("site", String(255), primary_key=True),
     Column("node", String(100), primary_key=True),
     # Plain sums, for people and for `verify`.
@@ -264,25 +261,22 @@ pair_stats = Table(
     # The same, faded to `faded_at`, for the strategies.
     *(_seconds(f"f_{name}") for name in (*_SUMMED_COUNTS, "active_s", "lost_s")),
     _time("faded_at", nullable=False),
-    Column(
-        "rtt_ms", Float
-    ),  # response time of the site (tasks.scheduling.proximity.response_times); null: not measured
+    # Response time of the site (tasks.scheduling.proximity.response_times); null: not measured.
+    Column("rtt_ms", Float),
     _count("rtt_n"),  # response times it rests on
     Index(None, "faded_at"),
 )
 
-hosts = Table(
+hosts = _table(
     "hosts",
-    metadata,
     Column("host", String(255), primary_key=True),
     Column("robots", Text),  # the body; null: none
     Column("robots_status", Integer),  # HTTP status; null: no answer
     _time("robots_at"),
 )
 
-host_rests = Table(
+host_rests = _table(
     "host_rests",
-    metadata,
     Column("host", String(255), primary_key=True),
     Column("node", String(100), primary_key=True),
     Column("cause", String(40), nullable=False),
@@ -290,9 +284,8 @@ host_rests = Table(
     _count("times"),
 )
 
-nodes = Table(
+nodes = _table(
     "nodes",
-    metadata,
     Column("name", String(100), primary_key=True),
     Column("kinds", _Json, nullable=False),
     Column("slots", Integer, nullable=False),
@@ -308,9 +301,8 @@ nodes = Table(
     _time("registered_at", nullable=False),
 )
 
-pages = Table(
+pages = _table(
     "pages",
-    metadata,
     _id(),
     Column("url", Text, nullable=False),
     Column("url_key", LargeBinary(16), nullable=False, unique=True),
@@ -331,33 +323,29 @@ pages = Table(
     Index(None, "attempt_id"),
 )
 
-page_products = Table(
+page_products = _table(
     "page_products",
-    metadata,
     Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
     Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
     _time("linked_at", nullable=False),
     # What the page is to the product: review | wrong_product | no_review
     Column("verdict", String(20), nullable=False, server_default=text("'review'")),
-    Column(
-        "missing", Text, nullable=False, server_default=text("''")
-    ),  # keywords it lacks, separated by blanks
+    # Keywords it lacks, separated by blanks.
+    Column("missing", Text, nullable=False, server_default=text("''")),
     _count("refused"),  # reviews of the page that are not about this product
     Index(None, "product_id"),
 )
 
 # How many records of a page are no reviews of any product, by reason.
-page_refusals = Table(
+page_refusals = _table(
     "page_refusals",
-    metadata,
     Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
     Column("reason", String(20), primary_key=True),
     Column("n", Integer, nullable=False),
 )
 
-reviews = Table(
+reviews = _table(
     "reviews",
-    metadata,
     _id(),
     _ref("page_id", "pages"),
     Column("key", String(200), nullable=False),  # its id on the page, or #place
@@ -378,9 +366,8 @@ reviews = Table(
     Index(None, "text_hash"),
 )
 
-review_links = Table(
+review_links = _table(
     "review_links",
-    metadata,
     Column("review_id", _Id, ForeignKey("reviews.id"), primary_key=True),
     _ref("original_id", "reviews"),  # the earlier review whose text is nearly the same; no repost itself
     Column("similarity", Float, nullable=False),  # Jaccard of 3-grams, 0 to 1
@@ -388,25 +375,22 @@ review_links = Table(
 )
 
 # An index of the texts of reviews that are no reposts (tasks.reading.near_duplicates.bands).
-review_bands = Table(
+review_bands = _table(
     "review_bands",
-    metadata,
     Column("band", BigInteger, primary_key=True, autoincrement=False),
     Column("review_id", _Id, primary_key=True, autoincrement=False),
     sqlite_with_rowid=False,
 )
 
 # The last row that a sweep through a table has processed.
-sweep_marks = Table(
+sweep_marks = _table(
     "sweep_marks",
-    metadata,
     Column("sweep", String(40), primary_key=True),
     Column("last_id", _Id, nullable=False),
 )
 
-events = Table(
+events = _table(
     "events",
-    metadata,
     _id(),
     _time("at", nullable=False),
     _ref("subtask_id", "subtasks"),

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, Row, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.states import State, Transition, source, target
-from tasks.store.bulk import as_table, insert_as_table
-from tasks.store.statement_batch import defer
+from tasks.store.bulk import as_table, insert_of
+from tasks.store.statement_batch import defer, update_each
 from tasks.store.tables import events, subtasks
 
 _NO_LEASE: Mapping[str, Any] = {
@@ -42,8 +42,8 @@ def create(
     """Put new subtasks into PRIORITY.
 
     Args:
-        rows: the columns task_id, product_id, parent_id, site, kind, chunk, part_id, priority, left, not_before of
-            each.
+        rows: the columns task_id, product_id, site, kind, chunk, part_id, priority, left of each; of all or none,
+            parent_id and not_before.
         data: of the events, one a row.
 
     Returns:
@@ -126,15 +126,14 @@ class Move:
 
 
 def locked(
-    conn: Connection, state: State, ids: Iterable[int], *columns: Column[Any]
+    conn: Connection, ids: Iterable[int], *columns: ColumnElement[Any], state: State | None = None
 ) -> dict[int, Row[*tuple[Any, ...]]]:
-    """Lock those of these subtasks that are in a queue; their rows, with these columns, by id."""
-    rows = conn.execute(
-        select(subtasks.c.id, *columns)
-        .where(subtasks.c.id.in_(list(ids)), subtasks.c.state == state)
-        .order_by(subtasks.c.id)
-        .with_for_update()
-    )
+    """Lock these subtasks, or those of them that are in a queue; their rows, with these columns, by id."""
+    wanted = select(subtasks.c.id, *columns).where(subtasks.c.id.in_(list(ids)))
+    if state is not None:
+        wanted = wanted.where(subtasks.c.state == state)
+    # Every transaction locks in the same order.
+    rows = conn.execute(wanted.order_by(subtasks.c.id).with_for_update())
     return {row.id: row for row in rows}
 
 
@@ -148,28 +147,15 @@ def move_many(conn: Connection, now: datetime, transition: Transition, moves: Se
         return
     begin = source(transition)
     end = target(transition, begin)
-    freed = _NO_LEASE if begin is State.CRAWL else {}
+    same = {"state": end, "changed_at": now, **(_NO_LEASE if begin is State.CRAWL else {})}
     if conn.dialect.name == "sqlite" or len(moves) == 1:
-        _set_each(conn, moves, begin, {"state": end, "changed_at": now, **freed})
+        # A row at a time: a prepared statement costs SQLite nothing to repeat.
+        key = ("id", "state", "lease_token") if begin is State.CRAWL else ("id", "state")
+        each = [{**dict(zip(key, (m.subtask_id, begin, m.token), strict=False)), **m.values} for m in moves]
+        update_each(conn, subtasks, key, each, **same)
     else:
-        _set_all(conn, moves, begin, {"state": end, "changed_at": now, **freed})
+        _set_all(conn, moves, begin, same)
     _log(conn, now, [(m.subtask_id, transition, begin, end, m.event) for m in moves])
-
-
-def _set_each(conn: Connection, moves: Sequence[Move], begin: State | None, same: Mapping[str, Any]) -> None:
-    """The compare-and-set of `move_many`, a row at a time: a prepared statement costs SQLite nothing to repeat."""
-    statement = update(subtasks).where(subtasks.c.id == bindparam("of"), subtasks.c.state == begin)
-    if begin is State.CRAWL:
-        statement = statement.where(subtasks.c.lease_token == bindparam("under"))
-    named = {name: bindparam(f"new_{name}", type_=subtasks.c[name].type) for name in moves[0].values}
-    defer(
-        conn,
-        statement.values(**same, **named),
-        [
-            {"of": m.subtask_id, "under": m.token, **{f"new_{name}": m.values[name] for name in named}}
-            for m in moves
-        ],
-    )
 
 
 def _set_all(conn: Connection, moves: Sequence[Move], begin: State | None, same: Mapping[str, Any]) -> None:
@@ -256,10 +242,7 @@ def _log(
         (*moved, e.token, e.attempt_id, e.node, e.reason, dict(e.detail) if e.detail is not None else None)
         for *moved, e in rows
     ]
-    if conn.dialect.name != "sqlite" and len(logged) > 1:
-        defer(conn, insert_as_table(events, {"at": now}, _LOGGED, logged))
-    else:
-        defer(conn, insert(events), [{"at": now, **dict(zip(_LOGGED, row, strict=True))} for row in logged])
+    defer(conn, *insert_of(conn, events, {"at": now}, _LOGGED, logged))
 
 
 _LOGGED = tuple(column.name for column in events.c if column.name not in ("id", "at"))

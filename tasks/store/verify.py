@@ -9,6 +9,7 @@ Set-based SQL, and one streaming pass over the event log, on a connection of `St
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,25 +19,19 @@ from typing import Any
 from sqlalchemy import Connection, and_, func, or_, select
 
 from tasks.domain.hit_count import PartitionState, task_hit_count
-from tasks.domain.states import State
-from tasks.store.attempt_invariants import Violation, attempt_violations, log_violations
+from tasks.domain.pair_stats import SUMS
+from tasks.domain.states import LEGAL, MAX_RECALLS, State, Transition
 from tasks.store.database import count_by
+from tasks.store.invariants import Violation, row_violations
 from tasks.store.partitions import COLUMNS, row_of
-from tasks.store.tables import (
-    attempts,
-    events,
-    page_products,
-    pages,
-    products,
-    reviews,
-    subtasks,
-    targets,
-    task_parts,
-    tasks,
-    virtual_tasks,
-)
+from tasks.store.stats import attempt_sums
+from tasks.store.tables import attempts, events, metadata, pair_stats, subtasks, targets, task_parts, tasks
 
-_COUNTED = (products, virtual_tasks, tasks, task_parts, subtasks, targets, attempts, events, pages, reviews)
+_CHECKED = (*SUMS, "wait_s")
+_COUNTED = (
+    *("products", "virtual_tasks", "tasks", "task_parts", "subtasks", "targets", "attempts", "events"),
+    *("pages", "reviews"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,97 +50,103 @@ class Verification:
 def verify(conn: Connection, now: datetime) -> Verification:
     """Check every invariant over the whole store; changes nothing."""
     violations = (
-        *log_violations(conn),
-        *attempt_violations(conn),
-        *loss_violations(conn),
-        *partition_violations(conn),
+        *_log_violations(conn),
+        *row_violations(conn),
+        *_statistics(conn),
+        *_lost_chunks(conn),
+        *_partition_violations(conn),
     )
     return Verification(violations, _counts(conn, now))
 
 
 def _counts(conn: Connection, now: datetime) -> dict[str, int]:
     counts = {
-        table.name: int(conn.execute(select(func.count()).select_from(table)).scalar_one())
-        for table in _COUNTED
+        name: int(conn.execute(select(func.count()).select_from(metadata.tables[name])).scalar_one())
+        for name in _COUNTED
     }
     overdue = select(func.count()).where(subtasks.c.state == State.CRAWL, subtasks.c.lease_deadline <= now)
     counts["overdue"] = int(conn.execute(overdue).scalar_one())
     return counts
 
 
-# --- what is stored: nothing twice, nothing lost; partitions add up -----------------------------------------
-
-
-def loss_violations(conn: Connection) -> Iterator[Violation]:
-    """What is stored twice, and targets, pages, tasks and chunks that were left behind."""
-    yield from _stored_twice(conn)
-    yield from _lost_targets(conn)
-    yield from _lost_pages(conn)
-    yield from _lost_tasks(conn)
-    yield from _lost_chunks(conn)
-
-
-def _stored_twice(conn: Connection) -> Iterator[Violation]:
-    same_page = select(func.min(pages.c.url).label("url"), func.count().label("n")).group_by(pages.c.url_key)
-    for row in conn.execute(same_page.having(func.count() > 1)):
-        yield Violation("twice", None, f"page {row.url} is stored {row.n} times")
-    same_review = select(reviews.c.page_id, reviews.c.key, func.count().label("n")).group_by(
-        reviews.c.page_id, reviews.c.key
-    )
-    for row in conn.execute(same_review.having(func.count() > 1)):
-        yield Violation("twice", None, f"review {row.key!r} of page {row.page_id} is stored {row.n} times")
-
-
-def _lost_targets(conn: Connection) -> Iterator[Violation]:
-    left_behind = conn.execute(
-        select(targets.c.subtask_id, func.count().label("n"))
-        .join(subtasks, subtasks.c.id == targets.c.subtask_id)
-        .where(targets.c.state == "todo", subtasks.c.state == State.DONE)
-        .group_by(targets.c.subtask_id)
-    )
-    for row in left_behind:
-        yield Violation("lost", row.subtask_id, f"is DONE, but {row.n} of its targets are still to do")
-    without_page = conn.execute(
-        select(targets.c.id, targets.c.subtask_id, targets.c.url)
-        .select_from(targets.outerjoin(pages, pages.c.url_key == targets.c.url_key))
-        .where(targets.c.kind == "hit", targets.c.state == "stored", pages.c.id.is_(None))
-    )
-    for row in without_page:
-        yield Violation("lost", row.subtask_id, f"target {row.id} is stored, but there is no page {row.url}")
-
-
-def _lost_pages(conn: Connection) -> Iterator[Violation]:
-    linked = select(page_products.c.page_id).where(page_products.c.page_id == pages.c.id).exists()
-    for row in conn.execute(select(pages.c.id, pages.c.url).where(~linked)):
-        yield Violation("lost", None, f"page {row.id} ({row.url}) belongs to no product")
-    read = select(reviews.c.page_id, func.count().label("n")).group_by(reviews.c.page_id).subquery()
-    n = func.coalesce(read.c.n, 0)
-    short = conn.execute(
-        select(pages.c.id, pages.c.reviews, n.label("n"))
-        .select_from(pages.outerjoin(read, read.c.page_id == pages.c.id))
-        .where(pages.c.reviews != n)
-    )
-    for page_id, read_then, stored in short:
-        yield Violation("lost", None, f"page {page_id} had {read_then} reviews, {stored} are stored")
-
-
-def _lost_tasks(conn: Connection) -> Iterator[Violation]:
-    has_subtask = select(subtasks.c.id).where(subtasks.c.task_id == tasks.c.id).exists()
-    for row in conn.execute(select(tasks.c.id, tasks.c.site).where(~has_subtask)):
-        yield Violation("lost", None, f"task {row.id} ({row.site}) has no subtask")
-    wanted = select(virtual_tasks.c.id).where(virtual_tasks.c.product_id == products.c.id).exists()
-    for row in conn.execute(select(products.c.id, products.c.name).where(~wanted)):
-        yield Violation("lost", None, f"product {row.id} ({row.name}) has no virtual task")
-    half = (
-        select(virtual_tasks.c.id)
-        .join(tasks, tasks.c.virtual_task_id == virtual_tasks.c.id)
-        .where(virtual_tasks.c.planned_at.is_(None))
-        .distinct()
-    )
-    for virtual_task_id in conn.scalars(half):
-        yield Violation(
-            "lost", None, f"virtual task {virtual_task_id} has tasks, but counts as still to be planned"
+def _log_violations(conn: Connection) -> Iterator[Violation]:
+    """The event log against the queues, in one streaming pass over it."""
+    rows = conn.execute(
+        select(
+            subtasks.c.id,
+            subtasks.c.state,
+            subtasks.c.recalls,
+            events.c.id.label("event"),
+            events.c.transition,
+            events.c.from_state,
+            events.c.to_state,
         )
+        .select_from(subtasks.outerjoin(events, events.c.subtask_id == subtasks.c.id))
+        .order_by(subtasks.c.id, events.c.id),
+        execution_options={"yield_per": 10_000},
+    )
+    for subtask_id, of_subtask in groupby(rows, key=lambda row: row.id):
+        yield from _chain(subtask_id, list(of_subtask))
+
+
+def _chain(subtask_id: int, rows: Sequence[Any]) -> Iterator[Violation]:
+    """The events of one subtask, in order, against its row."""
+    here, recalls = None, 0
+    for row in rows:
+        if row.event is None:
+            break
+        event = f"event {row.event} ({row.transition}: {row.from_state} to {row.to_state})"
+        if row.from_state != here:
+            yield Violation("chain", subtask_id, f"{event} does not start from {here}, where it was")
+        if not _legal(row.transition, row.from_state, row.to_state):
+            yield Violation("transition", subtask_id, f"{event} is no legal transition")
+        if row.transition == Transition.RECALL:
+            recalls += 1
+            if recalls == MAX_RECALLS + 1:
+                yield Violation(
+                    "recalls", subtask_id, f"{event} is more than recall {MAX_RECALLS} of a round"
+                )
+        elif row.transition == Transition.RETRY:
+            recalls = 0
+        here = row.to_state
+    last = rows[-1]
+    if last.state != here:
+        yield Violation("queue", subtask_id, f"is in {last.state}, but its last event led to {here}")
+    if last.recalls != recalls:
+        yield Violation(
+            "recalls", subtask_id, f"says {last.recalls} recalls, its events of the round {recalls}"
+        )
+
+
+def _legal(transition: str, begin: str | None, end: str) -> bool:
+    try:
+        return LEGAL[Transition(transition)].get(None if begin is None else State(begin)) == end
+    except ValueError:
+        return False
+
+
+def _statistics(conn: Connection) -> Iterator[Violation]:
+    counted, a = attempt_sums(), attempts.c
+    statement = (
+        select(a.site, a.node, *(counted[name] for name in SUMS), func.sum(a.wait_s))
+        .where(a.outcome.is_not(None))
+        .group_by(a.site, a.node)
+    )
+    kept = {
+        (row.site, row.node): tuple(float(getattr(row, name)) for name in _CHECKED)
+        for row in conn.execute(select(pair_stats))
+    }
+    summed = {(row.site, row.node): tuple(float(v) for v in row[2:]) for row in conn.execute(statement)}
+    nothing = (0.0,) * len(_CHECKED)
+    for pair in sorted(kept.keys() | summed.keys()):
+        for name, is_, should in zip(
+            _CHECKED, kept.get(pair, nothing), summed.get(pair, nothing), strict=True
+        ):
+            if not math.isclose(is_, should, rel_tol=1e-6, abs_tol=1e-6):
+                message = (
+                    f"{pair[0]} on {pair[1]}: {name} is {is_:g}, its closed attempts sum up to {should:g}"
+                )
+                yield Violation("statistics", None, message)
 
 
 def _lost_chunks(conn: Connection) -> Iterator[Violation]:
@@ -171,8 +172,8 @@ def _lost_chunks(conn: Connection) -> Iterator[Violation]:
             )
 
 
-def partition_violations(conn: Connection) -> Iterator[Violation]:
-    """Parts against each other and what their tasks have found; then against their subtasks."""
+def _partition_violations(conn: Connection) -> Iterator[Violation]:
+    """Parts against each other and what their tasks have found."""
     different = count_by(conn, targets.c.task_id, targets.c.kind == "hit")
     rows = conn.execute(
         select(*COLUMNS, tasks.c.found.label("of_task"), tasks.c.found_provenance.label("rests_on"))
@@ -191,7 +192,6 @@ def partition_violations(conn: Connection) -> Iterator[Violation]:
                 f"{found.found} ({found.provenance})"
             )
             yield Violation("partitions", None, message)
-    yield from _subtasks_of_partitions(conn)
 
 
 def _replaced(task_id: int, of_task: Sequence[Any]) -> Iterator[Violation]:
@@ -210,16 +210,3 @@ def _replaced(task_id: int, of_task: Sequence[Any]) -> Iterator[Violation]:
         whole = part.start_at is None or (part.start_at, part.end_at) == (inside[0][0], inside[-1][1])
         if not (meet and whole):
             yield Violation("partitions", None, f"{name}: the spans that replace it overlap or leave a gap")
-
-
-def _subtasks_of_partitions(conn: Connection) -> Iterator[Violation]:
-    theirs = select(subtasks.c.id).where(subtasks.c.part_id == task_parts.c.id).exists()
-    for row in conn.execute(select(task_parts.c.id, task_parts.c.task_id).where(~theirs)):
-        yield Violation("partitions", None, f"partition {row.id} of task {row.task_id} has no subtask")
-    astray = conn.execute(
-        select(subtasks.c.id, subtasks.c.part_id)
-        .select_from(subtasks.outerjoin(task_parts, task_parts.c.id == subtasks.c.part_id))
-        .where(or_(task_parts.c.id.is_(None), task_parts.c.task_id != subtasks.c.task_id))
-    )
-    for row in astray:
-        yield Violation("partitions", row.id, f"is of partition {row.part_id}, which is none of its task")

@@ -23,6 +23,7 @@ from tasks.scheduling.rebalancing import NodeLoad, PrefetchedLease, start_rate
 from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
 from tasks.store.bulk import as_table
+from tasks.store.database import columns_of
 from tasks.store.leases import HITS_UNREAD
 from tasks.store.nodes import NodeRow
 from tasks.store.tables import attempts, subtasks
@@ -241,13 +242,7 @@ class SleepingView:
 def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
     """Subtasks in SLEEP, the oldest first, locked."""
     rows = conn.execute(
-        select(
-            *(subtasks.c[name] for name in ("id", "task_id", "part_id", "product_id")),
-            *(subtasks.c[name] for name in ("site", "kind", "chunk", "priority")),
-            attempts.c.node,
-            attempts.c.quota,
-            attempts.c.budget_s,
-        )
+        select(*columns_of(SleepingView, subtasks, attempts))
         .join(attempts, (attempts.c.subtask_id == subtasks.c.id) & (attempts.c.no == subtasks.c.attempts))
         .where(subtasks.c.state == State.SLEEP)
         .order_by(subtasks.c.id)

@@ -10,8 +10,8 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State, Transition
 from tasks.jobs import sweeps
 from tasks.store import closing
-from tasks.store.attempt_invariants import Violation
 from tasks.store.database import Store
+from tasks.store.invariants import Violation
 from tasks.store.leases import Counters
 from tasks.store.tables import attempts, events, pages, pair_stats, reviews, subtasks
 from tasks.store.verify import verify
