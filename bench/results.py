@@ -25,16 +25,17 @@ _MOST = 0.1
 """A ratio that falls by more than this share is worse."""
 
 Results = dict[str, dict[str, Any]]
-"""By bench: version, machine, date, size ("whole" or "smallest") and ratios."""
+"""By bench: version, machine, date, size ("whole" or "smallest"), the seconds it took, and ratios."""
 
 
-def record(result: Mapping[str, Any], *, smallest: bool) -> dict[str, Any]:
+def record(result: Mapping[str, Any], *, smallest: bool, seconds: float) -> dict[str, Any]:
     """What is kept of a bench's result."""
     return {
         "version": VERSION,
         "date": datetime.now(UTC).date().isoformat(),
         "machine": machine(),
         "size": "smallest" if smallest else "whole",
+        "seconds": round(seconds, 1),
         "ratios": dict(result["ratios"]),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -124,13 +125,18 @@ def _all(names: tuple[str, ...], shared: Path, *, smallest: bool) -> results.Res
     measured: results.Results = {}
     for name in names:
         say(f"Measuring {name} ...", "dim")
+        began_s = time.monotonic()
         try:
-            measured[name] = results.record(BENCHES[name].run(shared, smallest=smallest), smallest=smallest)
+            found = BENCHES[name].run(shared, smallest=smallest)
         except ReviewloopError as error:
             say(f"{name} was not measured: {error}", "yellow")
             continue
+        took_s = time.monotonic() - began_s
+        measured[name] = results.record(found, smallest=smallest, seconds=took_s)
+        say(f"{name}: {took_s:.1f} s", "dim")
         if missing := BENCHES[name].peers_not_installed:
             say(f"{name}: not installed and left out: {', '.join(missing)}", "yellow")
+    say(f"All: {sum(one['seconds'] for one in measured.values()):.1f} s", "dim")
     return measured
 
 

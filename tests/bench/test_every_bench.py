@@ -65,7 +65,7 @@ def test_a_ratio_is_worse_where_it_fell_by_more_than_a_tenth(
 def test_all_against_an_earlier_file_exits_1_where_a_ratio_fell(tmp_path: Path) -> None:
     path = tmp_path / "before.json"
     found = {"bench": "seen", "ratios": {"questions_40_vs_1": 1e9}}
-    results.write(path, {"seen": results.record(found, smallest=True)})
+    results.write(path, {"seen": results.record(found, smallest=True, seconds=0.5)})
     arguments = ["bench", "all", "--only", "seen", "--smallest", "--shared", str(tmp_path), "--json"]
     ran = CliRunner().invoke(cli, [*arguments, "--against", str(path)])
     assert ran.exit_code == 1
@@ -74,8 +74,8 @@ def test_all_against_an_earlier_file_exits_1_where_a_ratio_fell(tmp_path: Path) 
 
 
 def test_runs_of_different_size_are_not_compared() -> None:
-    small = results.record({"ratios": {"a": 1}}, smallest=True)
-    whole = results.record({"ratios": {"a": 9}}, smallest=False)
+    small = results.record({"ratios": {"a": 1}}, smallest=True, seconds=0.5)
+    whole = results.record({"ratios": {"a": 9}}, smallest=False, seconds=9.0)
     assert not list(results.fallen({"seen": small}, {"seen": whole}))
 
 

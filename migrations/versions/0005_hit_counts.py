@@ -1,4 +1,4 @@
-"""The denominator"""
+"""Hit counts"""
 
 from __future__ import annotations
 
