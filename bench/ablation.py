@@ -17,7 +17,7 @@ from typing import Any
 from app import wiring
 from app.config import Settings
 from app.embedded import EmbeddedRunner, Until
-from bench.labs import lab_process
+from bench.tools.labs import lab_process
 from splitter.catalog.model import Kind
 from splitter.query import product_query
 from tasks.domain.pair_stats import PairStats
@@ -29,7 +29,6 @@ from tasks.store.products import NewProduct
 SEEDS = (1, 2, 3)
 SECONDS = 30.0
 CATALOG = "paper-2014"
-_LAB = ("--profile", "default", "--sites", CATALOG)
 NAMES = [
     "光明高钙牛奶",
     "特仑苏",
@@ -96,7 +95,7 @@ def _spread(runs: list[dict[str, float]]) -> dict[str, list[float]]:
 
 def crawled(settings: Settings, seed: int, seconds: float) -> dict[str, float]:
     """What four nodes crawl of a new lab in so many seconds, from an empty store."""
-    with tempfile.TemporaryDirectory() as folder, lab_process(*_LAB, "--seed", str(seed)) as address:
+    with tempfile.TemporaryDirectory() as folder, lab_process("default", sites=CATALOG, seed=seed) as address:
         settings = replace(settings, database_url=f"sqlite:///{folder}/run.db", lab=address, sites=CATALOG)
         catalog = settings.catalog()
         with wiring.opened_store(settings) as store:

@@ -1,8 +1,8 @@
 """What buffering between a crawl node and its far servers is worth: the experiments of Lu et al. 2022 on our own code.
 
 A crawl node reads result pages of 40 hits, 32 of them stored before, and crawls the 8 new ones; Redis and
-PostgreSQL are 0 to 90 ms away (round trip, `bench.delayproxy`), the control worker is beside them. Four settings of
-the same code: none (each lease, result and duplicate question travels alone, nothing is remembered), cache only,
+PostgreSQL are 0 to 90 ms away (round trip, `bench.tools.delayproxy`), the control worker is beside them. Four settings
+of the same code: none (each lease, result and duplicate question travels alone, nothing is remembered), cache only,
 batches only, both (the product's defaults); and scrapy-redis on the same pages.
 
 Result pages a second count from the moment the node's process begins: its start, over the same delay, is in them.
@@ -18,16 +18,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench import plots as drawing
 from bench.buffer_peers import cluster
 from bench.buffer_peers.cluster import Servers
 from bench.buffer_peers.counted import Run, count_at
-from bench.delayproxy import delayed
+from bench.tools import plots as drawing
+from bench.tools.delayproxy import delayed
 from tasks.store.writer import MOST_AT_ONCE
 from tasks.worker.seen import REMEMBERED
 
 _PREPARED = 8000  # result pages there are: more than a run reads
 # How long a node crawls. The same for all that is compared: a ratio of two runs has the same time in both.
+_ENOUGH: int | None = None  # result pages after which a run may end earlier
 _MAIN_S = 45.0
 _TIMELINE_S = 20.0
 _OTHERS_S = 15.0
@@ -145,7 +146,8 @@ def _run(on: Servers, name: str, ms: int) -> Run:
     if name == "both" and ms not in (0, 10, 90):
         seconds = _TIMELINE_S
     setting = SETTINGS[name]
-    return cluster.crawl(on, f"{name.split()[0]}_{ms}", ms / 1000, seconds, setting.batch, setting.remembered)
+    run_name = f"{name.split()[0]}_{ms}"
+    return cluster.crawl(on, run_name, ms / 1000, seconds, setting.batch, setting.remembered, enough=_ENOUGH)
 
 
 def _batch(on: Servers, batch: int) -> Run:

@@ -22,7 +22,7 @@ from app import wiring
 from app.config import Settings
 from app.embedded import EmbeddedRunner, Until
 from app.version import ROOT
-from bench.labs import lab_process
+from bench.tools.labs import lab_process
 from splitter.catalog.model import Kind
 from splitter.query import product_query
 from tasks.store import coverage, partitions, products, reports
@@ -63,7 +63,7 @@ def crawled(*, divides: bool, hits: int) -> dict[str, Any]:
         sites, profile = folder / "sites.yaml", folder / "profile.yaml"
         sites.write_text(yaml.safe_dump(_catalog(divides=divides), allow_unicode=True), "utf-8")
         profile.write_text(yaml.safe_dump({"name": "capped", "hits": {SITE: hits}}), "utf-8")
-        with lab_process("--sites", str(sites), "--profile", str(profile)) as address:
+        with lab_process(str(profile), sites=str(sites)) as address:
             settings = Settings(
                 database_url=f"sqlite:///{folder}/run.db", sites=str(sites), lab=address, seed=1
             )

@@ -16,9 +16,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bench import plots as drawing
-from bench.contest import Pace, asked, measured, median_of
-from bench.slowserver import BODY_BYTES
+from bench.coroutine_peers.contest import Pace, asked, measured, median_of
+from bench.coroutine_peers.slowserver import BODY_BYTES
+from bench.tools import plots as drawing
 from splitter.errors import InputError, ReviewloopError
 
 _LEVELS = (60, 300, 1000)

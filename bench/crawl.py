@@ -21,8 +21,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bench.addresses import PAGES_OF_A_PRODUCT
 from bench.peers.agreement import Agreement, BenchError, page_digests
+from bench.tools.addresses import PAGES_OF_A_PRODUCT, PAGES_OF_A_SITE
 from splitter.errors import InputError
 
 ROUNDS = 3
@@ -41,7 +41,8 @@ class Contestant:
     Attributes:
         peer: whom it stands for in `ratios`; of several, the fastest counts.
         module: in `bench.peers`.
-        pages: crawled in one turn, at most as many as are served; of ours whole products.
+        pages: crawled in one turn, at most as many as are served; of ours whole products, or
+            the first sites of one.
         stores: False: nothing is stored, so that nothing is compared.
     """
 
@@ -73,11 +74,12 @@ CONTESTANTS = (
     Contestant("limit", "limit", "reader", _SERVED, stores=False),
     SERVER,
 )
-OURS_SMALLEST = replace(OURS, pages=PAGES_OF_A_PRODUCT)
+OURS_SMALLEST = replace(OURS, pages=PAGES_OF_A_SITE)
+SERVED_SMALLEST = 300
 SMALLEST = (
     OURS_SMALLEST,
     *(
-        replace(one, pages=100 if one.stores else 500)
+        replace(one, pages=100 if one.stores else SERVED_SMALLEST)
         for one in CONTESTANTS
         if one.variant in ("selectolax", "lxml", "css", "fetch") or one.peer == "crawlee"
     ),
@@ -205,7 +207,7 @@ def _need_fast_server(turns: Sequence[Turn]) -> None:
 
 @contextmanager
 def _page_server(cores: set[int]) -> Iterator[int]:
-    command = [sys.executable, "-m", "bench.pageserver", "--pages", str(_SERVED)]
+    command = [sys.executable, "-m", "bench.tools.pageserver", "--pages", str(_SERVED)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         os.sched_setaffinity(server.pid, cores)
         assert server.stdout is not None

@@ -1,8 +1,8 @@
 """How well a name's keywords identify the product, beside all of jieba's words and other ways to choose.
 
-Scores against gold words (defined in `bench.titles`) on the half of the titles that nothing was tuned on, and on all
-dairy titles, which took no part in training; and what the keywords would find among real reviews
-(`bench.keyword_reviews`). ``docs/keywords.md`` explains the figures.
+Scores against gold words (defined in `bench.tools.titles`) on the half of the titles that nothing was tuned on, and on
+all dairy titles, which took no part in training; and what the keywords would find among real reviews
+(`bench.tools.keyword_reviews`). ``docs/keywords.md`` explains the figures.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.keyword_reviews import Asking, Choose, collections
-from bench.pagetruth import SAMPLES
-from bench.titles import dairy, scored
-from bench.train_keywords import halves
+from bench.tools.keyword_reviews import Asking, Choose, collections
+from bench.tools.pagetruth import SAMPLES
+from bench.tools.titles import dairy, scored
+from bench.tools.train_keywords import halves
 from splitter.errors import ProductNameError
 from splitter.keywords import MAX_KEYWORDS, keywords_of
 from splitter.lexicon import Role, lexicon, roles

@@ -1,7 +1,7 @@
 """How right pages are read, as a number, and what it costs: every saved page, by kind of page.
 
-Encodings against the real ones; title and body by token F1 (see `bench.pagetruth`). Search-result pages are read by
-the rules in pagequality.yaml (their titles and abstracts as one text each, their addresses as a set), all others as
+Encodings against the real ones; title and body by token F1 (see `bench.tools.pagetruth`). Search-result pages are read
+by the rules in pagequality.yaml (their titles and abstracts as one text each, their addresses as a set), all others as
 main text; a list, a portal or a home page is right where no review is read in it. Without the shared data, the pages
 are the samples of ``bench/samples/pages``. Peers: bs4's UnicodeDammit for the encoding, trafilatura (its fast mode) for
 the main text, both on the same pages in the same run.
@@ -21,7 +21,7 @@ from typing import Any
 from bs4.dammit import UnicodeDammit
 from selectolax.lexbor import LexborHTMLParser
 
-from bench.pagetruth import Truth, fragment_f1, page_folder, token_f1, truths
+from bench.tools.pagetruth import Truth, fragment_f1, page_folder, token_f1, truths
 from splitter.catalog.load import load_catalog
 from splitter.spans import CHINA
 from tasks.domain.failures import FetchError

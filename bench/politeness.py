@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +24,8 @@ from redis.asyncio import Redis
 from app import loops
 from app.cluster import processes
 from app.cluster.servers import RedisServer
-from bench.labs import lab_process
+from bench.tools.forked import forkserver
+from bench.tools.labs import lab_process
 from splitter.catalog.model import Limits
 from tasks.domain.failures import FetchError
 from tasks.fetching.downloader import Downloader
@@ -89,7 +89,7 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
         profile.write_text(_PROFILE, encoding="utf-8")
         for case in _cases():
             log = Path(folder) / f"{case.name}log"
-            with lab_process("--profile", str(profile), "--log", str(log)) as lab:
+            with lab_process(str(profile), log=log) as lab:
                 _crawl(case, lab, redis_url)
             judged = judge(case, _times(log))
             for name in ("max_over_limit_10s", "used_of_limit"):
@@ -139,8 +139,7 @@ def fullest(times: Sequence[float], window_s: float = WINDOW_S) -> int:
 
 def _crawl(case: Case, lab: tuple[str, int], redis_url: str) -> None:
     """Let the nodes ask for as long as the case says."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    context = forkserver()
     ready = context.Barrier(NODES + 1)
     nodes: list[BaseProcess] = [
         context.Process(target=_node, args=(ready, case, lab, redis_url, f"127.0.0.{n + 2}"), daemon=True)

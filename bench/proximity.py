@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.papers import gnp, vivaldi
-from bench.plots import check_there, lines
+from bench.tools.plots import check_there, lines
 from splitter.errors import InputError
 from tasks.scheduling.proximity.coordinates import distances_ms, embed
 from tasks.scheduling.proximity.least_squares import Matrix

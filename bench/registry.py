@@ -128,7 +128,8 @@ _TABLE = (
         measures="what each strategy adds in the lab, one switched off at a time",
         smallest={
             "ablation:SEEDS": (1,),
-            "ablation:SECONDS": 1.0,
+            "ablation:SECONDS": 2.0,
+            "ablation:NAMES": ("特仑苏", "蒙牛纯甄"),
             "ablation:VARIANTS": {"all three": {}, "recall off": {"recall": False}},
         },
     ),
@@ -136,6 +137,7 @@ _TABLE = (
         name="balance",
         measures="balancing by predicted run times (2019 paper)",
         shared=("../scenarios/paper2019-nodes.json",),
+        smallest={"papers.learned_curves:EPOCHS": 5},
         lower=("*_over_exact",),
     ),
     Bench(
@@ -144,9 +146,8 @@ _TABLE = (
         peers=("scrapy_redis",),
         smallest={
             "buffers:_PREPARED": 100,
-            "buffers:_MAIN_S": 4.0,
-            "buffers:_PEER_S": 1.0,
-            "buffers:_ROUND_TRIPS": {"both": (10,)},
+            "buffers:_ENOUGH": 20,
+            "buffers:_ROUND_TRIPS": {"both": (0, 10)},
             "buffers:_PEER_MS": (),
             "buffers:_BATCHES": (),
         },
@@ -180,7 +181,7 @@ _TABLE = (
         peers=("scrapy", "crawlee", "parsel", "gevent"),
         smallest={
             "crawl:ROUNDS": 1,
-            "crawl:_SERVED": crawl.OURS_SMALLEST.pages,
+            "crawl:_SERVED": crawl.SERVED_SMALLEST,
             "crawl:_SLOWEST_SERVER_PER_S": 0,
             "crawl:OURS": crawl.OURS_SMALLEST,
             "crawl:CONTESTANTS": crawl.SMALLEST,
@@ -214,7 +215,7 @@ _TABLE = (
     Bench(
         name="politeness",
         measures="how well several processes keep one host's limits, and use them",
-        smallest={"politeness:NODES": 2, "politeness:SECONDS": (2.0, 1.0, 2.0), "politeness:KILL_AT_S": 1.0},
+        smallest={"politeness:NODES": 2, "politeness:SECONDS": (1.0, 0.7, 1.0), "politeness:KILL_AT_S": 0.4},
         lower=("*max_over_limit_10s",),
     ),
     Bench(
@@ -249,9 +250,9 @@ _TABLE = (
             "scale:_SIZES": (100, 1_000),
             "scale:_CLUSTERS": ((10, 50),),
             "scale:_STORED": (10, 10),
-            "scale_store:_FULL": 20,
-            "scale_store:_FULL_TURNS": 1,
-            "scale_store:_SMALL_TURNS": 1,
+            "tools.scale_store:_FULL": 20,
+            "tools.scale_store:_FULL_TURNS": 1,
+            "tools.scale_store:_SMALL_TURNS": 1,
         },
         lower=("cost_*",),
     ),

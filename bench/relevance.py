@@ -27,7 +27,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench.pagetruth import SAMPLES, truths
+from bench.tools.pagetruth import SAMPLES, truths
 from splitter.errors import ProductNameError
 from splitter.keywords import keywords_of
 from tasks.domain.pages import Review

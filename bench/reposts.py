@@ -1,11 +1,11 @@
 """How well made reposts are found among real reviews, and what looking at a review costs.
 
-The real texts (`data/reviews` of the shared data; without it, invented ones of `bench.pages`) are stored, then reposts
-of some of them, made by seeded edits, and the sweep goes over all. Recall: reposts that are linked to their source, or
-to what their source is itself linked to. Wrong: linked to another text. Car complaints are titles of complaints that
-are all different, though many read alike: those among them that are linked are counted as false links of real texts.
-Beside it SimHash (Charikar 2002, 64 bits, as Manku et al. 2007 use it) on the same shingles, at several Hamming
-distances, comparing all pairs.
+The real texts (`data/reviews` of the shared data; without it, invented ones of `bench.tools.pages`) are stored, then
+reposts of some of them, made by seeded edits, and the sweep goes over all. Recall: reposts that are linked to their
+source, or to what their source is itself linked to. Wrong: linked to another text. Car complaints are titles of
+complaints that are all different, though many read alike: those among them that are linked are counted as false links
+of real texts. Beside it SimHash (Charikar 2002, 64 bits, as Manku et al. 2007 use it) on the same shingles, at
+several Hamming distances, comparing all pairs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, text
 
 from app.config import MIGRATIONS
-from bench.pages import RULES, review_page
+from bench.tools.pages import RULES, review_page
 from tasks.jobs import repost_linking
 from tasks.reading.extract import read_page
 from tasks.reading.near_duplicates import SHINGLE, SHORTEST, plain

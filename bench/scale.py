@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench import scale_store
+from bench.tools import scale_store
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.decision import AllocationSettings

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.pagetruth import SAMPLES
-from bench.titles import dairy
+from bench.tools.pagetruth import SAMPLES
+from bench.tools.titles import dairy
 from splitter.catalog.load import builtin
 from splitter.errors import ProductNameError
 from splitter.keywords import keywords_of

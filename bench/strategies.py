@@ -18,9 +18,9 @@ from typing import Any
 import yaml
 
 from bench import balance, proximity
-from bench import plots as drawing
 from bench.strategy_runs import contest, lab, near, pictures, switched_off
 from bench.strategy_runs.runs import FEEDBACK, Progress, Run, Scene, workers
+from bench.tools import plots as drawing
 
 
 def run(shared: Path, *, plots: Path | None = None, whole: bool = True) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from statistics import fmean
 import pytest
 
 from bench.pagequality import Score, scores
-from bench.pagetruth import SAMPLES, fragment_f1, token_f1
+from bench.tools.pagetruth import SAMPLES, fragment_f1, token_f1
 
 REAL = Path(__file__).parents[2] / "shared" / "data" / "pages"
 

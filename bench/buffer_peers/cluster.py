@@ -29,7 +29,7 @@ from bench.buffer_peers.counted import Run
 from bench.buffer_peers.prepared import Databases, attempts_of, results_read
 from bench.buffer_peers.server import page_server
 from bench.buffer_peers.web import catalog
-from bench.delayproxy import delayed
+from bench.tools.delayproxy import delayed
 from splitter.errors import ReviewloopError
 from tasks.jobs.celery_tasks import CONTROL, crawl_queue
 from tasks.store.database import Store

@@ -14,8 +14,8 @@ from sqlalchemy.pool import NullPool
 
 from app import wiring
 from app.config import Settings
-from bench.addresses import keyword, site
 from bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, known_url
+from bench.tools.addresses import keyword, site
 from tasks.domain.page_key import canonical, page_key
 from tasks.jobs import planning, sweeps
 from tasks.store import closing, leases, pages, products

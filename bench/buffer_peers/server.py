@@ -17,8 +17,8 @@ from urllib.parse import unquote_plus
 from app import loops
 from app.version import ROOT
 from bench.buffer_peers.web import SITES, found_for, hits
-from bench.pages import result_page, review_page
-from bench.pageserver import Connection, answered
+from bench.tools.pages import result_page, review_page
+from bench.tools.pageserver import Connection, answered
 from splitter.errors import ReviewloopError
 
 _NEW = re.compile(rb"GET (?:http://[^/]+)?/n/(\d+)\.html ")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cache
 from random import Random
 
-from bench.addresses import keyword, site
-from bench.pages import RESULT_RULES, RULES
+from bench.tools.addresses import keyword, site
+from bench.tools.pages import RESULT_RULES, RULES
 from splitter.catalog.model import Catalog, Engine, Kind, Limits
 from splitter.catalog.model import Site as CatalogSite
 

@@ -38,6 +38,8 @@ from tasks.scheduling.balance.network import Scaling, Weights, drawn
 from tasks.scheduling.balance.parameters import NodeParameters, Sample
 
 NOISE = 0.2
+EPOCHS = 100
+"""How often the published training goes through the runs; the paper does not say."""
 NEW_NODES, TOTAL = 5, 500
 _MOST_URLS = 150
 
@@ -115,7 +117,7 @@ def ours(runs: Sequence[Sample], seed: int) -> Callable[[NodeParameters], Curve]
 
 
 def published(runs: Sequence[Sample], seed: int) -> Callable[[NodeParameters], Curve]:
-    """The published network: plain quantities scaled, gradient descent run by run (100 rounds, eta 0.05: ours).
+    """The published network: plain quantities scaled, gradient descent run by run (`EPOCHS` rounds, eta 0.05: ours).
 
     Its outputs are lifted to what a curve has to be: above 0 and not falling.
     """
@@ -125,7 +127,7 @@ def published(runs: Sequence[Sample], seed: int) -> Callable[[NodeParameters], C
     rng = np.random.default_rng(seed)
     goals = outputs.scaled(seconds)[:, 0]
     begin = drawn(rng, float(goals.mean()))
-    weights: Weights = descend(begin, inputs.scaled(plain), goals, rng, epochs=100, rate=0.05)
+    weights: Weights = descend(begin, inputs.scaled(plain), goals, rng, epochs=EPOCHS, rate=0.05)
 
     def curve_of(node: NodeParameters) -> Curve:
         n = np.arange(1.0, _MOST_URLS + 1)

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 
-from bench.addresses import number_of
+from bench.tools.addresses import number_of
 from splitter.errors import ReviewloopError
 
 # The peers' tables have the names and columns of the project's own, as far as they are asked for here.

@@ -1,4 +1,4 @@
-"""The six fields of every record of `bench.pages`, read with parsel."""
+"""The six fields of every record of `bench.tools.pages`, read with parsel."""
 
 from __future__ import annotations
 

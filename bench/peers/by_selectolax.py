@@ -1,4 +1,4 @@
-"""The six fields of every record of `bench.pages`, read with selectolax."""
+"""The six fields of every record of `bench.tools.pages`, read with selectolax."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def _text(node: LexborNode | None) -> str:
 
 def _there(node: LexborNode | None) -> LexborNode:
     if node is None:
-        raise ValueError("the page has no such field: is it one of bench.pages?")
+        raise ValueError("the page has no such field: is it one of bench.tools.pages?")
     return node

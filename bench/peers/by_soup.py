@@ -1,4 +1,4 @@
-"""The six fields of every record of `bench.pages`, read with beautifulsoup4."""
+"""The six fields of every record of `bench.tools.pages`, read with beautifulsoup4."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def with_soup(body: bytes, parser: str, encoding: str) -> Page:
 def _found(node: Tag, name: str, kind: str) -> Tag:
     found = node.find(name, class_=kind) if kind else node.find(name)
     if not isinstance(found, Tag):
-        raise ValueError(f"the page has no {name}.{kind}: is it one of bench.pages?")
+        raise ValueError(f"the page has no {name}.{kind}: is it one of bench.tools.pages?")
     return found
 
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.addresses import review_path
+from bench.tools.addresses import review_path
 
 AT_ONCE = 64
 """Requests in flight: the same for every contestant that takes such a number."""

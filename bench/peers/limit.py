@@ -13,9 +13,9 @@ from io import BytesIO
 
 import pycurl
 
-from bench.pages import RULES
 from bench.peers.by_selectolax import with_selectolax
 from bench.peers.contest import AT_ONCE, Call, Figures, Watch, called, tell
+from bench.tools.pages import RULES
 from tasks.reading.extract import read_page
 
 _NOW = datetime(2013, 12, 31, tzinfo=UTC)

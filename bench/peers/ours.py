@@ -21,9 +21,17 @@ from sqlalchemy import func, select
 from app import loops, wiring
 from app.config import Settings
 from app.embedded import EmbeddedRunner, Until, numbered_nodes
-from bench.addresses import HITS, PAGES_OF_A_PRODUCT, PAGES_OF_A_TASK, SITES, keyword, site
-from bench.pages import RESULT_RULES, RULES
 from bench.peers.contest import Call, Figures, Watch, called, tell
+from bench.tools.addresses import (
+    HITS,
+    PAGES_OF_A_PRODUCT,
+    PAGES_OF_A_SITE,
+    PAGES_OF_A_TASK,
+    SITES,
+    keyword,
+    site,
+)
+from bench.tools.pages import RESULT_RULES, RULES
 from splitter.catalog.model import Catalog, Engine, Kind, Limits
 from splitter.catalog.model import Site as CatalogSite
 from tasks.store import products
@@ -37,8 +45,8 @@ _LONGEST_S = 120.0
 _PROFILED_ROWS = 60
 
 
-def catalog() -> Catalog:
-    """One engine and its sites, at the page server; only what differs from a catalog's defaults is said."""
+def catalog(pages: int) -> Catalog:
+    """One engine and the first sites that have so many pages; only what differs from a catalog's defaults is said."""
     engine = Engine(
         kind=Kind.META,
         url="http://search.example/s",
@@ -47,7 +55,8 @@ def catalog() -> Catalog:
         hits_per_page=HITS,
         results=RESULT_RULES,
     )
-    sites = {site(n): CatalogSite(engine="search", rules="list", pages=PAGES_OF_A_TASK) for n in range(SITES)}
+    count = min(SITES, pages // PAGES_OF_A_SITE)
+    sites = {site(n): CatalogSite(engine="search", rules="list", pages=PAGES_OF_A_TASK) for n in range(count)}
     return Catalog(
         name="bench",
         limits=Limits(per_address_per_s=1000.0, total_per_s=10000.0),
@@ -58,21 +67,22 @@ def catalog() -> Catalog:
 
 
 def crawl(call: Call) -> Figures:
-    """Crawl the pages of as many products as they belong to."""
+    """Crawl the pages of as many products as they belong to; less than one product's: of its first sites."""
     settings = Settings(
         database_url=f"sqlite:///{call.database}", lab=("127.0.0.1", call.port), slots=SLOTS, seed=1
     )
     with wiring.opened_store(settings) as store:
-        _add_products(store, call.pages // PAGES_OF_A_PRODUCT)
+        _add_products(store, max(1, call.pages // PAGES_OF_A_PRODUCT))
         watch = Watch()
-        loops.run(_run(settings, store, call.profile))
+        loops.run(_run(settings, store, call))
         return watch.figures(*_stored(store))
 
 
-async def _run(settings: Settings, store: Store, profile: str) -> None:
+async def _run(settings: Settings, store: Store, call: Call) -> None:
     nodes = numbered_nodes(NODES, settings.slots, lab=True)
-    with _profiled(f"{profile}.loop") if profile else nullcontext():
-        await EmbeddedRunner(settings, catalog(), store, nodes, Until(done=True, seconds=_LONGEST_S)).run()
+    until = Until(done=True, seconds=_LONGEST_S)
+    with _profiled(f"{call.profile}.loop") if call.profile else nullcontext():
+        await EmbeddedRunner(settings, catalog(call.pages), store, nodes, until).run()
 
 
 def _add_products(store: Store, count: int) -> None:

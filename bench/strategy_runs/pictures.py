@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from app.simulator.outcome import SimulatedRun
-from bench import plots as drawing
 from bench.strategy_runs import near, switched_off
 from bench.strategy_runs.runs import FEEDBACK, Outcomes
+from bench.tools import plots as drawing
 
 
 def draw(

@@ -6,7 +6,6 @@ strategy is compared with it.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 import time
@@ -22,6 +21,7 @@ from app.simulator.oracle import Bound, bound
 from app.simulator.outcome import Options, SimulatedRun
 from app.simulator.scenario import Scenario, parse_scenario
 from app.simulator.simulate import measured_by, simulate
+from bench.tools.forked import forkserver
 
 FEEDBACK = "feedback"
 
@@ -147,9 +147,7 @@ class Workers:
 @contextmanager
 def workers(progress: Progress | None = None) -> Iterator[Workers]:
     """One process for every core this one may use."""
-    # Spawned, not forked: a fork would copy threads' locks as they happen to be.
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(len(os.sched_getaffinity(0))) as pool:
+    with forkserver().Pool(len(os.sched_getaffinity(0))) as pool:
         yield Workers(pool, progress or Progress())
 
 

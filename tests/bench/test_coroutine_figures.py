@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from bench import coroutines, plots
-from bench.contest import median_of
+from bench import coroutines
+from bench.coroutine_peers.contest import median_of
 from bench.coroutine_peers.window import Moment, Order, check_size, told
 from bench.coroutines import kb_per_connection, megabytes
+from bench.tools import plots
 from splitter.errors import InputError
 
 

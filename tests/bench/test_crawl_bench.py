@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from bench import crawl, registry
-from bench.addresses import PAGES_OF_A_PRODUCT, keyword, number_of, review_path
 from bench.crawl import CONTESTANTS, Turn, figures, ratios
-from bench.pages import RESULT_RULES, review_page
-from bench.pageserver import Answers
 from bench.peers.agreement import Agreement, BenchError, page_digests
 from bench.peers.by_selectolax import with_selectolax
 from bench.peers.by_soup import with_soup
 from bench.peers.contest import Page, stored_in
+from bench.tools.addresses import PAGES_OF_A_PRODUCT, PAGES_OF_A_SITE, keyword, number_of, review_path
+from bench.tools.pages import RESULT_RULES, review_page
+from bench.tools.pageserver import Answers
 from splitter.errors import InputError
 from splitter.query import ProductQuery
 from splitter.split import SearchScope, urls_of
@@ -107,17 +107,28 @@ def test_parsel_reads_what_selectolax_reads() -> None:
 
 
 def test_the_searches_for_a_product_find_each_of_its_pages_once() -> None:
+    found = _found_of_a_product(PAGES_OF_A_PRODUCT)
+    assert sorted(found) == list(range(PAGES_OF_A_PRODUCT, 2 * PAGES_OF_A_PRODUCT))
+
+
+def test_the_first_site_has_the_first_pages_of_a_product() -> None:
+    found = _found_of_a_product(PAGES_OF_A_SITE)
+    assert sorted(found) == list(range(PAGES_OF_A_PRODUCT, PAGES_OF_A_PRODUCT + PAGES_OF_A_SITE))
+
+
+def _found_of_a_product(pages: int) -> list[int]:
     from bench.peers.ours import catalog
 
     answers, found = Answers(pages=1), []
-    for name in catalog().sites:
-        for page in urls_of(SearchScope(catalog(), (name,)), ProductQuery("", (keyword(1),))):
+    searched = catalog(pages)
+    for name in searched.sites:
+        for page in urls_of(SearchScope(searched, (name,)), ProductQuery("", (keyword(1),))):
             request = f"GET {page.url.removeprefix('http://search.example')} HTTP/1.1"
             body = answers.to(request.encode()).partition(b"\r\n\r\n")[2].decode()
             hits = read_results(body, page.url, RESULT_RULES).hits
             assert all(hit.url.startswith(f"http://{name}/") for hit in hits)
             found += [number_of(hit.url) for hit in hits]
-    assert sorted(found) == list(range(PAGES_OF_A_PRODUCT, 2 * PAGES_OF_A_PRODUCT))
+    return found
 
 
 def test_the_page_server_answers_pages_robots_and_nothing_else() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.delayproxy import DelayLine, serve
+from bench.tools.delayproxy import DelayLine, serve
 
 DELAY_S = 0.045
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.keyword_reviews import Asking, Collection
 from bench.keywords import ALL, PLAIN, ours, peers
-from bench.pagetruth import SAMPLES
-from bench.titles import Score, Span, Title, conll, dairy, scored
-from bench.train_keywords import examples, halves, train, written
+from bench.tools.keyword_reviews import Asking, Collection
+from bench.tools.pagetruth import SAMPLES
+from bench.tools.titles import Score, Span, Title, conll, dairy, scored
+from bench.tools.train_keywords import examples, halves, train, written
 from splitter.keyword_classifier import parse_weights
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"

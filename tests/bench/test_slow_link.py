@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.slowserver import ANSWER, BODY_BYTES, Bucket
+from bench.coroutine_peers.slowserver import ANSWER, BODY_BYTES, Bucket
 
 steps = st.lists(st.tuples(st.floats(0.0, 0.1), st.integers(0, 5000)), max_size=50)
 

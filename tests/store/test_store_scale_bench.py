@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from bench import cputime, scale_store
+from bench.tools import cputime, scale_store
 from tasks.store.database import Store
 from tasks.store.tables import attempts, events, subtasks
 

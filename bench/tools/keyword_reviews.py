@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.titles import Title
+from bench.tools.titles import Title
 from splitter.normalize import normalize
 from splitter.word_weight import first_to_drop
 

@@ -1,4 +1,4 @@
-"""What lies where on the page server (`bench.pageserver`).
+"""What lies where on the page server (`bench.tools.pageserver`).
 
 Review page n has the same path on every host. Products and sites are numbered from 0; each site shows its own pages
 of each product, `HITS` on a result page, so that a crawl of all result pages of the first p products meets the review
@@ -10,7 +10,10 @@ from __future__ import annotations
 SITES = 8
 PAGES_OF_A_TASK = 5
 HITS = 50
-PAGES_OF_A_PRODUCT = SITES * PAGES_OF_A_TASK * HITS
+PAGES_OF_A_SITE = PAGES_OF_A_TASK * HITS
+"""Review pages the searches for one product find on one site."""
+
+PAGES_OF_A_PRODUCT = SITES * PAGES_OF_A_SITE
 """Review pages the searches for one product find, over all sites."""
 
 

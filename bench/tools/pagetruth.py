@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W\u3400-\u9fff\uf900-\ufaf
 _BLANKS = re.compile(r"\s+")
 
 
-SAMPLES = Path(__file__).with_name("samples")
+SAMPLES = Path(__file__).parents[1] / "samples"
 """Small data with known answers, written for this project."""
 
 

@@ -1,8 +1,8 @@
 """The page server of the crawl benches: whole answers kept in memory, so that it never is what limits.
 
-`python -m bench.pageserver` prints one line of JSON with its port and serves until its standard input is closed.
+`python -m bench.tools.pageserver` prints one line of JSON with its port and serves until its standard input is closed.
 Review pages lie at `review_path(number)` of every host; a result page of product p, site s and page k (see
-`answer_of_search`) lists `HITS` of them (see `bench.addresses`).
+`answer_of_search`) lists `HITS` of them (see `bench.tools.addresses`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Protocol, cast
 from urllib.parse import unquote_plus
 
 from app import loops
-from bench.addresses import HITS, PAGES_OF_A_TASK, SITES, found_for, review_path, site
-from bench.pages import result_page, review_page
+from bench.tools.addresses import HITS, PAGES_OF_A_TASK, SITES, found_for, review_path, site
+from bench.tools.pages import result_page, review_page
 
 _REVIEW = re.compile(rb"GET /p/(\d+)\.html ")
 _SEARCH = re.compile(rb"GET /s\?q=(\S+)&page=(\d+) ")

@@ -4,9 +4,9 @@
     hold    no answer before so many requests wait at once; then all of them
     link    answers share one link of so many bits a second, as equals
 
-A process of its own, on another core than the crawler: `python -m bench.slowserver MODE AMOUNT`. It prints its
-port as the first line, and what it did (`Done`) as JSON once its standard input ends, which also happens when
-the bench that started it dies.
+A process of its own, on another core than the crawler: `python -m bench.coroutine_peers.slowserver MODE AMOUNT`. It
+prints its port as the first line, and what it did (`Done`) as JSON once its standard input ends, which also happens
+when the bench that started it dies.
 """
 
 from __future__ import annotations

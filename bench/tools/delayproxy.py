@@ -4,7 +4,7 @@ Half the round trip is added on the way there and half on the way back. Bytes ar
 sent while earlier bytes are under way arrives as much later as it was sent later, in order, at any bandwidth. What
 opens a connection pays one round trip more, as TCP's handshake does; name look-ups and TLS are not imitated.
 
-    python -m bench.delayproxy --round-trip-ms 10 --to 127.0.0.1:6379 --to /run/postgresql/.s.PGSQL.5432
+    python -m bench.tools.delayproxy --round-trip-ms 10 --to 127.0.0.1:6379 --to /run/postgresql/.s.PGSQL.5432
 
 listens on a loopback port for each server, prints them as one JSON list in that order, and serves until its standard
 input is closed.
@@ -161,7 +161,7 @@ async def serve(servers: Sequence[str], round_trip_s: float) -> list[asyncio.Ser
 @contextmanager
 def delayed(servers: Sequence[str], round_trip_s: float) -> Iterator[list[int]]:
     """A proxy in a process of its own; its loopback ports, one a server. Raises ReviewloopError."""
-    command = [sys.executable, "-m", "bench.delayproxy", "--round-trip-ms", str(round_trip_s * 1000)]
+    command = [sys.executable, "-m", "bench.tools.delayproxy", "--round-trip-ms", str(round_trip_s * 1000)]
     for server in servers:
         command += ["--to", server]
     with subprocess.Popen(

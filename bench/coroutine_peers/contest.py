@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from app.version import ROOT
+from bench.coroutine_peers.slowserver import BODY_BYTES
 from bench.coroutine_peers.window import Order
-from bench.slowserver import BODY_BYTES
 from splitter.errors import ReviewloopError
 
 _LONGEST_S = 150.0
@@ -21,7 +21,7 @@ _LONGEST_S = 150.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How the server is slow: a mode of `bench.slowserver` and its amount (seconds, requests or bits a second)."""
+    """How the server is slow: a mode of `slowserver` and its amount (seconds, requests or bits a second)."""
 
     mode: str
     amount: float
@@ -30,7 +30,7 @@ class Pace:
 @contextmanager
 def _server(pace: Pace) -> Iterator[tuple[int, dict[str, Any]]]:
     """A server of its own: its port, and a dictionary that holds what it did once it ended."""
-    command = [sys.executable, "-m", "bench.slowserver", pace.mode, str(pace.amount)]
+    command = [sys.executable, "-m", "bench.coroutine_peers.slowserver", pace.mode, str(pace.amount)]
     done: dict[str, Any] = {}
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

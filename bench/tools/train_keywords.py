@@ -1,6 +1,6 @@
 """Trains the weights of `splitter.keyword_classifier` on the development half of the gold titles.
 
-    python -m bench.train_keywords ../shared/data splitter/data/keyword-weights.txt
+    python -m bench.tools.train_keywords ../shared/data splitter/data/keyword-weights.txt
 
 Multinomial logistic regression, by stochastic gradient descent with AdaGrad's steps (Duchi, Hazan and Singer, 2011,
 section 1) and an L2 penalty. The same titles give the same file: the order is drawn with a fixed seed. The dairy
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from math import exp, sqrt
 from pathlib import Path
 
-from bench.titles import PARTS, Title, conll, dairy, letters_of
+from bench.tools.titles import PARTS, Title, conll, dairy, letters_of
 from splitter.keyword_classifier import Odds, neighbour_kind, opening_trait, word_traits
 from splitter.keywords import candidates, without_asides
 from splitter.normalize import normalize, without_amounts
@@ -31,7 +31,7 @@ Example = tuple[list[str], int]
 
 _HEAD = """\
 # Weights of splitter/keyword_classifier.py: trait, then for a brand, a product word, a model (0 stands for none of
-# them). Made by `python -m bench.train_keywords` from {titles} titles: the development half (even SHA-256) of
+# them). Made by `python -m bench.tools.train_keywords` from {titles} titles: the development half (even SHA-256) of
 # products/taobao_titles_ner.conll (data of Jie et al., NAACL 2019) and products/jd_titles_ner.conll (sample of GAIIC
 # 2022, task 2), without the dairy titles. No title and no word of one is in here: only lengths, roles, places, and
 # first and last characters of words.
@@ -140,5 +140,5 @@ def main(shared: Path, target: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
-        sys.exit("write: python -m bench.train_keywords SHARED_DATA WEIGHTS_FILE")
+        sys.exit("write: python -m bench.tools.train_keywords SHARED_DATA WEIGHTS_FILE")
     main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -24,8 +24,8 @@ from sqlalchemy import Connection, insert, make_url, text, update
 from app.cluster import processes
 from app.cluster.servers import PostgresServer
 from app.config import MIGRATIONS
-from bench.cputime import family_s
-from bench.pages import RESULT_RULES, RULES
+from bench.tools.cputime import family_s
+from bench.tools.pages import RESULT_RULES, RULES
 from splitter.catalog.model import Catalog, Engine, Kind, Limits
 from splitter.catalog.model import Site as CatalogSite
 from tasks.fetching.hosts import HostBook

@@ -1,0 +1,1 @@
+"""What several benches use, and is no bench itself: servers, pages, labs, samples, plots."""
