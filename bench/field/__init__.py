@@ -19,7 +19,7 @@ from bench.field.measured import run_once
 from bench.field.records import SMALL, Bound, Record, bound_of
 from bench.field.report import draw_pages
 from bench.field.worlds import JOBS, Regime, World, draw
-from bench.plots import check_there
+from bench.tools.plots import check_there
 from splitter.errors import InputError
 from tasks.scheduling.strategies import ALLOCATION
 
