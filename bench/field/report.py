@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from app.version import ROOT
-from bench import plots
 from bench.field import bound, contest
 from bench.field.records import Record, read
+from bench.tools import plots
 from splitter.errors import InputError
 
 DOCUMENT = ROOT / "docs" / "strategies.md"

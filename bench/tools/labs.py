@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Event
 
 from app.config import from_environment
-from app.lab.running import serve
+from app.lab.running import running_lab
 from bench.tools.forked import forkserver
 from splitter.errors import ReviewloopError
 
@@ -46,4 +47,7 @@ def lab_process(
 
 def _serve(ready: Connection, profile: str, sites: str | None, seed: int, log: Path | None) -> None:
     catalog = from_environment(sites=sites).catalog()
-    serve(catalog, profile, "127.0.0.1", 0, log, seed, lambda lab: ready.send((lab.host, lab.port)))
+    with running_lab(catalog, profile, seed=seed, log_path=log) as lab:
+        ready.send((lab.host, lab.port))
+        # Whoever started this process ends it: a daemon is terminated with its parent.
+        Event().wait()

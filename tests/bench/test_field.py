@@ -245,7 +245,7 @@ def test_the_documents_table_has_a_line_for_each_regime_and_strategy() -> None:
 
 def test_the_picture_shows_pages_over_time_beside_a_bound_above_them(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = {}
-    monkeypatch.setattr("bench.plots.panels", lambda *arguments: drawn.update(arguments[-1]))
+    monkeypatch.setattr("bench.tools.plots.panels", lambda *arguments: drawn.update(arguments[-1]))
     run = record("random", stored_by_s=tuple(range(1, 41)))
     draw_pages(
         Path("field.png"),
