@@ -26,8 +26,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from urllib.parse import urlsplit
 
@@ -42,6 +43,7 @@ LONGEST_S = 3600.0
 _STEP_S = 5.0
 _MOST_STEPS = 24
 _ROUNDING = 1e-6
+_TIME_S, _TIME_SHARE = 0.1, 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,17 +173,22 @@ def pages_by(facts: Facts, t: float) -> float:
     return program.solved()
 
 
-def time_of(facts: Facts, share: float) -> float | None:
-    """The least time, to 0.1 s, at which that share of all pages can be stored; None: not within `LONGEST_S`."""
-    wanted = share * facts.pages - _ROUNDING * max(1, facts.pages)
+def times_of(facts: Facts, shares: Sequence[float]) -> list[float | None]:
+    """When, to 0.1 s or 0.5 %, these shares of all pages can be stored; None: beyond `LONGEST_S`."""
+    stored = cache(lambda t: pages_by(facts, t))
+    return [_time_of(stored, share * facts.pages - _ROUNDING * max(1, facts.pages)) for share in shares]
+
+
+def _time_of(stored: Callable[[float], float], wanted: float) -> float | None:
+    """By bisection, of what can be stored by a time."""
     low, high = 0.0, 1.0
-    while pages_by(facts, high) < wanted:
+    while stored(high) < wanted:
         low, high = high, 2 * high
         if high > LONGEST_S:
             return None
-    while high - low > 0.1:
+    while high - low > max(_TIME_S, _TIME_SHARE * high):
         middle = (low + high) / 2
-        low, high = (low, middle) if pages_by(facts, middle) >= wanted else (middle, high)
+        low, high = (low, middle) if stored(middle) >= wanted else (middle, high)
     return round(high, 1)
 
 

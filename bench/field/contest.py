@@ -135,6 +135,7 @@ def shown(one: Record, records: Iterable[Record]) -> dict[str, Any]:
         "cpu_ms_per_page": _rounded(measured.cpu_ms_per_page),
         "crawl_cpu_ms_per_page": _rounded(measured.crawl_cpu_ms_per_page),
         "lab_cpu_share": _rounded(measured.lab_cpu_s / measured.ended_s) if measured.ended_s > 0 else None,
+        "load": measured.load,
         "database_kb": round(measured.database_bytes / 1000),
         "violations": measured.violations,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import tempfile
 from bisect import bisect_right
@@ -56,6 +57,8 @@ class Measured:
         lab_cpu_s: of the lab's, its start left out.
         start_cpu_s: of the run's process, before the first request.
         database_bytes: its size in the end.
+        load: processes of the machine that wanted a core, on average over the run's last minute; where it is above
+            the number of cores, others took part of the run's time.
         violations: that `verify` found; None: it said nothing.
     """
 
@@ -83,6 +86,7 @@ class Measured:
     start_cpu_s: float
     lab_cpu_s: float
     database_bytes: int
+    load: float
     violations: int | None
 
     @property
@@ -149,7 +153,7 @@ def run_once(world: World, strategy: str, *, seconds: float, mark_s: float, slot
             )  # fmt: skip
             with command(options, folder / "run.txt") as run:
                 ended = run.wait(seconds + _START_AND_END_S)
-            ended_at = datetime.now(UTC)
+            ended_at, load = datetime.now(UTC), os.getloadavg()[0]
             lab_ended = lab.wait(0)
         if not db.exists() or not log.stat().st_size:
             raise ReviewloopError(f"the run asked the lab nothing: {_tail(folder / 'run.txt')}")
@@ -168,6 +172,7 @@ def run_once(world: World, strategy: str, *, seconds: float, mark_s: float, slot
             start_cpu_s=round(ended.cpu_before(begin), 2),
             lab_cpu_s=round(lab_ended.cpu_s - lab_start_cpu_s, 2),
             database_bytes=size,
+            load=round(load, 2),
             violations=_violations(folder / "verify.txt"),
         )
 

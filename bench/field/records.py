@@ -72,7 +72,7 @@ def bound_of(world: World, mark_s: float) -> Bound:
     facts = facts_of(world)
     return Bound(
         pages_at_mark=bound.pages_by(facts, mark_s),
-        possible_at={name: bound.time_of(facts, share) for name, share in SHARES.items()},
+        possible_at=dict(zip(SHARES, bound.times_of(facts, tuple(SHARES.values())), strict=True)),
     )
 
 

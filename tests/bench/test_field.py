@@ -17,7 +17,7 @@ import yaml
 from app.lab.profile import Profile
 from bench import field
 from bench.field import contest, worlds
-from bench.field.bound import Facts, Host, Piece, SiteWork, Threshold, facts_of, pages_by, time_of
+from bench.field.bound import Facts, Host, Piece, SiteWork, Threshold, facts_of, pages_by, times_of
 from bench.field.contest import difference
 from bench.field.measured import Measured
 from bench.field.processes import command, ended_by_sigterm
@@ -88,9 +88,8 @@ def test_an_address_has_so_many_requests_in_flight() -> None:
 def test_the_time_of_a_share_is_when_that_many_pages_can_be_stored() -> None:
     # 0.5 (2 t + 1) pages by t.
     facts = one_site(host(2, 2, (Piece(0, 0.5),)), pages=10)
-    assert time_of(facts, 1.0) == pytest.approx(9.5, abs=0.11)
-    assert time_of(facts, 0.5) == pytest.approx(4.5, abs=0.11)
-    assert time_of(one_site(host(2, 2, (Piece(0, 0.0),)), pages=10), 1.0) is None
+    assert times_of(facts, [0.5, 1.0]) == pytest.approx([4.5, 9.5], abs=0.11)
+    assert times_of(one_site(host(2, 2, (Piece(0, 0.0),)), pages=10), [1.0]) == [None]
 
 
 def test_whoever_tries_at_random_stays_below_the_bound_on_average() -> None:
@@ -166,7 +165,7 @@ MEASURED = Measured(
     there=100, pages=90, others=0, pages_at_mark=60, stored_by_s=(1,), stored_at={"all": None}, ended_s=50.0, status=0,
     settled=True, site_requests=180, engine_requests=9, site_outcomes={"page": 90}, subtasks=100, manual=0, targets=100,
     given_up=0, attempts=10, released=1, recalls=0, most_attempts=2, run_cpu_s=1.0, start_cpu_s=0.5, lab_cpu_s=0.1,
-    database_bytes=1, violations=0,
+    database_bytes=1, load=1.0, violations=0,
 )  # fmt: skip
 
 
