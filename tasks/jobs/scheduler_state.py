@@ -114,6 +114,7 @@ class SchedulerState:
             sites.add(row.site)
         for site in sites:
             self._time_requests(site, now_s)
+        self.knowledge.set_running(stats.running(conn))
         return self.knowledge
 
     def _since(self, now: datetime) -> datetime | None:

@@ -114,7 +114,11 @@ class Feedback:
         planner = self._planner
         for site in planner.best_sites(node):
             for group in level.sites.get(site, ()):
-                if self._can_take(ready, group, node) and planner.sooner(ready, group, node):
+                if (
+                    self._can_take(ready, group, node)
+                    and planner.near_best(ready, group, node)
+                    and planner.sooner(ready, group, node)
+                ):
                     return group
         for site, groups in level.sites.items():
             if site in planner.plan.sites:

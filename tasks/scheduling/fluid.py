@@ -16,9 +16,13 @@ which has collected most by half of T*: x = y + z, y before it, z after it,
     max sum r y   subject to   sum_i r y <= h            sum_j y <= c T* / 2
                                sum_i r (y + z) >= h      sum_j z <= c (1/2 + SLACK) T*
 
-with the hosts' bounds likewise. y is the division: a node works at the sites where its y is positive. A greedy index
-(each slot to the site where it yields most now) does worse: it takes the easy pages of a site whose only good node has
-nothing else to do, and leaves the hard ones for the end.
+with the hosts' bounds likewise. Each page requested costs `REQUEST_COST` pages there, so that of two ways that collect
+the same the one with fewer requests is taken. The dual values of the first line are shadow prices: what one more permit
+of a host, and one more second of a node's slot, would add in pages.
+
+y is the division: a node works at the sites where its y is positive. A greedy index (each slot to the site where it
+yields most now) does worse: it takes the easy pages of a site whose only good node has nothing else to do, and leaves
+the hard ones for the end.
 
 An optimal corner of either program has at most as many positive x as rows, so a node has few sites. Where there are
 very many pairs, only those count that are among the best nodes of their site (as many as its share of all work may
@@ -55,6 +59,9 @@ _BEST_SITES = 3
 SLACK = 0.01
 """How much later than T* the division may end, as a share."""
 
+REQUEST_COST = 0.05
+"""Pages that a request is worth at least, wherever hosts grant more than is asked for."""
+
 EARLY = 0.5
 """Share of T* by which most pages are wanted."""
 
@@ -88,10 +95,14 @@ class Division:
     Attributes:
         seconds: y, in seconds of slots. (sites, nodes)
         drain_s: T*, when all that anybody may collect is collected; inf where the program could not be solved.
+        permit_worth: pages that one more request to each host would add; in the order of `Demand.hosts`.
+        slot_worth: pages that one more second of a slot would add, of each node. (nodes,)
     """
 
     seconds: Array
     drain_s: float
+    permit_worth: Array
+    slot_worth: Array
 
 
 def divide(demand: Demand) -> Division:
@@ -99,19 +110,19 @@ def divide(demand: Demand) -> Division:
 
     Sites without pages and those nobody may crawl get nothing.
     """
-    shape = demand.rates.shape
+    found = np.zeros(demand.rates.shape)
+    prices = np.zeros(len(demand.hosts)), np.zeros(demand.slots.size)
     site, node = _columns(demand)
     if not site.size:
-        return Division(np.zeros(shape), 0.0)
+        return Division(found, 0.0, *prices)
     program = _Program(demand, site, node)
     drained = program.drain()
     if drained is None:
-        return Division(np.zeros(shape), float("inf"))
+        return Division(found, float("inf"), *prices)
     drain_s, seconds = drained
     early = program.early(drain_s)
-    found = np.zeros(shape)
-    found[site, node] = seconds if early is None else early
-    return Division(found, drain_s)
+    found[site, node] = seconds if early is None else early[0]
+    return Division(found, drain_s, *(prices if early is None else early[1]))
 
 
 def _columns(demand: Demand) -> tuple[Index, Index]:
@@ -141,16 +152,20 @@ class _Program:
         self._rates = demand.rates[site, node]
         wanted, at_site = np.unique(site, return_inverse=True)
         users, at_node = np.unique(node, return_inverse=True)
+        self._asks = demand.asks[site, node]
         self._pages = demand.pages[wanted]
+        self._users, self._nodes, self._all_hosts = users, demand.slots.size, len(demand.hosts)
+        self._limited: list[int] = []  # hosts that have a row, after those of the nodes
         column = np.arange(site.size)
         self._collects = _Entries(at_site, column, self._rates, wanted.size)
         uses, bounds = [_Entries(at_node, column, np.ones(site.size), users.size)], [demand.slots[users]]
-        for places, per_s in demand.hosts:
+        for number, (places, per_s) in enumerate(demand.hosts):
             inside = np.flatnonzero(np.isin(site, places))
             if inside.size:
                 asked = demand.asks[site[inside], node[inside]]
                 uses.append(_Entries(np.zeros(inside.size, np.intp), inside, asked, 1))
                 bounds.append(np.array([per_s]))
+                self._limited.append(number)
         alone = demand.alone[site, node]
         limited = np.flatnonzero(alone < demand.slots[node])
         if limited.size:
@@ -168,12 +183,12 @@ class _Program:
         matrix = _below([uses.beside(time), self._collects.times(-1.0)])
         right = np.concatenate([np.zeros(uses.rows), -self._pages])
         found = _least(cost, matrix, right)
-        return None if found is None else (float(found[-1]), found[:-1])
+        return None if found is None else (float(found[0][-1]), found[0][:-1])
 
-    def early(self, drain_s: float) -> Array | None:
-        """y of the second program; None where it can't be solved."""
+    def early(self, drain_s: float) -> tuple[Array, tuple[Array, Array]] | None:
+        """y of the second program, and the shadow prices of permits and slots; None where it can't be solved."""
         count, uses, collects = self._rates.size, self._uses, self._collects
-        cost = np.concatenate([-self._rates, np.zeros(count)])
+        cost = np.concatenate([REQUEST_COST * self._asks - self._rates, np.zeros(count)])
         both = collects.times(-1.0).beside(collects.times(-1.0).moved(count))
         matrix = _below([uses, uses.moved(count), collects, both])
         right = np.concatenate(
@@ -185,7 +200,13 @@ class _Program:
             ]
         )
         found = _least(cost, matrix, right)
-        return None if found is None else found[:count]
+        if found is None:
+            return None
+        values, prices = found
+        permit_worth, slot_worth = np.zeros(self._all_hosts), np.zeros(self._nodes)
+        slot_worth[self._users] = prices[: self._users.size]
+        permit_worth[self._limited] = prices[self._users.size : self._users.size + len(self._limited)]
+        return values[:count], (permit_worth, slot_worth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +246,11 @@ def _below(parts: list[_Entries]) -> _Entries:
     )
 
 
-def _least(cost: Array, entries: _Entries, right: Array) -> Array | None:
-    """x >= 0 with the least cost @ x of those with entries @ x <= right (HiGHS); None where there is none."""
+def _least(cost: Array, entries: _Entries, right: Array) -> tuple[Array, Array] | None:
+    """x >= 0 with the least cost @ x of those with entries @ x <= right (HiGHS), and by how much each unit of `right`
+    would lower that cost; None where there is no x."""
     matrix: Any = csc_array((entries.value, (entries.row, entries.column)), (entries.rows, cost.size))
     found = linprog(cost, A_ub=matrix, b_ub=right, method="highs")
-    return None if found.x is None else np.asarray(found.x, np.float64)
+    if found.x is None:
+        return None
+    return np.asarray(found.x, np.float64), -np.asarray(found.ineqlin.marginals, np.float64)

@@ -1,8 +1,8 @@
 """The planner of `feedback`: what every (site, node) is expected to yield, and which sites each node should serve.
 
 A plan rests on rates drawn from the posteriors of all pairs (`tasks.scheduling.posterior`) and divides the slots of all
-nodes over the sites (`tasks.scheduling.fluid`). It is made every `REPLAN_S`, and whenever sites, nodes or refusals
-change.
+nodes over the sites (`tasks.scheduling.fluid`). It is made every `REPLAN_S`, whenever sites, nodes or refusals
+change, and when much has been learned.
 """
 
 from __future__ import annotations
@@ -29,6 +29,18 @@ Array = NDArray[np.float64]
 
 _OUTDATED_S = 0.1 * REPLAN_S
 """Age after which a plan that fits no longer is made anew."""
+
+_NEWS = 1.25
+"""A plan is made anew once so many times as many pages have been tried as when it was made, ..."""
+
+_FIRST_NEWS = 10.0
+"""... and so many more, ..."""
+
+_NEWS_S = 0.05 * REPLAN_S
+"""... but not sooner than this."""
+
+_NEAR = 0.8
+"""Where a host's permits rule, a node that is not planned for a site needs this share of the best one's page chance."""
 
 _MANY_PAIRS = 10_000
 """With more pairs than this, plans are made less often: a plan's cost grows with their number."""
@@ -73,6 +85,9 @@ class Plan:
         best_pace: the best rate of each site by the clock, waiting included. (sites,)
         wait_s: seconds until the last page that waits of a site is begun, if the plan is followed. (sites,)
         slots: of each node.
+        tried: pages tried when it was made (`Knowledge.pages_tried`).
+        permit_worth: by site, pages that one more permit of its hosts would add: 0 where slots rule. (sites,)
+        slot_worth: pages that one more second of a node's slot would add. (nodes,)
     """
 
     made_at_s: float
@@ -88,6 +103,9 @@ class Plan:
     best_pace: Array
     wait_s: Array
     slots: Array
+    tried: float
+    permit_worth: Array
+    slot_worth: Array
 
 
 class Planner:
@@ -130,7 +148,11 @@ class Planner:
             age_s = now_s - self._plan.made_at_s
             changed = self._plan.version != ready.version and self.outdated(now_s)
             strangers = any(name not in self._plan.nodes for name in ready.free)
-            if 0 <= age_s < self._plan.lasts_s and not changed and not strangers:
+            news = (
+                age_s >= _NEWS_S * self._plan.lasts_s / REPLAN_S
+                and knowledge.pages_tried >= _NEWS * self._plan.tried + _FIRST_NEWS
+            )
+            if 0 <= age_s < self._plan.lasts_s and not (changed or strangers or news):
                 return
         self.replan(ready, knowledge, now_s, rng)
 
@@ -169,6 +191,9 @@ class Planner:
         division = fluid.divide(
             fluid.Demand(rates=rates, pages=pages, slots=slots, asks=asks, hosts=hosts, alone=alone)
         )
+        permit_worth = np.zeros(len(sites))
+        for (places, _), worth in zip(hosts, division.permit_worth, strict=True):
+            permit_worth[places] = np.maximum(permit_worth[places], worth)
         flow = (division.seconds * rates).sum(axis=1) / max(fluid.EARLY * division.drain_s, 1e-9)
         known_pairs = len(ready.sites) * len(ready.nodes)
         self._forget()
@@ -186,6 +211,9 @@ class Planner:
             best_pace=(rates * requesting).max(axis=1, initial=0.0),
             wait_s=np.minimum(pages / np.maximum(flow, 1e-9), division.drain_s),
             slots=slots,
+            tried=knowledge.pages_tried,
+            permit_worth=permit_worth,
+            slot_worth=division.slot_worth,
         )
 
     def rate(self, group: Group, node: str) -> float:
@@ -244,6 +272,19 @@ class Planner:
         waited_s = float(plan.wait_s[site])
         rate = self.rate(group, node) * float(plan.requesting[site, plan.nodes[node]])
         return group.pages / max(rate, 1e-9) <= waited_s + group.pages / best
+
+    def near_best(self, ready: ReadyQueue, group: Group, node: str) -> bool:
+        """Whether the node makes nearly as many pages of a request as the best node that may take the group.
+
+        Always so where permits don't rule: then a slot's time is what counts (`sooner`).
+        """
+        plan = self.plan
+        row = plan.sites[group.first.site]
+        if plan.permit_worth[row] <= 0 or group.first.assigned == node:
+            return True
+        able = [plan.nodes[name] for name in plan.nodes if ready.may_take(group, name)]
+        best = plan.belief.page_chance[row, able].max(initial=0.0)
+        return bool(plan.belief.page_chance[row, plan.nodes[node]] >= _NEAR * best)
 
     def best_sites(self, node: str) -> list[str]:
         """Sites in the order of how near the node comes to the best node of each."""

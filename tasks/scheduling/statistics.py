@@ -1,14 +1,19 @@
-"""What closed attempts say about every (site, node), held so that nothing has to be faded one by one.
+"""What attempts say about every (site, node), held so that nothing has to be faded one by one.
 
 Sums fade in two ways (`tasks.domain.pair_stats`): with time, by 2 ** -(age / half-life), and with every new attempt
 of the same pair, by 1 - 1 / memory, so that a busy pair is known by its last `memory` attempts or so and a change is
 seen within as many, however much was seen before.
+
+What running attempts have reported so far is held apart and replaced whenever it is read anew: it counts in every
+answer, but is never folded in.
 
 All sums are kept in units of one moment: a weight of 1 at time t is stored as 2 ** ((t - moment) / half-life). Fading
 all of them is then one factor, and every ratio is right without it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +28,8 @@ MEMORY = 60.0
 
 _LONGEST = 500.0
 """Half-lives after which the moment is moved: far from the largest float."""
+
+_TRIED = SUMS.index("tried")
 
 Sums = NDArray[np.float64]
 """Sums of pairs; the last axis is in the order of `tasks.domain.pair_stats.SUMS`."""
@@ -50,11 +57,12 @@ class Knowledge:
         self._memory = memory
         self._moment_s: float | None = None
         self._sums: Sums = np.zeros((4, 4, len(SUMS)))
+        self._running: dict[tuple[str, str], PairStats] = {}
 
     def fold(self, attempt: AttemptResult, now_s: float) -> None:
         """Add one attempt that closed at ``now_s``."""
         if attempt.counts:
-            here = self.pair(attempt.site, attempt.node, now_s)
+            here = self._closed(attempt.site, attempt.node, now_s)
             self.put(attempt.site, attempt.node, here.with_attempt(attempt, self._memory), now_s)
 
     def put(self, site: str, node: str, stats: PairStats, at_s: float) -> None:
@@ -63,8 +71,26 @@ class Knowledge:
         place = self._place(site, node)  # may replace the array
         self._sums[place] = [total * scale for total in stats.values()]
 
+    def set_running(self, attempts: Iterable[AttemptResult]) -> None:
+        """Replace what running attempts have reported so far."""
+        running: dict[tuple[str, str], PairStats] = {}
+        for one in attempts:
+            self._place(one.site, one.node)
+            pair = one.site, one.node
+            running[pair] = running.get(pair, PairStats()).with_attempt(one)
+        self._running = running
+
+    @property
+    def pages_tried(self) -> float:
+        """Tried pages of all pairs, in a unit that changes as they fade: to see how much is new."""
+        return float(self._sums[..., _TRIED].sum()) + sum(one.tried for one in self._running.values())
+
     def pair(self, site: str, node: str, now_s: float) -> PairStats:
         """A pair, faded to ``now_s``; zeros where nothing is known."""
+        closed, running = self._closed(site, node, now_s), self._running.get((site, node))
+        return closed if running is None else closed + running
+
+    def _closed(self, site: str, node: str, now_s: float) -> PairStats:
         i, j = self.sites.get(site), self.nodes.get(node)
         if i is None or j is None:
             return PairStats()
@@ -77,7 +103,8 @@ class Knowledge:
         if i is None:
             return PairStats()
         scale = self._scale(now_s)  # may change the sums
-        return PairStats.of((self._sums[i, : len(self.nodes)].sum(axis=0) / scale).tolist())
+        closed = PairStats.of((self._sums[i, : len(self.nodes)].sum(axis=0) / scale).tolist())
+        return sum((of for (name, _), of in self._running.items() if name == site), closed)
 
     def known(self, now_s: float) -> dict[tuple[str, str], PairStats]:
         """Every pair that was ever tried, faded to ``now_s``."""
@@ -85,12 +112,15 @@ class Knowledge:
             (site, node): self.pair(site, node, now_s)
             for site, i in self.sites.items()
             for node, j in self.nodes.items()
-            if self._sums[i, j].any()
+            if self._sums[i, j].any() or (site, node) in self._running
         }
 
     def sums(self, now_s: float) -> Sums:
         """All pairs, faded to ``now_s``: array of (sites, nodes, `SUMS`), in the order of `sites` and `nodes`."""
-        return self._sums[: len(self.sites), : len(self.nodes)] / self._scale(now_s)
+        sums = self._sums[: len(self.sites), : len(self.nodes)] / self._scale(now_s)
+        for (site, node), running in self._running.items():
+            sums[self.sites[site], self.nodes[node]] += running.values()
+        return sums
 
     def _scale(self, now_s: float) -> float:
         """What a weight of 1 at ``now_s`` is stored as."""

@@ -9,12 +9,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, or_, select, tuple_
 
-from tasks.domain.pair_stats import SUMS, AttemptResult, PairStats
+from tasks.domain.pair_stats import SUMS, AttemptOutcome, AttemptResult, PairStats
+from tasks.domain.states import State
 from tasks.scheduling.proximity.response_times import RoundTrip, moved
 from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
 from tasks.store.database import insert_new
 from tasks.store.statement_batch import defer, update_each
-from tasks.store.tables import attempts, pair_stats
+from tasks.store.tables import attempts, pair_stats, subtasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,17 @@ _CHANGING = (
     pair_stats.c.tried,
     pair_stats.c.wait_s,
 )
+
+
+def running(conn: Connection) -> list[AttemptResult]:
+    """What attempts that run have reported so far: provisional, until their closing adds them to their pairs."""
+    columns = (attempts.c[name] for name in ("site", "node", "offered", "tried", "collected", "active_s"))
+    rows = conn.execute(
+        select(*columns)
+        .join(subtasks, subtasks.c.attempt_id == attempts.c.id)
+        .where(subtasks.c.state == State.CRAWL, attempts.c.tried > 0)
+    )
+    return [AttemptResult(**row._mapping, outcome=AttemptOutcome.RELEASED) for row in rows]
 
 
 def round_trips(conn: Connection) -> dict[tuple[str, str], float]:

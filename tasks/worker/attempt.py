@@ -235,6 +235,7 @@ class Attempt:
 
     async def _collect(self, target: WorkTarget) -> None:
         self._counters.tried += 1
+        self._counters.in_flight += 1
         try:
             page = await self._collector.page(target)
         except asyncio.CancelledError:
@@ -248,6 +249,8 @@ class Attempt:
         except FetchError as error:
             await self._give_up_try(target, error)
             return
+        finally:
+            self._counters.in_flight -= 1
         self._failures.note_page(target.url)
         if page is None:
             self._counters.count_known()
@@ -271,6 +274,8 @@ class Attempt:
             self._counters.tried -= 1
             # What no node may request is not offered.
             self._counters.responsible -= kind.final
+        else:
+            self._counters.failed += 1
         counts = not kind.about_host
         if kind.final:
             state = "refused"

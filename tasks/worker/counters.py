@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tasks.scheduling.proximity.response_times import RoundTrip, without_noise
 from tasks.store.leases import Counters
@@ -124,6 +124,8 @@ class AttemptCounters:
     Attributes:
         responsible: hits it was given or found, and that were not stored already.
         tried: hits it requested.
+        in_flight: of those, how many it has not been answered yet.
+        failed: of those that were answered, how many gave no page.
         collected: pages it stored.
         known: hits that were stored already.
         left_over: hits that quota, budget or a full host kept it from.
@@ -133,6 +135,8 @@ class AttemptCounters:
     timing: Timing
     responsible: int = 0
     tried: int = 0
+    in_flight: int = 0
+    failed: int = 0
     collected: int = 0
     known: int = 0
     left_over: int = 0
@@ -143,6 +147,11 @@ class AttemptCounters:
         self.known += 1
         self.responsible -= 1
         self.tried -= 1
+
+    def so_far(self) -> Counters:
+        """As they stand while it runs: tries that have ended, with pages that are being stored."""
+        ended = self.tried - self.in_flight
+        return replace(self.totals(interrupted=False), tried=ended, collected=max(0, ended - self.failed))
 
     def totals(self, *, interrupted: bool) -> Counters:
         """As they stand.

@@ -11,10 +11,15 @@ from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters
 
 _REPORT_EVERY_S = 5.0
+_REPORT_SOONEST_S = 0.5
+_FIRST_TRIES = 3
+"""Ended tries after which an attempt reports for the first time; then whenever they have doubled."""
 
 
 class LeaseRenewal:
     """Renews one lease.
+
+    The scheduler learns from what is reported while the attempt runs, most from the first tries.
 
     Args:
         silent_after_s: seconds without a renewal after which the lease is taken back.
@@ -41,6 +46,7 @@ class LeaseRenewal:
         self._keep = timedelta(seconds=silent_after_s)
         self._clock = clock
         self._reported_at = clock()
+        self._report_at_tries = _FIRST_TRIES
 
     def announce_wait(self, wait_s: float) -> None:
         """Renew before a wait that is longer than the time between two renewals."""
@@ -48,14 +54,17 @@ class LeaseRenewal:
             self.renew()
 
     def renew_if_due(self) -> None:
-        """Renew if the last time is long enough ago."""
-        if self._clock() - self._reported_at >= self.every_s:
+        """Renew if the last time is long enough ago, or if there is much that is new."""
+        ago_s = self._clock() - self._reported_at
+        news = self._counters.tried - self._counters.in_flight >= self._report_at_tries
+        if ago_s >= (_REPORT_SOONEST_S if news else self.every_s):
             self.renew()
 
     def renew(self) -> None:
         """Renew now; the attempt does not wait for it."""
         self._reported_at = self._clock()
-        counters = self._counters.totals(interrupted=False)
+        counters = self._counters.so_far()
+        self._report_at_tries = max(_FIRST_TRIES, 2 * counters.tried)
         renewing = self._writer.later(PROGRESS, Renewal(self._lease, self._keep, counters))
         renewing.add_done_callback(self._renewed)
 
