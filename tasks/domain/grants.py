@@ -28,11 +28,13 @@ class HostGrants:
         share: of its limit for all addresses, in (0, 1].
         next_s: seconds until the first permit that nobody has reserved; 0: now.
         addresses: by node address; one that is missing has its full share now.
+        well: it answers some address well, and lately: faults of another one are not the host's.
     """
 
     share: float = 1.0
     next_s: float = 0.0
     addresses: Mapping[str, AddressGrants] = field(default_factory=lambda: MappingProxyType({}))
+    well: bool = False
 
     def of(self, address: str) -> AddressGrants:
         """What it grants this address."""

@@ -168,6 +168,10 @@ class AddressPace(NamedTuple):
             return 0
         return 2 if self.answers >= HEARD else 1
 
+    def answered_well(self, now: float) -> bool:
+        """Whether it was, lately, as far as there is full evidence."""
+        return self.evidence(now) == 2 and self.faults.share == 1.0
+
     def share(self, host_share: float) -> float:
         """Of the address's limit.
 

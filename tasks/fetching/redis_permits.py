@@ -48,12 +48,14 @@ end
 
 # The share of a host by the paces of its addresses (`tasks.fetching.pace.host_share`), and that of one of them.
 _SHARES = f"""
+local RECENT = {RECENT_S * 1e6:.0f}
+
 local function host_share(paces, now)
   local best = {{0, 0}}
   for i = 2, #paces, 2 do
     local _, faults, evidence, at = string.match(paces[i], '(%S+) (%S+) (%S+) (%S+)')
     evidence = tonumber(evidence or 0)
-    if evidence > 0 and now - at < {RECENT_S * 1e6:.0f} then best[evidence] = math.max(best[evidence], faults) end
+    if evidence > 0 and now - at < RECENT then best[evidence] = math.max(best[evidence], faults) end
   end
   if best[2] > 0 then return best[2] end
   if best[1] > 0 then return best[1] end
@@ -164,7 +166,8 @@ tell(KEYS[1], ARGV[1], table.concat({ARGV[2], ARGV[3], ARGV[4]}, ' '), ARGV[5], 
 # KEYS: of each host, its granted times (sorted set) and the paces of its addresses (hash).
 # ARGV: now (empty: Redis' clock).
 # Returns, of each host with anything reserved or a pace: its place among the hosts, its share as text, microseconds
-# until the last reserved time, and of each address its name, share as text, and microseconds until its rest is over.
+# until the last reserved time, 1 where an address is answered well, and of each address its name, share as text, and
+# microseconds until its rest is over.
 _GRANTED = (
     _NOW
     + _SHARES
@@ -179,13 +182,14 @@ for i = 1, #KEYS, 2 do
       local name = string.match(paces[j], '^rest (.*)')
       if name then rests[name] = math.max(0, paces[j + 1] - now) end
     end
-    local host = {(i - 1) / 2, tostring(share), math.max(0, (last or now) - now)}
+    local host = {(i - 1) / 2, tostring(share), math.max(0, (last or now) - now), 0}
     for j = 1, #paces, 2 do
-      local own, faults, heard, at = string.match(paces[j + 1], '(%S+) (%S+) (%S+) (%S+)')
+      local own, faults, evidence, at = string.match(paces[j + 1], '(%S+) (%S+) (%S+) (%S+)')
       if own then
         local name = paces[j]
         host[#host + 1] = {name, tostring(address_share(own, tonumber(faults), share)), rests[name] or 0}
         rests[name] = nil
+        if evidence == '2' and tonumber(faults) == 1 and now - at < RECENT then host[4] = 1 end
       end
     end
     for name, wait in pairs(rests) do host[#host + 1] = {name, '1', wait} end
@@ -312,10 +316,11 @@ class RedisPermits:
             return {}
         keys = [key for name in names for key in self._keys(name, "")[::2]]
         found = {}
-        for place, share, reserved_us, *addresses in await self._granted(keys=keys, args=[self._now()]):
+        for place, share, reserved_us, well, *addresses in await self._granted(keys=keys, args=[self._now()]):
             found[names[place]] = HostGrants(
                 share=float(share),
                 next_s=reserved_us / 1e6,
+                well=bool(well),
                 addresses={
                     name.decode(): AddressGrants(share=float(own), next_s=rest_us / 1e6)
                     for name, own, rest_us in addresses

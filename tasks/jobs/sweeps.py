@@ -221,7 +221,13 @@ def recall(conn: Connection, now: datetime, context: Context) -> None:
         closing.silence(conn, now, silent)
     for view in views.failed(conn, _BATCH):
         decision = after_failure(
-            view.reason, view.node, view.recalls, view.failed_on, context.settings.recall, context.rng
+            view.reason,
+            view.node,
+            view.recalls,
+            view.failed_on,
+            context.settings.recall,
+            context.rng,
+            answers_others=_answers_others(context, view.site),
         )
         if isinstance(decision, Recall):
             _recall(conn, now, view, decision)
@@ -270,7 +276,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
         conn,
         now,
         [
-            LeftOver(view.id, left[view.id], _go_on_at(now, context, tries[view.id]))
+            LeftOver(view.id, left[view.id], _go_on_at(now, context, view.site, tries[view.id]))
             for view in sleeping
             if left[view.id]
         ],
@@ -296,10 +302,17 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
     return len(moves)
 
 
-def _go_on_at(now: datetime, context: Context, tries: int) -> datetime | None:
-    """When targets that failed so often may be tried again: after a growing, jittered wait."""
-    if not tries:
+def _go_on_at(now: datetime, context: Context, site: str, tries: int) -> datetime | None:
+    """When targets that failed so often may be tried again: after a growing, jittered wait, where the site's host may
+    be the cause. Faults of one pair are no reason to wait: another node may take them at once."""
+    if not tries or _answers_others(context, site):
         return None
     recall = context.settings.recall
     longest_s = backoff_s(recall.backoff_s, tries, recall.backoff_max_s)
     return now + timedelta(seconds=context.rng.uniform(0.0, longest_s))
+
+
+def _answers_others(context: Context, site: str) -> bool:
+    """Whether each host of the site answers some address well: what failed at another address is not the host's."""
+    grants = context.state.grants
+    return all(host in grants and grants[host].well for host in context.hosts_of(site))

@@ -100,6 +100,8 @@ def after_failure(
     failed_on: Sequence[str],
     settings: RecallSettings,
     rng: Random,
+    *,
+    answers_others: bool = False,
 ) -> Recall | ToManual:
     """What becomes of a subtask that just failed.
 
@@ -110,6 +112,7 @@ def after_failure(
         failed_on: nodes that failed it in this round, the oldest failure first.
         settings: parameters.
         rng: for jitter.
+        answers_others: its hosts answer other nodes well, so time need not cure it.
     """
     if not reason.curable:
         return ToManual(f"{reason.value}: no other node could cure it", SUGGESTIONS[reason])
@@ -120,7 +123,7 @@ def after_failure(
             f"{reason.value} on {node} after {recalls} recalls in this round", SUGGESTIONS[reason]
         )
     avoid = (*(name for name in failed_on if name != node), node)
-    return Recall(_delay_s(reason, recalls, settings, rng), avoid)
+    return Recall(0.0 if answers_others else _delay_s(reason, recalls, settings, rng), avoid)
 
 
 def _delay_s(reason: FailureReason, recalls: int, settings: RecallSettings, rng: Random) -> float:
