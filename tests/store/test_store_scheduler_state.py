@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import delete, insert, update
 from world import SITE, World, hit
 
+from tasks.domain.failures import FailureReason
 from tasks.jobs import sweeps
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
@@ -47,6 +48,18 @@ def test_what_is_read_bit_by_bit_is_what_is_read_at_once(world: World) -> None:
         assert kept[pair].active_s == pytest.approx(one.active_s)
     assert state.request_s == pytest.approx(fresh.request_s)
     assert state.request_s[SITE] == pytest.approx(8.0 / 4 + 2.0 / 4)
+
+
+def test_a_site_whose_closed_attempts_tried_nothing_is_timed_by_what_runs(world: World) -> None:
+    lease, _ = world.begin(world.waiting("甲"))
+    world.close(lease, Counters(offered=5, active_s=1.0), reason=FailureReason.HOST_UNREACHABLE)
+    running, _ = world.begin(world.waiting("乙"), "n2")
+    world.progress(running, Counters(offered=5, tried=2, collected=2, active_s=3.0))
+    world.look(world.context.state.learn, world.now)  # knows what runs from now on
+    lease, _ = world.begin(world.waiting("丙"))
+    world.close(lease, Counters(offered=5, active_s=1.0), reason=FailureReason.HOST_UNREACHABLE)
+    world.look(world.context.state.learn, world.now)
+    assert world.context.state.request_s[SITE] == pytest.approx((1.0 + 1.0 + 3.0) / 2, rel=0.01)
 
 
 def test_only_what_changed_is_read_again(world: World) -> None:
