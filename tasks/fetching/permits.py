@@ -124,23 +124,24 @@ class _Host:
         )
 
 
-class LocalPermits:
-    """Permits of one process (embedded runner): arithmetic over the clock it is given.
+class PermitBook:
+    """Permits and paces of hosts, kept by arithmetic alone: every method is told the time. See `Permits`.
 
     Args:
-        clock: monotonic seconds.
         max_ahead_s: a permit further ahead is not reserved.
     """
 
-    def __init__(self, clock: Callable[[], float], max_ahead_s: float = MAX_AHEAD_S) -> None:
-        self._clock = clock
+    def __init__(self, max_ahead_s: float = MAX_AHEAD_S) -> None:
         self._max_ahead_s = max_ahead_s
         self._hosts: dict[str, _Host] = {}
         self._sweep_at = _SWEEP_HOSTS
 
-    async def reserve(self, host: str, address: str, limits: Limits) -> float:
-        """See `Permits`."""
-        now = self._clock()
+    def __len__(self) -> int:
+        """Hosts it keeps something of."""
+        return len(self._hosts)
+
+    def reserve(self, host: str, address: str, limits: Limits, now: float) -> float:
+        """Reserve one permit; the seconds until its time (0: now)."""
         state = self._hosts.get(host) or self._new_host(host, now)
         mine = state.addresses.get(address)
         if mine is None:
@@ -160,15 +161,13 @@ class LocalPermits:
             mine.next_at = at - min(at - gap_at, MOST_DEBT_S) + between_own_s
         return at - now
 
-    async def push_back(self, host: str, address: str, delay_s: float) -> None:
-        """See `Permits`."""
-        now = self._clock()
+    def push_back(self, host: str, address: str, delay_s: float, now: float) -> None:
+        """Grant this address nothing at this host for so many seconds."""
         mine = self._address(host, address, now)
         mine.next_at = max(mine.next_at, now + delay_s)
 
-    async def observe(self, host: str, address: str, limits: Limits, answer: AnswerSample) -> None:
-        """See `Permits`."""
-        now = self._clock()
+    def observe(self, host: str, address: str, limits: Limits, answer: AnswerSample, now: float) -> None:
+        """Adapt the pace of an address, and with it that of its host, to the outcome of a request."""
         mine = self._address(host, address, now)
         mine.own = address_pace_after(mine.own, answer, now, 1.0 / limits.per_address_per_s)
         state = self._hosts[host]
@@ -177,21 +176,9 @@ class LocalPermits:
         if answer.retry_after_s is not None:
             mine.next_at = max(mine.next_at, now + min(answer.retry_after_s, LONGEST_ASKED_S))
 
-    async def granted(self, hosts: Collection[str]) -> dict[str, HostGrants]:
-        """See `Permits`."""
-        now = self._clock()
-        return {host: self._granted(self._hosts[host], now) for host in hosts if host in self._hosts}
-
-    def _granted(self, state: _Host, now: float) -> HostGrants:
-        return HostGrants(
-            share=state.share,
-            next_s=max(0.0, state.granted[-1] - now) if state.granted else 0.0,
-            well=any(one.own.answered_well(now) for one in state.addresses.values()),
-            addresses={
-                address: AddressGrants(share=one.own.share(state.share), next_s=max(0.0, one.next_at - now))
-                for address, one in state.addresses.items()
-            },
-        )
+    def granted(self, hosts: Collection[str], now: float) -> dict[str, HostGrants]:
+        """What these hosts grant now; those that nobody has asked are missing."""
+        return {host: _granted(self._hosts[host], now) for host in hosts if host in self._hosts}
 
     def _address(self, host: str, address: str, now: float) -> _Address:
         state = self._hosts.get(host) or self._new_host(host, now)
@@ -210,6 +197,47 @@ class LocalPermits:
         """Drop idle hosts: pages come from very many hosts, few of them twice."""
         self._hosts = {host: state for host, state in self._hosts.items() if state.matters(now)}
         self._sweep_at = _SWEEP_HOSTS + 2 * len(self._hosts)
+
+
+def _granted(state: _Host, now: float) -> HostGrants:
+    return HostGrants(
+        share=state.share,
+        next_s=max(0.0, state.granted[-1] - now) if state.granted else 0.0,
+        well=any(one.own.answered_well(now) for one in state.addresses.values()),
+        addresses={
+            address: AddressGrants(share=one.own.share(state.share), next_s=max(0.0, one.next_at - now))
+            for address, one in state.addresses.items()
+        },
+    )
+
+
+class LocalPermits:
+    """Permits of one process (embedded runner): a book of them, with a clock.
+
+    Args:
+        clock: monotonic seconds.
+        max_ahead_s: a permit further ahead is not reserved.
+    """
+
+    def __init__(self, clock: Callable[[], float], max_ahead_s: float = MAX_AHEAD_S) -> None:
+        self._clock = clock
+        self._book = PermitBook(max_ahead_s)
+
+    async def reserve(self, host: str, address: str, limits: Limits) -> float:
+        """See `Permits`."""
+        return self._book.reserve(host, address, limits, self._clock())
+
+    async def push_back(self, host: str, address: str, delay_s: float) -> None:
+        """See `Permits`."""
+        self._book.push_back(host, address, delay_s, self._clock())
+
+    async def observe(self, host: str, address: str, limits: Limits, answer: AnswerSample) -> None:
+        """See `Permits`."""
+        self._book.observe(host, address, limits, answer, self._clock())
+
+    async def granted(self, hosts: Collection[str]) -> dict[str, HostGrants]:
+        """See `Permits`."""
+        return self._book.granted(hosts, self._clock())
 
 
 def still_slows(pace: Pace, now: float) -> bool:

@@ -18,7 +18,15 @@ from tasks.domain.breaker import LONGEST_ASKED_S
 from tasks.domain.failures import ErrorClass
 from tasks.domain.grants import AddressGrants
 from tasks.fetching.pace import NEW_ADDRESS, AnswerSample, address_pace_after, host_share
-from tasks.fetching.permits import MAX_AHEAD_S, MOST_DEBT_S, LocalPermits, Permits, first_gap, spacings_s
+from tasks.fetching.permits import (
+    MAX_AHEAD_S,
+    MOST_DEBT_S,
+    LocalPermits,
+    PermitBook,
+    Permits,
+    first_gap,
+    spacings_s,
+)
 from tasks.fetching.redis_permits import RedisPermits
 
 START = 1_700_000_000.0
@@ -338,15 +346,10 @@ def test_local_times_keep_both_spacings(own, total, asked):
 
 
 def test_local_times_forget_hosts_of_the_past():
-    async def run() -> int:
-        clock = Clock()
-        times, limits = LocalPermits(clock), Limits(per_address_per_s=1, total_per_s=1)
-        for n in range(5000):
-            clock.now += 0.01
-            await times.reserve(f"h{n}.cn", "n1", limits)
-        return len(times._hosts)
-
-    assert asyncio.run(run()) < 2500
+    times, limits = PermitBook(), Limits(per_address_per_s=1, total_per_s=1)
+    for n in range(5000):
+        times.reserve(f"h{n}.cn", "n1", limits, n * 0.01)
+    assert len(times) < 2500
 
 
 def test_local_times_remember_a_host_in_trouble():
