@@ -200,9 +200,10 @@ def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
         "forgiven": assignment.forgiven,
         "candidates": [one.as_detail() for one in assignment.candidates],
         "candidates_left_out": len(context.state.ready.nodes) - len(assignment.candidates),
+        "floor": asdict(assignment.floor),
         "modification": limits.as_detail(),
     }
-    return Grant(subtask.id, assignment.node, limits.quota, limits.budget_s, detail)
+    return Grant(subtask.id, assignment.node, limits.quota, limits.budget_s, detail, assignment.floor)
 
 
 def recall(conn: Connection, now: datetime, context: Context) -> None:

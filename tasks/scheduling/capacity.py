@@ -8,6 +8,7 @@ subtasks are given away. The other functions turn it into bounds of a plan (`tas
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -72,7 +73,7 @@ class Crawled:
     """What is crawled now, and what is known of hosts.
 
     Attributes:
-        running: (site, node, number of its attempts there, those of them it has begun).
+        running: (site, node, number of its attempts there, those of them that are well under way).
         asking: by node, the share of its attempts that send requests; 1 where it is missing.
         resting: by host, nodes it refuses.
         probing: by host, nodes whose rest there is over without a page since.
@@ -108,7 +109,8 @@ def host_views(
     sends only those for result pages: one in `hits_per_result_page` + 1. The next attempt is expected to send as many
     as the mean of those that run and of one on each waiting site. (Were it as many as the fastest sends, one site that
     answers at once would hold back all others of its engine.) Attempts begin, wait for result pages and end, so they
-    ask for less than this. A host whose permits go unused, though all its attempts have begun, can take another one.
+    ask for less than this. A host whose permits go unused, though all its attempts are well under way, can take one
+    more.
 
     Args:
         crawled: see there.
@@ -120,7 +122,7 @@ def host_views(
     """
     held: dict[str, dict[str, int]] = {}
     load: dict[str, float] = {}  # requests a second
-    begun: dict[str, bool] = {}  # whether all its attempts are
+    begun: dict[str, bool] = {}  # whether all its attempts are under way
     paces: dict[str, list[tuple[float, float]]] = {}  # requests a second of an attempt; of how many attempts
     requests_per_result_page = hits_per_result_page + 1
 
@@ -273,6 +275,13 @@ def address_pages(
                 attempts = view.address_pages_per_s * shares / np.maximum(pages_per_s[place], 1e-9)
                 most[place] = np.minimum(most[place], attempts)
     return most
+
+
+def addresses_in_all(names: Iterable[str], hosts: Mapping[str, HostView]) -> int:
+    """How many addresses use up all that the tightest of these hosts grants; very many where none has a limit."""
+    views = [hosts[name] for name in names if name in hosts]
+    limited = [v.pages_per_s / v.address_pages_per_s for v in views if math.isfinite(v.pages_per_s)]
+    return max(1, math.ceil(min(limited, default=sys.maxsize) - _ROUNDING))
 
 
 def address_attempts(examples: Sequence[SubtaskView], hosts: Mapping[str, HostView]) -> Array:

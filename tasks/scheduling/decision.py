@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.views import SubtaskView
 from tasks.scheduling import eligibility
 from tasks.scheduling.ready_queue import Group, ReadyQueue
@@ -95,6 +96,7 @@ class Assignment:
     Attributes:
         score: what the node was ranked by; None where the strategy ranks nothing.
         forgiven: the node's name, where it had failed this subtask and nobody else was left.
+        floor: when the attempt ends early; only where the strategy knows a better node.
         candidates: nodes it was compared with, the best `MOST_CANDIDATES` of them; empty without ``explain``.
     """
 
@@ -102,6 +104,7 @@ class Assignment:
     node: str
     score: float | None = None
     forgiven: str | None = None
+    floor: PageFloor = NO_FLOOR
     candidates: tuple[Candidate, ...] = ()
 
 

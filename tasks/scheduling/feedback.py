@@ -152,12 +152,14 @@ class Feedback:
                 lambda name: self._remark(ready, group, name, node),
                 [node, *others],
             )
+        floor = self._planner.floor(ready, group, node)
         forgiven = eligibility.forgiven(group.first, ready.nodes, ready.hosts)
         return Assignment(
             subtask=ready.take(group, node),
             node=node,
             score=score,
             forgiven=forgiven if forgiven == node else None,
+            floor=floor,
             candidates=considered,
         )
 

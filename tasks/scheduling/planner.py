@@ -10,16 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pair_stats import PairStats
 from tasks.scheduling import capacity, eligibility, fluid
 from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Distances
 from tasks.scheduling.pair_backoff import PairBackoff
-from tasks.scheduling.posterior import PRIOR_PAGES, Belief, posterior
+from tasks.scheduling.posterior import PRIOR_PAGES, Belief, Posterior, posterior
 from tasks.scheduling.proximity import prior
 from tasks.scheduling.ready_queue import Backlog, Group, ReadyQueue
 from tasks.scheduling.sampled_rates import SampledRates
@@ -40,7 +42,7 @@ _NEWS_S = 0.05 * REPLAN_S
 """... but not sooner than this."""
 
 _NEAR = 0.8
-"""Where a host's permits rule, a node that is not planned for a site needs this share of the best one's page chance."""
+"""A node is given permits of a host that others could have where it reaches this share of their page chance."""
 
 _MANY_PAIRS = 10_000
 """With more pairs than this, plans are made less often: a plan's cost grows with their number."""
@@ -78,6 +80,7 @@ class Plan:
         version: of the ready queue it was made for.
         sites, nodes: place of each name on the two axes of what follows.
         belief: drawn from the posteriors.
+        believed: the posteriors.
         shares: by node, its planned sites with the share of its planned time that each gets.
         rates: pages per second of a slot of each pair; 0 where the node may not. (sites, nodes)
         requesting: share of its time that an attempt does not wait for its address' next send time. (sites, nodes)
@@ -96,6 +99,7 @@ class Plan:
     sites: Mapping[str, int]
     nodes: Mapping[str, int]
     belief: Belief
+    believed: Posterior
     shares: Mapping[str, Mapping[str, float]]
     rates: Array
     requesting: Array
@@ -130,6 +134,7 @@ class Planner:
         self._nodes_of: dict[str, list[str]] = {}
         self._rates: dict[tuple[str, str, float], float] = {}
         self._worths: dict[tuple[str, str, float], float] = {}
+        self._chances: dict[tuple[str, tuple[str, ...], int], list[tuple[float, str]]] = {}
 
     @property
     def plan(self) -> Plan:
@@ -204,6 +209,7 @@ class Planner:
             sites={name: place for place, name in enumerate(sites)},
             nodes={name: place for place, name in enumerate(nodes)},
             belief=belief,
+            believed=believed,
             shares={name: _shares(division.seconds[:, place], sites) for place, name in enumerate(nodes)},
             rates=rates,
             requesting=requesting,
@@ -274,17 +280,39 @@ class Planner:
         return group.pages / max(rate, 1e-9) <= waited_s + group.pages / best
 
     def near_best(self, ready: ReadyQueue, group: Group, node: str) -> bool:
-        """Whether the node makes nearly as many pages of a request as the best node that may take the group.
-
-        Always so where permits don't rule: then a slot's time is what counts (`sooner`).
-        """
-        plan = self.plan
-        row = plan.sites[group.first.site]
-        if plan.permit_worth[row] <= 0 or group.first.assigned == node:
+        """Whether the node makes nearly as many pages of a request as those it would take permits from."""
+        if group.first.assigned == node:
             return True
-        able = [plan.nodes[name] for name in plan.nodes if ready.may_take(group, name)]
-        best = plan.belief.page_chance[row, able].max(initial=0.0)
-        return bool(plan.belief.page_chance[row, plan.nodes[node]] >= _NEAR * best)
+        row, column = self.plan.sites[group.first.site], self.plan.nodes[node]
+        return bool(self.plan.belief.page_chance[row, column] >= self._least_share(ready, group, node))
+
+    def floor(self, ready: ReadyQueue, group: Group, node: str) -> PageFloor:
+        """When an attempt of the node at the group ends early: it makes fewer pages of a request than those it takes
+        permits from."""
+        if not self.includes(group.first.site, node) or group.first.assigned == node:
+            return NO_FLOOR
+        row, column, of = self.plan.sites[group.first.site], self.plan.nodes[node], self.plan.believed
+        a, b = float(of.page_a[row, column]), float(of.page_b[row, column])
+        return PageFloor.of(a, b, self._least_share(ready, group, node))
+
+    def _least_share(self, ready: ReadyQueue, group: Group, node: str) -> float:
+        """Pages of a request that the node needs at the group's site, so that it is right to give it permits.
+
+        So many of the other nodes as use up all permits of the site's host could have them instead, the best first. The
+        last of these is what the node is compared with. 0 where there are permits for all.
+        """
+        plan, first = self.plan, group.first
+        key = first.site, first.failed_on, ready.version
+        chances = self._chances.get(key)
+        if chances is None:
+            row = plan.belief.page_chance[plan.sites[first.site]]
+            able = [name for name in plan.nodes if ready.may_take(group, name)]
+            chances = self._chances[key] = sorted(
+                ((float(row[plan.nodes[n]]), n) for n in able), reverse=True
+            )
+        place = capacity.addresses_in_all(first.hosts, ready.hosts) - 1
+        others = (chance for chance, name in chances if name != node)
+        return _NEAR * next(islice(others, place, None), 0.0) if place < len(chances) else 0.0
 
     def best_sites(self, node: str) -> list[str]:
         """Sites in the order of how near the node comes to the best node of each."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select, update
 
+from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.states import State, Transition
 from tasks.store import transitions
 from tasks.store.bulk import insert_of
@@ -32,6 +33,7 @@ class Grant:
 
     Attributes:
         detail: the data behind the decision, for `explain`.
+        floor: when the attempt ends early.
     """
 
     subtask_id: int
@@ -39,6 +41,7 @@ class Grant:
     quota: int
     budget_s: float
     detail: Mapping[str, Any]
+    floor: PageFloor = NO_FLOOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,13 @@ class Lease:
     site: str
     quota: int
     budget_s: float
+    least_share: float = 0.0
+    slack: float = 0.0
+
+    @property
+    def floor(self) -> PageFloor:
+        """When the attempt ends early."""
+        return PageFloor(self.least_share, self.slack)
 
     def as_message(self) -> dict[str, Any]:
         """As plain JSON types."""
@@ -142,6 +152,8 @@ def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within
                 site=row.site,
                 quota=one.quota,
                 budget_s=one.budget_s,
+                least_share=one.floor.least_share,
+                slack=one.floor.slack,
             )
         )
         values = {
@@ -157,7 +169,19 @@ def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within
     return leases
 
 
-_OPENED = ("subtask_id", "product_id", "no", "round", "site", "node", "token", "quota", "budget_s")
+_OPENED = (
+    "subtask_id",
+    "product_id",
+    "no",
+    "round",
+    "site",
+    "node",
+    "token",
+    "quota",
+    "budget_s",
+    "least_share",
+    "slack",
+)
 
 
 def _open_attempts(
@@ -167,7 +191,8 @@ def _open_attempts(
     opened = []
     for one, row in given:
         of = (one.subtask_id, row.product_id, row.attempts + 1, row.round, row.site)
-        opened.append((*of, one.node, tokens[one.subtask_id], one.quota, one.budget_s))
+        limits = (one.quota, one.budget_s, one.floor.least_share, one.floor.slack)
+        opened.append((*of, one.node, tokens[one.subtask_id], *limits))
     same = {"allocated_at": now, "errors": {}}
     statement, rows = insert_of(conn, attempts, same, _OPENED, opened)
     made = conn.execute(statement.returning(attempts.c.subtask_id, attempts.c.id), rows)

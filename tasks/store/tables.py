@@ -224,6 +224,8 @@ attempts = _table(
     Column("token", String(32), nullable=False),
     Column("quota", Integer, nullable=False),
     Column("budget_s", Float, nullable=False),
+    _seconds("least_share"),  # tasks.domain.page_floor
+    _seconds("slack"),
     _time("allocated_at", nullable=False),
     _time("started_at"),
     _time("progress_at"),

@@ -28,6 +28,9 @@ from tasks.store.leases import HITS_UNREAD
 from tasks.store.nodes import NodeRow
 from tasks.store.tables import attempts, subtasks
 
+_UNDER_WAY = timedelta(seconds=1.5)
+"""An attempt given so long ago is past its result pages, as a rule."""
+
 HostsOf = Callable[[str], tuple[str, str]]
 """(engine's host, site's host) of a site."""
 
@@ -171,7 +174,7 @@ def host_views(
         lanes: requests of one attempt in flight at once.
         grants: what hosts grant now.
     """
-    begun = func.count().filter(subtasks.c.lease_started)
+    begun = func.count().filter(subtasks.c.lease_started, subtasks.c.changed_at <= now - _UNDER_WAY)
     running = conn.execute(
         select(subtasks.c.site, subtasks.c.lease_node, func.count(), begun)
         .where(subtasks.c.state == State.CRAWL)

@@ -83,6 +83,7 @@ class Attempt:
         self._left = 0  # targets still to do, as far as known
         self._note = ""
         self._limit_reached = False
+        self._lanes = 0  # that may still be opened
         self._interrupted = ""
         self._runner: asyncio.Task[None] | None = None
 
@@ -137,10 +138,9 @@ class Attempt:
         while len(self._queue) > most:
             self._queue.pop()
             self._counters.left_over += 1
-        lanes = min(self._deps.settings.lanes, len(self._queue))
-        async with asyncio.TaskGroup() as group:
-            for _ in range(lanes):
-                group.create_task(self._lane())
+        self._lanes = min(self._deps.settings.lanes, len(self._queue))
+        async with asyncio.TaskGroup() as self._group:
+            self._open_lanes(1 if self.lease.floor.least_share else self._lanes)
         self._counters.left_over += len(self._queue) if self._limit_reached else 0
         await self._write_buffer.emptied()
 
@@ -223,6 +223,12 @@ class Attempt:
 
     # --- pages ----------------------------------------------------------------------------------------------
 
+    def _open_lanes(self, count: int) -> None:
+        """Open so many more lanes, up to all. Where a node may turn out bad, each page it gets opens one."""
+        for _ in range(min(count, self._lanes)):
+            self._lanes -= 1
+            self._group.create_task(self._lane())
+
     async def _lane(self) -> None:
         while self._queue and not (self._renewal.lost or self._limit_reached):
             if self._timing.active_s >= self.lease.budget_s:
@@ -251,6 +257,7 @@ class Attempt:
             return
         finally:
             self._counters.in_flight -= 1
+        self._open_lanes(1)
         self._failures.note_page(target.url)
         if page is None:
             self._counters.count_known()
@@ -276,6 +283,7 @@ class Attempt:
             self._counters.responsible -= kind.final
         else:
             self._counters.failed += 1
+            self._end_early()
         counts = not kind.about_host
         if kind.final:
             state = "refused"
@@ -284,6 +292,12 @@ class Attempt:
         else:
             state = "todo"
         self._end(target, state, kind, counts=counts)
+
+    def _end_early(self) -> None:
+        ended = self._counters.tried - self._counters.in_flight
+        if self._queue and self.lease.floor.missed(ended, ended - self._counters.failed):
+            self._limit_reached = True
+            self._note = "few of its requests gave a page: another node makes more of them"
 
     async def _note_error(self, url: str, error: FetchError) -> None:
         self._counters.errors[error.error] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -77,6 +78,7 @@ class Fetcher:
         self._timing = timing
         self._announce_wait = announce_wait
         self._site = site
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def page(
         self, url: str, headers: Mapping[str, str] | None = None, *, blocked: tuple[str, ...] = ()
@@ -196,11 +198,14 @@ class Fetcher:
         deps = self._deps
         host = deps.hosts.name(url)
         limits = slower(deps.hosts.limits(host), crawl_delay_s)
-        with self._timing.waiting:  # for the answer, too: permits may be kept far away
-            wait_s = await deps.permits.reserve(host, deps.address, limits)
-            if wait_s > deps.settings.longest_wait_s:
-                raise WaitTooLong(host, wait_s)
-            if wait_s > 0:
-                self._announce_wait(wait_s)
-                await deps.sleep(wait_s)
+        # For the answer, too: permits may be kept far away. One lane at a time waits for a host: the others would only
+        # reserve its permits further ahead, and requests of better attempts would queue behind them.
+        with self._timing.waiting:
+            async with self._turns[host]:
+                wait_s = await deps.permits.reserve(host, deps.address, limits)
+                if wait_s > deps.settings.longest_wait_s:
+                    raise WaitTooLong(host, wait_s)
+                if wait_s > 0:
+                    self._announce_wait(wait_s)
+                    await deps.sleep(wait_s)
         self._timing.requests += 1

@@ -1,0 +1,38 @@
+"""When an attempt ends early, because another node would make more pages of the same requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PageFloor:
+    """The fewest pages an attempt has to make of its requests.
+
+    What is believed of a (site, node) is a Beta(a, b) over the chance that a request gives a page. After so many tries
+    with so many pages its mean is (a + pages) / (a + b + tries). The attempt ends once that is below `least_share`:
+
+        pages < least_share * tries - slack        with slack = a - least_share * (a + b)
+
+    So a pair nothing is known of ends after a few failures, and one that is known well outlives a bad moment.
+
+    Attributes:
+        least_share: pages of a request, 0 to 1; 0: the attempt does not end early.
+        slack: pages by which it may stay behind.
+    """
+
+    least_share: float = 0.0
+    slack: float = 0.0
+
+    @classmethod
+    def of(cls, a: float, b: float, least_share: float) -> PageFloor:
+        """The floor of a pair believed to be Beta(a, b); one failure alone ends nothing."""
+        return cls(least_share, max(least_share, a - least_share * (a + b)))
+
+    def missed(self, tries: int, pages: int) -> bool:
+        """Whether an attempt with so many tries and pages should end."""
+        return self.least_share > 0.0 and pages < self.least_share * tries - self.slack
+
+
+NO_FLOOR = PageFloor()
+"""The attempt does not end early."""
