@@ -6,7 +6,6 @@ blocks can hold pages up they are laid out at once, so that an attempt is two ev
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -20,7 +19,7 @@ from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.modification import Modification
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.scheduling.recall import Recall, after_failure
+from tasks.scheduling.recall import Recall, RecallSettings, after_failure
 from tasks.scheduling.statistics import Knowledge
 
 
@@ -66,7 +65,7 @@ class Execution:
         self._rng = np.random.default_rng([abs(seed), 1])
         self._random = Random(f"chance {seed}").random
         self._recalling = Random(f"recall {seed}")
-        self._rules = replace(options.recalling, enabled=options.recall)
+        self._rules = RecallSettings(enabled=options.recall)
         self._nodes = [_NodeState(node) for node in world.nodes]
         self._number = {node.name: n for n, node in enumerate(world.nodes)}
         names = [node.name for node in world.nodes]

@@ -76,28 +76,27 @@ class Program:
     Attributes:
         gain: by pair, what one page is worth.
         always: pairs that are in every program.
+        right, equal: of each row, its right side, and whether it is an equation.
+        upper, lower, cost: of each other column, its bounds and its cost.
     """
 
     def __init__(self, tries: int, pairs: int, *, maximise_pages: bool) -> None:
         self.tries, self.pairs, self.maximise_pages = tries, pairs, maximise_pages
         self.gain: Floats = np.zeros(pairs)
         self.always: Ints = np.zeros(0, dtype=np.int64)
+        self.right: Floats = np.zeros(0)
+        self.equal: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        self.upper: Floats = np.zeros(0)
+        self.lower: Floats = np.zeros(0)
+        self.cost: Floats = np.zeros(0)
         self._entries = [_Entries() for _ in range(tries + 1)]
-        self._right: list[Floats] = []
-        self._equal: list[NDArray[np.bool_]] = []
-        self._count = 0
-        self._upper: list[Floats] = []
-        self._lower: list[Floats] = []
-        self._cost: list[Floats] = []
-        self._others = 0
         self._set: list[tuple[Ints, Ints, Floats]] = []
 
     def rows(self, count: int, right: Floats | float, *, equal: bool = False) -> int:
         """New rows with these right sides; returns the number of the first."""
-        first = self._count
-        self._right.append(np.broadcast_to(np.asarray(right, dtype=np.float64), (count,)))
-        self._equal.append(np.full(count, equal))
-        self._count += count
+        first = len(self.right)
+        self.right = np.append(self.right, np.broadcast_to(right, count))
+        self.equal = np.append(self.equal, np.full(count, equal))
         return first
 
     def enter(self, k: int, rows: Ints, values: Floats | float, pairs: Ints | None = None) -> None:
@@ -111,11 +110,10 @@ class Program:
         self, count: int, *, upper: Floats, lower: Floats | float = 0.0, cost: Floats | float = 0.0
     ) -> Ints:
         """New other columns from `lower` to `upper`; returns their numbers."""
-        self._upper.append(upper)
-        self._lower.append(np.broadcast_to(np.asarray(lower, dtype=np.float64), (count,)))
-        self._cost.append(np.broadcast_to(np.asarray(cost, dtype=np.float64), (count,)))
-        self._others += count
-        return np.arange(self._others - count, self._others)
+        self.upper = np.append(self.upper, upper)
+        self.lower = np.append(self.lower, np.broadcast_to(lower, count))
+        self.cost = np.append(self.cost, np.broadcast_to(cost, count))
+        return np.arange(len(self.cost) - count, len(self.cost))
 
     def set(self, rows: Ints, columns: Ints, values: Floats | float) -> None:
         """Entries of other columns."""
@@ -126,14 +124,14 @@ class Program:
         bulk = [
             coo_array(
                 (np.concatenate(of.values), (np.concatenate(of.rows), np.concatenate(of.pairs))),
-                shape=(self._count, self.pairs),
+                shape=(len(self.right), self.pairs),
             ).tocsr()
             for of in self._entries
         ]
         if not self._set:
-            return bulk, csr_array((self._count, 0))
+            return bulk, csr_array((len(self.right), 0))
         rows, columns, values = (np.concatenate(part) for part in zip(*self._set, strict=True))
-        return bulk, coo_array((values, (rows, columns)), shape=(self._count, self._others)).tocsr()
+        return bulk, coo_array((values, (rows, columns)), shape=(len(self.right), len(self.cost))).tocsr()
 
     def time_of(self, k: int) -> tuple[Ints, Floats]:
         """The rows of time that x[k, .] enter, the first they were entered into, and their seconds there."""
@@ -141,41 +139,16 @@ class Program:
 
     def moved_into(self, rows: int) -> Floats:
         """By row, the most that other columns with an upper bound may add to its right side."""
-        added, upper = np.zeros(rows), self.upper
+        added = np.zeros(rows)
         for at, columns, values in self._set:
-            gives = (values < 0.0) & np.isfinite(upper[columns])
-            np.add.at(added, at[gives], -values[gives] * upper[columns[gives]])
+            gives = (values < 0.0) & np.isfinite(self.upper[columns])
+            np.add.at(added, at[gives], -values[gives] * self.upper[columns[gives]])
         return added
 
     @property
     def small(self) -> bool:
         """Whether it is solved with all its columns."""
         return self.pairs * (self.tries + 1) <= _AT_ONCE
-
-    @property
-    def right(self) -> Floats:
-        """Right sides of all rows."""
-        return np.concatenate(self._right)
-
-    @property
-    def equal(self) -> NDArray[np.bool_]:
-        """Which rows are equations."""
-        return np.concatenate(self._equal)
-
-    @property
-    def upper(self) -> Floats:
-        """Upper bounds of the other columns."""
-        return np.concatenate(self._upper) if self._upper else np.zeros(0)
-
-    @property
-    def lower(self) -> Floats:
-        """Lower bounds of the other columns."""
-        return np.concatenate(self._lower) if self._lower else np.zeros(0)
-
-    @property
-    def cost(self) -> Floats:
-        """Costs of the other columns."""
-        return np.concatenate(self._cost) if self._cost else np.zeros(0)
 
 
 def solve(program: Program) -> Solution:
@@ -193,12 +166,8 @@ def solve(program: Program) -> Solution:
         matrix = hstack([*(part[:, chosen] for part in columns), others], format="csr")
         cost = np.concatenate([*(part[chosen] for part in worth), program.cost])
         many = len(chosen) * len(bulk)
-        bounds = np.column_stack(
-            [
-                np.concatenate([np.zeros(many), program.lower]),
-                np.concatenate([np.full(many, np.inf), program.upper]),
-            ]
-        )
+        lower = np.append(np.zeros(many), program.lower)
+        bounds = np.column_stack([lower, np.append(np.full(many, np.inf), program.upper)])
         value, prices = _optimum(matrix, cost, bounds, program)
         kinds = [c - m.T @ prices for c, m in zip(worth, bulk, strict=True)]
         for kind in kinds:
@@ -234,14 +203,13 @@ def _still_missing(program: Program, reduced: list[Floats]) -> float:
 
 def _optimum(matrix: csr_array, cost: Floats, bounds: Floats, program: Program) -> tuple[float, Floats]:
     """Value and price of each row (at most 0 where it is no equation)."""
-    equal, right = program.equal, program.right
-    at_most = ~equal
+    equal, at_most, right = program.equal, ~program.equal, program.right
     result = linprog(  # type: ignore[call-overload]  # sparse matrices are taken, the stubs don't know
         cost,
         A_ub=matrix[at_most],
         b_ub=right[at_most],
-        A_eq=matrix[equal] if equal.any() else None,
-        b_eq=right[equal] if equal.any() else None,
+        A_eq=matrix[equal],
+        b_eq=right[equal],
         bounds=bounds,
         method="highs" if len(cost) <= _SIMPLEX else "highs-ipm",
     )
@@ -251,8 +219,7 @@ def _optimum(matrix: csr_array, cost: Floats, bounds: Floats, program: Program) 
         raise NoBound(f"the bound's linear program was not solved: {result.message}")
     prices = np.zeros(len(right))
     prices[at_most] = result.ineqlin.marginals
-    if equal.any():
-        prices[equal] = result.eqlin.marginals
+    prices[equal] = result.eqlin.marginals
     return float(result.fun), prices
 
 

@@ -149,9 +149,8 @@ class _Sums:
             solution = solve(self._program(self._work.tries_per_page, None))
             return Bound(-solution.value, None, slack, solution.columns, solution.rounds)
         surely = self._surely_s()
-        solution = solve(
-            self._program(self._work.tries_per_page, _Spent.at_least(self._pieces.interval_s, surely))
-        )
+        spent = _Spent.at_least(self._pieces.interval_s, surely)
+        solution = solve(self._program(self._work.tries_per_page, spent))
         makespan_s = max(solution.value, surely, self._longest_path_s())
         return Bound(None, makespan_s, slack, solution.columns, solution.rounds)
 
@@ -165,9 +164,8 @@ class _Sums:
         while low <= high:
             middle = (low + high) // 2
             try:
-                earliest = (
-                    float(length[:middle].sum()) + solve(self._program(1, _Spent.up_to(length, middle))).value
-                )
+                last_s = solve(self._program(1, _Spent.up_to(length, middle))).value
+                earliest = float(length[:middle].sum()) + last_s
                 high = middle - 1
             except Infeasible:
                 low = middle + 1
@@ -238,16 +236,11 @@ class _Sums:
             if of_tries:
                 program.enter(of_tries - 1, row, pairs.completion - 1.0)
         # attempts: one per subtask and number of tries, at least
-        if self._until_done:
-            needed = np.array(
-                [
-                    self._attempts_needed(site, demand, tries)
-                    for site, demand in zip(crawled.tolist(), demands, strict=True)
-                ]
-            )
-            attempts = program.rows(count, -needed)
-        else:
-            attempts = program.rows(count, 0.0)
+        needed = [
+            self._attempts_needed(site, demand, tries) if self._until_done else 0.0
+            for site, demand in zip(crawled.tolist(), demands, strict=True)
+        ]
+        attempts = program.rows(count, -np.array(needed))
         for of_tries in range(tries):
             program.enter(of_tries, attempts + at, -1.0 / self._largest[pairs.site])
         program.enter(tries, attempts + at, -1.0)

@@ -11,7 +11,6 @@ from app.simulator.attempts import Attempt, Subtask
 from app.simulator.world import World
 from tasks.domain.pair_stats import AttemptResult, PairStats
 from tasks.scheduling.decision import AllocationSettings
-from tasks.scheduling.recall import RecallSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +24,7 @@ class Options:
         timeline: keep sums over time of every pair.
         window_s: length of the windows that figures over time are counted in.
         clock: measures decisions; seconds.
-        allocating, recalling: settings of the strategies, as production has them.
+        allocating: settings of allocation.
     """
 
     modification: bool = True
@@ -35,7 +34,6 @@ class Options:
     window_s: float = 300.0
     clock: Callable[[], float] = perf_counter
     allocating: AllocationSettings = field(default_factory=AllocationSettings)
-    recalling: RecallSettings = field(default_factory=RecallSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,54 +163,36 @@ def _site(name: str, kind: str, overhead_s: float, limits: Limits | None) -> Sit
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class _Sums:
-    attempts: int = 0
-    failed: int = 0
-    silent: int = 0
-    tried: int = 0
-    collected: int = 0
-    paged_s: float = 0.0
-
-    def add(self, one: RecordedAttempt, overhead_s: float) -> None:
-        self.attempts += 1
-        self.failed += one.outcome == "failed" and not one.tried
-        self.silent += one.outcome == "silent"
-        self.tried += one.tried
-        self.collected += one.collected
-        self.paged_s += max(0.0, one.active_s - overhead_s) if one.tried else 0.0
-
-    def rates(self) -> dict[str, float]:
-        """Keys of a pair's entry; few data are taken as they are."""
-        return {
-            "seconds_per_page": round(max(_FASTEST_S, self.paged_s / self.tried), 4),
-            "completion": round(min(1.0, self.collected / self.tried), 4),
-            **self.failure_rates(),
-        }
-
-    def failure_rates(self) -> dict[str, float]:
-        """How often attempts fail and hang."""
-        return {
-            "fail": round(self.failed / self.attempts, 4),
-            "hang": round(self.silent / self.attempts, 4),
-        }
+def _rates(attempts: Sequence[RecordedAttempt], overheads_s: Mapping[str, float]) -> dict[str, float]:
+    """Keys of a pair's entry: rates of pages where some were tried; few data are taken as they are."""
+    paged = [one for one in attempts if one.tried]
+    tried, collected = sum(one.tried for one in paged), sum(one.collected for one in paged)
+    failed = sum(one.outcome == "failed" and not one.tried for one in attempts)
+    silent = sum(one.outcome == "silent" for one in attempts)
+    rates = {"fail": round(failed / len(attempts), 4), "hang": round(silent / len(attempts), 4)}
+    if tried:
+        paged_s = sum(max(0.0, one.active_s - overheads_s.get(one.site, 0.0)) for one in paged)
+        rates["seconds_per_page"] = round(max(_FASTEST_S, paged_s / tried), 4)
+        rates["completion"] = round(min(1.0, collected / tried), 4)
+    return rates
 
 
 def _pairs(
     attempts: Sequence[RecordedAttempt], sites: list[str], nodes: list[str], overheads_s: Mapping[str, float]
 ) -> list[PairSpec]:
-    by_pair: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
-    by_site: dict[str, _Sums] = defaultdict(_Sums)
-    total = _Sums()
+    by_pair: dict[tuple[str, str], list[RecordedAttempt]] = defaultdict(list)
+    by_site: dict[str, list[RecordedAttempt]] = defaultdict(list)
     known = [one for one in attempts if one.site in set(sites) and one.node in set(nodes)]
     for one in known:
-        for sums in (by_pair[one.site, one.node], by_site[one.site], total):
-            sums.add(one, overheads_s.get(one.site, 0.0))
-    entries = [PairSpec(**total.rates())] if total.tried else []
-    entries += [PairSpec(site=site, **sums.rates()) for site, sums in by_site.items() if sums.tried]
+        by_pair[one.site, one.node].append(one)
+        by_site[one.site].append(one)
+    paged = {one.site for one in known if one.tried}
+    entries = [PairSpec(**_rates(known, overheads_s))] if paged else []
     entries += [
-        PairSpec(site=site, node=node, **(sums.rates() if sums.tried else sums.failure_rates()))
-        for (site, node), sums in by_pair.items()
+        PairSpec(site=site, **_rates(of, overheads_s)) for site, of in by_site.items() if site in paged
+    ]
+    entries += [
+        PairSpec(site=site, node=node, **_rates(of, overheads_s)) for (site, node), of in by_pair.items()
     ]
     return entries + _over_time(known, overheads_s)
 
@@ -226,12 +208,9 @@ def _over_time(attempts: Sequence[RecordedAttempt], overheads_s: Mapping[str, fl
 
     entries = []
     for (site, node, window), group in groupby(sorted(attempts, key=place), key=place):
-        sums = _Sums()
-        for one in group:
-            sums.add(one, overheads_s.get(site, 0.0))
-        if sums.tried >= _FEWEST_TRIED:
-            rates = {
-                key: value for key, value in sums.rates().items() if key in ("seconds_per_page", "completion")
-            }
+        of = list(group)
+        if sum(one.tried for one in of) >= _FEWEST_TRIED:
+            rates = _rates(of, overheads_s)
+            del rates["fail"], rates["hang"]
             entries.append(PairSpec(site=site, node=node, from_s=round(window * window_s, 1), **rates))
     return entries

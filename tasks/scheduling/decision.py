@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from random import Random
 from typing import Protocol
@@ -74,19 +74,11 @@ class Candidate:
 
     def as_detail(self) -> dict[str, object]:
         """As plain JSON types for the event log, numbers to four digits: more is noise, and it is written often."""
-        return {
-            "node": self.node,
-            "eligible": self.eligible,
-            "why": self.why,
-            "completion": _short(self.completion),
-            "efficiency_s": _short(self.efficiency_s),
-            "attempts": _short(self.attempts),
-            "score": _short(self.score),
-        }
+        return {key: _short(value) for key, value in asdict(self).items()}
 
 
-def _short(figure: float | None) -> float | None:
-    return float(f"{figure:.4g}") if figure is not None else None
+def _short(value: object) -> object:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ constant L * h / c0 to the seconds per page and does not move the optimum.
 
 Optimum. G is concave, seconds(n) is a line with a positive intercept, so J rises and then falls, over
 integers too. With k = -ln(1 - h) and x = k * n, dJ/dn = 0 reads  e^x = 1 + x + k * o / s:  one positive
-root (Newton), and the best integer is next to it. More hazard or slower pages: fewer pages; more overhead:
+root (Brent's method), and the best integer is next to it. More hazard or slower pages: fewer pages; more overhead:
 more pages.
 
 Hazard from observations. m = offered / attempts pages were meant per attempt. tried / offered is what
@@ -38,10 +38,12 @@ stay within the site's bounds.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 
+from scipy.optimize import brentq
 from splitter.catalog.model import Bounds
 
 from tasks.domain.pair_stats import PairStats
@@ -49,12 +51,6 @@ from tasks.domain.pair_stats import PairStats
 _NORMAL_90 = 1.2815515655446004
 """The standard normal distribution's 0.9 quantile."""
 
-
-_GUESSES = 4
-"""Divisions that come within a page or two of the most that fit a budget."""
-
-_HALVINGS = 60
-"""Of an interval, until its ends are next to each other as floating-point numbers, or nearly."""
 
 _FADED = 1e-9
 """Less than this is no data: sums that faded so far carry no digits."""
@@ -92,12 +88,7 @@ class Modification:
 
     def as_detail(self) -> dict[str, object]:
         """As plain JSON types, for the event log."""
-        return {
-            "quota": self.quota,
-            "budget_s": self.budget_s,
-            "objective": self.objective,
-            "why": self.why,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +126,8 @@ class Spell:
     def most_pages(self, budget_s: float, lowest: int, highest: int) -> int:
         """The most pages in [lowest, highest] whose budget is within so many seconds; `lowest` where none's is."""
 
-        def fits(pages: int) -> bool:
-            return self.budget_s(pages) <= budget_s
-
-        if lowest >= highest or fits(highest):
-            return highest
-        # A budget grows nearly in proportion to its pages: a few divisions come next to the answer.
-        goal, guess = (budget_s - self.overhead_s) / self.seconds_per_page, float(highest)
-        for _ in range(_GUESSES):
-            guess = min(max(guess * goal / _pages_90(guess), 1.0), float(highest))
-        below, above = max(math.floor(guess) - 1, lowest), min(math.floor(guess) + 3, highest)
-        return _largest(fits, below if fits(below) else lowest, highest if fits(above) else above)
+        counts = range(lowest, highest + 1)
+        return max(lowest, lowest - 1 + bisect_right(counts, budget_s, key=self.budget_s))
 
 
 def default_quota(quota: Bounds) -> int:
@@ -223,14 +205,7 @@ def _seen_rate(stats: PairStats, usual: int, span: tuple[float, float]) -> float
     chance = min(1.0, stats.collected / stats.tried) if stats.tried > 0 else 1.0
     kept = min(1.0, stats.tried / stats.offered) * chance**SPELL_SHARE
     pages = max(stats.offered / stats.attempts, float(usual))
-    low, high = span
-    for _ in range(_HALVINGS):  # `_root` of kept - G / pages, written out: most of what a decision costs here
-        middle = 0.5 * (low + high)
-        if kept - math.expm1(-middle * pages) / math.expm1(-middle) / pages < 0:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)
+    return _root(lambda rate: kept - _good_pages(rate, pages) / pages, *span)
 
 
 @lru_cache(maxsize=1024)
@@ -241,18 +216,10 @@ def _rate_with_optimum(pages: int, ratio: float) -> float:
 
 
 def _best_length(rate: float, ratio: float) -> float:
-    """The real number of pages that maximises J: x / rate with e^x = 1 + x + rate * ratio (Newton's method).
-
-    The start lies above the root of a convex rising function, so the steps fall towards it monotonically.
-    """
+    """The real number of pages that maximises J: x / rate with e^x = 1 + x + rate * ratio."""
     goal = rate * ratio
-    x = math.sqrt(2.0 * goal) if goal <= 1.0 else 2.0 * math.log1p(goal)
-    for _ in range(50):
-        step = (math.expm1(x) - x - goal) / max(math.expm1(x), 1e-300)
-        x -= step
-        if step <= 1e-12 * x:
-            break
-    return x / rate
+    above = math.sqrt(2.0 * goal) if goal <= 1.0 else 2.0 * math.log1p(goal)
+    return _root(lambda x: math.expm1(x) - x - goal, 0.0, above) / rate
 
 
 def _good_pages(rate: float, pages: float) -> float:
@@ -271,25 +238,10 @@ def _pages_90(pages: float) -> float:
 
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Where a rising function crosses 0 in [low, high], by bisection; the nearer end where it does not."""
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        if rising(middle) < 0:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)
-
-
-def _largest(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """The largest whole number in [low, high] that fits, if smaller ones fit too; `low` where none does."""
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    """Where a rising function crosses 0 in [low, high]; the nearer end where it does not."""
+    if rising(low) >= 0:
+        return low
+    return float(brentq(rising, low, high, xtol=1e-15)) if rising(high) > 0 else high
 
 
 def _between(prior: float, seen: float, weight: float) -> float:

@@ -33,6 +33,9 @@ REST_S = 10.0
 MOST_MOVED = 100
 """Leases moved at once, so that the transaction stays short."""
 
+HORIZON_S = 30.0
+"""Seconds of work that a node prefetches; what it does is taken to take as long, where nothing is known."""
+
 _HEARTBEAT_S = 5.0
 """A heartbeat's interval: within it a node with a free slot begins a lease, even where a notification was lost."""
 
@@ -54,9 +57,7 @@ class StartRate:
         return max(0, leases - self.vacant) / self.per_s
 
 
-def start_rate(
-    slots: int, working: int, attempts_per_s: float, waited_s: float, horizon_s: float
-) -> StartRate:
+def start_rate(slots: int, working: int, attempts_per_s: float, waited_s: float) -> StartRate:
     """What to expect of a node by its heartbeat and its leases.
 
     Its throughput counts, with two exceptions. Before it has one (it is new, or ended nothing within the window), and
@@ -70,13 +71,12 @@ def start_rate(
         working: attempts that hold a slot.
         attempts_per_s: ended, mean over the window.
         waited_s: how long it has had leases without beginning any; 0 where it has none.
-        horizon_s: see `tasks.store.views.BufferRule`.
     """
     stalled = waited_s > _HEARTBEAT_S
     vacant = 0 if stalled else max(0, slots - working)
     per_s = attempts_per_s
     if per_s <= 0 or vacant:
-        per_s = max(per_s, slots / horizon_s)
+        per_s = max(per_s, slots / HORIZON_S)
     return StartRate(min(per_s, 1.0 / waited_s) if stalled else per_s, vacant)
 
 

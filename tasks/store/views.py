@@ -19,7 +19,7 @@ from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling import capacity
 from tasks.scheduling.admission import Entrant
 from tasks.scheduling.ready_queue import Backlog
-from tasks.scheduling.rebalancing import NodeLoad, PrefetchedLease, start_rate
+from tasks.scheduling.rebalancing import HORIZON_S, NodeLoad, PrefetchedLease, start_rate
 from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
 from tasks.store.bulk import as_table
@@ -39,19 +39,17 @@ HostsOf = Callable[[str], tuple[str, str]]
 class BufferRule:
     """How many leases a node may prefetch: have beyond its slots.
 
-    As many as it is expected to begin within `horizon_s` (`tasks.scheduling.rebalancing.start_rate`), but no more than
+    As many as it is expected to begin within `HORIZON_S` (`tasks.scheduling.rebalancing`), but no more than
     `slots_over` times its slots, so that the newest knowledge decides about the rest. Where attempts are short, at
     least as many as it begins within `refill_s`. Attempts that only wait hold no slot: for each of them it gets another
     lease, at most `slots_over` times its slots.
 
     Attributes:
-        horizon_s: seconds of work to prefetch.
         refill_s: longest time until a free slot gets its next lease: that of the sweep, where no notification came.
         slots_over: most prefetched leases of a slot.
         silent_after_s: a node without a heartbeat for so long is silent: it gets nothing.
     """
 
-    horizon_s: float = 30.0
     refill_s: float = 5.0
     slots_over: int = 4
     silent_after_s: float = 60.0
@@ -66,7 +64,7 @@ class BufferRule:
         """
         bound = self.slots_over * slots
         # Rounding error: a fraction below this is not another lease.
-        within, refill = (math.ceil(per_s * s - 1e-9) for s in (self.horizon_s, self.refill_s))
+        within, refill = (math.ceil(per_s * s - 1e-9) for s in (HORIZON_S, self.refill_s))
         return slots + min(within, max(bound, refill)) + min(idle, bound)
 
 
@@ -108,7 +106,7 @@ def node_load(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
     """A node with its prefetched leases, what it can be given now, and how soon it begins it."""
     slots, idle = row.node.slots, min(row.idle, row.running)
     waited_s = (now - row.waits_since).total_seconds() if row.waits_since is not None else 0.0
-    rate = start_rate(slots, row.running - idle, row.attempts_per_s, waited_s, rule.horizon_s)
+    rate = start_rate(slots, row.running - idle, row.attempts_per_s, waited_s)
     free = max(0, rule.most(slots, idle, rate.per_s) - row.running - row.waiting)
     return NodeLoad(
         name=row.node.name,

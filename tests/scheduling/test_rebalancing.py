@@ -52,21 +52,21 @@ def numbers(decided: Rebalancing) -> list[int]:
 
 class TestStartRate:
     def test_throughput_stands_where_every_slot_is_taken(self) -> None:
-        assert start_rate(4, 4, 0.5, 2.0, 30.0) == StartRate(0.5, 0)
+        assert start_rate(4, 4, 0.5, 2.0) == StartRate(0.5, 0)
 
     def test_before_there_is_one_each_slot_is_expected_to_end_an_attempt_within_the_horizon(self) -> None:
-        assert start_rate(6, 6, 0.0, 0.0, 30.0) == StartRate(0.2, 0)
+        assert start_rate(6, 6, 0.0, 0.0) == StartRate(0.2, 0)
 
     def test_what_an_idle_node_was_given_is_not_what_it_can_do(self) -> None:
-        assert start_rate(6, 4, 0.01, 0.0, 30.0) == StartRate(0.2, 2)
-        assert start_rate(6, 4, 3.0, 0.0, 30.0) == StartRate(3.0, 2)
+        assert start_rate(6, 4, 0.01, 0.0) == StartRate(0.2, 2)
+        assert start_rate(6, 4, 3.0, 0.0) == StartRate(3.0, 2)
 
     def test_a_node_that_begins_nothing_has_no_vacant_slot_and_no_throughput_to_boast_of(self) -> None:
-        assert start_rate(4, 0, 3.0, 20.0, 30.0) == StartRate(0.05, 0)
-        assert start_rate(4, 4, 0.01, 20.0, 30.0) == StartRate(0.01, 0)
+        assert start_rate(4, 0, 3.0, 20.0) == StartRate(0.05, 0)
+        assert start_rate(4, 4, 0.01, 20.0) == StartRate(0.01, 0)
 
     def test_within_a_heartbeat_its_notification_may_still_be_on_its_way(self) -> None:
-        assert start_rate(4, 0, 3.0, 5.0, 30.0) == StartRate(3.0, 4)
+        assert start_rate(4, 0, 3.0, 5.0) == StartRate(3.0, 4)
 
     def test_what_a_vacant_slot_takes_does_not_wait(self) -> None:
         assert [StartRate(0.5, 2).wait_s(held) for held in (0, 2, 3)] == [0.0, 0.0, 2.0]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import least_squares
 
 from tasks.scheduling.balance.curves import Floats
 
@@ -23,8 +24,7 @@ HIDDEN = 2 * INPUTS + 1
 WEIGHTS = HIDDEN * (INPUTS + 2) + 1
 """How many weights there are: 105."""
 
-_STEPS = 60
-_TRIES = 10
+_STEPS = 150
 _LITTLE = 1e-5
 """A step that lowers the sum by less than this share is the last."""
 
@@ -120,32 +120,17 @@ def fitted(start: Weights, inputs: Floats, outputs: Floats, ridge: float) -> tup
     Returns:
         The weights, and what was minimised there.
     """
-    flat, damping = start.flat(), 0.1
-    penalty = np.full(flat.size, ridge)
-    penalty[-1] = 0.0
-    residuals = start.output(inputs) - outputs
-    now = _sum(flat, residuals, penalty)
-    for _ in range(_STEPS):
-        slopes = _derivatives(Weights.of_flat(flat), inputs)
-        bend = slopes.T @ slopes + np.diag(penalty)
-        down = slopes.T @ residuals + penalty * flat
-        before = now
-        for _ in range(_TRIES):
-            tried = flat - np.linalg.solve(bend + damping * np.eye(flat.size), down)
-            missed = Weights.of_flat(tried).output(inputs) - outputs
-            then = _sum(tried, missed, penalty)
-            if then < now:
-                flat, residuals, now = tried, missed, then
-                damping /= 5.0
-                break
-            damping *= 4.0
-        if before - now <= _LITTLE * before:
-            break
-    return Weights.of_flat(flat), now
+    pull = np.full(start.flat().size, np.sqrt(ridge))
+    pull[-1] = 0.0
 
+    def residuals(flat: Floats) -> Floats:
+        return np.concatenate((Weights.of_flat(flat).output(inputs) - outputs, pull * flat))
 
-def _sum(flat: Floats, residuals: Floats, penalty: Floats) -> float:
-    return float(residuals @ residuals + penalty @ flat**2)
+    def slopes(flat: Floats) -> Floats:
+        return np.concatenate((_derivatives(Weights.of_flat(flat), inputs), np.diag(pull)))
+
+    found = least_squares(residuals, start.flat(), slopes, method="lm", ftol=_LITTLE, max_nfev=_STEPS)
+    return Weights.of_flat(found.x), 2.0 * float(found.cost)
 
 
 def _derivatives(weights: Weights, inputs: Floats) -> Floats:

@@ -34,35 +34,28 @@ class Balance(Baseline):
 
     def __init__(self, settings: AllocationSettings) -> None:
         super().__init__(settings)
-        self._left: dict[str, dict[str, int]] = {}
-        self._made = (float("-inf"), -1)
+        self._left: dict[str, Counter[str]] = {}
 
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
-        ready, (made_at_s, version) = context.ready, self._made
-        if not ready.free or not ready.waiting:
-            return
-        if version != ready.version or not 0 <= context.now_s - made_at_s < REPLAN_S:
-            self._made = context.now_s, ready.version
+        ready = context.ready
+        if ready.free and ready.waiting and self.outdated(context, REPLAN_S):
             self._left = _divided(context)
-        for group in context.groups():
-            able, left = ready.able(group), self._left.setdefault(group.first.kind, {})
-            chosen = max(able, key=lambda name: left.get(name, 0), default=None)
-            if chosen is None:
-                continue
+        for group, able in context.choices():
+            left = self._left.setdefault(group.first.kind, Counter())
+            chosen = max(able, key=left.__getitem__)
             sharers = (name for name, share in left.items() if share > 0 and ready.may_take(group, name))
-            if left.get(chosen, 0) <= 0 and any(sharers):
-                continue
-            had = {name: max(0, left.get(name, 0)) for name in ready.nodes} if context.explain else {}
-            left[chosen] = left.get(chosen, 0) - group.pages
-            yield context.give(group, chosen, partial(_why, had), had.get if context.explain else None)
+            if left[chosen] > 0 or not any(sharers):
+                had = left.copy()
+                left[chosen] -= group.pages
+                yield context.give(group, chosen, partial(_why, had), had.__getitem__)
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
         """Whose shares are used up."""
         return f"the share of {', '.join(ready.able(group)[:5])} is used up; others have some of theirs left"
 
 
-def _divided(context: DecisionContext) -> dict[str, dict[str, int]]:
+def _divided(context: DecisionContext) -> dict[str, Counter[str]]:
     """Targets a node may still be given, by kind and node; below 0 where its last subtask was larger than that."""
     ready, totals = context.ready, Counter[str]()
     for site, waits in ready.backlog.items():
@@ -74,14 +67,14 @@ def _divided(context: DecisionContext) -> dict[str, dict[str, int]]:
         for name, page_s in zip(names, belief.seconds_per_page[0].tolist(), strict=True)
     }
     able = {kind: [name for name in names if kind in ready.nodes[name].kinds] for kind in totals}
-    left: dict[str, dict[str, int]] = {}
+    left: dict[str, Counter[str]] = {}
     for kind in sorted(totals, key=lambda kind: (len(able[kind]), kind)):
         if not able[kind]:
             continue
         of_kind = Curves([curves[name] for name in able[kind]])
         counts = exact(of_kind, totals[kind])
         seconds = of_kind.without_idle().seconds(counts).tolist()
-        left[kind] = dict(zip(able[kind], counts.tolist(), strict=True))
+        left[kind] = Counter(dict(zip(able[kind], counts.tolist(), strict=True)))
         for name, after_s in zip(able[kind], seconds, strict=True):
             if left[kind][name]:
                 curves[name] = _after(curves[name], left[kind][name], after_s)
@@ -94,8 +87,5 @@ def _after(curve: Curve, count: int, seconds: float) -> Curve:
     return replace(curve, points=((0.0, seconds), *later), idle_s=0.0)
 
 
-def _why(had: dict[str, int], name: str, chosen: bool) -> str:
-    share = f"{had[name]} targets of its share are left" if had[name] else "its share is used up"
-    if not chosen:
-        return share
-    return f"chosen: {share}" + ("" if had[name] else ", and so are those of all that may run it")
+def _why(had: Counter[str], name: str) -> str:
+    return f"{had[name]} targets of its share are left" if had[name] > 0 else "its share is used up"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterable, Iterator
+from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from zlib import crc32
@@ -54,7 +55,11 @@ class ConsistentHash(Baseline):
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
         ready = context.ready
-        return give_to_owners(context, lambda group, one: self._owner(ready, group, one), lambda _: _why)
+        return give_to_owners(
+            context,
+            partial(self._owner, ready),
+            lambda *_: "where its URLs hash to, or the next free on the ring",
+        )
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
         """Whose they are."""
@@ -78,7 +83,3 @@ class ConsistentHash(Baseline):
 def point(text: str) -> int:
     """A place on the ring: the same in every process."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
-
-
-def _why(_: str, chosen: bool) -> str:
-    return "its URLs hash to it" if chosen else "its URLs hash to another"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from heapq import heappop, heappush
 from random import Random
 
@@ -14,8 +16,11 @@ from tasks.scheduling.decision import AllocationSettings, Assignment, candidates
 from tasks.scheduling.ready_queue import Group, Level, ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 
-Why = Callable[[str, bool], str]
-"""Of a node that could be given a subtask now, and whether it was chosen: why it was or was not, for people."""
+Why = Callable[[str], str]
+"""Of a node that could be given a subtask now: what it was chosen by, or was not, for people."""
+
+_MANY_PAIRS = 10_000
+"""With more pairs than this, estimates are made less often: their cost grows with the number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,13 @@ class DecisionContext:
                 if not self.ready.free:
                     return
 
+    def choices(self) -> Iterator[tuple[Group, list[str]]]:
+        """The same groups with the nodes that can take the next subtask; those that none can take are left out."""
+        for group in self.groups():
+            able = self.ready.able(group)
+            if able:
+                yield group, able
+
     def give(
         self,
         group: Group,
@@ -64,8 +76,10 @@ class DecisionContext:
         score_of = scores if scores is not None else lambda _: None
 
         def remark(name: str) -> tuple[str, float | None]:
-            free = name == node or ready.can_take(group, name)
-            return (why(name, name == node) if free else why_busy(ready, group, name)), score_of(name)
+            if name == node:
+                return f"chosen: {why(name)}", score_of(name)
+            able = ready.can_take(group, name)
+            return why(name) if able else why_busy(ready, group, name), score_of(name)
 
         considered = (
             candidates(ready, self.knowledge, self.now_s, group, remark, [node]) if self.explain else ()
@@ -85,6 +99,7 @@ class Baseline(ABC):
 
     def __init__(self, settings: AllocationSettings) -> None:
         self._settings = settings
+        self._made = (-math.inf, -1)
 
     def decide(
         self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random, *, explain: bool = False
@@ -101,23 +116,52 @@ class Baseline(ABC):
         """See `AllocationStrategy`."""
         return None
 
+    def outdated(self, context: DecisionContext, lasts_s: float) -> bool:
+        """True once what the strategy worked out has to be made anew, which the caller then does.
+
+        That is so after `lasts_s` seconds, and when a site is new, a node came or went, or a host refuses others.
+        """
+        made_at_s, version = self._made
+        if version == context.ready.version and 0 <= context.now_s - made_at_s < lasts_s:
+            return False
+        self._made = context.now_s, context.ready.version
+        return True
+
+
+def stretched(lasts_s: float, ready: ReadyQueue) -> float:
+    """How long estimates last, in seconds: `lasts_s`, longer in proportion where there are very many pairs."""
+    return lasts_s * max(1.0, len(ready.sites) * len(ready.nodes) / _MANY_PAIRS)
+
+
+def alike(group: Group) -> tuple[object, ...]:
+    """What the nodes that may take a group, and their yields, depend on."""
+    one = group.first
+    return one.site, one.kind, one.hosts, one.failed_on, one.assigned
+
+
+def taken(ready: ReadyQueue, node: str) -> int:
+    """Attempts a node has now, by its free slots."""
+    return ready.nodes[node].slots - ready.free.get(node, 0)
+
 
 def give_to_owners(
-    context: DecisionContext, owner: Callable[[Group, SubtaskView], str | None], why: Callable[[Group], Why]
+    context: DecisionContext,
+    owner: Callable[[Group, SubtaskView], str | None],
+    why: Callable[[Group, str], str],
 ) -> Iterator[Assignment]:
     """Give each waiting subtask to the one node it belongs to, in queue order; those whose node is busy wait.
 
     Args:
         context: of the decision.
         owner: the node of a subtask, one that may take it; None where there is none.
-        why: for people, of the subtasks of a group.
+        why: for people, of the subtasks of a group and a node.
     """
     ready = context.ready
     for level in list(ready.levels()):
         for group, place in _one_by_one(context, level):
             node = owner(group, group.queue[place])
             if node is not None and ready.can_take(group, node):
-                yield context.give(group, node, why(group), place=place)
+                yield context.give(group, node, partial(why, group), place=place)
             if not ready.free:
                 return
 
@@ -126,17 +170,17 @@ def _one_by_one(context: DecisionContext, level: Level) -> Iterator[tuple[Group,
     """Waiting subtasks of a level that some node can take, in queue order: group and place, which may be taken."""
     arriving = context.groups([level])
     coming, seen = next(arriving, None), set[Group]()
-    opened: list[tuple[int, int, int, Group]] = []  # subtask, serial number of its group, place, group
+    opened: list[tuple[int, int, Group]] = []  # subtask, place, group
     while coming is not None or opened:
         if coming is not None and (not opened or coming.first.id < opened[0][0]):
             if coming not in seen and context.ready.able(coming):
-                heappush(opened, (coming.first.id, len(seen), 0, coming))
+                heappush(opened, (coming.first.id, 0, coming))
             seen.add(coming)
             coming = next(arriving, None)
             continue
-        number, serial, place, group = heappop(opened)
+        number, place, group = heappop(opened)
         yield group, place
         if place < len(group.queue) and group.queue[place].id == number:
             place += 1  # it was passed over
         if place < len(group.queue):
-            heappush(opened, (group.queue[place].id, serial, place, group))
+            heappush(opened, (group.queue[place].id, place, group))

@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import NamedTuple
 
 from tasks.scheduling import eligibility
-from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext
+from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, alike, stretched
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.ready_queue import Group, ReadyQueue
 
@@ -34,18 +33,29 @@ _KNOWN = 0.5
 _TRIAL_S = 300.0
 """After so long a first attempt that left no trace (it was given back) is made again."""
 
-_FRESH_S = 1.0
-"""What is known is looked up again after so long ..."""
 
-_MANY_PAIRS = 10_000
-"""... or later in proportion, where there are more pairs than this: the cost grows with their number."""
+class _Seen(NamedTuple):
+    """What was seen at a site of the nodes that may take a group; those of which nothing is known are left out.
 
+    Attributes:
+        completion, efficiency_s: by node.
+        limit_s: the worst efficiency that is not too poor.
+    """
 
-class _Pair(NamedTuple):
-    """What was seen of a site on a node; `completion` is None where it is not known."""
+    completion: dict[str, float]
+    efficiency_s: dict[str, float]
+    limit_s: float
 
-    completion: float | None = None
-    efficiency_s: float = 0.0
+    def poor(self, node: str) -> bool:
+        """Whether a node's efficiency is too poor; one of which nothing is known is not."""
+        return self.efficiency_s.get(node, 0.0) > self.limit_s
+
+    def why(self, node: str) -> str:
+        """What was seen of a node, for people."""
+        if node not in self.completion:
+            return "not known here yet"
+        figures = f"completion rate {self.completion[node]:.3g}, {self.efficiency_s[node]:.3g} s per page"
+        return f"too poor: {figures}" if self.poor(node) else figures
 
 
 class Feedback2014(Baseline):
@@ -54,89 +64,44 @@ class Feedback2014(Baseline):
     def __init__(self, settings: AllocationSettings) -> None:
         super().__init__(settings)
         self._trials: dict[tuple[str, str], float] = {}
-        self._pairs: dict[tuple[str, str], _Pair] = {}
-        self._limits_s: dict[tuple[object, ...], float] = {}
-        self._looked_up = (-math.inf, -1)
+        self._seen: dict[tuple[object, ...], _Seen] = {}
 
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
-        self._refresh(context)
-        for group in context.groups():
-            site, able = group.first.site, context.ready.able(group)
-            limit_s = self._limit_s(context, group) if able else 0.0
-            ranks = {
-                name: self._rank(site, name, pair)
-                for name in able
-                if (pair := self._pair(context, site, name)).efficiency_s <= limit_s
-            }
-            if not ranks:
-                continue
-            chosen = max(ranks, key=lambda name: (ranks[name], context.rng.random()))
-            if self._pairs[site, chosen].completion is None:
-                self._trials.setdefault((site, chosen), context.now_s)
-            why = partial(self._why, context, site, limit_s)
-            yield context.give(group, chosen, why, partial(self._completion, context, site))
+        ready, now_s, random = context.ready, context.now_s, context.rng.random
+        if self.outdated(context, stretched(1.0, ready)):
+            self._seen.clear()
+            self._trials = {pair: at_s for pair, at_s in self._trials.items() if now_s - at_s < _TRIAL_S}
+        for group, able in context.choices():
+            site, seen = group.first.site, self._look_up(context, group)
+            ranks = {name: (self._rank(site, name, seen), random()) for name in able if not seen.poor(name)}
+            if ranks:
+                chosen = max(ranks, key=ranks.__getitem__)
+                if chosen not in seen.completion:
+                    self._trials.setdefault((site, chosen), now_s)
+                yield context.give(group, chosen, seen.why, seen.completion.get)
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
         """Which free nodes are too poor at its site."""
-        site, limit_s = group.first.site, self._limits_s.get(_alike(group), math.inf)
-        seen = {name: self._pairs.get((site, name), _Pair()).efficiency_s for name in ready.able(group)}
-        poor = [f"{each_s:.3g} on {name}" for name, each_s in seen.items() if each_s > limit_s]
-        if not poor:
-            return None
-        return f"too poor: {', '.join(poor[:5])} seconds per page, the best takes {limit_s * _POOR:.3g}"
+        seen = self._seen.get(alike(group), _Seen({}, {}, math.inf))
+        poor = [f"{seen.efficiency_s[name]:.3g} on {name}" for name in ready.able(group) if seen.poor(name)]
+        return f"too poor: {', '.join(poor[:5])} s a page, over {seen.limit_s:.3g}" if poor else None
 
-    def _refresh(self, context: DecisionContext) -> None:
-        """Forget what was looked up, once it may have changed."""
-        last_s, version = self._looked_up
-        pairs = len(context.knowledge.sites) * len(context.knowledge.nodes)
-        lasts_s = _FRESH_S * max(1.0, pairs / _MANY_PAIRS)
-        if 0 <= context.now_s - last_s < lasts_s and version == context.ready.version:
-            return
-        self._looked_up = context.now_s, context.ready.version
-        self._pairs.clear()
-        self._limits_s.clear()
-        self._trials = {pair: at_s for pair, at_s in self._trials.items() if context.now_s - at_s < _TRIAL_S}
-
-    def _rank(self, site: str, name: str, pair: _Pair) -> tuple[int, float]:
-        if pair.completion is not None:
-            return 1, pair.completion
-        return (0 if (site, name) in self._trials else 2), 0.0
-
-    def _limit_s(self, context: DecisionContext, group: Group) -> float:
-        """The worst efficiency that is not too poor for a group."""
-        key = _alike(group)
-        if key not in self._limits_s:
-            names = eligibility.eligible(group.first, context.ready.nodes, context.ready.hosts)
-            known = [self._pair(context, group.first.site, name) for name in names]
-            best_s = min((one.efficiency_s for one in known if one.completion is not None), default=math.inf)
-            self._limits_s[key] = best_s / _POOR
-        return self._limits_s[key]
-
-    def _pair(self, context: DecisionContext, site: str, name: str) -> _Pair:
-        pair = self._pairs.get((site, name))
-        if pair is None:
-            pair, stats = _Pair(), context.knowledge.pair(site, name, context.now_s)
-            if stats.attempts >= _KNOWN:
-                each_s = math.inf if stats.efficiency_s is None else stats.efficiency_s
-                pair = _Pair(stats.completion or 0.0, each_s)
+    def _look_up(self, context: DecisionContext, group: Group) -> _Seen:
+        key, site, ready = alike(group), group.first.site, context.ready
+        if key not in self._seen:
+            names = eligibility.eligible(group.first, ready.nodes, ready.hosts)
+            stats = {name: context.knowledge.pair(site, name, context.now_s) for name in names}
+            known = {name: one for name, one in stats.items() if one.attempts >= _KNOWN}
+            for name in known:
                 self._trials.pop((site, name), None)
-            self._pairs[site, name] = pair
-        return pair
+            completion = {name: one.completion or 0.0 for name, one in known.items()}
+            each_s = {
+                n: one.active_s / one.collected if one.collected else math.inf for n, one in known.items()
+            }
+            self._seen[key] = _Seen(completion, each_s, min(each_s.values(), default=math.inf) / _POOR)
+        return self._seen[key]
 
-    def _completion(self, context: DecisionContext, site: str, name: str) -> float | None:
-        return self._pair(context, site, name).completion
-
-    def _why(self, context: DecisionContext, site: str, limit_s: float, name: str, chosen: bool) -> str:
-        pair = self._pair(context, site, name)
-        if pair.completion is None:
-            return "chosen: not tried here yet" if chosen else "not known here yet"
-        figures = f"completion rate {pair.completion:.3g}, {pair.efficiency_s:.3g} s per page"
-        if pair.efficiency_s > limit_s:
-            return f"too poor: {figures}"
-        return f"chosen: {figures}" if chosen else figures
-
-
-def _alike(group: Group) -> tuple[object, ...]:
-    wanted = group.first
-    return wanted.site, wanted.kind, wanted.hosts, wanted.failed_on, wanted.assigned
+    def _rank(self, site: str, name: str, seen: _Seen) -> float:
+        """Its completion rate; above all rates before it was tried, below them while it is tried first."""
+        return seen.completion.get(name, -1.0 if (site, name) in self._trials else 2.0)

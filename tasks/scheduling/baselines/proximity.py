@@ -41,11 +41,7 @@ class Nearest(Baseline):
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
         ready = context.ready
-        return give_to_owners(
-            context,
-            lambda group, one: self._owner(ready, group, one),
-            lambda group: partial(self._why, ready, group),
-        )
+        return give_to_owners(context, partial(self._owner, ready), partial(self._why, ready))
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
         """Which near nodes they wait for."""
@@ -79,11 +75,9 @@ class Nearest(Baseline):
         delay = self._by_delay(ready, site)[name]
         return "delay unknown" if math.isnan(delay) else f"{delay:.3g} ms"
 
-    def _why(self, ready: ReadyQueue, group: Group, name: str, chosen: bool) -> str:
+    def _why(self, ready: ReadyQueue, group: Group, name: str) -> str:
         near, far = self._near(ready, group), self._far(ready, group.first.site, name)
-        if chosen:
-            return f"drawn from the {len(near)} nearest: {far}"
-        return f"might have been drawn: {far}" if name in near else f"not among the nearest: {far}"
+        return f"one of the {len(near)} nearest: {far}" if name in near else f"not among the nearest: {far}"
 
 
 def _rank(site: str, delay_of: tuple[float, str]) -> tuple[float, int]:

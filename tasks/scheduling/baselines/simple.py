@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext
+from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, taken
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.ready_queue import ReadyQueue
 
@@ -15,14 +15,8 @@ class RandomNode(Baseline):
 
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
-        for group in context.groups():
-            able = context.ready.able(group)
-            if able:
-                yield context.give(group, context.rng.choice(able), self._why)
-
-    @staticmethod
-    def _why(_: str, chosen: bool) -> str:
-        return "drawn at random" if chosen else "might have been drawn"
+        for group, able in context.choices():
+            yield context.give(group, context.rng.choice(able), lambda _: "one of those drawn from")
 
 
 class RoundRobin(Baseline):
@@ -45,7 +39,7 @@ class RoundRobin(Baseline):
                 place = (self._next + step) % len(self._names)
                 if context.ready.can_take(group, self._names[place]):
                     self._next = place + 1
-                    yield context.give(group, self._names[place], self._why)
+                    yield context.give(group, self._names[place], lambda _: "nodes take turns")
                     break
 
     def _follow(self, ready: ReadyQueue) -> None:
@@ -56,10 +50,6 @@ class RoundRobin(Baseline):
         turn = self._names[self._next :] + self._names[: self._next]
         self._next = next((names.index(name) for name in turn if name in ready.nodes), 0)
         self._names = names
-
-    @staticmethod
-    def _why(_: str, chosen: bool) -> str:
-        return "next in turn" if chosen else "its turn comes later"
 
 
 class LeastLoaded(Baseline):
@@ -72,21 +62,13 @@ class LeastLoaded(Baseline):
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
         ready, random = context.ready, context.rng.random
-        for group in context.groups():
-            able = ready.able(group)
-            if able:
-                chosen = min(able, key=lambda name: (_share(ready, name), taken(ready, name), random()))
-                yield context.give(group, chosen, partial(self._why, ready), partial(_share, ready))
+        for group, able in context.choices():
+            chosen = min(able, key=lambda name: (_share(ready, name), taken(ready, name), random()))
+            yield context.give(group, chosen, partial(self._why, ready), partial(_share, ready))
 
     @staticmethod
-    def _why(ready: ReadyQueue, name: str, chosen: bool) -> str:
-        has = f"{taken(ready, name)} of {ready.nodes[name].slots} slots taken"
-        return f"least loaded: {has}" if chosen else has
-
-
-def taken(ready: ReadyQueue, node: str) -> int:
-    """Attempts a node has now, by its free slots."""
-    return ready.nodes[node].slots - ready.free.get(node, 0)
+    def _why(ready: ReadyQueue, name: str) -> str:
+        return f"{taken(ready, name)} of {ready.nodes[name].slots} slots taken"
 
 
 def _share(ready: ReadyQueue, node: str) -> float:
