@@ -27,6 +27,8 @@ class PageFloor:
     @classmethod
     def of(cls, a: float, b: float, least_share: float) -> PageFloor:
         """The floor of a pair believed to be Beta(a, b); one failure alone ends nothing."""
+        if least_share <= 0.0:
+            return NO_FLOOR
         return cls(least_share, max(least_share, a - least_share * (a + b)))
 
     def missed(self, tries: int, pages: int) -> bool:

@@ -8,7 +8,6 @@ subtasks are given away. The other functions turn it into bounds of a plan (`tas
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -277,11 +276,10 @@ def address_pages(
     return most
 
 
-def addresses_in_all(names: Iterable[str], hosts: Mapping[str, HostView]) -> int:
-    """How many addresses use up all that the tightest of these hosts grants; very many where none has a limit."""
-    views = [hosts[name] for name in names if name in hosts]
-    limited = [v.pages_per_s / v.address_pages_per_s for v in views if math.isfinite(v.pages_per_s)]
-    return max(1, math.ceil(min(limited, default=sys.maxsize) - _ROUNDING))
+def tightest(names: Iterable[str], hosts: Mapping[str, HostView]) -> HostView | None:
+    """The host that grants the fewest pages a second to all addresses; None where none of these has a limit."""
+    views = (hosts[name] for name in names if name in hosts and math.isfinite(hosts[name].pages_per_s))
+    return min(views, key=lambda one: one.pages_per_s, default=None)
 
 
 def address_attempts(examples: Sequence[SubtaskView], hosts: Mapping[str, HostView]) -> Array:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from random import Random
 
 import numpy as np
@@ -43,6 +42,9 @@ _NEWS_S = 0.05 * REPLAN_S
 
 _NEAR = 0.8
 """A node is given permits of a host that others could have where it reaches this share of their page chance."""
+
+_SOON_S = 20.0
+"""What waits of a site is left to its best nodes where they are done with it so soon."""
 
 _MANY_PAIRS = 10_000
 """With more pairs than this, plans are made less often: a plan's cost grows with their number."""
@@ -298,10 +300,14 @@ class Planner:
     def _least_share(self, ready: ReadyQueue, group: Group, node: str) -> float:
         """Pages of a request that the node needs at the group's site, so that it is right to give it permits.
 
-        So many of the other nodes as use up all permits of the site's host could have them instead, the best first. The
-        last of these is what the node is compared with. 0 where there are permits for all.
+        It is compared with the last of the other nodes that are needed there, the best ones first: as many as use up
+        what the site's host grants in all, or as get done with what waits of the site within `_SOON_S`, if those are
+        fewer. 0 where there are not so many others, or no limits.
         """
         plan, first = self.plan, group.first
+        limit = capacity.tightest(first.hosts, ready.hosts)
+        if limit is None:
+            return 0.0
         key = first.site, first.failed_on, ready.version
         chances = self._chances.get(key)
         if chances is None:
@@ -310,9 +316,13 @@ class Planner:
             chances = self._chances[key] = sorted(
                 ((float(row[plan.nodes[n]]), n) for n in able), reverse=True
             )
-        place = capacity.addresses_in_all(first.hosts, ready.hosts) - 1
-        others = (chance for chance, name in chances if name != node)
-        return _NEAR * next(islice(others, place, None), 0.0) if place < len(chances) else 0.0
+        wanted = min(limit.pages_per_s, ready.left(first.site) / _SOON_S)
+        for chance, name in chances:
+            if name != node:
+                wanted -= limit.address_pages_per_s * limit.shares.get(name, 1.0)
+                if wanted <= 1e-9:
+                    return _NEAR * chance
+        return 0.0
 
     def best_sites(self, node: str) -> list[str]:
         """Sites in the order of how near the node comes to the best node of each."""

@@ -10,9 +10,10 @@ Three unknowns of a (site, node), each with a conjugate prior:
 
 Prior mean of a pair = main effects of its site and of its node around the overall mean, added on the
 log-odds scale (on the log scale for s): a new node at a good site, or a good node at a new site, starts
-with what is known. The prior weighs `PRIOR_PAGES` pages and `PRIOR_ATTEMPTS` attempts, so a few attempts of
-the pair's own outvote it. Site, node and overall means are themselves shrunk to the level above and at last
-to the constants, `POOL_WEIGHT` times as hard: a node is not condemned by its first attempt somewhere.
+with what is known. The prior weighs at most `PRIOR_PAGES` pages (fewer where pairs differ much from their
+main effects, see `_weight`) and `PRIOR_ATTEMPTS` attempts, so a few attempts of the pair's own outvote it.
+Site, node and overall means are themselves shrunk to the level above and at last to the constants,
+`POOL_WEIGHT` times as hard: a node is not condemned by its first attempt somewhere.
 
 Pages of one attempt resemble each other, so m of them count as m / (1 + (m - 1) * ALIKE) independent ones
 (the design effect of cluster samples; Kish, Survey Sampling, 1965).
@@ -54,6 +55,12 @@ SECONDS_PER_PAGE, OVERHEAD_S = 1.0, 1.0
 
 PRIOR_PAGES, PRIOR_ATTEMPTS = 4.0, 2.0
 """Weights of a prior against a pair's own (independent) pages, and against its own attempts."""
+
+LEAST_WEIGHT = 1.0
+"""Weight of a prior in pages where pairs have little to do with their site and node."""
+
+_PRIOR_PAIRS = 30.0
+"""Pairs with 2 pages each that count as much as `PRIOR_PAGES` does."""
 
 POOL_WEIGHT = 5.0
 """Weight of the level above against a site's, a node's or all data, in weights of a prior."""
@@ -216,7 +223,7 @@ def posterior(
     by_site = _Sums(_pooled(knowledge.sites, everything.sum(axis=1), sites)[:, None])
     by_node = _Sums(_pooled(knowledge.nodes, everything.sum(axis=0), nodes)[None, :])
     of_site, of_node = _shrunk(by_site, overall), _shrunk(by_node, overall)
-    return _combined(own, of_site, of_node, overall, prior_s)
+    return _combined(own, of_site, of_node, overall, _weight(everything, overall), prior_s)
 
 
 def _combined(
@@ -224,6 +231,7 @@ def _combined(
     of_site: _Level,
     of_node: _Level,
     overall: _Level,
+    weight: float,
     prior_s: Array | None,
 ) -> Posterior:
     """The pairs' own data on top of main effects."""
@@ -236,8 +244,8 @@ def _combined(
     pages, stored = _pages(own)
     spent = _page_seconds(own, of_site.overhead_s)
     return Posterior(
-        page_a=PRIOR_PAGES * page + stored,
-        page_b=PRIOR_PAGES * (1.0 - page) + np.maximum(0.0, pages - stored),
+        page_a=weight * page + stored,
+        page_b=weight * (1.0 - page) + np.maximum(0.0, pages - stored),
         bad_a=PRIOR_ATTEMPTS * bad + own.bad,
         bad_b=PRIOR_ATTEMPTS * (1.0 - bad) + np.maximum(0.0, own.attempts - own.bad),
         seconds_shape=PRIOR_PAGES + pages,
@@ -247,6 +255,33 @@ def _combined(
         overhead_s=of_site.overhead_s,
         recall_after_s=RECALL_AFTER_S,
     )
+
+
+def _weight(everything: Array, overall: _Level) -> float:
+    """How many pages the prior mean of a page chance counts for: few where pairs differ much from what their site and
+    node make one expect, many where they don't (empirical Bayes, by the method of moments).
+
+    With m the prior mean of a pair, k of its n pages stored, and t the variance of chances between pairs,
+
+        E (k / n - m)^2 = t + (m (1 - m) - t) / n
+
+    Summed over pairs with the weights n this gives t; a Beta with mean m and weight w has t = m (1 - m) / (w + 1).
+    `PRIOR_PAGES` counts as much as `_PRIOR_PAIRS` pairs with 2 pages each.
+
+    Args:
+        everything: sums of all pairs that were ever tried; the last axis in the order of `SUMS`.
+        overall: means of all.
+    """
+    of_site = _shrunk(_Sums(everything.sum(axis=1, keepdims=True)), overall)
+    of_node = _shrunk(_Sums(everything.sum(axis=0, keepdims=True)), overall)
+    m = _share(of_site.page + of_node.page - overall.page)
+    n, stored = _pages(_Sums(everything))
+    several = n > 1.5
+    n, stored, chance = n[several], stored[several], (m * (1.0 - m))[several]
+    seen = float((n * (stored / n - m[several]) ** 2 - chance).sum())
+    before = _PRIOR_PAIRS * PAGE_CHANCE * (1.0 - PAGE_CHANCE)
+    share = (max(0.0, seen) + before / (PRIOR_PAGES + 1.0)) / (float(((n - 1.0) * chance).sum()) + before)
+    return min(max(1.0 / share - 1.0, LEAST_WEIGHT), PRIOR_PAGES)
 
 
 def _shrunk(sums: _Sums, above: _Level) -> _Level:

@@ -180,6 +180,10 @@ class ReadyQueue:
         if known.resting:
             self.version += 1
 
+    def left(self, site: str) -> int:
+        """Targets left of what waits of a site, and of what has still to be admitted."""
+        return sum(known.left for by in (self.backlog, self.pending) if (known := by.get(site)) is not None)
+
     def levels(self) -> Iterator[Level]:
         """What waits, the highest priority first; levels where nothing waits are left out."""
         for priority in self._priorities.copy():

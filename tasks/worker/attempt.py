@@ -242,6 +242,7 @@ class Attempt:
     async def _collect(self, target: WorkTarget) -> None:
         self._counters.tried += 1
         self._counters.in_flight += 1
+        failure: FetchError | None = None
         try:
             page = await self._collector.page(target)
         except asyncio.CancelledError:
@@ -253,10 +254,12 @@ class Attempt:
             self._stop_at(wait)
             return
         except FetchError as error:
-            await self._give_up_try(target, error)
-            return
+            failure = error
         finally:
             self._counters.in_flight -= 1
+        if failure is not None:
+            await self._give_up_try(target, failure)
+            return
         self._open_lanes(1)
         self._failures.note_page(target.url)
         if page is None:

@@ -210,3 +210,25 @@ def test_looking_at_the_best_pairs_only_loses_next_to_nothing(monkeypatch, seed,
     assert np.count_nonzero(of_best.seconds) < sites * nodes / 5
     assert of_all.drain_s * (1 - 1e-6) <= of_best.drain_s <= of_all.drain_s * 1.01
     assert collected(wanted, of_best.seconds).sum() >= 0.985 * collected(wanted, of_all.seconds).sum()
+
+
+def test_a_permit_is_worth_what_one_more_of_them_would_add():
+    """One host, two nodes: its permits rule, and slots are worth nothing; without its limit it is the other way."""
+    scarce = divide(demand([[1.0, 1.0]], [100], [4, 4], per_s=[((0,), 2.0)], share=0.5))
+    assert scarce.permit_worth[0] == pytest.approx(
+        0.5 - fluid.REQUEST_COST
+    )  # half of the requests give a page
+    assert scarce.slot_worth == pytest.approx([0.0, 0.0])
+    roomy = divide(demand([[1.0, 0.5]], [100], [4, 4], per_s=[((0,), 1000.0)]))
+    assert roomy.permit_worth == pytest.approx([0.0])
+    cost = fluid.REQUEST_COST
+    assert roomy.slot_worth == pytest.approx([1.0 - cost, 0.5 - 0.5 * cost])
+
+
+def test_of_two_nodes_that_collect_the_same_the_one_with_fewer_requests_is_taken():
+    wanted = demand([[1.0, 1.0]], [2], [4, 4], per_s=[((0,), 4.0)])
+    asks = np.array([[1.0, 3.0]])
+    seconds = divide(
+        Demand(**{name: getattr(wanted, name) for name in wanted.__slots__} | {"asks": asks})
+    ).seconds
+    assert seconds[0, 1] == pytest.approx(0.0, abs=1e-6)

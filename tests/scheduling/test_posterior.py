@@ -71,6 +71,32 @@ def test_one_attempt_moves_a_pair_but_not_all_the_way():
     assert 0.2 < expected(many, stats(attempts=1, completion=0.0)).page_chance < 0.8
 
 
+def test_where_pairs_differ_from_their_sites_and_nodes_a_prior_weighs_little():
+    def weight(chances):
+        known = [
+            stats(attempts=40, completion=chance, site=f"s{i}", node=f"n{j}")
+            for i, row in enumerate(chances)
+            for j, chance in enumerate(row)
+        ]
+        new = posterior(knowledge_of(*known), 0.0, ["s0"], ["unknown"])
+        return float((new.page_a + new.page_b)[0, 0])
+
+    alike = [[0.9, 0.6, 0.3]] * 3
+    crossed = [[0.95, 0.5, 0.1], [0.1, 0.95, 0.5], [0.5, 0.1, 0.95]]
+    assert weight(alike) == posteriors.PRIOR_PAGES
+    assert posteriors.LEAST_WEIGHT <= weight(crossed) < 2.0
+
+
+def test_the_weight_of_a_prior_is_that_of_the_beta_that_chances_are_drawn_from():
+    rng, drawn = np.random.default_rng(3), 2.0
+    known = []
+    for (i, j), chance in np.ndenumerate(rng.beta(0.6 * drawn, 0.4 * drawn, size=(30, 30))):
+        one = PairStats(attempts=30, offered=30, tried=30, collected=rng.binomial(30, chance), active_s=30.0)
+        known.append((f"s{i}", f"n{j}", one))
+    new = posterior(knowledge_of(*known), 0.0, ["new"], ["unknown"])
+    assert float((new.page_a + new.page_b)[0, 0]) == pytest.approx(drawn, rel=0.2)
+
+
 def test_an_unknown_pair_starts_from_its_site_and_its_node():
     known = [
         stats(attempts=60, completion=0.9, site="good", node="m"),
@@ -306,7 +332,9 @@ def test_every_pair_is_what_the_docstring_says_worked_out_one_by_one(known, site
     own = pooled(site, node)
     pages, stored = independent(own)
     failures = own.failed + own.silent
-    found = posterior(knowledge_of(*known), 0.0, [site], [node])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(posteriors, "LEAST_WEIGHT", posteriors.PRIOR_PAGES)  # the weight has tests of its own
+        found = posterior(knowledge_of(*known), 0.0, [site], [node])
     weight = posteriors.PRIOR_PAGES
     assert [float(np.squeeze(value)) for value in found] == pytest.approx(
         [

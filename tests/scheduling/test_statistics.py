@@ -149,3 +149,25 @@ def test_a_busy_pair_is_known_by_its_last_attempts():
     stats = known.pair("s", "n", 0.0)
     assert stats.attempts == pytest.approx(MEMORY, rel=0.01)
     assert stats.collected < 0.02 * stats.offered
+
+
+def test_what_running_attempts_reported_counts_until_it_is_replaced():
+    seen = knowledge()
+    seen.fold(attempt(AttemptOutcome.SUCCEEDED, offered=4, tried=4, collected=4), 0.0)
+    running = [
+        attempt(AttemptOutcome.RELEASED, offered=9, tried=3, collected=1, active_s=2.0),
+        AttemptResult(site="s", node="new", outcome=AttemptOutcome.RELEASED, offered=2, tried=2, collected=2),
+    ]
+    seen.set_running(running)
+    pair = seen.pair("s", "n", 0.0)
+    assert (pair.attempts, pair.offered, pair.tried, pair.collected, pair.active_s) == (2, 7, 7, 5, 2.0)
+    assert seen.site("s", 0.0).tried == 9
+    assert seen.known(0.0)["s", "new"].collected == 2
+    assert seen.sums(0.0)[..., SUMS.index("tried")].sum() == 9
+    assert seen.pages_tried == 9
+    # One of them closes: folded in once, and no longer among those that run.
+    seen.fold(attempt(AttemptOutcome.SUCCEEDED, offered=9, tried=9, collected=5), 0.0)
+    seen.set_running(running[1:])
+    assert seen.pair("s", "n", 0.0).tried == pytest.approx(4 * (1 - 1 / MEMORY) + 9)
+    seen.set_running([])
+    assert seen.pair("s", "new", 0.0) == PairStats()

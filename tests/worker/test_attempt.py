@@ -12,6 +12,7 @@ from sqlalchemy import select
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
+from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostBook
@@ -121,6 +122,7 @@ class World:
         self.web.answers[f"http://{SITE}/robots.txt"] = "User-agent: *\nDisallow: /private/"
         self.catalog = builtin("paper-2014")
         self.crawl = CrawlSettings(**crawl)
+        self.floor = NO_FLOOR
         with self.store.begin() as conn:
             products.add(conn, NOW, NewProduct(name="牛奶", keywords=("牛奶",)))
             (wanted,) = products.unplanned(conn, 1)
@@ -139,7 +141,7 @@ class World:
             writer.close()
 
     async def _run(self, writer: Writer, quota: int, budget_s: float, during) -> bool:
-        wanted = Grant(self.subtask_id, "n1", quota, budget_s, {})
+        wanted = Grant(self.subtask_id, "n1", quota, budget_s, {}, self.floor)
         within = RecallSettings()
         (lease,) = await writer.run(lambda conn, now: leases.grant(conn, now, [wanted], within_s(within)))
         deps = Dependencies(
@@ -253,6 +255,93 @@ def test_a_host_nobody_answers_at_costs_no_try(world):
     assert world.run()
     assert world.subtask.reason == "host_unreachable"
     assert world.rows(targets)[0].tries == 0
+
+
+def fault() -> FetchError:
+    return FetchError(ErrorClass.SERVER_ERROR, "503")
+
+
+def test_an_attempt_below_its_floor_leaves_the_rest_to_others(world):
+    world.floor = PageFloor(least_share=0.7, slack=0.7)
+    world.web.answers[SEARCH] = result_page(*(hit(n) for n in range(8)))
+    world.web.answers |= {hit(n): fault() for n in range(8)}
+    assert world.run()
+    assert (world.subtask.state, world.subtask.left) == (State.FAILED, 8)
+    assert (world.attempt.tried, world.attempt.offered) == (2, 2)
+    assert [state for state, _, tries in world.hits().values() if tries] == ["todo", "todo"]
+
+
+def test_a_floor_that_is_kept_ends_nothing(world):
+    world.floor = PageFloor(least_share=0.7, slack=0.7)
+    world.web.answers[SEARCH] = result_page(*(hit(n) for n in range(8)))
+    world.web.answers |= {hit(n): complaint(str(n)) for n in range(8)} | {hit(3): fault()}
+    assert world.run()
+    assert world.attempt.collected == 7
+    assert world.attempt.tried == 8
+
+
+@pytest.mark.parametrize(("least_share", "at_once"), [(0.0, 4), (0.7, 1)])
+def test_where_a_node_may_turn_out_bad_one_request_goes_first(world, least_share, at_once):
+    world.floor = PageFloor(least_share, 1.0)
+    in_flight, most = set(), []
+    world.web.answers[SEARCH] = result_page(*(hit(n) for n in range(8)))
+    world.web.answers |= {hit(n): complaint(str(n)) for n in range(8)}
+    fetch = world.web.fetch
+
+    async def counted(url, **how):
+        in_flight.add(url)
+        if "/c/" in url:
+            most.append(len(in_flight))
+        try:
+            return await fetch(url, **how)
+        finally:
+            in_flight.discard(url)
+
+    world.web.fetch = counted
+    assert world.run()
+    assert most[:at_once] == list(range(1, at_once + 1))
+    assert most[1] == min(2, at_once)
+    assert max(most) == 4
+    assert world.attempt.collected == 8
+
+
+def test_one_lane_of_an_attempt_waits_for_its_host_at_a_time(world):
+    """Permits are reserved one spacing ahead, however many lanes want one."""
+    waits = []
+    reserve = LocalPermits.reserve
+
+    async def noted(self, host, address, limits):
+        waits.append((host, await reserve(self, host, address, limits)))
+        return waits[-1][1]
+
+    world.web.takes_s = 0.0
+    world.web.answers[SEARCH] = result_page(*(hit(n) for n in range(6)))
+    world.web.answers |= {hit(n): complaint(str(n)) for n in range(6)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalPermits, "reserve", noted)
+        assert world.run()
+    spacing_s = 1.02 / HostBook(world.catalog).limits(SITE).per_address_per_s
+    of_site = [wait_s for host, wait_s in waits if host == SITE]
+    assert len(of_site) >= 6
+    assert max(of_site) <= spacing_s + 1e-6
+
+
+def test_what_a_running_attempt_reports_is_what_has_ended(world):
+    world.web.answers[SEARCH] = result_page(*(hit(n) for n in range(8)))
+    world.web.answers |= {hit(n): complaint(str(n)) for n in range(8)} | {hit(0): fault(), hit(1): fault()}
+    seen = []
+
+    async def during(attempt, writer, lease):
+        while world.attempt.ended_at is None:
+            await asyncio.sleep(0)
+            row = world.attempt
+            if row.ended_at is None and row.tried:
+                seen.append((row.tried, row.collected))
+
+    world.clock.now = 0.0
+    assert world.run(during=during)
+    assert seen
+    assert all(tried - 2 <= collected <= tried for tried, collected in seen)
 
 
 def test_quota_leaves_the_rest_to_a_follow_up_and_out_of_offered(world):

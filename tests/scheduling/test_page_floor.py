@@ -1,0 +1,78 @@
+"""When an attempt ends early: the floor of a lease, and which nodes a host's permits go to."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.domain.page_floor import NO_FLOOR, PageFloor
+from tasks.domain.pair_stats import PairStats
+from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.scheduling.decision import AllocationSettings
+from tasks.scheduling.ready_queue import ReadyQueue
+from tasks.scheduling.statistics import Knowledge
+from tasks.scheduling.strategies import ALLOCATION
+
+NODES = ("good", "fair", "poor")
+CHANCES = {"good": 0.95, "fair": 0.9, "poor": 0.2}
+
+
+def decide(*, total_per_s: float, address_per_s: float, free: dict[str, int], seed: int = 0):
+    """Who is given subtasks of one site, all nodes well known; the host grants so much."""
+    knowledge = Knowledge()
+    for name, chance in CHANCES.items():
+        tried = 400.0
+        seen = PairStats(
+            attempts=40, offered=tried, tried=tried, collected=chance * tried, active_s=0.3 * tried
+        )
+        knowledge.put("site", name, seen, 0.0)
+    host = HostView(host="site", room=9, pages_per_s=total_per_s, address_pages_per_s=address_per_s)
+    nodes = [NodeView(name, frozenset({"meta"}), free.get(name, 0), 4) for name in NODES]
+    ready = ReadyQueue(nodes, {"site": host})
+    for number in range(30):
+        ready.put(SubtaskView(id=number, site="site", kind="meta", hosts=("site",), left=20, priority=0))
+    strategy = ALLOCATION["feedback"](AllocationSettings())
+    return strategy.decide(ready, knowledge, 0.0, Random(seed))
+
+
+def test_where_one_address_uses_up_a_host_a_poor_node_gets_none_of_its_permits():
+    assert decide(total_per_s=2, address_per_s=2, free={"poor": 3}) == []
+    assert decide(total_per_s=2, address_per_s=2, free={"fair": 1})  # nearly as good as the best
+
+
+def test_where_there_are_permits_for_all_a_poor_node_helps():
+    assert len(decide(total_per_s=6, address_per_s=2, free={"poor": 1})) == 1
+    assert decide(total_per_s=4, address_per_s=2, free={"poor": 1}) == []
+
+
+def test_an_attempt_ends_early_where_another_node_would_do_better():
+    (given_to_good,) = decide(total_per_s=2, address_per_s=2, free={"good": 1})
+    assert given_to_good.floor.least_share == pytest.approx(0.8 * 0.9, abs=0.05)
+    assert not given_to_good.floor.missed(6, 2)  # it is known well: a bad moment ends nothing
+    assert given_to_good.floor.missed(300, 0)
+    (helper,) = decide(total_per_s=6, address_per_s=2, free={"poor": 1})
+    assert helper.floor == NO_FLOOR
+
+
+def test_a_pair_that_nothing_is_known_of_ends_after_two_failures():
+    floor = PageFloor.of(1.2, 0.8, 0.7)
+    assert [floor.missed(tries, 0) for tries in (0, 1, 2)] == [False, False, True]
+    assert [floor.missed(tries, tries - 1) for tries in (1, 2, 3, 9)] == [False] * 4
+
+
+@given(st.floats(0.01, 50), st.floats(0.01, 50), st.floats(0.01, 0.99), st.integers(2, 60), st.data())
+def test_it_is_missed_where_the_mean_of_what_is_believed_falls_below(a, b, least, tries, data):
+    pages = data.draw(st.integers(0, tries))
+    mean = (a + pages) / (a + b + tries)
+    floor = PageFloor.of(a, b, least)
+    if mean > least + 1e-6 or pages >= tries - 1:
+        assert not floor.missed(tries, pages) or least * tries - pages > least
+    if a >= least * (a + b) + least and mean < least - 1e-6:
+        assert floor.missed(tries, pages)
+
+
+def test_without_a_floor_nothing_ends_early():
+    assert not NO_FLOOR.missed(1000, 0)
