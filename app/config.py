@@ -51,6 +51,7 @@ class Settings:
         modification, recall: False switches the strategy off, to compare.
         silent_after_s: silence after which a subtask is taken back.
         backoff_s: delay of a recall after the first failure of a host; it doubles with every recall.
+        most_unanswered: attempts of a subtask in a row that no host answered, after which a person is asked.
         rest_factor: multiplies the rests of hosts (below 1 only for the lab).
         request_timeout_s: the most one request may last; never more than half of `silent_after_s`, so that a
             request on its way does not look like silence.
@@ -83,6 +84,7 @@ class Settings:
     recall: bool = True
     silent_after_s: float = 60.0
     backoff_s: float = 2.0
+    most_unanswered: int = 20
     rest_factor: float = 1.0
     request_timeout_s: float = 30.0
     machine: str = ""
@@ -121,7 +123,7 @@ class Settings:
             allocation=self.allocation,
             modification=self.modification,
             recall=self._recall(),
-            buffer=BufferRule(silent_after_s=max(15.0, self.silent_after_s)),
+            buffer=BufferRule(silent_after_s=self._recall().node_silent_after_s),
             lease_batch=self.batch,
             refinement=RefinementSettings(
                 since=datetime.combine(self.since, time.min, CHINA), own_words=self.relax_own_words
@@ -130,7 +132,10 @@ class Settings:
 
     def _recall(self) -> RecallSettings:
         return RecallSettings(
-            enabled=self.recall, silent_after_s=self.silent_after_s, backoff_s=self.backoff_s
+            enabled=self.recall,
+            silent_after_s=self.silent_after_s,
+            backoff_s=self.backoff_s,
+            most_unanswered=self.most_unanswered,
         )
 
     def crawl(self) -> CrawlSettings:
@@ -302,6 +307,7 @@ _READERS: dict[str, Callable[[str], Any]] = {setting.name: str for setting in fi
     "recall": _switch,
     "silent_after_s": _above_zero,
     "backoff_s": _above_zero,
+    "most_unanswered": _at_least(1),
     "rest_factor": _above_zero,
     "request_timeout_s": _above_zero,
     "proxy": proxy,

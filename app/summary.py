@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from app.config import Settings
 from tasks.store import manual, reports
 from tasks.store.database import Store, read_now
+from tasks.store.host_waits import HostQueue, HostsOf, host_waits
 from tasks.store.manual import ManualRow
 from tasks.store.reports import PairRow, Stored, Totals
 
@@ -26,6 +28,8 @@ class Summary:
     Attributes:
         added: pages and reviews stored by this run; all else is over the whole store.
         seconds: the run took.
+        waits: what still waits for hosts.
+        at: when that was so, by the store's clock.
     """
 
     queues: Mapping[str, int]
@@ -35,6 +39,8 @@ class Summary:
     manual: tuple[ManualRow, ...]
     seconds: float
     settings: Mapping[str, Any]
+    waits: tuple[HostQueue, ...] = ()
+    at: datetime | None = None
 
     @property
     def settled(self) -> bool:
@@ -49,9 +55,16 @@ def mark(store: Store) -> Stored:
     return Stored(page_id=begin.page_id, review_id=begin.review_id)
 
 
-def summary(store: Store, begin: Stored, seconds: float, settings: Mapping[str, Any]) -> Summary:
+def summary(
+    store: Store,
+    begin: Stored,
+    seconds: float,
+    settings: Mapping[str, Any],
+    hosts_of: HostsOf = lambda site: (site, site),
+) -> Summary:
     """The store now, at the end of a run that began at `begin`."""
     with store.read() as conn:
+        now = read_now(conn)
         return Summary(
             queues=reports.queues(conn),
             pairs=tuple(reports.pairs(conn)),
@@ -60,6 +73,8 @@ def summary(store: Store, begin: Stored, seconds: float, settings: Mapping[str, 
             manual=tuple(manual.listed(conn)),
             seconds=round(seconds, 2),
             settings=settings,
+            waits=tuple(host_waits(conn, now, hosts_of, timedelta(seconds=15))),
+            at=now,
         )
 
 
@@ -82,6 +97,7 @@ def document(done: Summary) -> dict[str, Any]:
         "reviews_stored": done.totals.reviews,
         "added": {"pages": done.added.pages, "reviews": done.added.reviews},
         "manual": len(done.manual),
+        "waits_for_hosts": [asdict(wait) for wait in done.waits],
         "waits_for_a_person": [asdict(row) for row in done.manual],
         "seconds": done.seconds,
         "settings": dict(done.settings),

@@ -123,7 +123,10 @@ def _print_head(out: Console, row: Row, targets: Sequence[Row]) -> None:
     if row["assigned_node"]:
         out.print(f"A person asked for {row['assigned_node']}.")
     if row["not_before"] and row["state"] == State.WAIT:
-        out.print(f"Held back until {clock(row['not_before'])} UTC.")
+        why = f": {row['waits_for']}" if row["waits_for"] else ""
+        out.print(f"Held back until {clock(row['not_before'])} UTC{why}.")
+    if row["idle_releases"]:
+        out.print(f"Attempts in a row that nobody answered: {row['idle_releases']}.")
 
 
 def _print_event(out: Console, event: Row, begin: datetime, attempts: Mapping[int, Row]) -> None:
@@ -208,6 +211,8 @@ def _ended(detail: Row, event: Row, _attempt: Row | None) -> Lines:
     if event["transition"] == "silent":
         yield f"  no sign of life for {seconds(detail['silent_s'])}"
     yield from (f"  {shown(str(detail[key]))}" for key in ("note", "why") if detail.get(key))
+    if detail.get("delay_s"):
+        yield f"  no node may ask before: it may go again in {seconds(detail['delay_s'])}"
 
 
 def _recalled(detail: Row, _event: Row, _attempt: Row | None) -> Lines:

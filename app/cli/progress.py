@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from rich.console import Group
 from rich.live import Live
@@ -15,18 +16,28 @@ from rich.text import Text
 
 from app.cli.output import messages, seconds
 from app.cli.tables import COLORS, queue_line
+from app.cli.waits import wait_text
+from splitter.catalog.model import Catalog
 from tasks.domain.states import State
+from tasks.fetching.hosts import HostBook
 from tasks.store import nodes, reports
 from tasks.store.database import Store, read_now
+from tasks.store.host_waits import HostQueue, host_waits
 from tasks.store.nodes import NodeRow
 from tasks.store.reports import Stored, WaitingSummary
 
 _WINDOW_S = 15.0
+# The time left is estimated from the later part of the run, so that neither its beginning nor a moment counts much.
+_ESTIMATED_FROM = 0.5
+_MOST_SNAPSHOTS = 200
 _LINE_EVERY_S = 5.0
 _FEWEST_SETTLED = 5
+_FEWEST_PAGES = 20
 # Reading the store may take at most this share of the time: a large one is read less often.
 _MOST_READING = 0.1
 _NODES_SHOWN = 16
+_WAITS_SHOWN = 5
+_SILENT_AFTER = timedelta(seconds=15)
 _BAR = 40
 
 
@@ -38,6 +49,9 @@ class Snapshot:
         at_s: seconds since the run began.
         added: stored by this run.
         next_in_s: seconds until the first subtask that is held back may go.
+        left: hits to do of all open subtasks, as far as known.
+        waits: what waits for hosts.
+        now: by the store's clock; needed where something waits.
     """
 
     at_s: float
@@ -46,6 +60,9 @@ class Snapshot:
     added: Stored
     load: WaitingSummary
     next_in_s: float
+    left: int = 0
+    waits: tuple[HostQueue, ...] = ()
+    now: datetime | None = None
 
     @property
     def settled(self) -> int:
@@ -56,6 +73,15 @@ class Snapshot:
     def open(self) -> int:
         """Subtasks that are not settled."""
         return sum(self.queues.values()) - self.settled
+
+    @property
+    def wait_for_hosts(self) -> int:
+        """Subtasks that wait for a host."""
+        return sum(one.subtasks for one in self.waits)
+
+    def in_s(self, moment: datetime) -> float:
+        """Seconds from now until a moment."""
+        return (moment - self.now).total_seconds() if self.now is not None else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +97,58 @@ class Speed:
     left: str
 
 
-def speed(first: Snapshot, last: Snapshot) -> Speed:
-    """The speed between two snapshots. The time left assumes that it stays the same and that no work is added."""
+def speed(first: Snapshot, last: Snapshot, since: Snapshot | None = None) -> Speed:
+    """The speed between two snapshots, and the time left.
+
+    The time left assumes that the speed since an earlier snapshot stays the same and that no work is added; waits whose
+    end is known are part of it. Where it depends on something nobody knows, it says on what.
+
+    Args:
+        since: snapshot that the time left is estimated from; None: `first`.
+    """
     passed_s = max(0.001, last.at_s - first.at_s)
-    settled = last.settled - first.settled
     return Speed(
         (last.added.pages - first.added.pages) / passed_s,
         (last.added.reviews - first.added.reviews) / passed_s,
-        _left(last, settled, passed_s),
+        _left(since or first, last),
     )
 
 
-def _left(last: Snapshot, settled: int, passed_s: float) -> str:
+def _left(since: Snapshot, last: Snapshot) -> str:
     if not sum(last.queues.values()):
         return "making tasks"
     if not last.open:
         return "nothing left"
+    if last.waits and last.open <= last.wait_for_hosts:
+        soonest_s = min(last.in_s(one.until) for one in last.waits)
+        when = f"in {seconds(round(soonest_s))}" if soonest_s >= 1.0 else "now"
+        return f"{last.open:,} wait for hosts, the next is asked {when}"
     if last.load.delayed and last.open == last.load.delayed:
-        return f"{last.load.delayed} held back after failures, the next one goes in {seconds(last.next_in_s)}"
-    if settled < _FEWEST_SETTLED:
-        return "time left not known yet"
-    return f"about {seconds(max(1.0, round(last.open * passed_s / settled)))} left at this rate"
+        return f"{last.load.delayed} held back, the next one goes in {seconds(last.next_in_s)}"
+    left_s = _left_s(since, last)
+    unknown = sum(one.subtasks for one in last.waits if one.unreachable)
+    if left_s is None:
+        depends = "the first hosts' answers" if not last.added.pages else "how fast pages come"
+        return f"time left not known yet: it depends on {depends}"
+    about = f"about {seconds(max(1.0, round(left_s)))} left at this rate"
+    return f"{about}, {unknown:,} wait for hosts that don't answer" if unknown else about
+
+
+def _left_s(since: Snapshot, last: Snapshot) -> float | None:
+    """Seconds left, by hits where pages come, else by subtasks; at least until the last rest is over. None: unknown."""
+    passed_s = max(0.001, last.at_s - since.at_s)
+    pages = last.added.pages - since.added.pages
+    settled = last.settled - since.settled
+    silent = [one for one in last.waits if one.unreachable]
+    rests_s = max((last.in_s(one.until) for one in last.waits if not one.unreachable), default=0.0)
+    if pages >= _FEWEST_PAGES and last.left:
+        left = max(0, last.left - sum(one.left for one in silent))
+        work_s = left * passed_s / pages
+    elif settled >= _FEWEST_SETTLED:
+        work_s = (last.open - sum(one.subtasks for one in silent)) * passed_s / settled
+    else:
+        return None
+    return max(work_s, rests_s)
 
 
 class Progress:
@@ -99,10 +156,23 @@ class Progress:
 
     Args:
         begin: mark of the store at the beginning of the run.
+        catalog: names the hosts that are waited for.
+        until_done: the run goes on while work waits for hosts, which is said once.
     """
 
-    def __init__(self, store: Store, begin: Stored, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: Store,
+        begin: Stored,
+        catalog: Catalog,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        until_done: bool = False,
+    ) -> None:
         self._store = store
+        self._catalog = catalog
+        self._hosts_of = HostBook(catalog).of_site
+        self._says_waiting = until_done
         self._mark = begin
         self._clock = clock
         self._began_s = clock()
@@ -131,9 +201,14 @@ class Progress:
             return
         now = self._read(begin_s - self._began_s)
         self._snapshots.append(now)
-        while self._snapshots[0].at_s < now.at_s - _WINDOW_S:
+        estimated_from_s = min(now.at_s - _WINDOW_S, now.at_s * _ESTIMATED_FROM)
+        while self._snapshots[0].at_s < estimated_from_s and self._snapshots[1].at_s <= estimated_from_s:
             self._snapshots.popleft()
-        self._show(now, speed(self._snapshots[0], now))
+        if len(self._snapshots) > _MOST_SNAPSHOTS:
+            self._snapshots = deque([*self._snapshots][::2])
+        recent = next(one for one in self._snapshots if one.at_s >= now.at_s - _WINDOW_S)
+        self._show(now, speed(recent, now, self._snapshots[0]))
+        self._say_waiting(now)
         end_s = self._clock()
         self._next_at_s = end_s + (end_s - begin_s) / _MOST_READING
 
@@ -150,11 +225,26 @@ class Progress:
                 added=self._mark,
                 load=load,
                 next_in_s=wait_s,
+                left=reports.open_left(conn),
+                waits=tuple(host_waits(conn, now, self._hosts_of, _SILENT_AFTER)),
+                now=now,
             )
+
+    def _say_waiting(self, now: Snapshot) -> None:
+        """Say once, plainly, that all that is left waits for hosts that don't answer, and how it ends."""
+        if not self._says_waiting or not now.waits or now.now is None or now.open > now.wait_for_hosts:
+            return
+        if not all(one.unreachable for one in now.waits):
+            return
+        self._says_waiting = False
+        for one in now.waits:
+            messages.print(wait_text(one, self._catalog, now.now))
+        messages.print("All that is left waits for these hosts, and goes on as soon as they answer.")
+        messages.print("Ctrl-C ends the run without loss: the next run goes on from here.")
 
     def _show(self, now: Snapshot, fast: Speed) -> None:
         if self._live is not None:
-            self._live.update(_picture(now, fast))
+            self._live.update(_picture(now, fast, self._catalog))
         elif not messages.is_terminal and now.at_s >= self._line_at_s:
             self._line_at_s = now.at_s + _LINE_EVERY_S
             messages.print(
@@ -162,16 +252,30 @@ class Progress:
                 f"{now.added.pages:,} pages, {now.added.reviews:,} reviews | "
                 f"{fast.pages_per_s:.1f} pages/s | {fast.left}"
             )
+            for line in wait_lines(now, self._catalog):
+                messages.print(f"        | {line}")
 
 
-def _picture(now: Snapshot, fast: Speed) -> Group:
+def _picture(now: Snapshot, fast: Speed, catalog: Catalog) -> Group:
     head = Text.assemble(
         (f"{now.at_s:.0f} s  ", "bold"),
         f"{now.added.pages:,} pages ({fast.pages_per_s:.1f}/s)  ",
         f"{now.added.reviews:,} reviews ({fast.reviews_per_s:.1f}/s)  ",
         (fast.left, "dim"),
     )
-    return Group(_bar(now.queues), queue_line(now.queues), head, _nodes(now.nodes))
+    waits = [
+        Text(text, style="yellow", no_wrap=True, overflow="ellipsis") for text in wait_lines(now, catalog)
+    ]
+    return Group(_bar(now.queues), queue_line(now.queues), head, *waits, _nodes(now.nodes))
+
+
+def wait_lines(now: Snapshot, catalog: Catalog) -> list[str]:
+    """A line for each host that most subtasks wait for."""
+    if now.now is None:
+        return []
+    lines = [wait_text(one, catalog, now.now) for one in now.waits[:_WAITS_SHOWN]]
+    more = len(now.waits) - _WAITS_SHOWN
+    return [*lines, f"and {more} more"] if more > 0 else lines
 
 
 def _bar(queues: Mapping[str, int]) -> Text:

@@ -29,6 +29,7 @@ from app.config import DEFAULT_DATABASE, Settings
 from app.products import named_products
 from app.summary import Summary, document, mark, run_settings, summary
 from splitter.errors import InputError
+from tasks.fetching.hosts import HostBook
 from tasks.scheduling.strategies import ALLOCATION
 from tasks.store import products
 from tasks.store.database import Store
@@ -120,8 +121,10 @@ def run(
         _announce(f"{count} {'node' if count == 1 else 'nodes'}", settings)
         rows = numbered_nodes(count, settings.slots, lab=settings.lab is not None)
         until = Until(until_done, seconds)
-        done = watched(settings, store, count, lambda watch: crawl(settings, store, rows, until, watch))
-    _finish(done, as_json, refused, f" --db {db}" if db else "")
+        done = watched(
+            settings, store, count, lambda watch: crawl(settings, store, rows, until, watch), until_done
+        )
+    _finish(done, settings, as_json, refused, until_done, f" --db {db}" if db else "")
 
 
 @click.command()
@@ -194,24 +197,34 @@ def up(
             say(f"Look at it from another terminal: reviewloop status --db '{address}'", "dim")
         rows = numbered_nodes(nodes, settings.slots, lab=settings.lab is not None)
         until = Until(until_done, seconds)
-        done = watched(cluster.settings, store, nodes, lambda watch: cluster.run(store, rows, until, watch))
-    _finish(done, as_json, refused)
+        done = watched(
+            cluster.settings, store, nodes, lambda watch: cluster.run(store, rows, until, watch), until_done
+        )
+    _finish(done, settings, as_json, refused, until_done)
 
 
 def watched(
-    settings: Settings, store: Store, nodes: int, crawl: Callable[[Callable[[], None]], None]
+    settings: Settings,
+    store: Store,
+    nodes: int,
+    crawl: Callable[[Callable[[], None]], None],
+    until_done: bool = False,
 ) -> Summary:
     """Crawl with live progress; returns what the run came to.
 
     Args:
         nodes: how many, for the summary.
         crawl: runs to the end; called with the function that shows progress.
+        until_done: it goes on while work waits for hosts, and says so once.
     """
     begin, began_s = mark(store), monotonic()
-    progress = Progress(store, begin)
+    catalog = settings.catalog()
+    progress = Progress(store, begin, catalog, until_done=until_done)
     with progress.live():
         crawl(progress.update)
-    return summary(store, begin, monotonic() - began_s, run_settings(settings, nodes))
+    return summary(
+        store, begin, monotonic() - began_s, run_settings(settings, nodes), HostBook(catalog).of_site
+    )
 
 
 def _settings(db: str | None, *, no_modification: bool, no_recall: bool, **options: Any) -> Settings:
@@ -242,10 +255,18 @@ def _add_names(store: Store, names: Sequence[str]) -> bool:
     return bool(result.refused)
 
 
-def _finish(done: Summary, as_json: bool, refused: bool, db_hint: str = "") -> None:
+def _finish(
+    done: Summary, settings: Settings, as_json: bool, refused: bool, until_done: bool, db_hint: str = ""
+) -> None:
     if as_json:
         print_json(document(done))
     else:
-        print_summary(printed(), done, db_hint)
+        print_summary(printed(), done, db_hint, settings.catalog())
+    if until_done and done.waits:
+        say(
+            "The run was ended before all was done: what is left waits for hosts. Nothing is lost; run it again."
+        )
     if refused:
         sys.exit(2)
+    if until_done and done.waits:
+        sys.exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import click
 
@@ -12,9 +12,12 @@ from app.cli.nodes import node_document, node_table
 from app.cli.options import db_option, json_option, settings_of, sqlite_file, store_there
 from app.cli.output import ago, clock, labelled, print_json, printed, seconds, table
 from app.cli.tables import counted, coverage_text, queue_line
+from app.cli.waits import wait_documents, wait_text
+from tasks.fetching.hosts import HostBook
 from tasks.jobs.schedule import SWEEPS
 from tasks.store import coverage, nodes, page_links, products, reports
 from tasks.store.database import read_now
+from tasks.store.host_waits import host_waits
 from tasks.store.reports import WaitingSummary
 from tasks.store.verify import verify as check_invariants
 
@@ -31,12 +34,15 @@ def status(db: str | None, as_json: bool) -> None:
       watch -n 2 reviewloop status
     """
     settings = settings_of(db)
+    catalog = settings.catalog()
+    rule = settings.loop().buffer
     with store_there(settings) as store, store.read() as conn:
         now = read_now(conn)
+        waits = host_waits(conn, now, HostBook(catalog).of_site, timedelta(seconds=rule.silent_after_s))
         queues, load, totals = reports.queues(conn), reports.waiting_summary(conn, now), reports.totals(conn)
         refused = page_links.refusals_by_reason(conn)
         rows = nodes.listed(conn)
-        engines = settings.catalog().engines
+        engines = catalog.engines
         covered = sum(
             coverage.of_products(
                 conn, lambda name: engines[name].max_hits if name in engines else sys.maxsize
@@ -44,11 +50,11 @@ def status(db: str | None, as_json: bool) -> None:
             coverage.Coverage(),
         )
         relaxed = sum(len(of) for of in coverage.relaxed(conn).values())
-    rule = settings.loop().buffer
     if as_json:
         print_json(
             {
                 "queues": queues,
+                "waits_for_hosts": wait_documents(waits, catalog),
                 "held_back": load.delayed,
                 "next_held_at": load.next_at,
                 "oldest_waiting_since": load.oldest_at,
@@ -65,6 +71,8 @@ def status(db: str | None, as_json: bool) -> None:
     out = printed()
     labelled(out, "Queues", queue_line(queues))
     labelled(out, "Waiting", _waiting(load, now))
+    for one in waits:
+        labelled(out, "", wait_text(one, catalog, now))
     labelled(
         out,
         "Stored",
@@ -88,7 +96,7 @@ def _waiting(load: WaitingSummary, now: datetime) -> str:
     waiting = f"the oldest came to its queue {ago(load.oldest_at, now)}"
     if load.next_at is not None:
         next_in = seconds(max(0.0, (load.next_at - now).total_seconds()))
-        waiting += f"; {load.delayed} held back after failures, the next may go in {next_in}"
+        waiting += f"; {load.delayed} held back, the next may go in {next_in}"
     return waiting
 
 

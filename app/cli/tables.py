@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.output import Cell, labelled, percent, seconds, shown, table, table_of
+from app.cli.waits import wait_text
 from app.summary import Summary, by_cause
+from splitter.catalog.model import Catalog
 from tasks.store.coverage import Coverage
 from tasks.store.manual import ManualRow
 from tasks.store.reports import PairRow
@@ -131,8 +133,8 @@ def print_manual(out: Console, rows: Sequence[ManualRow], db_hint: str = "") -> 
     out.print(f"\n  More: reviewloop failed show {rows[0].subtask_id}{db_hint}", style="dim")
 
 
-def print_summary(out: Console, done: Summary, db_hint: str = "") -> None:
-    """Print what a run came to."""
+def print_summary(out: Console, done: Summary, db_hint: str = "", catalog: Catalog | None = None) -> None:
+    """Print what a run came to; with its catalog, also what waits for hosts."""
     totals = done.totals
     if done.pairs:
         for matrix in pair_matrices(done.pairs):
@@ -146,5 +148,8 @@ def print_summary(out: Console, done: Summary, db_hint: str = "") -> None:
     )
     hits = counted(totals.targets) or "none"
     labelled(out, "Took", f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {hits}")
+    if catalog is not None and done.at is not None:
+        for n, one in enumerate(done.waits):
+            labelled(out, "" if n else "Waiting", wait_text(one, catalog, done.at))
     out.print()
     print_manual(out, done.manual, db_hint)

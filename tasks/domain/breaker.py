@@ -1,8 +1,9 @@
-"""Breakers of (host, node address): how long a host rests for an address it refused.
+"""Breakers of (host, node address): how long a host rests for an address that it refused, or did not answer.
 
-A breaker (Nygard, Release It!, 2007) is closed until the host refuses the address. It is then open for a rest, in which
-nothing is sent, and half-open after it: one attempt probes the host. A page closes it, a refusal opens it again, for
-longer. Refusals in a row are counted in the store, so that all of it outlives a restart.
+A breaker (Nygard, Release It!, 2007) is closed until the host refuses the address or does not answer it. It is then
+open for a rest, in which nothing is sent, and half-open after it: one attempt probes the host. A page closes it,
+another refusal opens it again, for longer. Refusals in a row are counted in the store, so that all of it outlives a
+restart.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ FIRST_REST_S: Mapping[ErrorClass, float] = MappingProxyType(
 
 LONGEST_REST_S = 6 * 3600.0
 """The most a rest grows to."""
+
+FIRST_UNREACHABLE_S = 3.0
+"""The rest of a host that did not answer; each further one in a row doubles it."""
+
+LONGEST_UNREACHABLE_S = 900.0
+"""The most it grows to."""
 
 JITTER = 0.1
 """A rest is prolonged by up to this share, so that nodes don't come back at the same moment."""
@@ -59,6 +66,16 @@ def rest_s(cause: ErrorClass, times: int, retry_after_s: float | None, rng: Rand
     if retry_after_s is not None:
         rest = max(rest, min(retry_after_s, LONGEST_ASKED_S))
     return rest * (1.0 + JITTER * rng.random())
+
+
+def unreachable_rest_s(times: int, rng: Random) -> float:
+    """How long a host rests for an address that it did not answer.
+
+    Args:
+        times: rests in a row, this one included.
+        rng: for the jitter.
+    """
+    return backoff_s(FIRST_UNREACHABLE_S, times, LONGEST_UNREACHABLE_S) * (1.0 + JITTER * rng.random())
 
 
 def state_of(until: datetime, now: datetime) -> BreakerState:

@@ -27,6 +27,7 @@ class HostBook:
             self._engine_host[name] = host
             if engine.limits is not None or host not in self._limits:
                 self._limits[host] = engine.limits or catalog.limits
+        self._engine_of = {name: site.engine for name, site in catalog.sites.items()}
         self._private = {name for name, site in catalog.sites.items() if site.private}
         self._private |= {
             self._engine_host[name] for name, engine in catalog.engines.items() if engine.private
@@ -72,6 +73,11 @@ class HostBook:
     def of_engine(self, engine: str) -> str:
         """The host an engine's result pages come from."""
         return self._engine_host[engine]
+
+    def of_site(self, site: str) -> tuple[str, str]:
+        """(engine's host, site's host) of a site; a site that left the catalog has only itself."""
+        engine = self._engine_of.get(site)
+        return (self.of_engine(engine) if engine is not None else site), site
 
 
 def slower(limits: Limits, crawl_delay_s: float | None) -> Limits:

@@ -73,9 +73,4 @@ class Context:
     @property
     def hosts_of(self) -> Callable[[str], tuple[str, str]]:
         """(engine's host, site's host) of a site; a site that left the catalog has only itself."""
-
-        def of(site: str) -> tuple[str, str]:
-            found = self.catalog.sites.get(site)
-            return (self.hosts.of_engine(found.engine) if found else site, site)
-
-        return of
+        return self.hosts.of_site

@@ -229,6 +229,7 @@ def recall(conn: Connection, now: datetime, context: Context) -> None:
             context.settings.recall,
             context.rng,
             answers_others=_answers_others(context, view.site),
+            unanswered=view.idle_releases,
         )
         if isinstance(decision, Recall):
             _recall(conn, now, view, decision)

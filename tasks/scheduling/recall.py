@@ -29,12 +29,19 @@ class RecallSettings:
         silent_after_s: seconds without progress after which a subtask is taken back.
         backoff_s: delay after the first failure of a host; it doubles with every recall.
         backoff_max_s: the longest delay.
+        most_unanswered: attempts in a row without an answer after which a person is asked (`scheduling.unasked`).
     """
 
     enabled: bool = True
     silent_after_s: float = 60.0
     backoff_s: float = 2.0
     backoff_max_s: float = 120.0
+    most_unanswered: int = 20
+
+    @property
+    def node_silent_after_s(self) -> float:
+        """Seconds without a heartbeat after which a node counts as silent."""
+        return max(15.0, self.silent_after_s)
 
     @property
     def longest_wait_s(self) -> float:
@@ -102,6 +109,7 @@ def after_failure(
     rng: Random,
     *,
     answers_others: bool = False,
+    unanswered: int = 0,
 ) -> Recall | ToManual:
     """What becomes of a subtask that just failed.
 
@@ -113,11 +121,16 @@ def after_failure(
         settings: parameters.
         rng: for jitter.
         answers_others: its hosts answer other nodes well, so time need not cure it.
+        unanswered: attempts in a row that nobody answered.
     """
     if not reason.curable:
         return ToManual(f"{reason.value}: no other node could cure it", SUGGESTIONS[reason])
     if not settings.enabled:
         return ToManual(f"{reason.value} on {node}; recall is switched off", SUGGESTIONS[reason])
+    if reason is FailureReason.HOST_UNREACHABLE and unanswered >= settings.most_unanswered:
+        return ToManual(
+            f"{reason.value}: nobody answered {unanswered} attempts in a row", SUGGESTIONS[reason]
+        )
     if recalls >= MAX_RECALLS:
         return ToManual(
             f"{reason.value} on {node} after {recalls} recalls in this round", SUGGESTIONS[reason]

@@ -8,18 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
 from tasks.domain.failures import FailureReason
+from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.domain.states import Transition
+from tasks.scheduling import unasked
 from tasks.scheduling.proximity.response_times import RoundTrip
-from tasks.store import stats, transitions
+from tasks.scheduling.unasked import Standing, Unasked
+from tasks.store import nodes, stats, transitions
 from tasks.store.database import count_by
-from tasks.store.hosts import Rest, recovered, rest_host
+from tasks.store.hosts import Rest, recovered, rest_host, rests_at
 from tasks.store.leases import Counters, Lease, in_force, left_to_do
 from tasks.store.statement_batch import update_each
 from tasks.store.tables import attempts, pages, subtasks
@@ -35,10 +38,12 @@ class AttemptReport:
 
     Attributes:
         reason: None = it succeeded.
-        rests: hosts that refused the node's address.
+        rests: hosts that refused the node's address, or did not answer it.
         last_response: the last response, for `failed show`: url, status, head of the body.
         gave: hosts that gave it a page.
         near: round trip to its site; None: too few of its requests were answered.
+        answered: True where a request of it was answered, by any host.
+        unasked: the host that it could not ask, where it ended because of that alone.
     """
 
     counters: Counters
@@ -48,6 +53,8 @@ class AttemptReport:
     note: str = ""
     gave: frozenset[str] = frozenset()
     near: RoundTrip | None = None
+    answered: bool = False
+    unasked: Unasked | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +70,6 @@ class Close:
     report: AttemptReport
     given_back: str | None = None
 
-    @property
-    def outcome(self) -> AttemptOutcome:
-        """How the attempt ended."""
-        if self.given_back is not None:
-            return AttemptOutcome.RELEASED
-        return AttemptOutcome.SUCCEEDED if self.report.reason is None else AttemptOutcome.FAILED
-
 
 def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[bool]:
     """Close attempts as their nodes report: subtasks, attempts, statistics and host rests in one transaction.
@@ -77,29 +77,33 @@ def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[
     Returns:
         False where the lease was lost before: nothing changes then.
     """
-    rows = in_force(conn, (item.lease for item in items), subtasks.c.failed_on)
+    rows = in_force(conn, (item.lease for item in items), *_NEEDED)
     first: dict[str, Close] = {}
     for item in items:
         if item.lease.token in rows:
             first.setdefault(item.lease.token, item)
     closed = list(first.values())
     left = left_to_do(conn, [item.lease.subtask_id for item in closed])
-    moves: dict[Transition, list[Move]] = {}
-    for item in closed:
-        values: dict[str, Any] = {"left": left[item.lease.subtask_id]}
-        if item.outcome is AttemptOutcome.FAILED:
-            values |= _failure(rows[item.lease.token], item.lease, item.report.reason)
-        moves.setdefault(_TRANSITION[item.outcome], []).append(_move(item.lease, values, **_event_of(item)))
-    for transition, its in moves.items():
-        transitions.move_many(conn, now, transition, its)
-    _end_attempts(conn, now, [_Ended(item.lease.attempt_id, item.outcome, item.report) for item in closed])
     recovered(conn, now, {(host, item.lease.node) for item in closed for host in item.report.gave})
     for item in closed:
         for rest in item.report.rests:
             rest_host(conn, now, item.lease.node, rest)
+    ends = _ends(conn, now, closed, rows)
+    moves: dict[Transition, list[Move]] = {}
+    for item, end in zip(closed, ends, strict=True):
+        values = {"left": left[item.lease.subtask_id], **end.values}
+        moves.setdefault(_TRANSITION[end.outcome], []).append(_move(item.lease, values, **end.event))
+    for transition, its in moves.items():
+        transitions.move_many(conn, now, transition, its)
+    ended = zip(closed, ends, strict=True)
+    _end_attempts(conn, now, [_Ended(item.lease.attempt_id, end.outcome, item.report) for item, end in ended])
     return [first.get(item.lease.token) is item for item in items]
 
 
+_NEEDED = tuple(
+    subtasks.c[name]
+    for name in ("failed_on", "kind", "assigned_node", "not_before", "waits_for", "idle_releases")
+)
 _TRANSITION = {
     AttemptOutcome.RELEASED: Transition.RELEASE,
     AttemptOutcome.SUCCEEDED: Transition.SUCCEED,
@@ -108,12 +112,116 @@ _TRANSITION = {
 CLOSES: BatchOperation[Close, bool] = BatchOperation(6, close_many)
 
 
-def _event_of(item: Close) -> dict[str, Any]:
-    """FailureReason and detail of the event that closes an attempt."""
-    if item.given_back is not None:
-        return {"detail": {"why": item.given_back}}
-    note = {"note": item.report.note} if item.report.note else {}
-    return {"reason": item.report.reason, "detail": item.report.counters.columns() | note}
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How an attempt ended.
+
+    Attributes:
+        values: columns of its subtask to set.
+        event: reason and detail of the event that closes it.
+    """
+
+    outcome: AttemptOutcome
+    values: Mapping[str, Any]
+    event: Mapping[str, Any]
+
+
+def _ends(
+    conn: Connection, now: datetime, closed: Sequence[Close], rows: Mapping[str, Row[Any]]
+) -> list[_End]:
+    """How each attempt ended; where its host could not be asked, the other nodes are looked at."""
+    hosts = {one.host for item in closed if (one := item.report.unasked) is not None}
+    rests = rests_at(conn, hosts) if hosts else {}
+    ends = []
+    for item in closed:
+        row, report = rows[item.lease.token], item.report
+        if report.unasked is not None:
+            standings = _standings(conn, now, row, report.unasked, rests)
+            ends.append(_unasked(now, item, row, report.unasked, standings, rests))
+        elif item.given_back is not None:
+            ends.append(_released(item, row, why=item.given_back))
+        elif report.reason is None:
+            event = {"reason": None, "detail": _counted(report)}
+            ends.append(_End(AttemptOutcome.SUCCEEDED, {"idle_releases": 0}, event))
+        else:
+            ends.append(_failed(item, row, 0 if report.answered else row.idle_releases))
+    return ends
+
+
+def _released(item: Close, row: Row[Any], **detail: Any) -> _End:
+    """Given back by its node: that is not the host's fault, and the subtask may go again at once."""
+    idle = 0 if item.report.answered else row.idle_releases
+    values = {"idle_releases": idle, "not_before": row.not_before, "waits_for": None}
+    return _End(AttemptOutcome.RELEASED, values, {"detail": detail})
+
+
+def _failed(item: Close, row: Row[Any], idle: int) -> _End:
+    values = {"idle_releases": idle, **_failure(row, item.lease, item.report.reason)}
+    return _End(
+        AttemptOutcome.FAILED, values, {"reason": item.report.reason, "detail": _counted(item.report)}
+    )
+
+
+def _unasked(
+    now: datetime,
+    item: Close,
+    row: Row[Any],
+    host: Unasked,
+    standings: Sequence[Standing],
+    rests: Mapping[tuple[str, str], tuple[str, datetime]],
+) -> _End:
+    """Ended as its host could not be asked (`tasks.scheduling.unasked` says what follows)."""
+    idle = 0 if item.report.answered else row.idle_releases + 1
+    if host.unreachable and (
+        not host.settings.enabled
+        or idle >= host.settings.most_unanswered
+        or unasked.another_could(item.lease.node, standings)
+    ):
+        return _failed(item, row, idle)
+    wait_s = unasked.wait_s(standings, idle, host.factor)
+    cause, until = rests.get((host.host, item.lease.node), (NO_PERMIT, now))
+    if host.unreachable or until > now:
+        waits = HostWait(host.host, UNREACHABLE if host.unreachable else cause)
+    else:
+        waits = HostWait(host.host, NO_PERMIT)
+    values = {
+        "idle_releases": idle,
+        "not_before": now + timedelta(seconds=wait_s) if wait_s > 0.0 else row.not_before,
+        "waits_for": str(waits) if wait_s > 0.0 else None,
+    }
+    why = str(waits) if host.unreachable else item.given_back
+    detail = {"why": why, "delay_s": wait_s, "idle_releases": idle}
+    return _End(AttemptOutcome.RELEASED, values, {"detail": detail})
+
+
+def _standings(
+    conn: Connection,
+    now: datetime,
+    row: Row[Any],
+    host: Unasked,
+    rests: Mapping[tuple[str, str], tuple[str, datetime]],
+) -> list[Standing]:
+    """How the live nodes that may take the subtask stand with the host."""
+    standings = []
+    for node in nodes.live(conn, now, timedelta(seconds=host.settings.node_silent_after_s)):
+        if row.kind not in node.kinds or row.assigned_node not in (None, node.name):
+            continue
+        cause, until = rests.get((host.host, node.name), ("", now))
+        granted = host.grants.of(node.permit_address).next_s
+        standings.append(
+            Standing(
+                node=node.name,
+                rest_s=max(0.0, (until - now).total_seconds()),
+                unanswered=cause == UNREACHABLE,
+                permit_s=max(granted, host.grants.next_s),
+            )
+        )
+    return standings
+
+
+def _counted(report: AttemptReport) -> dict[str, Any]:
+    """An attempt's counters and note, as its event keeps them."""
+    return report.counters.columns() | ({"note": report.note} if report.note else {})
 
 
 def release(conn: Connection, now: datetime, given_back: Mapping[Lease, str]) -> list[Lease]:

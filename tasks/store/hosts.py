@@ -1,4 +1,4 @@
-"""Hosts: their robots.txt as fetched, and the breakers of the node addresses they refuse (`tasks.domain.breaker`).
+"""Hosts: robots.txt as fetched, and breakers of node addresses they refuse or don't answer (`tasks.domain.breaker`).
 
 A breaker without a row is closed. With one it is open until the row's time, then half-open until a page comes.
 """
@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, delete, select, tuple_, update
 
 from tasks.domain.breaker import BreakerState, state_of
+from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.database import insert_new, insert_or
 from tasks.store.statement_batch import defer
 from tasks.store.tables import host_rests, hosts
@@ -34,10 +35,10 @@ class Robots:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """A host that refuses a node's address.
+    """A host that refuses a node's address, or does not answer it.
 
     Attributes:
-        cause: the refusal's error class.
+        cause: the refusal's error class, or `UNREACHABLE`.
         seconds: how long to rest, by the refusals in a row, this one included.
     """
 
@@ -51,7 +52,7 @@ class Breaker:
     """A breaker that is not closed.
 
     Attributes:
-        cause: error class of the last refusal that counted.
+        cause: error class of the last refusal that counted, or `UNREACHABLE`.
         until: when its rest ends, or ended.
         times: refusals in a row.
     """
@@ -105,15 +106,20 @@ def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
 def recovered(conn: Connection, now: datetime, gave: Collection[tuple[str, str]]) -> None:
     """Close the half-open breakers of these (host, node), after the host gave the node a page.
 
-    Open breakers stay open: that page was in flight when the host refused another.
+    Open breakers stay open: that page was in flight when the host refused another. A host that did not answer and now
+    does may be probed from every other address at once.
     """
     if gave:
         half_open = tuple_(host_rests.c.host, host_rests.c.node).in_(gave) & (host_rests.c.until <= now)
+        silent = host_rests.c.cause == UNREACHABLE
+        back = select(host_rests.c.host).where(half_open, silent)
+        resting = silent & (host_rests.c.until > now) & host_rests.c.host.in_(back)
+        defer(conn, update(host_rests).where(resting).values(until=now))
         defer(conn, delete(host_rests).where(half_open))
 
 
 def resting(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
-    """Which nodes each host refuses now (breaker open): host to node to cause."""
+    """For which nodes each host rests now (breaker open): host to node to cause."""
     return _causes(conn, host_rests.c.until > now)
 
 
@@ -123,6 +129,12 @@ def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
     Give each of these pairs one attempt at a time.
     """
     return _causes(conn, host_rests.c.until <= now)
+
+
+def rests_at(conn: Connection, names: Collection[str]) -> dict[tuple[str, str], tuple[str, datetime]]:
+    """Breakers of these hosts that are not closed: by (host, node) the cause, and when the rest ends, or ended."""
+    rows = conn.execute(select(host_rests).where(host_rests.c.host.in_(names)))
+    return {(row.host, row.node): (row.cause, row.until) for row in rows}
 
 
 def breakers(conn: Connection, now: datetime) -> list[Breaker]:

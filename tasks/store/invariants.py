@@ -24,6 +24,11 @@ WHERE a.outcome IS NULL AND NOT (s.state = 'CRAWL'
 -- attempt: is in CRAWL without an open attempt
 SELECT s.id AS subtask_id FROM subtasks s LEFT JOIN attempts a ON a.id = s.attempt_id AND a.outcome IS NULL
 WHERE s.state = 'CRAWL' AND a.id IS NULL
+-- wait: is in {state} and waits for {waits_for} until {not_before}
+SELECT id AS subtask_id, state, waits_for, not_before FROM subtasks
+WHERE waits_for IS NOT NULL AND (state <> 'WAIT' OR not_before IS NULL)
+-- wait: counts {idle_releases} attempts in a row that nobody answered, of {attempts} attempts
+SELECT id AS subtask_id, idle_releases, attempts FROM subtasks WHERE idle_releases < 0 OR idle_releases > attempts
 -- attempt: counts {attempts} attempts, has {n}, numbered {lowest} to {highest}
 SELECT s.id AS subtask_id, s.attempts, coalesce(made.n, 0) AS n, lowest, highest FROM subtasks s
 LEFT JOIN (SELECT subtask_id, count(*) AS n, min(no) AS lowest, max(no) AS highest
@@ -75,7 +80,7 @@ class Violation:
     """An invariant that does not hold.
 
     Attributes:
-        kind: queue, chain, transition, recalls, lease, attempt, counters, statistics, twice, lost or partitions.
+        kind: queue, chain, transition, recalls, lease, wait, attempt, counters, statistics, twice, lost or partitions.
         subtask_id: whose it is; None where it is no single subtask's.
         message: which rows, their values, and what would be right.
     """

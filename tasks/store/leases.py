@@ -162,6 +162,7 @@ def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within
             "lease_deadline": now + start_within,
             "attempt_id": attempt_id,
             "attempts": row.attempts + 1,
+            "waits_for": None,
         }
         event = transitions.EventData(token, attempt_id, one.node, detail=one.detail)
         moves.append(Move(one.subtask_id, event, values))

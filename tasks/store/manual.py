@@ -115,6 +115,7 @@ def retry(conn: Connection, now: datetime, subtask_id: int, *, node: str | None 
         values={
             "round": row.round + 1,
             "recalls": 0,
+            "idle_releases": 0,
             "failed_on": [],
             "not_before": None,
             "assigned_node": node,

@@ -141,6 +141,14 @@ def permit_addresses(conn: Connection) -> dict[str, str]:
     return {row.name: _node(row).permit_address for row in conn.execute(select(nodes))}
 
 
+def live(conn: Connection, now: datetime, silent_after: timedelta | None) -> list[Node]:
+    """Nodes that are alive and not drained, by name; without `silent_after`, silent ones too."""
+    statement = select(nodes).where(nodes.c.drained.is_(False)).order_by(nodes.c.name)
+    if silent_after is not None:
+        statement = statement.where(nodes.c.seen_at > now - silent_after)
+    return [_node(row) for row in conn.execute(statement)]
+
+
 def leave(conn: Connection, name: str) -> None:
     """Record that a node stops: it counts as silent from now on."""
     conn.execute(update(nodes).where(nodes.c.name == name).values(seen_at=None))

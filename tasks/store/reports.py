@@ -43,6 +43,13 @@ def all_settled(conn: Connection) -> bool:
     return unplanned is None and busy is None
 
 
+def open_left(conn: Connection) -> int:
+    """Hits to do of all open subtasks, as of the end of their last attempts."""
+    settled = [str(state) for state in State if state.settled]
+    left = select(func.sum(subtasks.c.left)).where(subtasks.c.state.not_in(settled))
+    return int(conn.execute(left).scalar_one() or 0)
+
+
 @dataclass(frozen=True, slots=True)
 class WaitingSummary:
     """Delayed and waiting subtasks.

@@ -179,7 +179,7 @@ subtasks = _table(
     Column("assigned_node", String(100)),  # chosen by a person
     _count("left"),  # targets to do, as far as known
     _time("not_before"),  # not given to a node earlier
-    _count("idle_releases"),  # in a row, of attempts that made no request
+    _count("idle_releases"),  # in a row, of attempts that nobody answered
     Column("waits_for", Text),  # host and cause, where it waits for one
     Column("reason", String(40)),  # why it failed last
     Column("lease_token", String(32)),

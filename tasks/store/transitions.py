@@ -195,7 +195,9 @@ def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> int | 
     end = target(Transition.CANCEL, begin)
     defer(
         conn,
-        update(subtasks).where(subtasks.c.id == subtask_id).values(state=end, changed_at=now, **_NO_LEASE),
+        update(subtasks)
+        .where(subtasks.c.id == subtask_id)
+        .values(state=end, changed_at=now, waits_for=None, **_NO_LEASE),
     )
     event = EventData(attempt_id=row.attempt_id, reason="cancelled", detail={"why": why})
     _log(conn, now, [(subtask_id, Transition.CANCEL, begin, end, event)])

@@ -200,12 +200,15 @@ class FailedView:
     reason: FailureReason
     recalls: int
     failed_on: tuple[str, ...]
+    idle_releases: int
 
 
 def failed(conn: Connection, limit: int) -> list[FailedView]:
     """Subtasks in FAILED, the oldest first."""
     rows = conn.execute(
-        select(subtasks.c.id, subtasks.c.site, subtasks.c.reason, subtasks.c.recalls, subtasks.c.failed_on)
+        select(
+            *(subtasks.c[name] for name in ("id", "site", "reason", "recalls", "failed_on", "idle_releases"))
+        )
         .where(subtasks.c.state == State.FAILED)
         .order_by(subtasks.c.id)
         .limit(limit)
@@ -218,6 +221,7 @@ def failed(conn: Connection, limit: int) -> list[FailedView]:
             reason=FailureReason(r.reason),
             recalls=r.recalls,
             failed_on=tuple(r.failed_on),
+            idle_releases=r.idle_releases,
         )
         for r in rows
     ]

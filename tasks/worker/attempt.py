@@ -16,10 +16,12 @@ from datetime import timedelta
 
 from splitter.catalog.model import Catalog
 
-from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.failures import ErrorClass, FailureReason, FetchError
+from tasks.domain.grants import HostGrants
 from tasks.domain.hit_count import EngineLimits
 from tasks.fetching.permits import WaitTooLong
 from tasks.scheduling.recall import RecallSettings
+from tasks.scheduling.unasked import Unasked
 from tasks.store.closing import CLOSES, AttemptReport, Close
 from tasks.store.leases import START, Lease, Renewal, Work, WorkTarget
 from tasks.store.pages import NewPage, TargetEnd
@@ -62,6 +64,7 @@ class Attempt:
         self.lease = lease
         self._deps = deps
         self._writer = writer
+        self._rules = rules
         self._lease_for = timedelta(seconds=rules.silent_after_s)
         self._on_begun = on_begun
         self._slot = SlotUse(slots or Slots(1))
@@ -84,6 +87,7 @@ class Attempt:
         self._note = ""
         self._limit_reached = False
         self._lanes = 0  # that may still be opened
+        self._too_long: WaitTooLong | None = None
         self._interrupted = ""
         self._runner: asyncio.Task[None] | None = None
 
@@ -120,7 +124,7 @@ class Attempt:
             finally:
                 self._slot.leave()
         await self._write_buffer.emptied()
-        return await self._writer.soon(CLOSES, self._close())
+        return await self._writer.soon(CLOSES, await self._close())
 
     def interrupt(self, why: str) -> None:
         """Stop soon, keep what is stored, and give the rest back to WAIT (the node drains or stops)."""
@@ -315,11 +319,12 @@ class Attempt:
 
     def _stop_at(self, wait: WaitTooLong) -> None:
         self._limit_reached = True
+        self._too_long = wait
         self._note = str(wait)
 
     # --- the report -----------------------------------------------------------------------------------------
 
-    def _close(self) -> Close:
+    async def _close(self) -> Close:
         failures = self._failures
         reason = failure_reason(
             collected=self._counters.collected,
@@ -327,6 +332,7 @@ class Attempt:
             result_error=failures.result_error,
             hit_errors=failures.hit_errors,
         )
+        unasked = await self._unasked(reason) if not self._interrupted else None
         report = AttemptReport(
             counters=self._counters.totals(interrupted=bool(self._interrupted)),
             reason=reason,
@@ -335,6 +341,8 @@ class Attempt:
             note=self._note,
             gave=frozenset(failures.gave_pages),
             near=self._timing.round_trip(),
+            answered=self._timing.answers > 0,
+            unasked=unasked,
         )
         if self._interrupted:
             return Close(self.lease, report, self._interrupted)
@@ -342,3 +350,19 @@ class Attempt:
             # The permits of the host go to others: that is no failure.
             return Close(self.lease, report, self._note or "budget used up")
         return Close(self.lease, report)
+
+    async def _unasked(self, reason: FailureReason | None) -> Unasked | None:
+        """The host that could not be asked, where the attempt ended because of that alone."""
+        unreachable = self._failures.unreachable
+        too_long = self._too_long if not self._failures.any else None
+        if reason is None or (unreachable is None and too_long is None):
+            return None
+        host = unreachable or (too_long.host if too_long is not None else "")
+        grants = (await self._deps.permits.granted([host])).get(host, HostGrants())
+        return Unasked(
+            host=host,
+            unreachable=unreachable is not None,
+            grants=grants,
+            settings=self._rules,
+            factor=self._deps.settings.rest_factor,
+        )

@@ -25,6 +25,7 @@ class Timing:
     Attributes:
         active: a context manager around a request and the reading of its answer.
         waiting: a context manager inside `active`, around a wait for a permit: that lane is not active meanwhile.
+        answers: requests that were answered, by any host, with whatever status.
         first_bytes_s: response times of the requests to the attempt's own site that were answered, the first
             `MOST_TIMED` of them.
 
@@ -47,6 +48,7 @@ class Timing:
         self._active_s = 0.0
         self._wait_s = 0.0
         self.requests = 0
+        self.answers = 0
         self.bytes = 0
         self.first_bytes_s: list[float] = []
         self.active = _Span(self, 1, 0)

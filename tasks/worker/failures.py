@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
-from tasks.domain.breaker import rest_s
+from tasks.domain.breaker import rest_s, unreachable_rest_s
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
+from tasks.domain.host_wait import UNREACHABLE
 from tasks.fetching.pace import AnswerSample
 from tasks.reading.decode import decode
 from tasks.store.hosts import Rest
-from tasks.worker.fetcher import Dependencies, RefusedRedirect
+from tasks.worker.fetcher import Dependencies, NotAsked, RefusedRedirect
 
 _UNREACHABLE_AFTER = 3
-"""Errors in a row without any answer from a host after which the attempt leaves it alone."""
+"""Requests in a row left without an answer after which a host counts as unreachable; one is enough where it refused the
+connection, or did not answer for its robots.txt, and has answered this attempt nothing before."""
 
 _OF_RESULT_PAGE: Mapping[ErrorClass, FailureReason] = {
     ErrorClass.CONNECT: FailureReason.HOST_UNREACHABLE,
@@ -36,7 +38,7 @@ class Failures:
     Attributes:
         result_error: why the last unreadable result page could not be read; None: all were read.
         hit_errors: classes of the errors that hits ended in.
-        rests: hosts that refused the node's address.
+        rests: hosts that refused the node's address, or did not answer it.
         gave_pages: hosts that answered it with a page.
         last_response: the last unusable answer, for `failed show`.
     """
@@ -45,6 +47,8 @@ class Failures:
         self._deps = deps
         self._stopped: set[str] = set()
         self._unanswered: Counter[str] = Counter()
+        self._answered: set[str] = set()
+        self._failed_at: set[str] = set()
         self.result_error: ErrorClass | None = None
         self.hit_errors: set[ErrorClass] = set()
         self.rests: dict[str, Rest] = {}
@@ -56,6 +60,12 @@ class Failures:
         """True where a result page or a hit ended in an error."""
         return self.result_error is not None or bool(self.hit_errors)
 
+    @property
+    def unreachable(self) -> str | None:
+        """A host that did not answer, where the attempt failed of nothing else; None: it did not fail, or of more."""
+        hosts = [host for host, rest in self.rests.items() if rest.cause == UNREACHABLE]
+        return hosts[0] if hosts and self._failed_at <= set(hosts) else None
+
     def stopped(self, url: str) -> bool:
         """True where this attempt leaves the host of `url` alone."""
         return bool(self._stopped) and self._deps.hosts.name(url) in self._stopped
@@ -64,7 +74,7 @@ class Failures:
         """Its host gave a page: it is reachable, and does not refuse the address."""
         host = self._deps.hosts.name(url)
         self.gave_pages.add(host)
-        self._unanswered.pop(host, None)
+        self._note_answer(host)
 
     async def note_error(self, url: str, error: FetchError) -> None:
         """Remember an error, and stop or rest its host where that follows from it."""
@@ -72,6 +82,7 @@ class Failures:
         deps = self._deps
         self.last_response = _described(url, error)
         host = deps.hosts.name(url)
+        self._failed_at.add(host)
         if kind.blocks:
             rest = Rest(host, kind, self._rest_s(kind, error.retry_after_s))
             self._stopped.add(host)
@@ -85,10 +96,33 @@ class Failures:
                 await deps.permits.observe(host, deps.address, limits, AnswerSample(0.0, kind))
         elif kind in (ErrorClass.CONNECT, ErrorClass.TIMEOUT):
             self._unanswered[host] += 1
-            if self._unanswered[host] >= _UNREACHABLE_AFTER:
-                self._stopped.add(host)
-        else:
-            self._unanswered.pop(host, None)
+            if self._unreachable(host, error):
+                await self._rest_unreachable(host)
+        elif kind is not ErrorClass.ROBOTS:
+            self._note_answer(host)
+
+    def _unreachable(self, host: str, error: FetchError) -> bool:
+        """Whether this error, the last at its host, shows that the host does not answer."""
+        if self._unanswered[host] >= _UNREACHABLE_AFTER or isinstance(error, NotAsked):
+            return True
+        return error.error is ErrorClass.CONNECT and host not in self._answered
+
+    async def _rest_unreachable(self, host: str) -> None:
+        self._stopped.add(host)
+        if host not in self.rests:
+            factor, rng = self._deps.settings.rest_factor, self._deps.rng
+            rest = Rest(host, UNREACHABLE, lambda times: unreachable_rest_s(times, rng) * factor)
+            self.rests[host] = rest
+            await self._deps.permits.push_back(host, self._deps.address, rest.seconds(1))
+
+    def _note_answer(self, host: str) -> None:
+        """The host answered: what was said of it while other requests were under way does not hold."""
+        self._answered.add(host)
+        self._unanswered.pop(host, None)
+        rest = self.rests.get(host)
+        if rest is not None and rest.cause == UNREACHABLE:
+            del self.rests[host]
+            self._stopped.discard(host)
 
     def _rest_s(self, cause: ErrorClass, retry_after_s: float | None) -> Callable[[int], float]:
         factor, rng = self._deps.settings.rest_factor, self._deps.rng

@@ -15,7 +15,7 @@ from tasks.fetching.downloader import BeforeRequest, Downloader
 from tasks.fetching.hosts import HostBook, slower
 from tasks.fetching.pace import AnswerSample
 from tasks.fetching.permits import Permits, WaitTooLong
-from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
+from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules, RobotsState
 from tasks.reading.interstitials import check_blocked, redirect_target
 from tasks.signin.signins import SignIns
 from tasks.worker.counters import Timing
@@ -116,14 +116,20 @@ class Fetcher:
         return sign_ins is not None and error.error in _SIGNED_OUT and await sign_ins.refused(url)
 
     async def robots(self, url: str) -> RobotsRules:
-        """The robots.txt of the host of `url`; fetched, with a permit, where it is not kept."""
-        return await self._deps.robots.rules(url, self._robots_file)
+        """The robots.txt of the host of `url`; fetched, with a permit, where it is not kept.
+
+        Where the permit is too far ahead, nothing is known of it.
+        """
+        try:
+            return await self._rules(url)
+        except WaitTooLong:
+            return RobotsRules(RobotsState.UNKNOWN)
+
+    async def _rules(self, url: str) -> RobotsRules:
+        return await self._deps.robots.rules(url, self._robots_file, self._deps.address)
 
     async def _robots_file(self, url: str) -> Response:
-        try:
-            return await self._ask(url, self._await_permit)
-        except WaitTooLong as wait:
-            raise FetchError(ErrorClass.CONNECT, str(wait)) from None
+        return await self._ask(url, self._await_permit)
 
     async def _ask(
         self,
@@ -139,10 +145,12 @@ class Fetcher:
             )
         except FetchError as error:
             if not isinstance(error, NotAsked):
+                self._timing.answers += error.response is not None or isinstance(error, RefusedRedirect)
                 if error.error is ErrorClass.NOT_FOUND and error.response is not None:
                     self._time(error.response)
                 await self._observe(url, AnswerSample.failed(error, self._elapsed_s(error)))
             raise
+        self._timing.answers += 1
         self._time(response)
         await self._observe(url, AnswerSample(response.elapsed_s))
         return response
@@ -164,7 +172,7 @@ class Fetcher:
 
     async def _allowed(self, url: str) -> float | None:
         """The Crawl-delay of the robots.txt that allows the URL. Raises NotAsked where it does not."""
-        rules = await self.robots(url)
+        rules = await self._rules(url)
         if not rules.state.answered:
             raise NotAsked(ErrorClass.CONNECT, f"the host's robots.txt is not answered: {rules.state.value}")
         if not rules.allows(url, ROBOTS_TOKEN):

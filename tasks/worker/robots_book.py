@@ -21,7 +21,9 @@ from tasks.store.writer import BatchOperation, Writer
 log = logging.getLogger("reviewloop.robots")
 
 KEEP = timedelta(hours=24)
-KEEP_UNANSWERED = timedelta(seconds=5)
+KEEP_UNANSWERED_S = 2.0
+"""Shorter than the first rest of a host that does not answer: whoever probes it after the rest asks it anew."""
+
 
 Fetch = Callable[[str], Awaitable[Response]]
 
@@ -39,36 +41,45 @@ class RobotsBook:
         self._writer = writer
         self._clock = clock
         self._known: dict[str, tuple[float, RobotsRules]] = {}
+        self._unanswered: dict[tuple[str, str], tuple[float, RobotsRules]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
-    async def rules(self, url: str, fetch: Fetch) -> RobotsRules:
+    async def rules(self, url: str, fetch: Fetch, address: str = "") -> RobotsRules:
         """The rules of the host of `url`.
 
+        An answer holds for all addresses and is kept. Where there is none, only the address that asked waits a little
+        before it asks again: another one may be answered.
+
         Args:
-            fetch: fetches a URL, raising FetchError; for the robots.txt itself.
+            fetch: fetches a URL, raising FetchError; for the robots.txt itself. What else it raises is passed on.
+            address: source address of the node that asks.
         """
         host = authority_of(url) or urlsplit(url).netloc.lower()
-        if (kept := self._kept(host)) is not None:
+        if (kept := self._kept(host, address)) is not None:
             return kept
         try:
             async with self._locks.setdefault(host, asyncio.Lock()):
-                return self._kept(host) or await self._look_up(url, host, fetch)
+                return self._kept(host, address) or await self._look_up(url, host, fetch, address)
         finally:
             self._locks.pop(host, None)
 
-    def _kept(self, host: str) -> RobotsRules | None:
-        kept = self._known.get(host)
-        return kept[1] if kept is not None and self._clock() < kept[0] else None
+    def _kept(self, host: str, address: str) -> RobotsRules | None:
+        for kept in (self._known.get(host), self._unanswered.get((host, address))):
+            if kept is not None and self._clock() < kept[0]:
+                return kept[1]
+        return None
 
-    async def _look_up(self, url: str, host: str, fetch: Fetch) -> RobotsRules:
+    async def _look_up(self, url: str, host: str, fetch: Fetch, address: str) -> RobotsRules:
         now, stored = await self._writer.soon(_LOAD, host)
         rules = RobotsRules.parse(stored.text, stored.status) if stored else None
-        # An answer is kept as long as the store keeps it; what is none is asked again soon.
-        if not (stored and rules and (rules.state.answered or now - stored.fetched_at <= KEEP_UNANSWERED)):
+        if rules is None or not rules.state.answered:
             stored = await self._fetch(f"{urlsplit(url).scheme}://{host}/robots.txt", host, now, fetch)
             rules = RobotsRules.parse(stored.text, stored.status)
         if rules.state.answered:
             self._known[host] = (self._clock() + KEEP.total_seconds(), rules)
+            self._unanswered.pop((host, address), None)
+        else:
+            self._unanswered[host, address] = (self._clock() + KEEP_UNANSWERED_S, rules)
         return rules
 
     async def _fetch(self, url: str, host: str, now: datetime, fetch: Fetch) -> Robots:

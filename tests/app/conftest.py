@@ -21,7 +21,11 @@ from splitter.catalog.load import load_catalog
 
 # No site may set up a wait of its own: limits are tested elsewhere.
 _FAST = {"per_address_per_s": 500, "total_per_s": 5000}
-_HURRY = {"REVIEWLOOP_BACKOFF_S": "0.02", "REVIEWLOOP_REST_FACTOR": "0.01"}
+_HURRY = {
+    "REVIEWLOOP_BACKOFF_S": "0.02",
+    "REVIEWLOOP_REST_FACTOR": "0.01",
+    "REVIEWLOOP_MOST_UNANSWERED": "4",
+}
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import click
 import pytest
@@ -16,8 +17,12 @@ import app.cli.demo
 from app.cli.main import cli
 from app.cli.output import seconds, short, shown
 from app.cli.progress import Snapshot, speed
+from app.cli.waits import wait_text
 from app.config import from_environment
+from splitter.catalog.load import load_catalog
 from splitter.errors import InputError
+from tasks.domain.host_wait import UNREACHABLE
+from tasks.store.host_waits import HostQueue
 from tasks.store.reports import Stored, WaitingSummary
 
 
@@ -160,10 +165,29 @@ def test_bench(reviewloop, monkeypatch, tmp_path):
         assert said in result.stderr
 
 
-def snapshot(at_s, queues, pages=0, held=0):
+NOW = datetime(2026, 1, 1, 14, 0, tzinfo=UTC)
+
+
+def rests(cause, after_s, subtasks, left=0, host="12315.com"):
+    return HostQueue(
+        host=host, cause=cause, until=NOW + timedelta(seconds=after_s), subtasks=subtasks, left=left
+    )
+
+
+def snapshot(at_s, queues, pages=0, held=0, left=0, waits=()):
     full = {"WAIT": 0, "CRAWL": 0, "DONE": 0, "MANUAL": 0, **queues}
     added, load = Stored(pages=pages), WaitingSummary(held, None, None)
-    return Snapshot(at_s=at_s, queues=full, nodes=(), added=added, load=load, next_in_s=3.0)
+    return Snapshot(
+        at_s=at_s,
+        queues=full,
+        nodes=(),
+        added=added,
+        load=load,
+        next_in_s=3.0,
+        left=left,
+        waits=tuple(waits),
+        now=NOW,
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,10 +202,67 @@ def snapshot(at_s, queues, pages=0, held=0):
         ),
         (snapshot(0, {"DONE": 9}), snapshot(10, {"WAIT": 3, "DONE": 9}, held=3), "3 held back"),
         (snapshot(0, {"WAIT": 9}), snapshot(10, {"DONE": 9}), "nothing left"),
+        pytest.param(
+            snapshot(0, {"WAIT": 30}),
+            snapshot(10, {"WAIT": 30}, pages=100, left=400),
+            "about 40 s left at this rate",
+            id="by hits, where pages come",
+        ),
+        pytest.param(
+            snapshot(0, {"WAIT": 30}),
+            snapshot(10, {"WAIT": 30}, pages=100, left=400, waits=[rests("forbidden", 300, 2)]),
+            "about 5 min left at this rate",
+            id="a known wait is part of it",
+        ),
+        pytest.param(
+            snapshot(0, {"WAIT": 30}),
+            snapshot(10, {"WAIT": 30}, pages=100, left=400, waits=[rests(UNREACHABLE, 9, 7, left=100)]),
+            "about 30 s left at this rate, 7 wait for hosts that don't answer",
+            id="one that nobody knows is not",
+        ),
+        pytest.param(
+            snapshot(0, {"WAIT": 9}),
+            snapshot(10, {"WAIT": 9}, waits=[rests(UNREACHABLE, 9, 7), rests("captcha", 60, 2)]),
+            "9 wait for hosts, the next is asked in 9 s",
+            id="all that is left waits",
+        ),
+        pytest.param(
+            snapshot(0, {"WAIT": 9}),
+            snapshot(10, {"WAIT": 9}),
+            "it depends on the first hosts' answers",
+            id="nothing has come yet",
+        ),
     ],
 )
 def test_the_time_left_is_honest(first, last, said):
     assert said in speed(first, last).left
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (
+            rests("forbidden", 180, 3),
+            "12315.com rests until 14:03 UTC at all nodes (forbidden): 3 subtasks",
+        ),
+        (
+            rests(UNREACHABLE, 180, 56, host="127.0.0.1"),
+            "127.0.0.1:8888 does not answer; next try 14:03 UTC (searxng): 56 subtasks",
+        ),
+        (
+            rests(UNREACHABLE, 12, 1, host="127.0.0.1"),
+            "127.0.0.1:8888 does not answer; next try in 12 s (searxng): 1 subtask",
+        ),
+        (rests(UNREACHABLE, -1, 1), "12315.com does not answer; next try now: 1 subtask"),
+        (
+            rests("no_permit", 40, 2),
+            "12315.com is asked as often as it may be; next try in 40 s: 2 subtasks",
+        ),
+    ],
+)
+def test_what_is_waited_for_is_said_in_a_line(one, said):
+    assert wait_text(one, load_catalog(ROOT / "sites.yaml"), NOW) == said
+    assert len(said) <= 80
 
 
 def test_rates():

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from splitter.catalog.load import builtin
-from splitter.catalog.model import Catalog
+from splitter.catalog.model import Catalog, Kind
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pages import Response
@@ -19,7 +19,7 @@ from tasks.fetching.hosts import HostBook
 from tasks.fetching.permits import LocalPermits
 from tasks.scheduling.recall import RecallSettings
 from tasks.store import closing, leases, migrate, nodes, products, transitions
-from tasks.store.database import Store
+from tasks.store.database import Store, read_now
 from tasks.store.hosts import Rest, rest_host
 from tasks.store.leases import Grant
 from tasks.store.nodes import Node
@@ -128,9 +128,14 @@ class World:
             (wanted,) = products.unplanned(conn, 1)
             planned = NewTask(SITE, "baidu", "meta", (NewPartition(("蒙牛",), [urls]),))
             products.plan(conn, NOW, wanted, [planned])
-            nodes.register(conn, NOW, Node("n1", frozenset(), 1))
+            nodes.register(conn, read_now(conn), Node("n1", frozenset(Kind), 1))
             self.subtask_id = conn.scalar(select(subtasks.c.id))
             transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.EventData())
+
+    def other_node(self) -> None:
+        """A live node that knows nothing against any host."""
+        with self.store.begin() as conn:
+            nodes.register(conn, read_now(conn), Node("n2", frozenset(Kind), 1))
 
     def run(self, *, quota: int = 100, budget_s: float = 100.0, during=None) -> bool:
         """One attempt, from grant to close; `during(attempt)` runs beside it."""
@@ -252,8 +257,9 @@ def test_a_page_the_rules_find_nothing_in_is_a_bad_rule(world):
 
 def test_a_host_nobody_answers_at_costs_no_try(world):
     world.web.answers[SEARCH] = FetchError(ErrorClass.CONNECT, "refused")
+    world.other_node()
     assert world.run()
-    assert world.subtask.reason == "host_unreachable"
+    assert (world.subtask.state, world.subtask.reason) == (State.FAILED, "host_unreachable")
     assert world.rows(targets)[0].tries == 0
 
 
@@ -344,6 +350,49 @@ def test_what_a_running_attempt_reports_is_what_has_ended(world):
     assert all(tried - 2 <= collected <= tried for tried, collected in seen)
 
 
+def test_a_host_that_answers_no_node_rests_and_the_subtask_waits(world):
+    world.web.answers[SEARCH] = FetchError(ErrorClass.CONNECT, "refused")
+    assert world.run()
+    a = world.subtask
+    assert (a.state, a.failed_on, a.recalls, a.idle_releases) == (
+        State.WAIT,
+        [],
+        0,
+        0,
+    )  # robots.txt was answered
+    (rest,) = world.rows(host_rests)
+    assert (rest.host, rest.node, rest.cause, rest.times) == ("www.baidu.com", "n1", "unreachable", 1)
+    assert (a.waits_for, a.not_before) == ("www.baidu.com does not answer", rest.until)
+
+
+def test_a_host_that_answers_not_even_for_robots_txt_counts_as_unanswered(world):
+    world.web.answers["http://www.baidu.com/robots.txt"] = FetchError(ErrorClass.CONNECT, "refused")
+    assert world.run()
+    assert (world.subtask.state, world.subtask.idle_releases) == (State.WAIT, 1)
+    assert world.rows(host_rests)[0].cause == "unreachable"
+
+
+@pytest.mark.parametrize(("timeouts", "rests"), [(2, 0), (3, 1)])
+def test_timeouts_in_a_row_are_no_answer(tmp_path, timeouts, rests):
+    world = World(tmp_path, lanes=1)
+    world.web.answers[SEARCH] = result_page(*map(hit, range(timeouts)))
+    world.web.answers |= {hit(n): FetchError(ErrorClass.TIMEOUT, "30 s") for n in range(timeouts)}
+    assert world.run()
+    assert [rest.cause for rest in world.rows(host_rests)] == ["unreachable"] * rests
+    world.store.close()
+
+
+def test_one_refused_connection_of_a_host_that_answers_is_no_rest(tmp_path):
+    world = World(tmp_path, lanes=1)
+    world.web.answers[SEARCH] = result_page(*map(hit, range(3)))
+    world.web.answers |= {hit(n): complaint(str(n)) for n in range(3)}
+    world.web.answers[hit(1)] = FetchError(ErrorClass.CONNECT, "refused")
+    assert world.run()
+    assert world.rows(host_rests) == []
+    assert world.attempt.collected == 2
+    world.store.close()
+
+
 def test_quota_leaves_the_rest_to_a_follow_up_and_out_of_offered(world):
     world.web.answers[SEARCH] = result_page(*map(hit, range(9)))
     world.web.answers |= {hit(n): complaint(str(n)) for n in range(9)}
@@ -406,7 +455,7 @@ def test_hits_of_a_host_that_does_not_answer_are_offered_and_not_tried(world):
     world.web.answers[SEARCH] = result_page(hit(1), hit(2))
     world.web.answers[f"http://{SITE}/robots.txt"] = FetchError(ErrorClass.CONNECT, "refused")
     assert world.run()
-    assert world.subtask.reason == "host_unreachable"
+    assert world.subtask.waits_for == f"{SITE} does not answer"
     a = world.attempt
     assert (a.offered, a.tried, a.collected, a.errors) == (2, 0, 0, {"connect": 2})
     assert set(world.hits().values()) == {("todo", "connect", 0)}

@@ -200,7 +200,7 @@ def fetch(
             return
 
     class Robots:
-        async def rules(self, url: str, _ask: Any) -> Any:
+        async def rules(self, url: str, _ask: Any, _address: str) -> Any:
             assert "wappass" not in url, "its robots.txt is not asked"
             state = SimpleNamespace(answered=True)
             return SimpleNamespace(state=state, allows=lambda *_: True, crawl_delay_s=lambda *_: None)

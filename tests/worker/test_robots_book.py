@@ -13,7 +13,7 @@ from tasks.store import migrate
 from tasks.store.database import Store
 from tasks.store.tables import hosts
 from tasks.store.writer import Writer
-from tasks.worker.robots_book import RobotsBook
+from tasks.worker.robots_book import KEEP_UNANSWERED_S, RobotsBook
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "http://a.cn/x"
@@ -81,16 +81,17 @@ def test_memory_serves_for_a_day(writer):
 
 @pytest.mark.parametrize("status", [None, 503])
 def test_no_answer_allows_nothing_and_is_kept_only_shortly(writer, status):
-    host = Host(status)
+    host, now = Host(status), [0.0]
 
     async def scenario():
-        book = RobotsBook(writer)
-        assert not (await book.rules(PAGE, host)).allows(PAGE, "reviewloop")
-        await book.rules(PAGE, host)
+        book = RobotsBook(writer, clock=lambda: now[0])
+        assert not (await book.rules(PAGE, host, "127.0.0.2")).allows(PAGE, "reviewloop")
+        await book.rules(PAGE, host, "127.0.0.2")
         assert host.asked == 1
-        aged = "UPDATE hosts SET robots_at = datetime(robots_at, '-6 seconds') || '.000000'"
-        writer.call(lambda conn, _now: conn.exec_driver_sql(aged))
-        await book.rules(PAGE, host)
+        await book.rules(PAGE, host, "127.0.0.3")  # what one address was not answered says nothing of another
         assert host.asked == 2
+        now[0] = KEEP_UNANSWERED_S
+        await book.rules(PAGE, host, "127.0.0.2")
+        assert host.asked == 3
 
     asyncio.run(scenario())

@@ -1,0 +1,72 @@
+"""What waits for hosts, in words: who can't be asked, why, until when, and how many subtasks wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.cli.output import seconds, shown
+from splitter.catalog.model import Catalog
+from tasks.domain.host_wait import NO_PERMIT
+from tasks.store.host_waits import HostQueue
+
+_SOON_S = 120.0
+"""A time nearer than this is said as a length, a later one by the clock."""
+
+
+def wait_text(one: HostQueue, catalog: Catalog, now: datetime) -> str:
+    """One line: 127.0.0.1:8888 does not answer; next try 14:03 UTC (searxng): 56 subtasks."""
+    name, engines = _named(one.host, catalog)
+    subtasks = f"{one.subtasks:,} subtask{'' if one.subtasks == 1 else 's'}"
+    if one.unreachable:
+        said = f"{name} does not answer; next try {_at(one.until, now)}"
+    elif one.cause == NO_PERMIT:
+        said = f"{name} is asked as often as it may be; next try {_at(one.until, now)}"
+    else:
+        until = f"for {length}" if (length := _length(one.until, now)) else f"until {_time(one.until)}"
+        said = f"{name} rests {until} at all nodes ({one.cause.replace('_', ' ')})"
+    return shown(f"{said}{f' ({engines})' if engines else ''}: {subtasks}")
+
+
+def wait_documents(waits: Sequence[HostQueue], catalog: Catalog) -> list[dict[str, Any]]:
+    """The same as `--json` prints it."""
+    return [
+        {
+            "host": _named(one.host, catalog)[0],
+            "cause": one.cause,
+            "until": one.until,
+            "subtasks": one.subtasks,
+            "engines": _engines(one.host, catalog),
+        }
+        for one in waits
+    ]
+
+
+def _named(host: str, catalog: Catalog) -> tuple[str, str]:
+    """A host with its port, where an engine has one, and the names of the engines there."""
+    engines = _engines(host, catalog)
+    name = urlsplit(catalog.engines[engines[0]].url).netloc if engines else host
+    return name, ", ".join(engines) if host not in catalog.sites else ""
+
+
+def _engines(host: str, catalog: Catalog) -> list[str]:
+    return [name for name, engine in catalog.engines.items() if urlsplit(engine.url).hostname == host]
+
+
+def _at(moment: datetime, now: datetime) -> str:
+    if moment <= now:
+        return "now"
+    length = _length(moment, now)
+    return f"in {length}" if length else _time(moment)
+
+
+def _length(moment: datetime, now: datetime) -> str | None:
+    """How long until a moment that is near."""
+    left_s = max(1.0, (moment - now).total_seconds())
+    return seconds(round(left_s)) if left_s < _SOON_S else None
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%H:%M} UTC"

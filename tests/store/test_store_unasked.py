@@ -1,0 +1,291 @@
+"""Subtasks whose host can't be asked: released, held back, counted, told; a failure only where another node could."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from world import SITE, START, World
+
+from splitter.catalog.model import Kind
+from tasks.domain.failures import FailureReason
+from tasks.domain.grants import AddressGrants, HostGrants
+from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
+from tasks.domain.states import State
+from tasks.jobs import sweeps
+from tasks.scheduling.recall import RecallSettings
+from tasks.scheduling.unasked import Unasked
+from tasks.store import closing, hosts, nodes
+from tasks.store.database import Store
+from tasks.store.host_waits import HostQueue, host_waits
+from tasks.store.hosts import Rest
+from tasks.store.leases import Counters
+from tasks.store.nodes import Node
+from tasks.store.tables import events, host_rests
+from tasks.store.tables import nodes as node_rows
+
+SILENT_AFTER = timedelta(seconds=60)
+NO_GRANTS = HostGrants()
+
+
+def no_answer(host: str = SITE) -> Rest:
+    return Rest(host, UNREACHABLE, lambda times: 3.0 * 2 ** (times - 1))
+
+
+def unanswered(settings: RecallSettings | None = None, host: str = SITE) -> dict[str, object]:
+    """The report of an attempt that its host did not answer."""
+    return {
+        "reason": FailureReason.HOST_UNREACHABLE,
+        "rests": (no_answer(host),),
+        "unasked": Unasked(
+            host=host, unreachable=True, grants=NO_GRANTS, settings=settings or RecallSettings()
+        ),
+    }
+
+
+def too_long(grants: HostGrants) -> dict[str, object]:
+    """The report of an attempt whose host's permit was too far ahead."""
+    return {
+        "reason": FailureReason.NOTHING_STORED,
+        "unasked": Unasked(host=SITE, unreachable=False, grants=grants, settings=RecallSettings()),
+    }
+
+
+@pytest.fixture
+def alone(store: Store) -> World:
+    world = World(store)
+    world.node("n1")
+    return world
+
+
+@pytest.fixture
+def two(alone: World) -> World:
+    alone.node("n2")
+    return alone
+
+
+def of_host(name: str) -> Callable[[str], tuple[str, str]]:
+    return lambda site: (name, site)
+
+
+def waits(world: World, engine: str = "engine.cn") -> list[HostQueue]:
+    found: list[HostQueue] = world.look(host_waits, world.now, of_host(engine), SILENT_AFTER)
+    return found
+
+
+def stay_alive(world: World) -> None:
+    for row in world.rows(node_rows):
+        world.do(nodes.heartbeat, row.name, nodes.NodeLoad(0.0, 0, 0))
+
+
+def test_a_host_that_answers_no_node_is_waited_for_without_a_recall(alone: World) -> None:
+    one = alone.waiting()
+    lease, _ = alone.begin(one)
+    assert alone.close(lease, **unanswered())
+    row = alone.subtask(one)
+    assert (row.state, row.recalls, row.failed_on, row.reason) == (State.WAIT, 0, [], None)
+    assert (row.idle_releases, row.waits_for) == (1, f"{SITE} does not answer")
+    assert row.not_before == START + timedelta(seconds=3)
+    assert alone.attempts(one)[0].outcome == "released"
+    last = alone.rows(events, events.c.subtask_id == one)[-1]
+    assert last.detail == {"why": f"{SITE} does not answer", "delay_s": 3.0, "idle_releases": 1}
+    assert alone.verification().violations == ()
+
+
+def test_what_is_waited_for_is_forgotten_when_it_is_given_again(alone: World) -> None:
+    one = alone.waiting()
+    lease, _ = alone.begin(one)
+    alone.close(lease, **unanswered())
+    alone.pass_s(3)
+    assert alone.grant(one) is not None
+    assert alone.subtask(one).waits_for is None
+    assert alone.verification().violations == ()
+
+
+def test_cancelled_it_waits_for_nothing(alone: World) -> None:
+    one = alone.waiting()
+    lease, _ = alone.begin(one)
+    alone.close(lease, **unanswered())
+    alone.do(closing.cancel, one, "a person")
+    assert alone.subtask(one).waits_for is None
+    assert alone.verification().violations == ()
+
+
+def test_where_another_node_could_ask_it_is_a_failure_of_this_one(two: World) -> None:
+    one = two.waiting()
+    lease, _ = two.begin(one, "n1")
+    two.close(lease, **unanswered())
+    row = two.subtask(one)
+    assert (row.state, row.reason, row.failed_on) == (State.FAILED, "host_unreachable", ["n1"])
+    two.sweep(sweeps.recall)
+    two.pass_s(10)
+    stay_alive(two)
+    lease, _ = two.begin(one, "n2")
+    two.close(lease, **unanswered())  # n1 rests no more, but nothing speaks for it either
+    row = two.subtask(one)
+    assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 1, ["n1"])
+    assert row.waits_for is None  # n1 may probe the host now
+    assert two.verification().violations == ()
+
+
+def test_nodes_that_are_silent_drained_or_of_another_kind_cure_nothing(two: World) -> None:
+    two.do(lambda conn, _now: nodes.set_drained(conn, "n2", True))
+    two.do(nodes.register, Node("n3", frozenset({Kind.MICROBLOG}), 4))
+    two.do(nodes.register, Node("n4", frozenset(Kind), 4))
+    two.do(lambda conn, _now: nodes.leave(conn, "n4"))
+    one = two.waiting()
+    lease, _ = two.begin(one)
+    two.close(lease, **unanswered())
+    assert two.state(one) is State.WAIT
+
+
+def test_with_recall_switched_off_it_fails(alone: World) -> None:
+    one = alone.waiting()
+    lease, _ = alone.begin(one)
+    alone.close(lease, **unanswered(RecallSettings(enabled=False)))
+    assert alone.state(one) is State.FAILED
+
+
+def test_rests_double_and_a_person_is_asked_after_twenty_attempts(alone: World) -> None:
+    one, delays = alone.waiting(), []
+    for _ in range(30):
+        if alone.state(one) is not State.WAIT:
+            break
+        lease, _ = alone.begin(one)
+        alone.close(lease, **unanswered())
+        row = alone.subtask(one)
+        if row.state == State.WAIT:
+            delays.append((row.not_before - alone.now).total_seconds())
+            alone.now = row.not_before
+            stay_alive(alone)
+    assert delays[:4] == [3.0, 6.0, 12.0, 24.0]
+    assert len(alone.attempts(one)) == 20
+    assert (alone.state(one), alone.subtask(one).recalls) == (State.FAILED, 0)
+    alone.sweep(sweeps.recall)
+    assert alone.state(one) is State.MANUAL
+    assert alone.rows(events, events.c.subtask_id == one)[-1].detail["why"] == (
+        "host_unreachable: nobody answered 20 attempts in a row"
+    )
+    assert alone.verification().violations == ()
+
+
+def test_any_answer_begins_the_count_anew(alone: World) -> None:
+    one = alone.waiting()
+    for _ in range(3):
+        lease, _ = alone.begin(one)
+        alone.close(lease, **unanswered())
+    assert alone.subtask(one).idle_releases == 3
+    lease, _ = alone.begin(one)
+    alone.close(lease, **unanswered(), answered=True)
+    assert alone.subtask(one).idle_releases == 0
+
+
+def test_what_the_node_gives_back_is_not_the_hosts_fault(alone: World) -> None:
+    one = alone.waiting()
+    lease, _ = alone.begin(one)
+    alone.close(lease, **unanswered())
+    lease, _ = alone.begin(one)
+    alone.interrupt(lease, Counters(), "the node stops")
+    row = alone.subtask(one)
+    assert (row.idle_releases, row.waits_for) == (1, None)
+    lease = alone.grant(one)
+    alone.do(closing.release, {lease: "a live node did not start it in time"})
+    assert alone.subtask(one).idle_releases == 1
+
+
+def test_a_release_carries_the_time_before_which_no_address_is_granted_a_permit(two: World) -> None:
+    one = two.waiting()
+    lease, _ = two.begin(one)
+    two.interrupt(lease, Counters(), "x", **too_long(HostGrants(next_s=45.0)))
+    row = two.subtask(one)
+    assert row.not_before == START + timedelta(seconds=40)  # an attempt may wait 5 s for its permit
+    assert row.waits_for == str(HostWait(SITE, NO_PERMIT))
+    assert (row.state, row.failed_on) == (State.WAIT, [])
+
+
+def test_where_another_address_is_granted_one_it_may_go_at_once(two: World) -> None:
+    one = two.waiting()
+    lease, _ = two.begin(one, "n1")
+    mine = HostGrants(addresses={"n1": AddressGrants(next_s=45.0)})
+    two.interrupt(lease, Counters(), "x", **too_long(mine))
+    row = two.subtask(one)
+    assert (row.not_before, row.waits_for) == (None, None)
+
+
+def test_who_waits_for_a_refusal_is_told_its_cause(alone: World) -> None:
+    one = alone.waiting()
+    alone.do(hosts.rest_host, "n1", Rest(SITE, "forbidden", lambda _: 300.0))
+    lease, _ = alone.begin(one)
+    grants = HostGrants(addresses={"n1": AddressGrants(next_s=300.0)})
+    alone.interrupt(lease, Counters(), "x", **too_long(grants))
+    row = alone.subtask(one)
+    assert row.waits_for == f"{SITE} rests (forbidden)"
+    assert row.not_before == START + timedelta(seconds=300)
+
+
+def test_a_page_lets_every_other_address_probe_the_host_at_once(two: World) -> None:
+    for node in ("n1", "n2", "n3"):
+        two.do(hosts.rest_host, node, no_answer())
+    two.do(hosts.rest_host, "n3", Rest("h.cn", "captcha", lambda _: 600.0))
+    two.pass_s(3)
+    two.do(hosts.rest_host, "n2", no_answer())
+    two.do(hosts.recovered, [(SITE, "n1")])
+    left = {(r.host, r.node): r.until for r in two.rows(host_rests)}
+    assert left == {
+        (SITE, "n2"): two.now,
+        (SITE, "n3"): two.now,
+        ("h.cn", "n3"): START + timedelta(seconds=600),
+    }
+
+
+def test_a_page_of_a_node_that_was_always_answered_wakes_no_other(two: World) -> None:
+    two.do(hosts.rest_host, "n2", no_answer())
+    two.do(hosts.recovered, [(SITE, "n1")])
+    assert two.look(hosts.resting, two.now) == {SITE: {"n2": UNREACHABLE}}
+
+
+# --- what people are told -------------------------------------------------------------------------------------
+
+
+def test_waits_are_grouped_by_host(two: World) -> None:
+    first, *_ = two.add("a", sites=(SITE, "12315.com"))
+    two.add("b", sites=(SITE,))
+    two.sweep(sweeps.admit)
+    assert waits(two) == []
+    two.do(hosts.rest_host, "n1", Rest("12315.com", "forbidden", lambda _: 300.0))
+    assert waits(two) == []  # n2 may ask
+    two.do(hosts.rest_host, "n2", Rest("12315.com", "forbidden", lambda _: 200.0))
+    (one,) = waits(two)
+    assert (one.host, one.cause, one.subtasks) == ("12315.com", "forbidden", 1)
+    assert one.until == START + timedelta(seconds=200)  # the first of them
+    for node in ("n1", "n2"):
+        two.do(hosts.rest_host, node, no_answer("engine.cn"))
+    (engine,) = waits(two)
+    assert (engine.host, engine.cause, engine.subtasks) == ("engine.cn", UNREACHABLE, 3)
+    assert engine.left == 3 * two.subtask(first).left
+    two.pass_s(3)
+    (engine,) = waits(two)  # it is probed, and not answered yet
+    assert engine.until <= two.now
+
+
+def test_what_was_released_waits_for_its_host_until_its_time(alone: World) -> None:
+    one = alone.waiting()
+    lease, _ = alone.begin(one)
+    alone.interrupt(lease, Counters(), "x", **too_long(HostGrants(next_s=45.0)))
+    (told,) = waits(alone)
+    assert (told.host, told.cause, told.until) == (SITE, NO_PERMIT, START + timedelta(seconds=40))
+    alone.pass_s(40)
+    assert waits(alone) == []
+
+
+def test_waits_are_told_after_the_nodes_have_left(alone: World) -> None:
+    alone.waiting()
+    alone.do(hosts.rest_host, "n1", no_answer())
+    alone.do(lambda conn, _now: nodes.leave(conn, "n1"))
+    assert [one.host for one in waits(alone)] == [SITE]
+
+
+@pytest.mark.parametrize("cause", [UNREACHABLE, NO_PERMIT, "login_wall"])
+def test_words_are_read_as_they_were_written(cause: str) -> None:
+    assert HostWait.read(str(HostWait("a.cn:80", cause))) == HostWait("a.cn:80", cause)
