@@ -56,9 +56,10 @@ class Subtask:
         id: number of the subtask it is now; a follow-up has a new one.
         todo: pages left by the number of tries they have had.
         recalls, failed_on: in this round.
+        listed: its result pages were read.
     """
 
-    __slots__ = ("failed_on", "id", "recalls", "site", "todo")
+    __slots__ = ("failed_on", "id", "listed", "recalls", "site", "todo")
 
     def __init__(self, number: int, site: int, pages: int, tries: int) -> None:
         self.id = number
@@ -66,6 +67,7 @@ class Subtask:
         self.todo = [pages] + [0] * (tries - 1)
         self.recalls = 0
         self.failed_on: tuple[str, ...] = ()
+        self.listed = False
 
 
 class Stretch(NamedTuple):
@@ -85,13 +87,12 @@ class Attempt:
         responsible: pages it may take: quota, or what is left.
         budget_s: active seconds after which it takes no further page.
         stretches: pages it will have tried, where that is known when it begins.
-        avail: pages it has not tried, by tries they had before.
+        avail: pages it has not taken, by tries they had before.
         tried, collected, given_up, active_s, wait_s: so far.
         failed: it failed at its start.
         begun: it was started by a node that was alive.
         over: it has ended; events that still name it are ignored.
         silenced_s: when its node died, or it hung.
-        pending, pending_s: the page under way: (tries it had before, collected or not), and its seconds.
     """
 
     __slots__ = (
@@ -104,8 +105,6 @@ class Attempt:
         "given_up",
         "node",
         "over",
-        "pending",
-        "pending_s",
         "responsible",
         "silenced_s",
         "stretches",
@@ -125,8 +124,6 @@ class Attempt:
         self.active_s = self.wait_s = 0.0
         self.failed = self.begun = self.over = False
         self.silenced_s: float | None = None
-        self.pending: tuple[int, bool] | None = None
-        self.pending_s = 0.0
 
     def next_class(self) -> int:
         """Tries of the page that is taken next: those with the fewest come first."""
@@ -135,18 +132,9 @@ class Attempt:
                 return tries
         raise AssertionError("an attempt takes no more pages than are left")
 
-    def count_pending(self) -> None:
-        """The page under way, if there is one, has ended."""
-        if self.pending is not None:
-            tries, collected = self.pending
-            self.pending = None
-            self.active_s += self.pending_s
-            self.count(tries, 1, int(collected))
-
     def count(self, tries: int, pages: int, collected: int) -> None:
         """Pages with so many earlier tries were tried: so many of them collected."""
         todo = self.subtask.todo
-        self.avail[tries] -= pages
         todo[tries] -= pages
         self.tried += pages
         self.collected += collected
@@ -191,6 +179,7 @@ def draw_pages(attempt: Attempt, until_s: float, rng: np.random.Generator) -> No
         while pages:
             tries = attempt.next_class()
             some = min(pages, attempt.avail[tries])
+            attempt.avail[tries] -= some
             attempt.count(tries, some, _binomial(some, stretch.completion, rng))
             pages -= some
     attempt.stretches = []

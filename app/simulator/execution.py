@@ -1,7 +1,8 @@
 """What becomes of subtasks that were given to nodes: attempts, failures, silence, recalls, follow-ups.
 
-What an attempt may meet is drawn when it begins: it fails, it hangs, or it tries its pages. Where neither limits nor
-blocks can hold pages up they are laid out at once, so that an attempt is two events; elsewhere each page is one.
+What an attempt may meet is drawn when it begins: it fails, it hangs, or it tries its pages. Where no host of the world
+limits or blocks, its pages are laid out at once, so that it is two events; elsewhere it goes page by page
+(`app.simulator.paged`).
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ from random import Random
 import numpy as np
 
 from app.simulator.attempts import Attempt, Events, Subtask, draw_pages, lay_out
-from app.simulator.hosts import Host
+from app.simulator.hosts import Hosts
 from app.simulator.outcome import Figures, Options
+from app.simulator.paged import Crawl, PagedAttempt
 from app.simulator.world import Node, World
-from tasks.domain.failures import FailureReason
+from tasks.domain.failures import ErrorClass, FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.modification import Modification
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.recall import Recall, RecallSettings, after_failure
 from tasks.scheduling.statistics import Knowledge
+from tasks.worker.failures import failure_reason
 
 
 class _NodeState:
@@ -48,6 +51,7 @@ class Execution:
 
     Attributes:
         open: subtasks that are not settled yet.
+        changed: something began to wait, ended or appeared since this was last set to False.
     """
 
     def __init__(
@@ -68,19 +72,21 @@ class Execution:
         self._rules = RecallSettings(enabled=options.recall)
         self._nodes = [_NodeState(node) for node in world.nodes]
         self._number = {node.name: n for n, node in enumerate(world.nodes)}
-        names = [node.name for node in world.nodes]
-        self._hosts = [
-            Host(site, names) if site.limited or world.ever_blocks[n] else None
-            for n, site in enumerate(world.sites)
+        self._hosts = Hosts(world, self._recalling)
+        self._sites = [
+            (s.name, str(s.spec.kind), self._hosts.of(s.name), s.spec.overhead_s) for s in world.sites
         ]
-        self._sites = [(s.name, str(s.spec.kind), (s.name,), s.spec.overhead_s) for s in world.sites]
+        self._crawl: Crawl | None = None
+        if self._hosts:
+            self._crawl = Crawl(world, events, self._hosts, self._random, self._show_slots, self._close)
         self._waiting: dict[int, Subtask] = {}
         self._running: dict[Attempt, None] = {}
         self._ids = 0
         self.open = 0
+        self.changed = False
 
     def set_up(self) -> None:
-        """Announce when nodes come and go; show the hosts to strategies."""
+        """Announce when nodes come and go."""
         for number, state in enumerate(self._nodes):
             spec = state.node.spec
             self._events.at(spec.appears_at_s, self._appear, number)
@@ -88,9 +94,23 @@ class Execution:
                 self._events.at(spec.dies_at_s, self._die, number)
             if spec.back_at_s is not None:
                 self._events.at(spec.back_at_s, self._appear, number)
-        for host in self._hosts:
-            if host is not None:
-                self._ready.set_host(host.view(0.0))
+
+    @property
+    def waits(self) -> bool:
+        """Whether attempts may wait: then hosts and slots change all the time."""
+        return self._crawl is not None
+
+    def show(self) -> None:
+        """Show strategies the hosts, and what running attempts have told, as they are now."""
+        if self._crawl is None:
+            return
+        views = self._hosts.views(list(self._ready.backlog), self._knowledge, self._events.now)
+        for name in self._ready.hosts.keys() - {view.host for view in views}:
+            self._ready.drop_host(name)
+        for view in views:
+            self._ready.set_host(view)
+        told = (one.reported for one in self._running if isinstance(one, PagedAttempt))
+        self._knowledge.set_running(one for one in told if one is not None)
 
     def add(self, site: int, pages: int) -> None:
         """A new subtask waits."""
@@ -102,13 +122,12 @@ class Execution:
         """Give a waiting subtask to a node, within a quota and a budget."""
         number = self._number[node]
         taken = self._waiting.pop(subtask.id)
-        attempt = Attempt(taken, number, min(limits.quota, subtask.left), limits.budget_s)
+        made = Attempt if self._crawl is None else PagedAttempt
+        attempt = made(taken, number, min(limits.quota, subtask.left), limits.budget_s)
         state = self._nodes[number]
         state.leases += 1
         self._running[attempt] = None
-        host = self._hosts[taken.site]
-        if host is not None:
-            host.leased(number)
+        self._hosts.leased(subtask.site, node)
         if state.alive:
             self._begin(attempt)
         else:
@@ -118,11 +137,12 @@ class Execution:
         """The scenario ends: pages that ended by now stay collected."""
         for attempt in self._running:
             if attempt.silenced_s is None:
-                draw_pages(attempt, self._events.now, self._rng)
+                self._cut(attempt)
             self._figures.close(self._events.now, attempt, self._result(attempt, AttemptOutcome.RELEASED))
 
     def _put(self, subtask: Subtask) -> None:
         """A subtask waits."""
+        self.changed = True
         self._waiting[subtask.id] = subtask
         name, kind, hosts, _ = self._sites[subtask.site]
         left = sum(subtask.todo)
@@ -144,20 +164,21 @@ class Execution:
         state = self._nodes[number]
         state.alive = state.shown = True
         spec = state.node.spec
-        free = max(0, spec.slots - state.leases)
-        self._ready.set_node(NodeView(state.node.name, spec.all_kinds, free, spec.slots))
+        self.changed = True
+        self._ready.set_node(NodeView(state.node.name, spec.all_kinds, self._free(number), spec.slots))
         for attempt in [one for one in self._running if one.node == number and not one.begun]:
             self._begin(attempt)  # leases it was given while it was away
 
     def _die(self, number: int) -> None:
         now = self._events.now
         self._nodes[number].alive = False
+        if self._crawl is not None:
+            self._crawl.silence(number)
         self._events.at(now + self._rules.silent_after_s, self._fall_silent, number)
         for attempt in self._running:
             if attempt.node == number and attempt.begun and attempt.silenced_s is None:
                 attempt.silenced_s = now
-                draw_pages(attempt, now, self._rng)
-                attempt.pending = None
+                self._cut(attempt)
                 self._events.at(now + self._rules.silent_after_s, self._deadline, attempt)
 
     def _fall_silent(self, number: int) -> None:
@@ -167,10 +188,24 @@ class Execution:
             state.shown = False
             self._ready.drop_node(state.node.name)
 
-    def _show_host(self, site: int) -> None:
-        host = self._hosts[site]
-        if host is not None:
-            self._ready.set_host(host.view(self._events.now))
+    def _free(self, number: int) -> int:
+        """Attempts that strategies may give a node; those that only wait hold no slot."""
+        state = self._nodes[number]
+        waiting = self._crawl.waiting[number] if self._crawl is not None else 0
+        return max(0, state.node.spec.slots - (state.leases - waiting))
+
+    def _show_slots(self, number: int) -> None:
+        state = self._nodes[number]
+        if state.shown:
+            self._ready.set_free(state.node.name, self._free(number))
+
+    def _cut(self, attempt: Attempt) -> None:
+        """An attempt under way gets no further than now."""
+        if isinstance(attempt, PagedAttempt) and self._crawl is not None:
+            if not attempt.failed:
+                self._crawl.cut(attempt)
+        else:
+            draw_pages(attempt, self._events.now, self._rng)
 
     # --- attempts -----------------------------------------------------------------------------------------------
 
@@ -179,44 +214,29 @@ class Execution:
         now, site = self._events.now, attempt.subtask.site
         course = self._world.course(site, attempt.node)
         rates = course.rates[course.at(now)]
-        overhead_s = self._sites[site][3]
+        name, _, _, overhead_s = self._sites[site]
+        self._hosts.began(name, self._nodes[attempt.node].node.name)
         chance = self._random() if rates.fail or rates.hang else 1.0
         if chance < rates.fail:
             attempt.failed = True
             attempt.active_s = overhead_s
-            self._events.at(now + overhead_s, self._end, attempt)
+            if self._crawl is not None:
+                self._crawl.occupy(attempt.node, overhead_s, self._end, attempt)
+            else:
+                self._events.at(now + overhead_s, self._end, attempt)
             return
         if chance < rates.fail + rates.hang:
             attempt.silenced_s = now
+            if isinstance(attempt, PagedAttempt) and self._crawl is not None:
+                self._crawl.stick(attempt)
             self._events.at(now + self._rules.silent_after_s, self._deadline, attempt)
             return
-        attempt.active_s = overhead_s
         attempt.avail = attempt.subtask.todo.copy()
-        if self._hosts[site] is None:
-            self._events.at(lay_out(course, attempt, now + overhead_s), self._end, attempt)
+        if isinstance(attempt, PagedAttempt) and self._crawl is not None:
+            self._crawl.begin(attempt, overhead_s)
         else:
-            self._events.at(now + overhead_s, self._page, attempt)
-
-    def _page(self, attempt: Attempt) -> None:
-        """The page under way ended, or the overhead did; the next page gets its send time."""
-        if attempt.over or attempt.silenced_s is not None:
-            return
-        attempt.count_pending()
-        if attempt.tried >= attempt.responsible or (attempt.tried and attempt.active_s >= attempt.budget_s):
-            self._close(attempt)
-            return
-        now, site, node = self._events.now, attempt.subtask.site, attempt.node
-        host = self._hosts[site]
-        assert host is not None
-        at = host.grant(node, now)
-        course = self._world.course(site, node)
-        rates = course.rates[course.at(at)]
-        answers = host.answers(node, rates.block, at)
-        collected = self._random() < rates.completion and answers
-        attempt.pending = (attempt.next_class(), collected)
-        attempt.pending_s = rates.seconds_per_page
-        attempt.wait_s += at - now
-        self._events.at(at + rates.seconds_per_page, self._page, attempt)
+            attempt.active_s = overhead_s
+            self._events.at(lay_out(course, attempt, now + overhead_s), self._end, attempt)
 
     def _end(self, attempt: Attempt) -> None:
         """An attempt that was laid out, or failed at its start, is through."""
@@ -226,20 +246,23 @@ class Execution:
 
     def _close(self, attempt: Attempt) -> None:
         """An attempt ended by itself: follow-up, recall or done, as in production."""
-        now, subtask, node = self._events.now, attempt.subtask, attempt.node
+        subtask, node = attempt.subtask, attempt.node
         left = sum(subtask.todo)
-        host = self._hosts[subtask.site]
-        reason: FailureReason | None = None
-        if attempt.failed:
-            reason = FailureReason.RESULT_PAGE_BROKEN
-        elif not attempt.collected and left:
-            reason = FailureReason.NOTHING_STORED
-            if host is not None and host.blocked(node, now):
-                reason = FailureReason.BLOCKED
-                until = host.refused(node, now, self._recalling)
-                self._events.at(until, self._show_host, subtask.site)
-        if host is not None and attempt.collected:
-            host.gave(node, now)
+        result_error = ErrorClass.SERVER_ERROR if attempt.failed else None
+        errors: set[ErrorClass] = set()
+        full = False
+        if isinstance(attempt, PagedAttempt):
+            result_error = result_error or attempt.result_error
+            errors, full = attempt.errors, attempt.full
+            self._rest(attempt)
+        reason = failure_reason(
+            collected=attempt.collected, left=left, result_error=result_error, hit_errors=errors
+        )
+        if reason is not None and full and not errors and result_error is None:
+            # The permits of the host go to others: that is no failure.
+            self._leave(attempt, AttemptOutcome.RELEASED, 0.0)
+            self._put(subtask)
+            return
         self._leave(attempt, AttemptOutcome.SUCCEEDED if reason is None else AttemptOutcome.FAILED, 0.0)
         if reason is not None:
             self._failed(subtask, node, reason)
@@ -249,6 +272,17 @@ class Execution:
             self._put(subtask)
         else:
             self._settle()
+
+    def _rest(self, attempt: PagedAttempt) -> None:
+        """Hosts that refused the node rest for it; those that gave it a page are probed no longer."""
+        now, node = self._events.now, self._nodes[attempt.node].node.name
+        for host in attempt.refused:
+            self._events.at(self._hosts.refused(host, node, now), self._rested, None)
+        if attempt.collected:
+            self._hosts.gave(self._sites[attempt.subtask.site][0], node, now)
+
+    def _rested(self, _: None) -> None:
+        self.changed = True
 
     def _deadline(self, attempt: Attempt) -> None:
         """A lease ran out."""
@@ -268,20 +302,22 @@ class Execution:
         now, site, node = self._events.now, attempt.subtask.site, attempt.node
         state = self._nodes[node]
         state.leases -= 1
-        if state.shown:
-            self._ready.set_free(state.node.name, max(0, state.node.spec.slots - state.leases))
+        self.changed = True
         result = self._result(attempt, outcome, lost_s)
         self._knowledge.fold(result, now)
         self._figures.close(now, attempt, result)
-        host = self._hosts[site]
-        if host is not None:
-            overhead_s = self._sites[site][3] if attempt.active_s else 0.0
-            host.ended(node, attempt.tried, attempt.active_s - overhead_s + attempt.wait_s)
-            self._ready.set_host(host.view(now))
+        if isinstance(attempt, PagedAttempt) and self._crawl is not None:
+            if attempt.hangs:
+                self._crawl.unstick(attempt)
+            names = self._sites[site][0], state.node.name
+            self._hosts.left(*names, begun=attempt.begun, tried=attempt.tried, wait_s=attempt.wait_s)
+        self._show_slots(node)
 
     def _result(self, attempt: Attempt, outcome: AttemptOutcome, lost_s: float = 0.0) -> AttemptResult:
-        # What quota and budget kept it from is not offered; what a failure or silence kept it from is.
+        # What quota and budget kept it from is not offered; what a failure, a refusal or silence kept it from is.
         ended = attempt.tried > 0 and outcome is not AttemptOutcome.SILENT
+        if isinstance(attempt, PagedAttempt) and attempt.refused and not attempt.full:
+            ended = False
         return AttemptResult(
             site=self._sites[attempt.subtask.site][0],
             node=self._nodes[attempt.node].node.name,
@@ -300,7 +336,13 @@ class Execution:
             self._settle()
             return
         decision = after_failure(
-            reason, name, subtask.recalls, subtask.failed_on, self._rules, self._recalling
+            reason,
+            name,
+            subtask.recalls,
+            subtask.failed_on,
+            self._rules,
+            self._recalling,
+            answers_others=self._hosts.answers_others(self._sites[subtask.site][0], self._events.now),
         )
         if not isinstance(decision, Recall):
             self._figures.leave_to_a_person(subtask)

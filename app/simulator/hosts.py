@@ -1,26 +1,35 @@
-"""Hosts with limits or blocks: send times, blocks, rests, and how a strategy sees them.
+"""Hosts with limits or blocks, by production's own code: permits and paces, rests, and how a strategy sees them.
 
-Only sites with a limit or a block have a host here. Rests are those of production (`tasks.domain.breaker`): a host
-that refused a node rests for it, then is probed by one attempt at a time until a page comes.
+Permits and paces are those of `tasks.fetching`, rests those of `tasks.domain.breaker`, views those of
+`tasks.scheduling.capacity`. Only the hosts themselves, that refuse an address after so many pages, are made up here.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 
-from app.simulator.world import Block, Site
+from app.simulator.world import Block, World
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import rest_s
 from tasks.domain.failures import ErrorClass
 from tasks.domain.views import HostView
-from tasks.scheduling.capacity import REQUEST_S, attempt_rate, attempts_in_all, attempts_per_address
+from tasks.fetching.pace import AnswerSample
+from tasks.fetching.permits import PermitBook
+from tasks.scheduling.capacity import Crawled, host_views
+from tasks.scheduling.statistics import Knowledge
+
+LANES = 4
+"""Requests of an attempt in flight at once, as production has them by default."""
+
+LONGEST_WAIT_S = 30.0
+"""A permit further ahead ends an attempt, as in production."""
 
 _UNLIMITED = Limits(per_address_per_s=1000, total_per_s=10_000)
-_NO_LIMIT = 1_000_000
-"""Attempts that a host without a limit may be given: more than there are slots."""
+_FASTEST_S = 0.01
 
 
 @dataclass(slots=True)
@@ -37,53 +46,81 @@ class _Rest:
     times: int
 
 
-class Host:
-    """The host of one site.
+@dataclass(slots=True)
+class _Asked:
+    """Pages that closed attempts of a site tried, and how long they waited for permits."""
+
+    pages: int = 0
+    wait_s: float = 0.0
+
+
+class Hosts:
+    """Every host of a world that limits or blocks.
 
     Args:
-        site: whose host.
-        names: of the nodes, by number.
+        world: the scenario worked out.
+        rests_rng: for the jitter of rests.
     """
 
-    def __init__(self, site: Site, names: list[str]) -> None:
-        spec = site.spec
-        self.name = site.name
-        self.limits = Limits(
-            per_address_per_s=spec.per_address_per_s or _UNLIMITED.per_address_per_s,
-            total_per_s=spec.total_per_s or _UNLIMITED.total_per_s,
-        )
-        self._limited = site.limited
-        self._names = names
-        self._per_s = spec.total_per_s or math.inf
-        self._address_per_s = spec.per_address_per_s or math.inf
-        self._gap_s = 1.0 / self._per_s
-        self._address_gap_s = 1.0 / self._address_per_s
-        self._next_s = 0.0
-        self._address_next_s: dict[int, float] = {}
-        self._blocking: dict[int, _Blocking] = {}
-        self._rests: dict[int, _Rest] = {}
-        self._held: dict[int, int] = {}
-        self._running = 0
-        self._asked_s = 0.0
-        self._tried = 0
+    def __init__(self, world: World, rests_rng: Random) -> None:
+        self._names = [node.name for node in world.nodes]
+        self._addresses = {name: name for name in self._names}
+        self._rng = rests_rng
+        self._limits: dict[str, Limits] = {}
+        self._of_site: dict[str, tuple[str, str]] = {}
+        engines = {engine.name: engine for engine in world.scenario.engines}
+        for number, site in enumerate(world.sites):
+            engine = engines.get(site.spec.engine or "")
+            if site.limited or world.ever_blocks[number] or engine is not None:
+                self._of_site[site.name] = (engine.name if engine is not None else site.name, site.name)
+                self._limits[site.name] = _limits(site.spec.per_address_per_s, site.spec.total_per_s)
+            if engine is not None:
+                self._limits[engine.name] = _limits(engine.per_address_per_s, engine.total_per_s)
+        self._hits_per_result_page = world.scenario.work.hits_per_result_page
+        self._permits = PermitBook(LONGEST_WAIT_S)
+        self._blocking: dict[tuple[int, int], _Blocking] = {}
+        self._rests: dict[str, dict[str, _Rest]] = {}
+        self._attempts: dict[tuple[str, str], int] = {}
+        self._begun: dict[tuple[str, str], int] = {}
+        self._asked: dict[str, _Asked] = {}
 
-    # --- send times and blocks -------------------------------------------------------------------------------
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._of_site)
 
-    def grant(self, node: int, now_s: float) -> float:
-        """Reserve the next send time of a node; first come, first served."""
-        at = max(now_s, self._next_s, self._address_next_s.get(node, 0.0))
-        self._next_s = at + self._gap_s if self._gap_s else 0.0
-        if self._address_gap_s:
-            self._address_next_s[node] = at + self._address_gap_s
-        return at
+    def of(self, site: str) -> tuple[str, ...]:
+        """Hosts that an attempt on a site asks: the engine's, where it has one, and its own."""
+        return tuple(dict.fromkeys(self._of_site.get(site, (site,))))
 
-    def answers(self, node: int, block: Block | None, at_s: float) -> bool:
-        """Whether a page that starts then may be collected; counts it (at_s never falls for a node)."""
+    def known(self, host: str) -> bool:
+        """Whether it limits or blocks anybody."""
+        return host in self._limits
+
+    def limited(self, host: str) -> bool:
+        """Whether it may only be asked so often."""
+        return self._limits.get(host, _UNLIMITED) is not _UNLIMITED
+
+    # --- permits, answers, blocks ------------------------------------------------------------------------------
+
+    def reserve(self, host: str, node: str, now_s: float) -> float:
+        """Reserve a permit; seconds until its time. Beyond `LONGEST_WAIT_S` nothing is reserved."""
+        if self.limited(host):
+            return self._permits.reserve(host, node, self._limits[host], now_s)
+        rest = self._rests.get(host, {}).get(node)
+        return max(0.0, rest.until_s - now_s) if rest is not None else 0.0
+
+    def observe(self, host: str, node: str, answer: AnswerSample, now_s: float) -> None:
+        """Adapt paces to the outcome of a request."""
+        if self.limited(host):
+            self._permits.observe(host, node, self._limits[host], answer, now_s)
+
+    def answers(self, site: int, node: int, block: Block | None, at_s: float) -> bool:
+        """Whether a page that starts then may be collected; counts it (at_s never falls for a pair)."""
         if block is None:
             return True
-        state = self._blocking.get(node)
+        state = self._blocking.get((site, node))
         if state is None:
-            state = self._blocking[node] = _Blocking()
+            state = self._blocking[site, node] = _Blocking()
         if at_s < state.until_s:
             return False
         starts = state.starts
@@ -95,60 +132,110 @@ class Host:
             starts.clear()
         return True
 
-    def blocked(self, node: int, at_s: float) -> bool:
-        """Whether nothing is collected by a node then."""
-        state = self._blocking.get(node)
-        return state is not None and at_s < state.until_s
-
-    # --- what strategies see ------------------------------------------------------------------------------------
-
-    def leased(self, node: int) -> None:
-        """An attempt was given to a node."""
-        self._held[node] = self._held.get(node, 0) + 1
-        self._running += 1
-
-    def ended(self, node: int, tried: int, asked_s: float) -> None:
-        """An attempt ended; `asked_s`: seconds of its pages, waits for send times included."""
-        self._held[node] -= 1
-        if not self._held[node]:
-            del self._held[node]
-        self._running -= 1
-        self._tried += tried
-        self._asked_s += asked_s
-
-    def refused(self, node: int, now_s: float, rng: Random) -> float:
-        """It refused a node: its breaker opens. Returns when the rest ends."""
-        rest = self._rests.get(node)
-        if rest is None:
-            rest = self._rests[node] = _Rest(now_s, 0)
+    def refused(self, host: str, node: str, now_s: float) -> float:
+        """It refused a node: its breaker opens (`tasks.store.hosts.rest_host`). Returns when the rest ends."""
+        rest = self._rests.setdefault(host, {}).setdefault(node, _Rest(now_s, 0))
         if rest.until_s <= now_s:
             rest.times += 1
-        length = rest_s(ErrorClass.FORBIDDEN, rest.times, None, rng)
-        rest.until_s = max(rest.until_s, now_s + length)
+        length_s = rest_s(ErrorClass.FORBIDDEN, rest.times, None, self._rng)
+        rest.until_s = max(rest.until_s, now_s + length_s)
+        self._permits.push_back(host, node, rest.until_s - now_s, now_s)
         return rest.until_s
 
-    def gave(self, node: int, now_s: float) -> None:
+    def gave(self, host: str, node: str, now_s: float) -> None:
         """It gave a node a page: a half-open breaker closes."""
-        rest = self._rests.get(node)
-        if rest is not None and rest.until_s <= now_s:
-            del self._rests[node]
+        of_host = self._rests.get(host, {})
+        if node in of_host and of_host[node].until_s <= now_s:
+            del of_host[node]
 
-    def view(self, now_s: float) -> HostView:
-        """As a strategy sees it."""
-        room, alone = _NO_LIMIT, None
-        if self._limited:
-            request_s = max(0.01, self._asked_s / self._tried) if self._tried else REQUEST_S
-            per_s = attempt_rate(self.limits, request_s, lanes=1)
-            room = max(0, attempts_in_all(self.limits.total_per_s, per_s) - self._running)
-            alone = attempts_per_address(self.limits, per_s)
-        names = self._names
-        return HostView(
-            host=self.name,
-            room=room,
-            resting=frozenset(names[node] for node, rest in self._rests.items() if rest.until_s > now_s),
-            address_limit=alone,
-            held={names[node]: held for node, held in self._held.items()},
-            probing=frozenset(names[node] for node, rest in self._rests.items() if rest.until_s <= now_s),
-            pages_per_s=self._per_s,
-            address_pages_per_s=self._address_per_s,
+    def answers_others(self, site: str, now_s: float) -> bool:
+        """Whether each host of the site answers some address well, as `tasks.jobs.sweeps` asks it."""
+        hosts = self.of(site)
+        granted = self._permits.granted(hosts, now_s)
+        return all(host in granted and granted[host].well for host in hosts)
+
+    # --- what strategies see -----------------------------------------------------------------------------------
+
+    def leased(self, site: str, node: str) -> None:
+        """An attempt was given to a node."""
+        self._count(self._attempts, site, node, 1)
+
+    def began(self, site: str, node: str) -> None:
+        """The node began it."""
+        self._count(self._begun, site, node, 1)
+
+    def left(self, site: str, node: str, *, begun: bool, tried: int, wait_s: float) -> None:
+        """It is over; it waited so many seconds for permits with nothing in flight."""
+        self._count(self._attempts, site, node, -1)
+        if begun:
+            self._count(self._begun, site, node, -1)
+        asked = self._asked.setdefault(site, _Asked())
+        asked.pages += tried
+        asked.wait_s += wait_s
+
+    def _count(self, where: dict[tuple[str, str], int], site: str, node: str, by: int) -> None:
+        if site in self._of_site:
+            where[site, node] = where.get((site, node), 0) + by
+
+    def views(self, sites: Collection[str], knowledge: Knowledge, now_s: float) -> list[HostView]:
+        """As strategies see them.
+
+        Args:
+            sites: where something waits.
+            knowledge: what attempts took so far.
+        """
+        resting: dict[str, list[str]] = {}
+        probing: dict[str, list[str]] = {}
+        for host, by_node in self._rests.items():
+            for node, rest in by_node.items():
+                (resting if rest.until_s > now_s else probing).setdefault(host, []).append(node)
+        crawled = Crawled(
+            running=self._running(),
+            asking={},
+            resting=resting,
+            probing=probing,
+            sites=[site for site in sites if site in self._of_site],
+            grants=self._permits.granted(self._limits, now_s),
+            addresses=self._addresses,
         )
+        found = host_views(
+            crawled,
+            self._of_site.__getitem__,
+            self._limits.__getitem__,
+            self._request_s(knowledge, now_s),
+            LANES,
+            self._hits_per_result_page,
+        )
+        return [view if self.limited(name) else _without_limit(view) for name, view in found.items()]
+
+    def _running(self) -> Sequence[tuple[str, str, int, int]]:
+        return [
+            (site, node, attempts, self._begun.get((site, node), 0))
+            for (site, node), attempts in self._attempts.items()
+            if attempts
+        ]
+
+    def _request_s(self, knowledge: Knowledge, now_s: float) -> Mapping[str, float]:
+        """By site, seconds from one request of an attempt to the next, as `tasks.jobs.scheduler_state` has them."""
+        found = {}
+        for site in self._of_site:
+            seen = knowledge.site(site, now_s)
+            if seen.tried >= 1:
+                asked = self._asked.get(site)
+                waited_s = asked.wait_s / asked.pages if asked is not None and asked.pages else 0.0
+                found[site] = max(_FASTEST_S, seen.active_s / seen.tried + waited_s)
+        return found
+
+
+def _limits(per_address_per_s: float | None, total_per_s: float | None) -> Limits:
+    if per_address_per_s is None and total_per_s is None:
+        return _UNLIMITED
+    return Limits(
+        per_address_per_s=per_address_per_s or _UNLIMITED.per_address_per_s,
+        total_per_s=total_per_s or _UNLIMITED.total_per_s,
+    )
+
+
+def _without_limit(view: HostView) -> HostView:
+    """A host that only blocks."""
+    return replace(view, address_limit=None, pages_per_s=math.inf, address_pages_per_s=math.inf)

@@ -100,10 +100,28 @@ class SiteSpec(_Named):
     Attributes:
         overhead_s: seconds an attempt costs before its first page.
         per_address_per_s, total_per_s: pages a second one node, and all of them, may start there; None: any.
+        engine: where its result pages come from; None: they cost nothing but the overhead.
     """
 
     kind: Kind = Kind.META
+    engine: str | None = None
     overhead_s: Seconds = 0.0
+    per_address_per_s: Annotated[float, Field(gt=0, le=1000)] | None = None
+    total_per_s: PerSecond | None = None
+
+
+class EngineSpec(_Model):
+    """A search engine, whose result pages an attempt reads before its pages.
+
+    Attributes:
+        seconds_per_page: of a result page.
+        fault: the chance that it is not answered, and the attempt fails.
+        per_address_per_s, total_per_s: result pages a second one node, and all of them, may start; None: any.
+    """
+
+    name: str = Field(min_length=1)
+    seconds_per_page: Length = 0.1
+    fault: Share = 0.0
     per_address_per_s: Annotated[float, Field(gt=0, le=1000)] | None = None
     total_per_s: PerSecond | None = None
 
@@ -115,6 +133,8 @@ class PairSpec(_Model):
         node, site: a name, the name of a group (`count`), or "*".
         block_after_pages, block_window_s, block_for_s: after so many pages in so many seconds, nothing is
             collected for so long; `block_after_pages: null` takes it back.
+        fault: share of the pages that are not collected whose cause is the host's fault (5xx, cut off): they slow
+            the pace of a host with limits, as in production. The others are answered, but can't be read.
     """
 
     node: str = ANY
@@ -127,6 +147,7 @@ class PairSpec(_Model):
     block_after_pages: Count | None = None
     block_window_s: Length = 60.0
     block_for_s: Length = 300.0
+    fault: Share = 0.0
 
 
 class Dist(StrEnum):
@@ -162,6 +183,7 @@ class Work(_Model):
         arrive_s, arrive_every_s: when the first product's tasks arrive; how much later each next one's.
         chunk_pages: most hits of one subtask; 0: the whole task is one.
         tries_per_page: after so many a page is given up.
+        hits_per_result_page: hits that one result page of an engine lists.
     """
 
     products: Count
@@ -170,6 +192,7 @@ class Work(_Model):
     arrive_every_s: Seconds = 0.0
     chunk_pages: Annotated[int, Field(ge=0)] = 0
     tries_per_page: Annotated[int, Field(ge=1, le=20)] = 3
+    hits_per_result_page: Count = 10
 
 
 class Rtt(_Model):
@@ -197,6 +220,7 @@ class Scenario(_Model):
     until_done: bool = False
     nodes: tuple[NodeSpec, ...] = Field(min_length=1)
     sites: tuple[SiteSpec, ...] = Field(min_length=1)
+    engines: tuple[EngineSpec, ...] = ()
     pairs: tuple[PairSpec, ...] = ()
     quota: Bounds = Bounds(min=1, max=1_000_000)
     budget_s: Bounds = Bounds(min=5, max=3600)
@@ -217,6 +241,13 @@ class Scenario(_Model):
             raise ValueError("right would be one of duration_s: SECONDS and until_done: true")
         _once("nodes", self.nodes)
         _once("sites", self.sites)
+        engines = {one.name for one in self.engines}
+        for site in self.sites:
+            if site.engine is not None and site.engine not in engines:
+                right = ", ".join(sorted(engines)) or "an entry of engines"
+                raise ValueError(
+                    f"site {site.name}: there is no engine {site.engine!r}; right would be {right}"
+                )
         return self
 
     @property

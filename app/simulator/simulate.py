@@ -28,6 +28,9 @@ from tasks.scheduling.strategies import ALLOCATION
 _SWEEP_S = 5.0
 """Allocation runs so often where nothing else makes it run, as in production."""
 
+_TURN_S = 0.25
+"""Where attempts may wait, hosts and slots change all the time: allocation runs at most so often for that alone."""
+
 _SWEEPS_IN_VAIN = 2000
 """So many sweeps that gave nothing to anybody, with nothing else to come: what waits will wait for ever."""
 
@@ -97,7 +100,7 @@ def _chosen(strategy: str | AllocationStrategy, options: Options) -> AllocationS
         return strategy
     if strategy not in ALLOCATION:
         raise InputError(f"there is no strategy {strategy!r}: there is {', '.join(ALLOCATION)}")
-    return ALLOCATION[strategy](replace(options.allocating, waits_hold_slots=True))
+    return ALLOCATION[strategy](options.allocating)
 
 
 class _Engine:
@@ -119,6 +122,7 @@ class _Engine:
         self._deciding = Random(f"allocation {seed}")
         self._usual = fixed(scenario.quota, scenario.budget_s)
         self._swept = False
+        self._decided_s = self._turn_s = -_TURN_S
         self._in_vain = 0
         self._unpaid_us = 0.0
 
@@ -138,11 +142,27 @@ class _Engine:
             if end_s is not None and events.next_s > end_s:
                 break
             events.step()
-            if ready.waiting and ready.free:
+            if ready.waiting and ready.free and self._has_news():
                 self._decide()
         if end_s is not None and not self.settled:
             events.now = end_s
             self._execution.cut_off()
+
+    def _has_news(self) -> bool:
+        """Whether anything may be decided otherwise than the last time."""
+        execution, now = self._execution, self._events.now
+        next_s = self._decided_s + _TURN_S
+        if not execution.waits or execution.changed or now >= next_s:
+            execution.changed = False
+            self._decided_s = now
+            return True
+        if self._turn_s < next_s:
+            self._turn_s = next_s
+            self._events.at(next_s, self._turn, None)
+        return False
+
+    def _turn(self, _: None) -> None:
+        """The time has come to decide again."""
 
     def _arrive(self, _: None) -> None:
         while self._arrived < len(self._tasks):
@@ -160,6 +180,7 @@ class _Engine:
 
     def _decide(self) -> None:
         clock, now = self._options.clock, self._events.now
+        self._execution.show()
         begun = clock()
         given = self._strategy.decide(self._ready, self._knowledge, now, self._deciding)
         took_us = (clock() - begun) * 1e6 + self._unpaid_us

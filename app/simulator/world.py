@@ -31,6 +31,7 @@ class Rates(NamedTuple):
     completion: float
     fail: float
     hang: float
+    fault: float
     block: Block | None
 
 
@@ -125,7 +126,7 @@ class World:
         return found
 
 
-_RATES = ("seconds_per_page", "completion", "fail", "hang")
+_RATES = ("seconds_per_page", "completion", "fail", "hang", "fault")
 _BLOCK = ("block_after_pages", "block_window_s", "block_for_s")
 
 

@@ -247,14 +247,6 @@ def total_pages(
     return [(p, hosts[name].pages_per_s) for name, p in of.items() if math.isfinite(hosts[name].pages_per_s)]
 
 
-def total_attempts(
-    examples: Sequence[SubtaskView], hosts: Mapping[str, HostView]
-) -> list[tuple[list[int], float]]:
-    """Of every host: places of its sites, and attempts at once that use up its limit. Arguments: see `total_pages`."""
-    of = _sites_of_hosts(examples, hosts)
-    return [(places, hosts[name].room + sum(hosts[name].held.values())) for name, places in of.items()]
-
-
 def address_pages(
     examples: Sequence[SubtaskView], nodes: Sequence[str], hosts: Mapping[str, HostView], pages_per_s: Array
 ) -> Array:
@@ -280,14 +272,6 @@ def tightest(names: Iterable[str], hosts: Mapping[str, HostView]) -> HostView | 
     """The host that grants the fewest pages a second to all addresses; None where none of these has a limit."""
     views = (hosts[name] for name in names if name in hosts and math.isfinite(hosts[name].pages_per_s))
     return min(views, key=lambda one: one.pages_per_s, default=None)
-
-
-def address_attempts(examples: Sequence[SubtaskView], hosts: Mapping[str, HostView]) -> Array:
-    """The same where a waiting attempt keeps its slot. Array of (sites, 1)."""
-    limits = [
-        [v.address_limit for v in _views(one, hosts) if v.address_limit is not None] for one in examples
-    ]
-    return np.array([[float(min(of_site, default=math.inf))] for of_site in limits]).reshape(-1, 1)
 
 
 def _sites_of_hosts(examples: Sequence[SubtaskView], hosts: Mapping[str, HostView]) -> dict[str, list[int]]:

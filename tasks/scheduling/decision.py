@@ -42,13 +42,10 @@ class AllocationSettings:
     Attributes:
         nearest: (`proximity`) a site goes to a random one of so many nearest nodes: 1 is the paper's Top-1.
         distances: (`proximity`, and the distance prior of `feedback`) None: nothing was measured.
-        waits_hold_slots: an attempt that waits for a send time keeps its slot meanwhile (the simulator's do, a node's
-            don't).
     """
 
     nearest: int = 3
     distances: Distances | None = None
-    waits_hold_slots: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -186,12 +186,8 @@ class Planner:
         typical = np.array([min(TYPICAL_PAGES, one.left / one.subtasks) for one in work.values()])
         rates = np.where(allowed, belief.rates(typical[:, None]), 0.0)
         asks = rates / np.maximum(belief.page_chance, 1e-9)
-        if self._settings.waits_hold_slots:  # limits are then counted in attempts
-            asks, hosts = np.ones_like(rates), capacity.total_attempts(examples, ready.hosts)
-            alone = np.broadcast_to(capacity.address_attempts(examples, ready.hosts), rates.shape)
-        else:
-            hosts = capacity.total_pages(examples, ready.hosts)
-            alone = capacity.address_pages(examples, nodes, ready.hosts, asks)
+        hosts = capacity.total_pages(examples, ready.hosts)
+        alone = capacity.address_pages(examples, nodes, ready.hosts, asks)
         requesting = np.minimum(alone, 1.0)
         alone = np.minimum(alone, self._backoff.shares(examples, nodes, now_s))
         pages = np.array([float(one.left) for one in work.values()])

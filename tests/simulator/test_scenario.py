@@ -44,7 +44,7 @@ def test_later_entries_override_earlier_ones_where_they_match(scenario):
 
 def test_without_a_match_a_pair_is_perfect(scenario):
     world = World(scenario("until_done: true\nnodes: [{name: a}]\nsites: [{name: x}]\nwork: {products: 1}"))
-    assert tuple(world.course(0, 0).rates[0]) == (1.0, 1.0, 0.0, 0.0, None)
+    assert tuple(world.course(0, 0).rates[0]) == (1.0, 1.0, 0.0, 0.0, 0.0, None)
 
 
 def test_a_group_is_many_of_a_kind(scenario):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from app.simulator.outcome import Options
 from app.simulator.simulate import simulate
 from splitter.errors import InputError
+from tasks.fetching.permits import SPACING_MARGIN
 
 PLAIN = Options(oracle=False, modification=False, timeline=True)
 HEAD = "until_done: true\nquota: {min: 1, max: 1000000}\n"
@@ -87,7 +88,9 @@ def test_a_dead_node_is_given_work_until_it_is_known_to_be_silent(scenario):
 
 def test_limits_space_the_starts_of_pages(scenario):
     done = run(scenario, one(site=", per_address_per_s: 0.25"))
-    assert done.makespan_s == 2 + 9 * 4 + 3
+    spacing_s = SPACING_MARGIN / 0.25
+    assert done.makespan_s == pytest.approx(2 + 9 * spacing_s + 3)
+    assert done.pairs["x", "a"].active_s == pytest.approx(32), "waiting is no active time"
     two = run(
         scenario,
         one(site=", total_per_s: 0.25", work="products: 2, hits: {dist: constant, mean: 5}").replace(
@@ -95,6 +98,38 @@ def test_limits_space_the_starts_of_pages(scenario):
         ),
     )
     assert two.makespan_s >= 2 + 9 * 4 + 3
+
+
+def test_what_waits_for_a_permit_holds_no_slot(scenario):
+    text = (
+        "duration_s: 100\nnodes: [{name: a, slots: 1}]\nsites: [{name: x, per_address_per_s: 0.1}, {name: y}]\n"
+        "pairs: [{seconds_per_page: 1}]\nwork: {products: 50, hits: {dist: constant, mean: 10}}"
+    )
+    done = run(scenario, text)
+    assert done.pairs["x", "a"].tried == pytest.approx(10, abs=1)
+    assert done.pairs["y", "a"].tried >= 80, "the node crawls y while it waits for permits of x"
+    assert done.pages_collected <= 100, "but no more than a slot can do"
+
+
+def test_faults_slow_a_host_down_and_other_misses_do_not(scenario):
+    def tried(fault):
+        text = one(
+            f", completion: 0.2, fault: {fault}", site=", per_address_per_s: 1", head="duration_s: 300\n"
+        )
+        return run(scenario, text.replace("seconds_per_page: 3", "seconds_per_page: 0.1")
+                   .replace("mean: 10", "mean: 10000")).pairs["x", "a"].tried  # fmt: skip
+
+    assert tried(0.0) > 250
+    assert tried(1.0) < 0.3 * tried(0.0)
+
+
+def test_result_pages_are_read_once_before_the_pages_and_by_their_engines_limits(scenario):
+    engine = "engines: [{name: e, seconds_per_page: 2, total_per_s: 0.1}]\nquota: {min: 25, max: 25}\n"
+    work = "products: 1, hits: {dist: constant, mean: 30}, hits_per_result_page: 10"
+    done = run(scenario, one(site=", engine: e", work=work, head="until_done: true\n" + engine))
+    # three result pages 10.2 s apart, 25 pages; then an attempt that has only five pages to take
+    assert done.attempts == 2
+    assert done.makespan_s == pytest.approx((2 + 2 * 10.2 + 2 + 25 * 3) + (2 + 5 * 3))
 
 
 def test_after_so_many_pages_nothing_is_collected_and_the_host_rests(scenario):

@@ -1,0 +1,77 @@
+"""The slots of one node where attempts may wait for permits: who is at work shares them.
+
+As on a node (`tasks.worker.slots`), an attempt that waits for a permit holds no slot, and goes on at the permit's time
+whether one is free or not. But slots stand for what the node can do: where more attempts are at work than it has slots,
+all of them work more slowly, so that it never does more than `slots` seconds of work in a second (processor sharing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+from app.simulator.attempts import Events
+
+
+class SharedSlots:
+    """Work under way on one node.
+
+    Args:
+        events: virtual time.
+        slots: of the node.
+    """
+
+    def __init__(self, events: Events, slots: int) -> None:
+        self._events = events
+        self._slots = slots
+        self._work: list[tuple[float, int, Callable[[Any], None], Any]] = []
+        self._serial = 0
+        self._stuck = 0
+        self._done_s = 0.0  # that a piece of work would have got since the beginning
+        self._since_s = 0.0
+        self._announced = 0
+
+    def begin(self, seconds: float, call: Callable[[Any], None], what: object) -> None:
+        """Begin a piece of work of so many seconds of a slot; `call(what)` once it is done."""
+        self._settle()
+        self._serial += 1
+        heappush(self._work, (self._done_s + seconds, self._serial, call, what))
+        self._announce()
+
+    def stick(self, attempts: int) -> None:
+        """So many attempts more hold a slot without an end of their own; negative: fewer."""
+        self._settle()
+        self._stuck += attempts
+        self._announce()
+
+    def stop(self) -> None:
+        """What is under way will not be done."""
+        self._settle()
+        self._work.clear()
+        self._announce()
+
+    def _speed(self) -> float:
+        at_work = len(self._work) + self._stuck
+        return 1.0 if at_work <= self._slots else self._slots / at_work
+
+    def _settle(self) -> None:
+        now = self._events.now
+        self._done_s += (now - self._since_s) * self._speed()
+        self._since_s = now
+
+    def _announce(self) -> None:
+        """Announce the next end; earlier announcements hold no longer."""
+        self._announced += 1
+        if self._work:
+            left_s = max(0.0, self._work[0][0] - self._done_s) / self._speed()
+            self._events.at(self._events.now + left_s, self._end, self._announced)
+
+    def _end(self, announced: int) -> None:
+        if announced != self._announced:
+            return
+        self._settle()
+        end_s, _, call, what = heappop(self._work)
+        self._done_s = end_s  # rounding errors don't add up
+        self._announce()
+        call(what)
