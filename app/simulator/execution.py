@@ -17,6 +17,7 @@ from app.simulator.outcome import Figures, Options
 from app.simulator.paged import Crawl, PagedAttempt
 from app.simulator.world import Node, World
 from tasks.domain.failures import ErrorClass, FailureReason
+from tasks.domain.page_floor import PageFloor
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.modification import Modification
@@ -118,12 +119,16 @@ class Execution:
         self.open += 1
         self._put(Subtask(self._ids, site, pages, self._world.scenario.work.tries_per_page))
 
-    def lease(self, subtask: SubtaskView, node: str, limits: Modification) -> None:
-        """Give a waiting subtask to a node, within a quota and a budget."""
+    def lease(self, subtask: SubtaskView, node: str, limits: Modification, floor: PageFloor) -> None:
+        """Give a waiting subtask to a node, within a quota and a budget; below the floor it ends early."""
         number = self._number[node]
         taken = self._waiting.pop(subtask.id)
-        made = Attempt if self._crawl is None else PagedAttempt
-        attempt = made(taken, number, min(limits.quota, subtask.left), limits.budget_s)
+        quota = min(limits.quota, subtask.left)
+        attempt = (
+            Attempt(taken, number, quota, limits.budget_s)
+            if self._crawl is None
+            else PagedAttempt(taken, number, quota, limits.budget_s, floor)
+        )
         state = self._nodes[number]
         state.leases += 1
         self._running[attempt] = None

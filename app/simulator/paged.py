@@ -16,6 +16,7 @@ from app.simulator.hosts import LANES, LONGEST_WAIT_S, Hosts
 from app.simulator.slots import SharedSlots
 from app.simulator.world import World
 from tasks.domain.failures import ErrorClass
+from tasks.domain.page_floor import PageFloor
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.fetching.pace import AnswerSample
 
@@ -37,8 +38,10 @@ class PagedAttempt(Attempt):
     """An attempt page by page.
 
     Attributes:
+        floor: when it ends early.
         taken: pages that its lanes took.
-        lanes: that have not ended.
+        lanes, closed_lanes: that have not ended; that may still be opened.
+        asks, queued: one of them asks for a permit; so many more have a page, and are to ask then.
         started: requests that were sent and are not answered, in their order.
         unread: result pages to be read before its pages are known.
         full: quota, budget or the next permit keep it from further pages.
@@ -50,11 +53,15 @@ class PagedAttempt(Attempt):
     """
 
     __slots__ = (
+        "asks",
         "at_work",
+        "closed_lanes",
         "errors",
+        "floor",
         "full",
         "hangs",
         "lanes",
+        "queued",
         "refused",
         "report_at_tries",
         "reported",
@@ -66,11 +73,14 @@ class PagedAttempt(Attempt):
         "unread",
     )
 
-    def __init__(self, subtask: Subtask, node: int, responsible: int, budget_s: float) -> None:
+    def __init__(
+        self, subtask: Subtask, node: int, responsible: int, budget_s: float, floor: PageFloor
+    ) -> None:
         super().__init__(subtask, node, responsible, budget_s)
-        self.taken = self.lanes = self.unread = 0
+        self.floor = floor
+        self.taken = self.lanes = self.closed_lanes = self.queued = self.unread = 0
         self.started: deque[_Started] = deque()
-        self.full = self.at_work = self.hangs = False
+        self.full = self.at_work = self.hangs = self.asks = False
         self.errors: set[ErrorClass] = set()
         self.result_error: ErrorClass | None = None
         self.refused: set[str] = set()
@@ -150,7 +160,7 @@ class Crawl:
             attempt.lanes = 1
             self._read(attempt)
         else:
-            self._open_lanes(attempt)
+            self._begin_lanes(attempt)
         self._go_on(attempt)
 
     def _read(self, attempt: PagedAttempt) -> None:
@@ -178,27 +188,51 @@ class Crawl:
             self._read(attempt)
         else:
             attempt.subtask.listed = True
-            self._open_lanes(attempt)
+            attempt.lanes = 0
+            self._begin_lanes(attempt)
 
     # --- pages -------------------------------------------------------------------------------------------------
 
-    def _open_lanes(self, attempt: PagedAttempt) -> None:
+    def _begin_lanes(self, attempt: PagedAttempt) -> None:
         site = self._world.sites[attempt.subtask.site].name
-        attempt.lanes = min(LANES if self._hosts.limited(site) else 1, attempt.responsible)
-        for _ in range(attempt.lanes):
+        attempt.closed_lanes = min(LANES if self._hosts.limited(site) else 1, attempt.responsible)
+        self._open_lanes(attempt, 1 if attempt.floor.least_share else attempt.closed_lanes)
+
+    def _open_lanes(self, attempt: PagedAttempt, count: int) -> None:
+        """Open so many more lanes, up to all. Where a node may turn out bad, each page it gets opens one."""
+        for _ in range(min(count, attempt.closed_lanes)):
+            attempt.closed_lanes -= 1
+            attempt.lanes += 1
             self._lane(attempt)
 
     def _lane(self, attempt: PagedAttempt) -> None:
         """A lane takes the next page, or ends."""
         self._settle(attempt)
-        site = self._world.sites[attempt.subtask.site].name
         if attempt.taken and attempt.active_s >= attempt.budget_s:
             attempt.full = True
-        more = attempt.taken < attempt.responsible and not attempt.full and not attempt.refused
-        if more and self._ask(attempt, site, self._send_page):
-            attempt.taken += 1
-        else:
+        if attempt.taken >= attempt.responsible or attempt.full or attempt.refused:
             attempt.lanes -= 1
+            return
+        attempt.taken += 1
+        if attempt.asks:
+            attempt.queued += 1
+        else:
+            self._turn(attempt)
+
+    def _turn(self, attempt: PagedAttempt) -> None:
+        """A lane asks for a permit; one at a time does, so that the others reserve none further ahead."""
+        attempt.asks = True
+        site = self._world.sites[attempt.subtask.site].name
+        if not self._ask(attempt, site, self._send_page):
+            attempt.taken -= 1
+            attempt.lanes -= 1
+            self._next_turn(attempt)
+
+    def _next_turn(self, attempt: PagedAttempt) -> None:
+        attempt.asks = False
+        if attempt.queued:
+            attempt.queued -= 1
+            self._turn(attempt)
 
     def _ask(self, attempt: PagedAttempt, host: str, send: Callable[[PagedAttempt], None]) -> bool:
         """Reserve a permit; False where it would be too far ahead."""
@@ -229,6 +263,7 @@ class Crawl:
             fault = rates.fault > 0 and (rates.fault >= 1 or self._chance() < rates.fault)
             error = ErrorClass.SERVER_ERROR if fault else ErrorClass.BAD_CONTENT
         self._start(attempt, _Started(tries, rates.seconds_per_page, error))
+        self._next_turn(attempt)
 
     def _start(self, attempt: PagedAttempt, request: _Started) -> None:
         attempt.started.append(request)
@@ -263,6 +298,10 @@ class Crawl:
             attempt.errors.add(request.error)
             if request.error.blocks:
                 attempt.refused.add(name)
+            if attempt.taken < attempt.responsible and attempt.floor.missed(attempt.tried, attempt.collected):
+                attempt.full = True
+        else:
+            self._open_lanes(attempt, 1)
         self._report(attempt)
 
     def _observe(self, host: str, attempt: PagedAttempt, request: _Started) -> None:

@@ -195,7 +195,7 @@ class _Engine:
                 scenario, subtask = self._world.scenario, assignment.subtask
                 stats = self._knowledge.pair(subtask.site, assignment.node, now)
                 limits = modify(stats, subtask.left, scenario.quota, scenario.budget_s)
-            self._execution.lease(assignment.subtask, assignment.node, limits)
+            self._execution.lease(assignment.subtask, assignment.node, limits, assignment.floor)
         if self._ready.waiting and self._ready.free and not self._swept:
             self._in_vain += not given
             if self._events or self._in_vain < _SWEEPS_IN_VAIN:
