@@ -35,6 +35,9 @@ from tasks.worker.page_collector import PageCollector
 from tasks.worker.slots import Slots, SlotUse
 from tasks.worker.write_buffer import WriteBuffer
 
+_OF_PAIR = frozenset({ErrorClass.SERVER_ERROR, ErrorClass.CUT_OFF, ErrorClass.TIMEOUT})
+"""Faults that a target or a (site, node) may be the cause of."""
+
 MAX_TRIES = 3
 """Tries of one target before it is given up."""
 
@@ -88,6 +91,8 @@ class Attempt:
         self._limit_reached = False
         self._lanes = 0  # that may still be opened
         self._too_long: WaitTooLong | None = None
+        self._faults: list[tuple[WorkTarget, ErrorClass]] = []  # held until it is known whose they are
+        self._below_floor = False
         self._interrupted = ""
         self._runner: asyncio.Task[None] | None = None
 
@@ -143,8 +148,13 @@ class Attempt:
             self._queue.pop()
             self._counters.left_over += 1
         self._lanes = min(self._deps.settings.lanes, len(self._queue))
-        async with asyncio.TaskGroup() as self._group:
-            self._open_lanes(1 if self.lease.floor.least_share else self._lanes)
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                self._open_lanes(1 if self.lease.floor.least_share else self._lanes)
+        finally:
+            for target, kind in self._faults:
+                # Below the floor it is the pair that fails, whatever is asked: that says nothing of the target.
+                self._end_try(target, kind, counts=not self._below_floor)
         self._counters.left_over += len(self._queue) if self._limit_reached else 0
         await self._write_buffer.emptied()
 
@@ -291,7 +301,12 @@ class Attempt:
         else:
             self._counters.failed += 1
             self._end_early()
-        counts = not kind.about_host
+        if kind in _OF_PAIR and self.lease.floor.least_share:
+            self._faults.append((target, kind))
+        else:
+            self._end_try(target, kind, counts=not kind.about_host)
+
+    def _end_try(self, target: WorkTarget, kind: ErrorClass, *, counts: bool) -> None:
         if kind.final:
             state = "refused"
         elif counts and target.tries + 1 >= MAX_TRIES:
@@ -303,7 +318,7 @@ class Attempt:
     def _end_early(self) -> None:
         ended = self._counters.tried - self._counters.in_flight
         if self._queue and self.lease.floor.missed(ended, ended - self._counters.failed):
-            self._limit_reached = True
+            self._limit_reached = self._below_floor = True
             self._note = "few of its requests gave a page: another node makes more of them"
 
     async def _note_error(self, url: str, error: FetchError) -> None:

@@ -274,7 +274,8 @@ def test_an_attempt_below_its_floor_leaves_the_rest_to_others(world):
     assert world.run()
     assert (world.subtask.state, world.subtask.left) == (State.FAILED, 8)
     assert (world.attempt.tried, world.attempt.offered) == (2, 2)
-    assert [state for state, _, tries in world.hits().values() if tries] == ["todo", "todo"]
+    # It was the pair that failed: the targets lost none of their tries.
+    assert [(state, tries) for state, _, tries in world.hits().values()] == [("todo", 0)] * 8
 
 
 def test_a_floor_that_is_kept_ends_nothing(world):
@@ -284,6 +285,7 @@ def test_a_floor_that_is_kept_ends_nothing(world):
     assert world.run()
     assert world.attempt.collected == 7
     assert world.attempt.tried == 8
+    assert world.hits()[hit(3)] == ("todo", "server_error", 1)
 
 
 @pytest.mark.parametrize(("least_share", "at_once"), [(0.0, 4), (0.7, 1)])
