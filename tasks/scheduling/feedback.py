@@ -58,7 +58,7 @@ class Feedback:
                 if self._idle.get(node) == self._state(ready):
                     continue  # nothing changed since it found nothing
                 while node in ready.free and level.sites:
-                    group = self._pick(ready, level, node)
+                    group = self._pick(ready, knowledge, level, node)
                     if (
                         group is None
                         and self._planner.plan.shares.get(node)
@@ -66,7 +66,7 @@ class Feedback:
                     ):
                         # What was planned for it is used up: a newer plan may have something.
                         self._planner.replan(ready, knowledge, now_s, rng)
-                        group = self._pick(ready, level, node)
+                        group = self._pick(ready, knowledge, level, node)
                     if group is None:
                         break
                     given.append(self._give(ready, knowledge, group, node, explain))
@@ -94,7 +94,7 @@ class Feedback:
         """What a node's idleness depends on: while it stays, the node finds nothing again."""
         return self._planner.plan.made_at_s, ready.changes
 
-    def _pick(self, ready: ReadyQueue, level: Level, node: str) -> Group | None:
+    def _pick(self, ready: ReadyQueue, knowledge: Knowledge, level: Level, node: str) -> Group | None:
         """What of a level the node should be given next; None: nothing."""
         best: tuple[tuple[bool, float], Group] | None = None
         planner = self._planner
@@ -107,9 +107,11 @@ class Feedback:
                     continue  # cheaper to check than whether the node can take it
                 if self._can_take(ready, group, node) and planner.sooner(ready, group, node):
                     best = key, group
-        return best[1] if best is not None else self._pick_unplanned(ready, level, node)
+        return best[1] if best is not None else self._pick_unplanned(ready, knowledge, level, node)
 
-    def _pick_unplanned(self, ready: ReadyQueue, level: Level, node: str) -> Group | None:
+    def _pick_unplanned(
+        self, ready: ReadyQueue, knowledge: Knowledge, level: Level, node: str
+    ) -> Group | None:
         """Work that is not planned for the node but done sooner by it than by waiting (rule 5)."""
         planner = self._planner
         for site in planner.best_sites(node):
@@ -121,9 +123,9 @@ class Feedback:
                 ):
                     return group
         for site, groups in level.sites.items():
-            if site in planner.plan.sites:
-                continue
-            for group in groups:  # new since the plan was made: nothing is known against it
+            if site in planner.plan.sites or site in knowledge.sites:
+                continue  # what is known of it is in the next plan
+            for group in groups:  # nothing is known against it
                 if self._can_take(ready, group, node):
                     return group
         return None

@@ -40,6 +40,9 @@ _FIRST_NEWS = 10.0
 _NEWS_S = 0.05 * REPLAN_S
 """... but not sooner than this."""
 
+_UNPLANNED_S = 0.01 * REPLAN_S
+"""Age after which a plan is made anew because work waits of a site of which nothing waited then."""
+
 _NEAR = 0.8
 """A node is given permits of a host that others could have where it reaches this share of their page chance."""
 
@@ -155,11 +158,12 @@ class Planner:
             age_s = now_s - self._plan.made_at_s
             changed = self._plan.version != ready.version and self.outdated(now_s)
             strangers = any(name not in self._plan.nodes for name in ready.free)
+            slower = self._plan.lasts_s / REPLAN_S
+            unplanned = age_s >= _UNPLANNED_S * slower and not ready.backlog.keys() <= self._plan.sites.keys()
             news = (
-                age_s >= _NEWS_S * self._plan.lasts_s / REPLAN_S
-                and knowledge.pages_tried >= _NEWS * self._plan.tried + _FIRST_NEWS
+                age_s >= _NEWS_S * slower and knowledge.pages_tried >= _NEWS * self._plan.tried + _FIRST_NEWS
             )
-            if 0 <= age_s < self._plan.lasts_s and not (changed or strangers or news):
+            if 0 <= age_s < self._plan.lasts_s and not (changed or strangers or unplanned or news):
                 return
         self.replan(ready, knowledge, now_s, rng)
 

@@ -512,7 +512,7 @@ def test_what_is_put_while_a_plan_is_in_force_is_given_too(strategy):
     going.ready.set_free("n2", 1)
     assert given_to(going.decide(0.1)) == {3: "n2"}
     going.ready.set_free("n2", 1)
-    assert given_to(going.decide(0.2)) == {2: "n2"}
+    assert given_to(going.decide(0.15)) == {2: "n2"}
     assert going.ready.waiting == 0
 
 
