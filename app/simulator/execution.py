@@ -15,7 +15,7 @@ from app.simulator.attempts import Attempt, Events, Subtask, draw_pages, lay_out
 from app.simulator.hosts import Hosts
 from app.simulator.outcome import Figures, Options
 from app.simulator.paged import Crawl, PagedAttempt
-from app.simulator.world import Node, World
+from app.simulator.world import MOST_ATTEMPTS, Node, World
 from tasks.domain.failures import ErrorClass, FailureReason
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
@@ -194,10 +194,11 @@ class Execution:
             self._ready.drop_node(state.node.name)
 
     def _free(self, number: int) -> int:
-        """Attempts that strategies may give a node; those that only wait hold no slot."""
+        """Attempts that strategies may give a node; those that only wait hold no slot (`tasks.store.views`)."""
         state = self._nodes[number]
+        slots = state.node.spec.slots
         waiting = self._crawl.waiting[number] if self._crawl is not None else 0
-        return max(0, state.node.spec.slots - (state.leases - waiting))
+        return max(0, min(slots + waiting, MOST_ATTEMPTS * slots) - state.leases)
 
     def _show_slots(self, number: int) -> None:
         state = self._nodes[number]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from app.simulator.world import Block, World
+from app.simulator.world import LANES, Block, World
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import rest_s
 from tasks.domain.failures import ErrorClass
@@ -22,9 +22,6 @@ from tasks.fetching.permits import PermitBook
 from tasks.scheduling.capacity import Crawled, host_views
 from tasks.scheduling.statistics import Knowledge
 
-LANES = 4
-"""Requests of an attempt in flight at once, as production has them by default."""
-
 LONGEST_WAIT_S = 30.0
 """A permit further ahead ends an attempt, as in production."""
 
@@ -33,11 +30,24 @@ _FASTEST_S = 0.01
 
 
 @dataclass(slots=True)
-class _Blocking:
+class Blocking:
     """Pages of one pair within the window, and until when nothing is collected."""
 
     starts: deque[float] = field(default_factory=deque)
     until_s: float = 0.0
+
+    def answers(self, block: Block, at_s: float) -> bool:
+        """Whether a page that starts then may be collected; counts it (at_s never falls)."""
+        if at_s < self.until_s:
+            return False
+        starts = self.starts
+        starts.append(at_s)
+        while starts[0] <= at_s - block.window_s:
+            starts.popleft()
+        if len(starts) >= block.pages:
+            self.until_s = at_s + block.for_s
+            starts.clear()
+        return True
 
 
 @dataclass(slots=True)
@@ -68,17 +78,16 @@ class Hosts:
         self._rng = rests_rng
         self._limits: dict[str, Limits] = {}
         self._of_site: dict[str, tuple[str, str]] = {}
-        engines = {engine.name: engine for engine in world.scenario.engines}
         for number, site in enumerate(world.sites):
-            engine = engines.get(site.spec.engine or "")
-            if site.limited or world.ever_blocks[number] or engine is not None:
+            engine = world.engines.get(site.spec.engine or "")
+            if world.rationed(number):
                 self._of_site[site.name] = (engine.name if engine is not None else site.name, site.name)
                 self._limits[site.name] = _limits(site.spec.per_address_per_s, site.spec.total_per_s)
             if engine is not None:
                 self._limits[engine.name] = _limits(engine.per_address_per_s, engine.total_per_s)
         self._hits_per_result_page = world.scenario.work.hits_per_result_page
         self._permits = PermitBook(LONGEST_WAIT_S)
-        self._blocking: dict[tuple[int, int], _Blocking] = {}
+        self._blocking: dict[tuple[int, int], Blocking] = {}
         self._rests: dict[str, dict[str, _Rest]] = {}
         self._attempts: dict[tuple[str, str], int] = {}
         self._begun: dict[tuple[str, str], int] = {}
@@ -120,17 +129,8 @@ class Hosts:
             return True
         state = self._blocking.get((site, node))
         if state is None:
-            state = self._blocking[site, node] = _Blocking()
-        if at_s < state.until_s:
-            return False
-        starts = state.starts
-        starts.append(at_s)
-        while starts[0] <= at_s - block.window_s:
-            starts.popleft()
-        if len(starts) >= block.pages:
-            state.until_s = at_s + block.for_s
-            starts.clear()
-        return True
+            state = self._blocking[site, node] = Blocking()
+        return state.answers(block, at_s)
 
     def refused(self, host: str, node: str, now_s: float) -> float:
         """It refused a node: its breaker opens (`tasks.store.hosts.rest_host`). Returns when the rest ends."""

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from app.simulator.attempts import Attempt, Events, Subtask
-from app.simulator.hosts import LANES, LONGEST_WAIT_S, Hosts
+from app.simulator.hosts import LONGEST_WAIT_S, Hosts
 from app.simulator.slots import SharedSlots
-from app.simulator.world import World
+from app.simulator.world import LANES, World
 from tasks.domain.failures import ErrorClass
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
@@ -113,7 +113,6 @@ class Crawl:
         self._world, self._events, self._hosts = world, events, hosts
         self._chance, self._on_slot, self._on_end = chance, on_slot, on_end
         self._slots = [SharedSlots(events, node.spec.slots) for node in world.nodes]
-        self._engines = {engine.name: engine for engine in world.scenario.engines}
         self._hits_per_result_page = world.scenario.work.hits_per_result_page
         self.waiting = [0] * len(world.nodes)
         """By node, attempts that hold no slot."""
@@ -172,7 +171,7 @@ class Crawl:
     def _send_search(self, attempt: PagedAttempt) -> None:
         if attempt.over or attempt.silenced_s is not None:
             return
-        engine = self._engines[self._world.sites[attempt.subtask.site].spec.engine or ""]
+        engine = self._world.engines[self._world.sites[attempt.subtask.site].spec.engine or ""]
         broken = engine.fault > 0 and self._chance() < engine.fault
         error = ErrorClass.SERVER_ERROR if broken else None
         self._start(attempt, _Started(None, engine.seconds_per_page, error))

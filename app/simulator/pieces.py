@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.simulator.world import Course, World
+from app.simulator.world import LANES, MOST_ATTEMPTS, Course, World
 
 SILENT_S = 60.0
 """What a hanging attempt holds its slot for."""
@@ -49,6 +49,7 @@ class Pieces:
         crossing: pieces that the next one goes on from.
         spill_s: slot seconds by which what is begun in the piece may reach into the next.
         interval_s: length of each interval of the grid; the last is infinite where there is no end.
+        attempts_per_slot: that a node has at work at once, at the most.
     """
 
     nodes: Floats
@@ -60,6 +61,7 @@ class Pieces:
     spill_s: Floats
     interval_s: Floats
     pairs: Pairs
+    attempts_per_slot: float
 
     @property
     def count(self) -> int:
@@ -79,7 +81,7 @@ class Pieces:
         np.maximum.at(most, pairs.piece, credit)
         entered = np.zeros(self.count)
         entered[self.crossing + 1] = 1.0
-        return np.asarray(most * entered * self.slots, dtype=np.float64)
+        return np.asarray(most * entered * self.slots * self.attempts_per_slot, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def pieces_of(world: World, first_s: Mapping[int, float], checkpoints: list[floa
     own = [_moments(one, first_s, end_s) | set(checkpoints) for one in classes]
     common = scenario.until_done or any(site.spec.total_per_s is not None for site in world.sites)
     grid = sorted(set().union(*own) | {0.0, end_s}) if common else [0.0, end_s]
+    at_work = MOST_ATTEMPTS if world.crowds else 1
     rows: list[tuple[float, float, float, float, int, bool, float]] = []
     columns: list[tuple[float, ...]] = []
     for one, moments in zip(classes, own, strict=True):
@@ -114,9 +117,10 @@ def pieces_of(world: World, first_s: Mapping[int, float], checkpoints: list[floa
             for a, b in itertools.pairwise(cuts):
                 ends = until < np.inf and a >= until - SILENT_S
                 made = _columns(world, one, first_s, len(rows), a, b, ends)
-                spill = max((max(c[2], c[7]) for c in made), default=0.0)
+                spill = max((c[7] for c in made), default=0.0)
                 interval = int(np.searchsorted(grid, a, side="right")) - 1
-                rows.append((float(len(one.nodes)), slots, b - a, b, interval, b < until, spill * slots))
+                spill_s = spill * slots * at_work
+                rows.append((float(len(one.nodes)), slots, b - a, b, interval, b < until, spill_s))
                 columns += [c[:7] for c in made]
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 7).T
     data = np.array(columns, dtype=np.float64).reshape(len(columns), 7).T
@@ -129,6 +133,7 @@ def pieces_of(world: World, first_s: Mapping[int, float], checkpoints: list[floa
         crossing=np.flatnonzero(table[5]),
         spill_s=table[6],
         interval_s=np.diff(np.array(grid)),
+        attempts_per_slot=at_work,
         pairs=Pairs(
             site=data[0].astype(np.int64),
             piece=data[1].astype(np.int64),
@@ -166,7 +171,7 @@ def _moments(one: _Class, first_s: Mapping[int, float], end_s: float) -> set[flo
 def _columns(
     world: World, one: _Class, first_s: Mapping[int, float], piece: int, a: float, b: float, ends: bool
 ) -> list[tuple[float, ...]]:
-    """The piece's pairs: the fields of `Pairs`, and the longest that one thing begun there may last, pages apart."""
+    """The piece's pairs: the fields of `Pairs`, and the most seconds of work that an attempt may have begun there."""
     until_done = world.scenario.until_done
     made: list[tuple[float, ...]] = []
     for site, course in zip(sorted(first_s), one.courses, strict=True):
@@ -178,15 +183,14 @@ def _columns(
         spec = world.sites[site].spec
         paid_s = 0.0 if ends else SILENT_S
         attempt_s = ((1.0 - hang) * spec.overhead_s + hang * paid_s) / productive
-        lasts_s = max(spec.overhead_s, paid_s if hang else 0.0)
+        begun = LANES if spec.per_address_per_s is not None or spec.total_per_s is not None else 1
+        lasts_s = max(begun * rates.seconds_per_page, spec.overhead_s, paid_s if hang else 0.0)
         rate, at_once = np.inf, np.inf
         if spec.per_address_per_s is not None:
             rate, at_once = spec.per_address_per_s, 1.0
         free = (rate, at_once)
-        if rates.block is not None:
-            window = min(rates.block.window_s, rates.block.for_s)
-            if rates.block.pages / window < rate:
-                rate, at_once = rates.block.pages / window, float(rates.block.pages)
+        if rates.block is not None and rates.block.most_per_s < rate:
+            rate, at_once = rates.block.most_per_s, float(rates.block.pages)
         common = (float(site), float(piece), rates.seconds_per_page)
         if rates.completion > 0 or until_done:
             made.append((*common, rates.completion, attempt_s, rate, at_once, lasts_s))

@@ -13,7 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.simulator.scenario import ANY, Dist, NodeSpec, PairSpec, Scenario, SiteSpec
+from app.simulator.scenario import ANY, Dist, EngineSpec, NodeSpec, PairSpec, Scenario, SiteSpec
+from tasks.store.views import BufferRule
+
+LANES = 4
+"""Requests of an attempt in flight at once, as production has them by default."""
+
+MOST_ATTEMPTS = 1 + BufferRule().slots_over
+"""Attempts that a node has at once, of each slot: those beyond its slots only wait."""
 
 
 class Block(NamedTuple):
@@ -22,6 +29,11 @@ class Block(NamedTuple):
     pages: int
     window_s: float
     for_s: float
+
+    @property
+    def most_per_s(self) -> float:
+        """Pages a second that may count in the long run, however they are spread (docs/oracle.md, blocks)."""
+        return max((self.pages - 1) / self.window_s, self.pages / self.for_s)
 
 
 class Rates(NamedTuple):
@@ -109,6 +121,20 @@ class World:
         """By site, whether some entry that speaks of it blocks."""
         blocking = {pair.site for pair in self.scenario.pairs if pair.block_after_pages is not None}
         return [bool(blocking & {ANY, site.name, site.group}) for site in self.sites]
+
+    @cached_property
+    def engines(self) -> dict[str, EngineSpec]:
+        """By name."""
+        return {engine.name: engine for engine in self.scenario.engines}
+
+    def rationed(self, site: int) -> bool:
+        """Whether a host that an attempt on the site asks limits or blocks anybody."""
+        return self.sites[site].limited or self.ever_blocks[site] or self.sites[site].spec.engine is not None
+
+    @cached_property
+    def crowds(self) -> bool:
+        """Whether a node may have more attempts at work than slots, because some of them waited."""
+        return any(self.rationed(site) for site in range(len(self.sites)))
 
     def eligible(self, site: int, node: int) -> bool:
         """Whether the node may crawl the site's kind."""

@@ -1,14 +1,17 @@
 """The bound: what it is where that can be worked out by hand, and that nothing simulated beats it."""
 
+from collections import deque
 from statistics import mean
 
 import numpy as np
 import pytest
 
+from app.simulator.hosts import Blocking
 from app.simulator.linear import Program, solve
 from app.simulator.oracle import bound
 from app.simulator.outcome import Options
 from app.simulator.simulate import simulate
+from app.simulator.world import Block
 
 HEAD = "nodes: [{name: a, slots: 2}]\nsites: [{name: x}]\n"
 
@@ -57,7 +60,33 @@ def test_death_limits_and_blocks_bound(scenario):
     shared = "duration_s: 100\n" + HEAD.replace("name: x", "name: x, total_per_s: 0.3") + work
     assert bound(scenario(shared), 1).pages == pytest.approx(31)
     pairs = "pairs: [{block_after_pages: 5, block_window_s: 50, block_for_s: 100}]\n"
-    assert bound(scenario("duration_s: 100\n" + HEAD + pairs + work), 1).pages == pytest.approx(15)
+    assert bound(scenario("duration_s: 100\n" + HEAD + pairs + work), 1).pages == pytest.approx(13)
+
+
+def most_pages(block, length_s):
+    """The most pages that count in so many seconds, over all schedules that start pages at whole seconds."""
+    best = {((), 0.0): 0}  # by starts in the window, and the end of the block: pages so far
+    for now in range(length_s):
+        reached = {}
+        for (starts, until_s), pages in best.items():
+            state = Blocking(deque(starts), until_s)
+            for more in range(block.pages + 1):
+                pages += more > 0 and state.answers(block, now)
+                kept = tuple(at for at in state.starts if at > now + 1 - block.window_s)
+                key = kept, max(state.until_s, 0.0)
+                reached[key] = max(reached.get(key, 0), pages)
+        best = reached
+    return max(best.values())
+
+
+@pytest.mark.parametrize("pages", [1, 2, 3])
+@pytest.mark.parametrize("window_s", [1, 2, 4])
+@pytest.mark.parametrize("for_s", [1, 3, 5, 11])
+def test_no_schedule_beats_the_rate_of_a_block(pages, window_s, for_s):
+    block = Block(pages, window_s, for_s)
+    for length_s in (1, 3, 8, 23):
+        assert most_pages(block, length_s) <= block.most_per_s * length_s + pages + 1e-9
+    assert most_pages(block, 23) >= block.most_per_s * 23 - pages, "and one of them comes near it"
 
 
 def test_what_comes_late_cannot_be_collected_early(scenario):
