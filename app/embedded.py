@@ -21,10 +21,12 @@ from splitter.catalog.model import Catalog, Kind
 from tasks.fetching.permits import LocalPermits
 from tasks.jobs.context import Context
 from tasks.jobs.repost_linking import link_reposts
-from tasks.jobs.schedule import SWEEPS, TURN, interval_s
+from tasks.jobs.schedule import SWEEPS, interval_s
 from tasks.jobs.ticks import tick
+from tasks.jobs.turn_pace import TurnPace
 from tasks.store import nodes, reports
 from tasks.store.database import Store
+from tasks.store.leases import Lease
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
 from tasks.worker.fetcher import Dependencies
@@ -33,6 +35,9 @@ from tasks.worker.robots_book import RobotsBook
 from tasks.worker.seen import SeenPages
 
 log = logging.getLogger("reviewloop.embedded")
+
+_LOOK_EVERY_S = 1.0
+"""A turn comes at the latest after so long: other processes may have changed something, or a host grants more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,8 @@ class EmbeddedRunner:
         self._free = asyncio.Event()
         self._end = asyncio.Event()
         self._planning = asyncio.Lock()
+        self._settled_at_event: int | None = None
+        self._settled_look_s = 0.0
 
     async def run(self) -> None:
         """Run to the end; every lease is given back on the way out."""
@@ -174,13 +181,20 @@ class EmbeddedRunner:
         else:
             await self._tick((name,))
 
-    async def _tick(self, names: Sequence[str]) -> None:
+    async def _tick(self, names: Sequence[str]) -> float:
+        """Run sweeps and notify the nodes; returns the seconds they took, waiting for the database left out."""
         self._context.state.grants = await self._permits.granted(self._context.host_names)
-        leases = await self._writer.run(lambda conn, now: tick(conn, now, self._context, names))
+
+        def run(conn: Connection, now: datetime) -> tuple[list[Lease], float]:
+            begin_s = time.monotonic()
+            return tick(conn, now, self._context, names), time.monotonic() - begin_s
+
+        leases, took_s = await self._writer.run(run)
         # A node of another process can't be reached from here: its lease is released when it is not started in time.
         for name, node in self._nodes.items():
             if batch := [lease for lease in leases if lease.node == name]:
                 node.offer(batch)
+        return took_s
 
     async def _plan(self) -> None:
         tools = self._control
@@ -192,24 +206,49 @@ class EmbeddedRunner:
             self._free.set()
 
     async def _turns(self) -> None:
-        """Run the sweeps of a turn whenever a node has a free slot; end the run when all is done."""
+        """Run a turn whenever a node has a free slot, or the time for something comes; end the run when all is done."""
         planned = False
+        pace = TurnPace()
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(1.0):
-                    await self._free.wait()
+            await self._asked_within(self._until_next_turn_s())
+            while pause_s := pace.pause_s(time.monotonic(), dry=any(n.dry for n in self._nodes.values())):
+                self._free.clear()
+                await self._asked_within(pause_s)
             self._free.clear()
+            took_s = 0.0
             try:
                 if not planned:
                     await self._plan()
                     planned = True
-                await self._tick(TURN)
-                if self._until.done and await self._writer.run(lambda conn, _now: reports.all_settled(conn)):
-                    self._end.set()
+                took_s = await self._tick(("turn",))
+                await self._end_if_settled()
             except Exception:
                 log.exception("a turn of the loop failed; the next one comes")
-            # Slots that become free within this time are served by one turn.
-            await asyncio.sleep(0.02)
+            pace.ended(time.monotonic(), took_s)
+
+    async def _asked_within(self, seconds: float) -> None:
+        """Return when a turn is asked for, after so long at the latest."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._free.wait()
+
+    def _until_next_turn_s(self) -> float:
+        """Seconds until a turn is due that nobody asks for."""
+        next_at = self._context.state.next_turn_at
+        if next_at is None:
+            return _LOOK_EVERY_S
+        return min(_LOOK_EVERY_S, max(0.0, (next_at - wiring.utc_now()).total_seconds()))
+
+    async def _end_if_settled(self) -> None:
+        """End the run when all is done; looks only where something has happened since, or after a while."""
+        if not self._until.done:
+            return
+        event, now_s = self._context.state.turned_at_event, time.monotonic()
+        if event == self._settled_at_event and now_s < self._settled_look_s + _LOOK_EVERY_S:
+            return
+        self._settled_at_event, self._settled_look_s = event, now_s
+        if await self._writer.run(lambda conn, _now: reports.all_settled(conn)):
+            self._end.set()
 
     async def _watching(self) -> None:
         while self._watch is not None:

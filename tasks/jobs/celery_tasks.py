@@ -16,7 +16,6 @@ from splitter.split import chunks
 
 from tasks.jobs import runtime, ticks
 from tasks.jobs.repost_linking import link_reposts
-from tasks.jobs.schedule import TURN
 from tasks.store.database import read_now
 from tasks.store.leases import Lease
 from tasks.store.writer import Operation
@@ -45,13 +44,12 @@ def node_of(queues: Sequence[str]) -> str | None:
 
 @shared_task(name="tick")
 def tick(name: str) -> None:
-    """Run a sweep by its name, or those of a `turn`, and notify the nodes of the leases it gave."""
+    """Run a sweep by its name, or a `turn` of the loop, and notify the nodes of the leases it gave."""
     control = runtime.control()
     with control.turning:
         control.context.state.grants = control.grants()
         with control.store.begin() as conn:
-            names = TURN if name == "turn" else (name,)
-            given = ticks.tick(conn, read_now(conn), control.context, names)
+            given = ticks.tick(conn, read_now(conn), control.context, (name,))
     settings = control.context.settings
     # As a rule one message per node, however many leases it gets: a broker delivers one message per round trip.
     for node in sorted({lease.node for lease in given}):

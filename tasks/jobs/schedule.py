@@ -33,9 +33,6 @@ SWEEPS: tuple[Sweep, ...] = (
     Sweep("report", 600.0, "write the report of subtasks that wait for a person"),
 )
 
-TURN = ("recall", "wake", "admit", "allocate")
-"""Sweeps run in one transaction, in this order, whenever a node reports a free slot."""
-
 
 def interval_s(sweep: Sweep, silent_after_s: float) -> float:
     """Seconds between two runs, in step with a silence shorter than the usual 60 s (the lab, tests)."""

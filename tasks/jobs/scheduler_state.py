@@ -17,7 +17,8 @@ plan.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -41,6 +42,38 @@ _COUNT_SHARE = 0.02
 """Most of the time that is spent on counting what is queued."""
 
 
+_AGAIN_S = (0.5, 8.0)
+"""A decision that gave nothing is made again after so long at first, and at most, if nothing changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaveNothing:
+    """A decision that gave nothing to any node.
+
+    Attributes:
+        facts: what it was made from, as far as it changes often.
+        again_at: when it is made again even so.
+        after_s: seconds from the decision until then.
+    """
+
+    facts: Hashable
+    again_at: datetime
+    after_s: float
+
+    def stands(self, facts: Hashable, now: datetime) -> bool:
+        """Whether the same would be decided now, as far as is known."""
+        made_at = self.again_at - timedelta(seconds=self.after_s)
+        return facts == self.facts and made_at <= now < self.again_at
+
+    @classmethod
+    def of(cls, facts: Hashable, now: datetime, before: GaveNothing | None) -> GaveNothing:
+        """It gave nothing now; `before`: the last time, where it gave nothing then either."""
+        first_s, most_s = _AGAIN_S
+        again = before is not None and before.facts == facts
+        after_s = min(most_s, 2 * before.after_s) if before is not None and again else first_s
+        return cls(facts, now + timedelta(seconds=after_s), after_s)
+
+
 class SchedulerState:
     """The caches of one scheduler; used by one thread at a time.
 
@@ -55,6 +88,9 @@ class SchedulerState:
         strategy: of allocation; another one after `measure`, with another ready queue.
         ready: nodes and hosts as of the last turn.
         grants: what hosts grant, as the keeper of permits told last.
+        turned_at_event: the newest event of the last turn (`tasks.jobs.turn`).
+        next_turn_at: when the next turn may find something to do that the last one did not; None: nothing is known.
+        gave_nothing: the last decision of a turn, where it gave nothing.
     """
 
     def __init__(
@@ -100,11 +136,19 @@ class SchedulerState:
         self.request_s: dict[str, float] = {}
         self._asked: dict[tuple[str, str], tuple[int, float]] = {}
         self._asked_of: dict[str, tuple[int, float]] = {}
+        self._learned_in: object = None  # the transaction
         self._looked: datetime | None = None
         self._looked_far: datetime | None = None
+        self.turned_at_event: int | None = None
+        self.next_turn_at: datetime | None = None
+        self.gave_nothing: GaveNothing | None = None
 
     def learn(self, conn: Connection, now: datetime) -> Knowledge:
-        """Bring the statistics up to date."""
+        """Bring the statistics up to date, once in a transaction."""
+        transaction = conn.get_transaction()
+        if transaction is not None and transaction is self._learned_in:
+            return self.knowledge
+        self._learned_in = transaction
         sites: set[str] = set()
         now_s = now.timestamp()
         for row in stats.changed(conn, self._since(now)):

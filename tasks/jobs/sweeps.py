@@ -50,6 +50,11 @@ def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     open_nodes = views.open_nodes(conn, now, context.settings.buffer)
     if not any(node.free for node in open_nodes):
         return []
+    return give(conn, now, context, open_nodes)
+
+
+def give(conn: Connection, now: datetime, context: Context, open_nodes: Sequence[NodeView]) -> list[Lease]:
+    """Give what waits to these nodes; returns the leases given."""
     return _give(conn, now, context, _allocation(conn, now, context, open_nodes))
 
 

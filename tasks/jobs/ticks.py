@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from tasks.jobs import sweeps
+from tasks.jobs import sweeps, turn
 from tasks.jobs.context import Context
 from tasks.store import products, retention
 from tasks.store.database import try_lock
@@ -25,6 +25,7 @@ _SWEEPS: dict[str, Callable[[Connection, datetime, Context], object]] = {
 _LEASING: dict[str, Callable[[Connection, datetime, Context], list[Lease]]] = {
     "allocate": sweeps.allocate,
     "rebalance": sweeps.rebalance,
+    "turn": turn.turn,
 }
 """Sweeps that give leases, by name."""
 

@@ -27,7 +27,7 @@ LONGEST_QUEUE_S = 5.0
 """A node is given nothing at a host that grants it no permit within so many seconds, or whose permits are
 reserved so far ahead: it could only wait."""
 
-_IDLE_S = 0.5
+IDLE_S = 0.5
 """A host whose permits are reserved no further ahead is not asked as often as it grants."""
 
 _ROUNDING = 1e-9
@@ -148,7 +148,7 @@ def host_views(
         per_s = _mean(paces[host]) if host in paces else limits.per_address_per_s
         total_per_s = limits.total_per_s * grants.share
         pages_per_request = requests_per_result_page if host in engine_hosts else 1
-        idle = begun.get(host, False) and grants.next_s < _IDLE_S
+        idle = begun.get(host, False) and grants.next_s < IDLE_S
         room = attempts_in_all(total_per_s, per_s, load.get(host, 0.0))
         addresses = {node: crawled.grant(host, node) for node in crawled.addresses}
         views[host] = HostView(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import BigInteger, Connection, Row, bindparam, func, select
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
@@ -21,7 +21,6 @@ from tasks.scheduling import unasked
 from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.scheduling.unasked import Standing, Unasked
 from tasks.store import nodes, stats, transitions
-from tasks.store.database import count_by
 from tasks.store.hosts import Rest, recovered, rest_host, rests_at
 from tasks.store.leases import Counters, Lease, in_force, left_to_do
 from tasks.store.statement_batch import update_each
@@ -326,19 +325,12 @@ def _end_attempts(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> N
     if not ended:
         return
     by_id = {end.attempt_id: end for end in ended}
-    rows = {
-        row.id: row
-        for row in conn.execute(
-            select(attempts)
-            .where(attempts.c.id.in_(by_id), attempts.c.outcome.is_(None))
-            .order_by(attempts.c.id)
-            .with_for_update()
-        )
-    }
+    rows = {row.id: row for row in conn.execute(_OPEN, {"ids": list(by_id)})}
     if not rows:
         return
     # The pages that are stored count, whatever the node had time to report.
-    collected = count_by(conn, pages.c.attempt_id, pages.c.attempt_id.in_(rows), pages.c.late.is_(False))
+    stored = conn.execute(_COLLECTED, {"ids": list(rows)})
+    collected = {row.attempt_id: row.stored for row in stored}
     # In the order in which they ended: older ones count less.
     changes = {
         attempt_id: _closed_columns(end, rows[attempt_id], collected.get(attempt_id, 0))
@@ -355,6 +347,18 @@ def _end_attempts(conn: Connection, now: datetime, ended: Sequence[_Ended]) -> N
     stats.fold_many(conn, now, folds)
 
 
+_ids = bindparam("ids", expanding=True, type_=BigInteger())
+_OPEN = (
+    select(attempts)
+    .where(attempts.c.id.in_(_ids), attempts.c.outcome.is_(None))
+    .order_by(attempts.c.id)
+    .with_for_update()
+)
+_COLLECTED = (
+    select(pages.c.attempt_id, func.count().label("stored"))
+    .where(pages.c.attempt_id.in_(_ids), pages.c.late.is_(False))
+    .group_by(pages.c.attempt_id)
+)
 _COUNTED = tuple(Counters().columns())
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, TypeVar
 
 from splitter.errors import InputError
@@ -210,9 +211,15 @@ def unstorable(error: BaseException) -> bool:
     return isinstance(error, DataError | IntegrityError | UnicodeError)
 
 
-def insert_new(dialect: Dialect, table: Table) -> Any:
-    """An INSERT that skips rows whose key is there already (ON CONFLICT DO NOTHING)."""
-    return insert_or(dialect, table).on_conflict_do_nothing()
+def insert_new(dialect: Dialect, table: Table, *returning: Column[Any]) -> Any:
+    """An INSERT that skips rows whose key is there already (ON CONFLICT DO NOTHING), and returns these columns."""
+    return _insert_new(dialect.name, table, returning)
+
+
+@cache
+def _insert_new(dialect: str, table: Table, returning: tuple[Column[Any], ...]) -> Any:
+    skipping = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table).on_conflict_do_nothing()
+    return skipping.returning(*returning) if returning else skipping
 
 
 def insert_or(dialect: Dialect, table: Table) -> Any:

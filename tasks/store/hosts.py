@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, select, tuple_, update
+from sqlalchemy import Connection, Select, bindparam, delete, select, tuple_, update
 
 from tasks.domain.breaker import BreakerState, state_of
 from tasks.domain.host_wait import UNREACHABLE
@@ -120,7 +121,7 @@ def recovered(conn: Connection, now: datetime, gave: Collection[tuple[str, str]]
 
 def resting(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
     """For which nodes each host rests now (breaker open): host to node to cause."""
-    return _causes(conn, host_rests.c.until > now)
+    return _causes(conn, _RESTING, now)
 
 
 def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
@@ -128,7 +129,7 @@ def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
 
     Give each of these pairs one attempt at a time.
     """
-    return _causes(conn, host_rests.c.until <= now)
+    return _causes(conn, _PROBING, now)
 
 
 def rests_at(conn: Connection, names: Collection[str]) -> dict[tuple[str, str], tuple[str, datetime]]:
@@ -143,8 +144,12 @@ def breakers(conn: Connection, now: datetime) -> list[Breaker]:
     return [Breaker(**row._mapping, state=state_of(row.until, now)) for row in rows]
 
 
-def _causes(conn: Connection, which: ColumnElement[bool]) -> dict[str, dict[str, str]]:
+_RESTING = select(host_rests).where(host_rests.c.until > bindparam("now"))
+_PROBING = select(host_rests).where(host_rests.c.until <= bindparam("now"))
+
+
+def _causes(conn: Connection, which: Select[Any], now: datetime) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
-    for row in conn.execute(select(host_rests).where(which)):
+    for row in conn.execute(which, {"now": now}):
         found.setdefault(row.host, {})[row.node] = row.cause
     return found

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, and_, bindparam, func, select
 
 from tasks.store.database import Store, columns_of
 from tasks.store.tables import page_products, pages
@@ -47,12 +47,7 @@ def known_pages(
     """
     if not keys:
         return {}
-    link = and_(page_products.c.page_id == pages.c.id, page_products.c.product_id.in_(product_ids))
-    rows = conn.execute(
-        select(*_KNOWN, page_products.c.product_id)
-        .select_from(pages.outerjoin(page_products, link))
-        .where(pages.c.url_key.in_(keys))
-    )
+    rows = conn.execute(_WITH_LINKS, {"keys": list(keys), "products": list(product_ids)})
     known: dict[bytes, KnownPage] = {}
     for row in rows:
         columns = dict(row._mapping)
@@ -67,6 +62,15 @@ _KNOWN = (
     pages.c.url_key,
     *(column for column in columns_of(KnownPage, pages) if column.name != "checked_at"),
     _ASKED.label("checked_at"),
+)
+_LINK = and_(
+    page_products.c.page_id == pages.c.id,
+    page_products.c.product_id.in_(bindparam("products", expanding=True)),
+)
+_WITH_LINKS = (
+    select(*_KNOWN, page_products.c.product_id)
+    .select_from(pages.outerjoin(page_products, _LINK))
+    .where(pages.c.url_key.in_(bindparam("keys", expanding=True)))
 )
 
 

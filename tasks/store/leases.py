@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, select, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Select, bindparam, func, select, update
 
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.states import State, Transition
@@ -19,7 +19,7 @@ from tasks.store import transitions
 from tasks.store.bulk import insert_of
 from tasks.store.database import columns_of
 from tasks.store.statement_batch import defer, update_each
-from tasks.store.tables import attempts, pages, subtasks, targets
+from tasks.store.tables import UtcDateTime, attempts, pages, subtasks, targets
 from tasks.store.transitions import Move
 from tasks.store.writer import BatchOperation
 
@@ -220,35 +220,41 @@ def start_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> lis
     if not mine:
         return [None] * len(items)
     started = [lease.attempt_id for lease in mine.values()]
-    defer(conn, update(attempts).where(attempts.c.id.in_(started)).values(started_at=now, progress_at=now))
-    rows = conn.execute(
-        select(subtasks.c.id, subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk).where(
-            subtasks.c.id.in_(mine)
-        )
-    )
+    defer(conn, _STARTED, {"ids": started, "now": now})
+    rows = conn.execute(_BEGUN, {"ids": list(mine)})
     todo = _to_do(conn, mine)
     works = {row.id: Work(*row[1:], tuple(todo.get(row.id, ()))) for row in rows}
     # Of a notification that came twice within the batch, the first one.
     return [works.pop(i.lease.subtask_id, None) if i.lease.token in begun else None for i in items]
 
 
+_ids = bindparam("ids", expanding=True, type_=BigInteger())
+_now = bindparam("now", type_=UtcDateTime())
+_STARTED = update(attempts).where(attempts.c.id.in_(_ids)).values(started_at=_now, progress_at=_now)
+_BEGUN = select(subtasks.c.id, subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk).where(
+    subtasks.c.id.in_(_ids)
+)
+
+
 def _to_do(conn: Connection, of: Collection[int]) -> dict[int, list[WorkTarget]]:
     """Targets to do, in their order, by subtask; with the validators of pages that are known."""
-    rows = conn.execute(
-        select(targets.c.subtask_id, targets.c.url_key.label("key"), *columns_of(WorkTarget, targets, pages))
-        # A page whose reviews were withheld is wanted whole, not "unchanged".
-        .outerjoin(
-            pages,
-            (pages.c.url_key == targets.c.url_key) & (targets.c.kind == "hit") & (pages.c.withheld == 0),
-        )
-        .where(targets.c.subtask_id.in_(of), targets.c.state == "todo")
-        .order_by(targets.c.id)
-    )
     found: dict[int, list[WorkTarget]] = {}
-    for row in rows:
+    for row in conn.execute(_TO_DO, {"ids": list(of)}):
         columns = dict(row._mapping)
         found.setdefault(columns.pop("subtask_id"), []).append(WorkTarget(**columns))
     return found
+
+
+_TO_DO = (
+    select(targets.c.subtask_id, targets.c.url_key.label("key"), *columns_of(WorkTarget, targets, pages))
+    # A page whose reviews were withheld is wanted whole, not "unchanged".
+    .outerjoin(
+        pages,
+        (pages.c.url_key == targets.c.url_key) & (targets.c.kind == "hit") & (pages.c.withheld == 0),
+    )
+    .where(targets.c.subtask_id.in_(_ids), targets.c.state == "todo")
+    .order_by(targets.c.id)
+)
 
 
 def progress_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> list[bool]:
@@ -278,30 +284,32 @@ PROGRESS: BatchOperation[Renewal, bool] = BatchOperation(5, progress_many)
 
 
 def _open_leases(
-    conn: Connection, where: ColumnElement[bool], limit: int | None = None
+    conn: Connection, statement: Select[Any], parameters: Mapping[str, Any]
 ) -> list[tuple[Lease, bool]]:
     """Leases of subtasks in CRAWL, in the order of their subtasks, each with whether its attempt has begun."""
-    rows = conn.execute(
-        select(*columns_of(Lease, attempts), attempts.c.id.label("attempt_id"), subtasks.c.lease_started)
-        .join(attempts, attempts.c.id == subtasks.c.attempt_id)
-        .where(subtasks.c.state == State.CRAWL, where)
-        .order_by(subtasks.c.id)
-        .limit(limit)
-    )
-    read = [dict(row._mapping) for row in rows]
+    read = [dict(row._mapping) for row in conn.execute(statement, parameters)]
     started = [bool(columns.pop("lease_started")) for columns in read]
     return [(Lease(**columns), begun) for columns, begun in zip(read, started, strict=True)]
 
 
 def overdue(conn: Connection, now: datetime, limit: int) -> list[tuple[Lease, bool]]:
     """Leases that have run out (deadline <= now), each with whether its attempt had begun."""
-    return _open_leases(conn, subtasks.c.lease_deadline <= now, limit)
+    return _open_leases(conn, _OVERDUE, {"now": now, "most": limit})
 
 
 def unstarted_of(conn: Connection, node: str) -> list[Lease]:
     """Leases of a node that it has not begun."""
-    where = (subtasks.c.lease_node == node) & subtasks.c.lease_started.is_(False)
-    return [lease for lease, _ in _open_leases(conn, where)]
+    return [lease for lease, _ in _open_leases(conn, _UNSTARTED, {"of_node": node})]
+
+
+_OPEN = (
+    select(*columns_of(Lease, attempts), attempts.c.id.label("attempt_id"), subtasks.c.lease_started)
+    .join(attempts, attempts.c.id == subtasks.c.attempt_id)
+    .where(subtasks.c.state == State.CRAWL)
+    .order_by(subtasks.c.id)
+)
+_OVERDUE = _OPEN.where(subtasks.c.lease_deadline <= bindparam("now")).limit(bindparam("most"))
+_UNSTARTED = _OPEN.where(subtasks.c.lease_node == bindparam("of_node"), subtasks.c.lease_started.is_(False))
 
 
 def most_tries(conn: Connection, of: Collection[int]) -> dict[int, int]:
@@ -318,12 +326,14 @@ def most_tries(conn: Connection, of: Collection[int]) -> dict[int, int]:
 
 def left_to_do(conn: Connection, of: Collection[int]) -> dict[int, int]:
     """Hits still to do of each subtask, an unread result page counted as `HITS_UNREAD`."""
-    rows = conn.execute(
-        select(targets.c.subtask_id, targets.c.kind, func.count())
-        .where(targets.c.subtask_id.in_(of), targets.c.state == "todo")
-        .group_by(targets.c.subtask_id, targets.c.kind)
-    )
     left = dict.fromkeys(of, 0)
-    for subtask_id, kind, n in rows:
+    for subtask_id, kind, n in conn.execute(_LEFT, {"ids": list(of)}):
         left[subtask_id] += n * (HITS_UNREAD if kind == "result" else 1)
     return left
+
+
+_LEFT = (
+    select(targets.c.subtask_id, targets.c.kind, func.count())
+    .where(targets.c.subtask_id.in_(_ids), targets.c.state == "todo")
+    .group_by(targets.c.subtask_id, targets.c.kind)
+)

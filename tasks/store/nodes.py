@@ -127,18 +127,21 @@ def at_hosts(conn: Connection) -> dict[str, float]:
 
     The others wait for the database, which may be far away, and send no request meanwhile.
     """
-    rows = conn.execute(
-        select(nodes.c.name, nodes.c.storing, func.count())
-        .join(subtasks, (subtasks.c.lease_node == nodes.c.name) & subtasks.c.lease_started)
-        .where(nodes.c.storing > 0, subtasks.c.state == State.CRAWL)
-        .group_by(nodes.c.name, nodes.c.storing)
-    )
+    rows = conn.execute(_STORING)
     return {name: max(_LEAST_AT_HOSTS, 1.0 - storing / begun) for name, storing, begun in rows}
+
+
+_STORING = (
+    select(nodes.c.name, nodes.c.storing, func.count())
+    .join(subtasks, (subtasks.c.lease_node == nodes.c.name) & subtasks.c.lease_started)
+    .where(nodes.c.storing > 0, subtasks.c.state == State.CRAWL)
+    .group_by(nodes.c.name, nodes.c.storing)
+)
 
 
 def permit_addresses(conn: Connection) -> dict[str, str]:
     """By node, the address its permits are granted to."""
-    return {row.name: _node(row).permit_address for row in conn.execute(select(nodes))}
+    return {row.name: _node(row).permit_address for row in conn.execute(_NODES)}
 
 
 def live(conn: Connection, now: datetime, silent_after: timedelta | None) -> list[Node]:
@@ -180,23 +183,26 @@ def _unknown(conn: Connection, name: str) -> UnknownNode:
 
 def listed(conn: Connection) -> Sequence[NodeRow]:
     """Every node, by name."""
-    leases = {
-        (row.lease_node, bool(row.lease_started)): row
-        for row in conn.execute(
-            select(
-                subtasks.c.lease_node,
-                subtasks.c.lease_started,
-                func.count().label("n"),
-                func.min(attempts.c.allocated_at).label("since"),
-                func.max(attempts.c.started_at).label("last_start"),
-            )
-            .join(attempts, attempts.c.id == subtasks.c.attempt_id)
-            .where(subtasks.c.state == State.CRAWL)
-            .group_by(subtasks.c.lease_node, subtasks.c.lease_started)
-        )
-    }
-    rows = conn.execute(select(nodes).order_by(nodes.c.name))
-    return [_listed(row, leases.get((row.name, True)), leases.get((row.name, False))) for row in rows]
+    leases = {(row.lease_node, bool(row.lease_started)): row for row in conn.execute(_LEASES)}
+    return [
+        _listed(row, leases.get((row.name, True)), leases.get((row.name, False)))
+        for row in conn.execute(_NODES)
+    ]
+
+
+_NODES = select(nodes).order_by(nodes.c.name)
+_LEASES = (
+    select(
+        subtasks.c.lease_node,
+        subtasks.c.lease_started,
+        func.count().label("n"),
+        func.min(attempts.c.allocated_at).label("since"),
+        func.max(attempts.c.started_at).label("last_start"),
+    )
+    .join(attempts, attempts.c.id == subtasks.c.attempt_id)
+    .where(subtasks.c.state == State.CRAWL)
+    .group_by(subtasks.c.lease_node, subtasks.c.lease_started)
+)
 
 
 def _listed(row: Row[Any], started: Row[Any] | None, unstarted: Row[Any] | None) -> NodeRow:

@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, update
+from sqlalchemy import Connection, Row, bindparam, case, update
 
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
@@ -99,12 +99,9 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
     for late, of in groupby(came, key=attrgetter("late")):
         tries = Counter(one.page.target_id for one in of)
         for times in sorted(set(tries.values())):
-            defer(
-                conn,
-                update(targets)
-                .where(targets.c.id.in_([target for target, n in tries.items() if n == times]))
-                .values(state="stored", reason="late" if late else None, tries=targets.c.tries + times),
-            )
+            its = [target for target, n in tries.items() if n == times]
+            given = {"targets": its, "of_reason": "late" if late else None, "more": times}
+            defer(conn, _ARE_STORED, given)
     fresh: list[_Arrival] = []
     again: list[_Arrival] = []
     for one in came:
@@ -125,6 +122,14 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
             defer(conn, update(attempts).where(of_attempt).values(late=attempts.c.late + 1))
     new = set(map(id, fresh))
     return [id(one) in new for one in came]
+
+
+_TARGETS = targets.c.id.in_(bindparam("targets", expanding=True))
+_ARE_STORED = (
+    update(targets)
+    .where(_TARGETS)
+    .values(state="stored", reason=bindparam("of_reason"), tries=targets.c.tries + bindparam("more"))
+)
 
 
 def _arrival(item: SavedPage, subtask: _Row) -> _Arrival:
@@ -159,7 +164,7 @@ def _insert_pages(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> 
         }
         for one in came
     ]
-    added = conn.execute(insert_new(conn.dialect, pages).returning(pages.c.url_key, pages.c.id), rows)
+    added = conn.execute(insert_new(conn.dialect, pages, pages.c.url_key, pages.c.id), rows)
     return {bytes(key): page_id for key, page_id in added}
 
 
@@ -243,17 +248,20 @@ def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -
             if item.unchanged is not None:
                 unchanged.setdefault((item.unchanged, subtask.product_id), item)
     for (state, reason, counts), ids in groups.items():
-        defer(
-            conn,
-            update(targets)
-            .where(targets.c.id.in_(ids), targets.c.state == "todo")
-            .values(state=state, reason=reason, tries=targets.c.tries + (1 if counts else 0)),
-        )
+        given = {"targets": ids, "of_state": state, "of_reason": reason, "more": int(counts)}
+        defer(conn, _ENDED, given)
     if unchanged:
         _are_unchanged(conn, now, unchanged, leases)
     return [None] * len(items)
 
 
+_ENDED = (
+    update(targets)
+    .where(_TARGETS, targets.c.state == "todo")
+    .values(
+        state=bindparam("of_state"), reason=bindparam("of_reason"), tries=targets.c.tries + bindparam("more")
+    )
+)
 ENDS: BatchOperation[EndedTarget, None] = BatchOperation(4, end_targets)
 
 

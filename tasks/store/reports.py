@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import Connection, Table, exists, func, select
 
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import State
@@ -35,12 +35,13 @@ def queues(conn: Connection) -> dict[str, int]:
 
 def all_settled(conn: Connection) -> bool:
     """True where every product is planned and every subtask DONE, CANCELLED or MANUAL."""
-    unplanned = conn.execute(
-        select(virtual_tasks.c.id).where(virtual_tasks.c.planned_at.is_(None)).limit(1)
-    ).one_or_none()
-    settled = [str(state) for state in State if state.settled]
-    busy = conn.execute(select(subtasks.c.id).where(subtasks.c.state.not_in(settled)).limit(1)).one_or_none()
-    return unplanned is None and busy is None
+    return not conn.execute(_UNSETTLED).scalar_one()
+
+
+_UNSETTLED = select(
+    exists().where(virtual_tasks.c.planned_at.is_(None))
+    | exists().where(subtasks.c.state.in_([str(state) for state in State if not state.settled]))
+)
 
 
 def open_left(conn: Connection) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, update
+from sqlalchemy import BigInteger, Connection, Row, bindparam, update
 
 from tasks.domain.hit_count import EngineLimits
 from tasks.domain.pages import ResultPage
@@ -175,9 +175,7 @@ def _new_targets(
     if not rows:
         return {}
     added = conn.execute(
-        insert_new(conn.dialect, targets).returning(
-            targets.c.id, targets.c.task_id, targets.c.url, targets.c.url_key, targets.c.state
-        ),
+        insert_new(conn.dialect, targets, *_TARGET),
         rows,
     )
     # A hit that another result page listed before is a target already.
@@ -200,21 +198,29 @@ def _new_targets(
     return todo
 
 
+_TARGET = (targets.c.id, targets.c.task_id, targets.c.url, targets.c.url_key, targets.c.state)
+
+
 def _results_are_read(conn: Connection, items: Sequence[ReadResultPage]) -> None:
     if items:
         read = [item.target.id for item in items]
-        defer(conn, update(targets).where(targets.c.id.in_(read)).values(state="stored", reason="read"))
+        defer(conn, _ARE_READ, {"ids": read})
     past_end = [target_id for item in items for target_id in item.past_end]
     if past_end:
-        defer(
-            conn,
-            update(targets)
-            .where(targets.c.id.in_(past_end), targets.c.state == "todo")
-            .values(state="refused", reason="past_end"),
-        )
+        defer(conn, _ARE_PAST_END, {"ids": past_end})
     more = [item.lease.attempt_id for item in items if item.more]
     if more:
-        defer(conn, update(attempts).where(attempts.c.id.in_(more)).values(more=True))
+        defer(conn, _SHOW_MORE, {"ids": more})
+
+
+_ids = bindparam("ids", expanding=True, type_=BigInteger())
+_ARE_READ = update(targets).where(targets.c.id.in_(_ids)).values(state="stored", reason="read")
+_ARE_PAST_END = (
+    update(targets)
+    .where(targets.c.id.in_(_ids), targets.c.state == "todo")
+    .values(state="refused", reason="past_end")
+)
+_SHOW_MORE = update(attempts).where(attempts.c.id.in_(_ids)).values(more=True)
 
 
 def _count_hits(conn: Connection, items: Sequence[ReadResultPage], leases: _Leases) -> None:

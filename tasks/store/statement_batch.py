@@ -12,6 +12,7 @@ SQLite has no round trips: there a deferred statement is executed at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Delete, Engine, Insert, Table, Update, bindparam, event, update
@@ -24,7 +25,9 @@ _BEGIN = b"BEGIN"
 
 
 def defer(
-    conn: Connection, statement: Insert | Update | Delete, rows: Sequence[Mapping[str, Any]] | None = None
+    conn: Connection,
+    statement: Insert | Update | Delete,
+    rows: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
 ) -> None:
     """Execute a statement whose result is not used: with the next one of this transaction, or at once."""
     if isinstance(statement, Insert):
@@ -42,12 +45,19 @@ def update_each(
         rows: the key of each, and the columns to set, the same ones in every row.
         same: columns that get the same value in every row; a column of the key may be one.
     """
-    if rows:
-        found = update(table).where(*(table.c[name] == bindparam(f"of_{name}") for name in key))
-        given = [
-            {f"of_{name}" if name in key else name: value for name, value in row.items()} for row in rows
-        ]
-        defer(conn, found.values(**same), given)
+    if not rows:
+        return
+    columns = (*(name for name in rows[0] if name not in key), *same)
+    names = {name: f"of_{name}" if name in key else f"new_{name}" for name in rows[0]}
+    added = {f"new_{name}": value for name, value in same.items()}
+    given = [{**{names[name]: value for name, value in row.items()}, **added} for row in rows]
+    defer(conn, _update(table, tuple(key), columns), given)
+
+
+@cache
+def _update(table: Table, key: tuple[str, ...], columns: tuple[str, ...]) -> Update:
+    found = update(table).where(*(table.c[name] == bindparam(f"of_{name}") for name in key))
+    return found.values({name: bindparam(f"new_{name}") for name in columns})
 
 
 def batching(conn: Connection) -> Connection:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, case, func, or_, select, tuple_
 
 from tasks.domain.pair_stats import SUMS, AttemptOutcome, AttemptResult, PairStats
 from tasks.domain.states import State
@@ -43,14 +43,17 @@ def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
         insert_new(conn.dialect, pair_stats),
         [{"site": site, "node": node, "faded_at": now} for site, node in pairs],
     )
-    rows = conn.execute(
-        select(pair_stats)
-        .where(tuple_(pair_stats.c.site, pair_stats.c.node).in_(pairs))
-        .order_by(pair_stats.c.site, pair_stats.c.node)
-        .with_for_update()
-    )
+    rows = conn.execute(_PAIRS, {"pairs": pairs})
     folded = [_folded(row, now, of[row.site, row.node]) for row in rows]
     update_each(conn, pair_stats, ("site", "node"), folded)
+
+
+_PAIRS = (
+    select(pair_stats)
+    .where(tuple_(pair_stats.c.site, pair_stats.c.node).in_(bindparam("pairs", expanding=True)))
+    .order_by(pair_stats.c.site, pair_stats.c.node)
+    .with_for_update()
+)
 
 
 def _folded(row: Row[Any], now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
@@ -94,9 +97,7 @@ class ChangedPair:
 
 def changed(conn: Connection, since: datetime | None) -> list[ChangedPair]:
     """Pairs an attempt was folded into after `since`; None: all there are."""
-    statement = select(*_CHANGING)
-    if since is not None:
-        statement = statement.where(pair_stats.c.faded_at > since)
+    rows = conn.execute(_ALL) if since is None else conn.execute(_CHANGED, {"since": since})
     return [
         ChangedPair(
             site=row.site,
@@ -106,7 +107,7 @@ def changed(conn: Connection, since: datetime | None) -> list[ChangedPair]:
             tried=row.tried,
             wait_s=row.wait_s,
         )
-        for row in conn.execute(statement)
+        for row in rows
     ]
 
 
@@ -118,17 +119,21 @@ _CHANGING = (
     pair_stats.c.tried,
     pair_stats.c.wait_s,
 )
+_ALL = select(*_CHANGING)
+_CHANGED = _ALL.where(pair_stats.c.faded_at > bindparam("since"))
 
 
 def running(conn: Connection) -> list[AttemptResult]:
     """What attempts that run have reported so far: provisional, until their closing adds them to their pairs."""
-    columns = (attempts.c[name] for name in ("site", "node", "offered", "tried", "collected", "active_s"))
-    rows = conn.execute(
-        select(*columns)
-        .join(subtasks, subtasks.c.attempt_id == attempts.c.id)
-        .where(subtasks.c.state == State.CRAWL, attempts.c.tried > 0)
-    )
+    rows = conn.execute(_RUNNING)
     return [AttemptResult(**row._mapping, outcome=AttemptOutcome.RELEASED) for row in rows]
+
+
+_RUNNING = (
+    select(*(attempts.c[name] for name in ("site", "node", "offered", "tried", "collected", "active_s")))
+    .join(subtasks, subtasks.c.attempt_id == attempts.c.id)
+    .where(subtasks.c.state == State.CRAWL, attempts.c.tried > 0)
+)
 
 
 def round_trips(conn: Connection) -> dict[tuple[str, str], float]:

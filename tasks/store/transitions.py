@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, insert, select, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.states import State, Transition, source, target
@@ -129,12 +130,16 @@ def locked(
     conn: Connection, ids: Iterable[int], *columns: ColumnElement[Any], state: State | None = None
 ) -> dict[int, Row[*tuple[Any, ...]]]:
     """Lock these subtasks, or those of them that are in a queue; their rows, with these columns, by id."""
-    wanted = select(subtasks.c.id, *columns).where(subtasks.c.id.in_(list(ids)))
+    return {row.id: row for row in conn.execute(_locking(columns, state), {"ids": list(ids)})}
+
+
+@cache
+def _locking(columns: tuple[ColumnElement[Any], ...], state: State | None) -> Select[Any]:
+    wanted = select(subtasks.c.id, *columns).where(subtasks.c.id.in_(bindparam("ids", expanding=True)))
     if state is not None:
         wanted = wanted.where(subtasks.c.state == state)
     # Every transaction locks in the same order.
-    rows = conn.execute(wanted.order_by(subtasks.c.id).with_for_update())
-    return {row.id: row for row in rows}
+    return wanted.order_by(subtasks.c.id).with_for_update()
 
 
 def move_many(conn: Connection, now: datetime, transition: Transition, moves: Sequence[Move]) -> None:
@@ -217,20 +222,22 @@ def renew(
     Returns:
         The tokens of those that were in force.
     """
-    statement = (
-        update(subtasks)
-        .where(
-            subtasks.c.id.in_(list(tokens.values())),
-            subtasks.c.lease_token.in_(list(tokens)),
-            subtasks.c.state == State.CRAWL,
-            subtasks.c.lease_deadline > now,
-        )
-        .values(lease_deadline=deadline, lease_started=True)
-        .returning(subtasks.c.lease_token)
+    given = {"ids": list(tokens.values()), "tokens": list(tokens), "now": now, "deadline": deadline}
+    return set(conn.scalars(_BEGIN if start else _RENEW, given))
+
+
+_RENEW = (
+    update(subtasks)
+    .where(
+        subtasks.c.id.in_(bindparam("ids", expanding=True)),
+        subtasks.c.lease_token.in_(bindparam("tokens", expanding=True)),
+        subtasks.c.state == State.CRAWL,
+        subtasks.c.lease_deadline > bindparam("now"),
     )
-    if start:
-        statement = statement.where(subtasks.c.lease_started.is_(False))
-    return set(conn.scalars(statement))
+    .values(lease_deadline=bindparam("deadline"), lease_started=True)
+    .returning(subtasks.c.lease_token)
+)
+_BEGIN = _RENEW.where(subtasks.c.lease_started.is_(False))
 
 
 def _log(

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from splitter.catalog.model import Limits
-from sqlalchemy import Connection, Integer, Select, String, func, literal, select, true
+from sqlalchemy import Connection, Integer, Select, String, bindparam, func, select, true
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.grants import Grants
@@ -28,7 +28,7 @@ from tasks.store.leases import HITS_UNREAD
 from tasks.store.nodes import NodeRow
 from tasks.store.tables import attempts, subtasks
 
-_UNDER_WAY = timedelta(seconds=1.5)
+UNDER_WAY = timedelta(seconds=1.5)
 """An attempt given so long ago is past its result pages, as a rule."""
 
 HostsOf = Callable[[str], tuple[str, str]]
@@ -70,21 +70,22 @@ class BufferRule:
 
 def waiting(conn: Connection, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
     """Subtasks in WAIT that may be allocated now, in queue order."""
-    rows = conn.execute(
-        select(*_SUBTASK)
-        .where(
-            subtasks.c.state == State.WAIT,
-            (subtasks.c.not_before.is_(None)) | (subtasks.c.not_before <= now),
-        )
-        .order_by(subtasks.c.priority.desc(), subtasks.c.id)
-        .limit(limit)
-    )
+    rows = conn.execute(_WAITING, {"now": now, "most": limit})
     by_site = cache(hosts_of)
     return [_subtask(r, by_site) for r in rows]
 
 
 _SUBTASK = tuple(
     subtasks.c[name] for name in ("id", "site", "kind", "left", "priority", "failed_on", "assigned_node")
+)
+_WAITING = (
+    select(*_SUBTASK)
+    .where(
+        subtasks.c.state == State.WAIT,
+        (subtasks.c.not_before.is_(None)) | (subtasks.c.not_before <= bindparam("now")),
+    )
+    .order_by(subtasks.c.priority.desc(), subtasks.c.id)
+    .limit(bindparam("most"))
 )
 
 
@@ -132,16 +133,6 @@ def open_nodes(conn: Connection, now: datetime, rule: BufferRule) -> list[NodeVi
 
 def unstarted(conn: Connection, now: datetime, hosts_of: HostsOf) -> list[PrefetchedLease]:
     """Leases that no node has begun, of every node."""
-    rows = conn.execute(
-        select(
-            *_SUBTASK,
-            subtasks.c.lease_node,
-            subtasks.c.attempt_id,
-            attempts.c.allocated_at,
-        )
-        .join(attempts, attempts.c.id == subtasks.c.attempt_id)
-        .where(subtasks.c.state == State.CRAWL, subtasks.c.lease_started.is_(False))
-    )
     return [
         PrefetchedLease(
             _subtask(r, hosts_of),
@@ -149,8 +140,15 @@ def unstarted(conn: Connection, now: datetime, hosts_of: HostsOf) -> list[Prefet
             r.attempt_id,
             (now - r.allocated_at).total_seconds(),
         )
-        for r in rows
+        for r in conn.execute(_UNSTARTED)
     ]
+
+
+_UNSTARTED = (
+    select(*_SUBTASK, subtasks.c.lease_node, subtasks.c.attempt_id, attempts.c.allocated_at)
+    .join(attempts, attempts.c.id == subtasks.c.attempt_id)
+    .where(subtasks.c.state == State.CRAWL, subtasks.c.lease_started.is_(False))
+)
 
 
 def host_views(
@@ -172,14 +170,8 @@ def host_views(
         lanes: requests of one attempt in flight at once.
         grants: what hosts grant now.
     """
-    begun = func.count().filter(subtasks.c.lease_started, subtasks.c.changed_at <= now - _UNDER_WAY)
-    running = conn.execute(
-        select(subtasks.c.site, subtasks.c.lease_node, func.count(), begun)
-        .where(subtasks.c.state == State.CRAWL)
-        .group_by(subtasks.c.site, subtasks.c.lease_node)
-    )
     crawled = capacity.Crawled(
-        running=[tuple(row) for row in running],
+        running=[tuple(row) for row in conn.execute(_CRAWLED, {"before": now - UNDER_WAY})],
         asking=node_store.at_hosts(conn),
         resting=host_store.resting(conn, now),
         probing=host_store.probing(conn, now),
@@ -188,6 +180,18 @@ def host_views(
         addresses=node_store.permit_addresses(conn),
     )
     return capacity.host_views(crawled, hosts_of, limits_of, request_s, lanes, HITS_UNREAD)
+
+
+_CRAWLED = (
+    select(
+        subtasks.c.site,
+        subtasks.c.lease_node,
+        func.count(),
+        func.count().filter(subtasks.c.lease_started, subtasks.c.changed_at <= bindparam("before")),
+    )
+    .where(subtasks.c.state == State.CRAWL)
+    .group_by(subtasks.c.site, subtasks.c.lease_node)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,14 +209,7 @@ class FailedView:
 
 def failed(conn: Connection, limit: int) -> list[FailedView]:
     """Subtasks in FAILED, the oldest first."""
-    rows = conn.execute(
-        select(
-            *(subtasks.c[name] for name in ("id", "site", "reason", "recalls", "failed_on", "idle_releases"))
-        )
-        .where(subtasks.c.state == State.FAILED)
-        .order_by(subtasks.c.id)
-        .limit(limit)
-    )
+    rows = conn.execute(_FAILED, {"most": limit})
     return [
         FailedView(
             id=r.id,
@@ -225,6 +222,14 @@ def failed(conn: Connection, limit: int) -> list[FailedView]:
         )
         for r in rows
     ]
+
+
+_FAILED = (
+    select(*(subtasks.c[name] for name in ("id", "site", "reason", "recalls", "failed_on", "idle_releases")))
+    .where(subtasks.c.state == State.FAILED)
+    .order_by(subtasks.c.id)
+    .limit(bindparam("most"))
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,15 +251,17 @@ class SleepingView:
 
 def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
     """Subtasks in SLEEP, the oldest first, locked."""
-    rows = conn.execute(
-        select(*columns_of(SleepingView, subtasks, attempts))
-        .join(attempts, (attempts.c.subtask_id == subtasks.c.id) & (attempts.c.no == subtasks.c.attempts))
-        .where(subtasks.c.state == State.SLEEP)
-        .order_by(subtasks.c.id)
-        .limit(limit)
-        .with_for_update(of=subtasks, skip_locked=True)
-    )
-    return [SleepingView(**row._mapping) for row in rows]
+    return [SleepingView(**row._mapping) for row in conn.execute(_SLEEPING, {"most": limit})]
+
+
+_SLEEPING = (
+    select(*columns_of(SleepingView, subtasks, attempts))
+    .join(attempts, (attempts.c.subtask_id == subtasks.c.id) & (attempts.c.no == subtasks.c.attempts))
+    .where(subtasks.c.state == State.SLEEP)
+    .order_by(subtasks.c.id)
+    .limit(bindparam("most"))
+    .with_for_update(of=subtasks, skip_locked=True)
+)
 
 
 # --- PRIORITY by site ---------------------------------------------------------------------------------------
@@ -266,24 +273,32 @@ def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
 
 def heads(conn: Connection) -> dict[str, int]:
     """The highest priority of each site with subtasks in PRIORITY."""
+    return {row.site: row.priority for row in conn.execute(_HEADS)}
+
+
+def _walk() -> Select[tuple[str, int]]:
     queued = subtasks.c.state == State.PRIORITY
     first = select(func.min(subtasks.c.site).label("site")).where(queued).cte("walk", recursive=True)
     behind = select(func.min(subtasks.c.site)).where(queued, subtasks.c.site > first.c.site)
     walk = first.union_all(select(behind.scalar_subquery()).where(first.c.site.is_not(None)))
     there = select(func.max(subtasks.c.priority)).where(queued, subtasks.c.site == walk.c.site)
     highest = there.scalar_subquery().label("priority")
-    rows = conn.execute(select(walk.c.site, highest).where(walk.c.site.is_not(None)))
-    return {row.site: row.priority for row in rows}
+    return select(walk.c.site, highest).where(walk.c.site.is_not(None))
+
+
+_HEADS = _walk()
 
 
 def waiting_by_site(conn: Connection) -> dict[tuple[str, int], int]:
     """How many subtasks are in WAIT, by (site, priority)."""
-    rows = conn.execute(
-        select(subtasks.c.site, subtasks.c.priority, func.count())
-        .where(subtasks.c.state == State.WAIT)
-        .group_by(subtasks.c.site, subtasks.c.priority)
-    )
-    return {(site, priority): n for site, priority, n in rows}
+    return {(site, priority): n for site, priority, n in conn.execute(_WAITING_BY_SITE)}
+
+
+_WAITING_BY_SITE = (
+    select(subtasks.c.site, subtasks.c.priority, func.count())
+    .where(subtasks.c.state == State.WAIT)
+    .group_by(subtasks.c.site, subtasks.c.priority)
+)
 
 
 def entrants(conn: Connection, wanted: Mapping[str, int]) -> list[Entrant]:
@@ -291,7 +306,9 @@ def entrants(conn: Connection, wanted: Mapping[str, int]) -> list[Entrant]:
     if not wanted:
         return []
     if conn.dialect.name == "sqlite":  # it has no LATERAL, and no round trips either
-        rows = [row for site, n in wanted.items() for row in conn.execute(_first(literal(site), literal(n)))]
+        rows = [
+            row for site, n in wanted.items() for row in conn.execute(_FIRST, {"of_site": site, "most": n})
+        ]
     else:
         asked = as_table((("site", String()), ("n", Integer())), list(wanted.items()))
         first = _first(asked.c.site, asked.c.n).lateral("first")
@@ -306,6 +323,9 @@ def _first(site: object, n: object) -> Select[tuple[int, str, int]]:
         .order_by(subtasks.c.priority.desc(), subtasks.c.id)
         .limit(n)  # type: ignore[arg-type]
     )
+
+
+_FIRST = _first(bindparam("of_site"), bindparam("most"))
 
 
 def pending(conn: Connection) -> dict[str, Backlog]:

@@ -35,10 +35,12 @@ Operation = Callable[[Connection, datetime], T]
 MOST_AT_ONCE = 2000
 _TRIES = 5
 """Most tries of an item that loses a deadlock each time."""
-_LINGER_S = (0.005, 0.05)
-"""Shortest and longest time an item lingers for others that may come: as long as the last transaction took."""
-_HURRIED_S = 0.02
-"""Longest time that an item lingers for which an event loop waits."""
+_LINGER_S = (0.05, 0.25)
+"""Shortest and longest time an item lingers for others that may come, where nobody waits for it."""
+_LINGER = 10.0
+"""That time, in times of what the last transaction took: where few pages come, little time goes into writing them."""
+_HURRIED_S = (0.005, 0.02)
+"""The same for an item that an event loop waits for: as long as the last transaction took."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +102,7 @@ class Writer:
         self._store = store
         self._most = most
         self._clock = clock
-        self._linger_s = _LINGER_S[0]
+        self._took_s = 0.0
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._hurry = threading.Event()
         self._at_once = threading.Event()
@@ -177,16 +179,15 @@ class Writer:
                     first = self._queue.get()
                     if first is None:
                         return
-                    if self._hurry.wait(self._linger_s):
+                    if self._hurry.wait(_within(_LINGER_S, _LINGER * self._took_s)):
                         # Others of the event loop may be about to come to the same point.
-                        self._at_once.wait(min(self._linger_s, _HURRIED_S))
+                        self._at_once.wait(_within(_HURRIED_S, self._took_s))
                     self._hurry.clear()
                     self._at_once.clear()
                     batch, stop = self._taken(first)
                 started = self._clock()
                 self._commit(connection, [item for item in batch if item.begin()])
-                shortest, longest = _LINGER_S
-                self._linger_s = min(longest, max(shortest, self._clock() - started))
+                self._took_s = self._clock() - started
                 if stop:
                     return
 
@@ -242,6 +243,10 @@ class Writer:
                 for place, result in zip(places, done, strict=True):
                     results[place] = result
         return results
+
+
+def _within(bounds: tuple[float, float], value: float) -> float:
+    return min(max(value, bounds[0]), bounds[1])
 
 
 class _WriterConnection:

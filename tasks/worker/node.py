@@ -108,6 +108,11 @@ class CrawlNode:
                 self._waiting[lease.token] = lease
         self._begin_more()
 
+    @property
+    def dry(self) -> bool:
+        """True while it has nothing to do and nothing prefetched."""
+        return not self._running and not self._waiting
+
     async def stop(self, why: str) -> None:
         """Give back what was not started, interrupt what runs (its pages are kept), and leave."""
         self._stopping = True

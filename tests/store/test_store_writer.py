@@ -304,14 +304,14 @@ def test_what_lingers_is_written_though_nobody_hurries(writer: Writer) -> None:
     assert asyncio.run(story()) == "A"
 
 
-def test_it_lingers_as_long_as_a_transaction_takes_within_bounds(store: Store) -> None:
+def test_it_lingers_the_longer_the_longer_a_transaction_takes_within_bounds(store: Store) -> None:
     seconds = iter([0.0, 0.02, 1.0, 2.0, 3.0, 3.001])
     writer = Writer(store, clock=lambda: next(seconds))
     writer._hurry = patient = Patient()
     for name in "abc":
         writer.call(_add(name))
     writer.close()
-    assert patient.asked == [0.005, 0.02, 0.05]
+    assert patient.asked == [0.05, 0.2, 0.25]
 
 
 def test_a_transaction_takes_no_more_than_it_may(store: Store) -> None:

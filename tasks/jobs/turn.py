@@ -1,0 +1,74 @@
+"""A turn of the loop: the sweeps that there is something for, whenever a node may be given work.
+
+A turn that finds nothing to do costs one small statement. Allocation loads all that waits, so it decides only where
+what it decides from has changed since it gave nothing: a transition, a lease begun, the free slots of a node, what a
+host grants, a time that came. Beside that, time alone may change a decision (a plan grows old, a back-off ends): it
+decides again after a while, which grows as long as nothing comes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from tasks.domain.grants import AddressGrants, Grants
+from tasks.domain.views import NodeView
+from tasks.jobs import sweeps
+from tasks.jobs.context import Context
+from tasks.jobs.scheduler_state import GaveNothing
+from tasks.scheduling.capacity import IDLE_S, LONGEST_QUEUE_S
+from tasks.store import views
+from tasks.store.leases import Lease
+from tasks.store.todo import Todo, todo
+
+
+def turn(conn: Connection, now: datetime, context: Context) -> list[Lease]:
+    """Run the sweeps that there is something for; returns the leases given, for the notifications."""
+    state = context.state
+    there = todo(conn, now)
+    if there.overdue or there.failed:
+        sweeps.recall(conn, now, context)
+    if there.sleeping:
+        sweeps.wake(conn, now, context)
+    if (there.queued or there.sleeping) and there.last_event != state.turned_at_event:
+        sweeps.admit(conn, now, context)
+    if there.overdue or there.failed or there.queued or there.sleeping:
+        there = todo(conn, now)  # after what these did
+    given = _allocated(conn, now, context, there) if there.due else []
+    state.turned_at_event = there.last_event  # what was given makes room in WAIT: the next turn admits
+    state.next_turn_at = min((at for at in (there.due_at, there.rested_at) if at is not None), default=None)
+    return given
+
+
+def _allocated(conn: Connection, now: datetime, context: Context, there: Todo) -> list[Lease]:
+    state = context.state
+    open_nodes = views.open_nodes(conn, now, context.settings.buffer)
+    if not any(node.free for node in open_nodes):
+        return []
+    facts = _facts(there, open_nodes, state.grants)
+    if state.gave_nothing is not None and state.gave_nothing.stands(facts, now):
+        return []
+    given = sweeps.give(conn, now, context, open_nodes)
+    state.gave_nothing = None if given else GaveNothing.of(facts, now, state.gave_nothing)
+    return given
+
+
+def _facts(there: Todo, open_nodes: Sequence[NodeView], grants: Grants) -> Hashable:
+    """What a decision depends on and changes often; what is delayed comes with the time it is due."""
+    hosts = frozenset(
+        (
+            host,
+            round(one.share, 2),
+            one.next_s > LONGEST_QUEUE_S,
+            one.next_s < IDLE_S,
+            frozenset((address, *_address(its)) for address, its in one.addresses.items()),
+        )
+        for host, one in grants.items()
+    )
+    return there.last_event, there.under_way, there.due_at, there.rested_at, tuple(open_nodes), hosts
+
+
+def _address(granted: AddressGrants) -> tuple[float, bool]:
+    return round(granted.share, 2), granted.next_s > LONGEST_QUEUE_S

@@ -1,0 +1,37 @@
+"""How soon one turn of the loop may follow another."""
+
+from __future__ import annotations
+
+SHORTEST_S = 0.02
+"""Slots that become free within this time are served by one turn."""
+PAUSE = 6.0
+"""The pause between two turns, in times of what the first one took: turns take at most a seventh of the time."""
+
+
+class TurnPace:
+    """Keeps turns apart, the further the longer they take; for a node that has nothing left to do only a little."""
+
+    def __init__(self) -> None:
+        self._ended_s: float | None = None
+        self._took_s = 0.0
+
+    def ended(self, now_s: float, took_s: float) -> None:
+        """A turn has ended.
+
+        Args:
+            now_s: seconds of any clock.
+            took_s: that it worked, waiting left out.
+        """
+        self._ended_s, self._took_s = now_s, took_s
+
+    def pause_s(self, now_s: float, *, dry: bool) -> float:
+        """Seconds until the next turn may begin; 0: now.
+
+        Args:
+            now_s: of the clock that `ended` was told.
+            dry: a node has nothing to do and nothing prefetched.
+        """
+        if self._ended_s is None:
+            return 0.0
+        apart_s = SHORTEST_S if dry else max(SHORTEST_S, PAUSE * self._took_s)
+        return min(apart_s, max(0.0, self._ended_s + apart_s - now_s))

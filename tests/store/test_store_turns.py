@@ -1,0 +1,186 @@
+"""A turn does what there is to do; where nothing has changed it neither loads nor decides, and the store stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import event, update
+from world import SITE, World, hit
+
+from tasks.domain.failures import FailureReason
+from tasks.domain.grants import HostGrants
+from tasks.domain.states import State
+from tasks.jobs import sweeps
+from tasks.jobs.context import LoopSettings
+from tasks.jobs.ticks import tick
+from tasks.jobs.turn_pace import PAUSE, SHORTEST_S, TurnPace
+from tasks.store.hosts import Rest, rest_host
+from tasks.store.leases import Lease
+from tasks.store.tables import attempts, events, subtasks
+
+CLOSED = {SITE: HostGrants(next_s=100.0)}
+"""The site's host grants nothing for a while."""
+
+
+@contextmanager
+def decisions(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The times a turn loaded what waits and decided."""
+    made: list[int] = []
+    give = sweeps.give
+
+    def counted(*arguments: object) -> list[Lease]:
+        made.append(1)
+        return give(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeps, "give", counted)
+        yield made
+
+
+@contextmanager
+def statements(world: World) -> Iterator[list[str]]:
+    """The statements sent to the database."""
+    sent: list[str] = []
+
+    def note(_conn: object, _cursor: object, statement: str, *_rest: object) -> None:
+        sent.append(statement)
+
+    event.listen(world.store.engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(world.store.engine, "before_cursor_execute", note)
+
+
+def turn(world: World) -> list[Lease]:
+    return world.do(tick, world.context, ("turn",))
+
+
+def test_one_turn_leads_from_an_ended_attempt_to_its_follow_up_at_a_node(world: World) -> None:
+    lease, work = world.begin(world.waiting())
+    world.node("n1")
+    world.read_results(lease, work.targets[0], [hit("1")])
+    world.close(lease)
+    (given,) = turn(world)
+    assert world.subtask(given.subtask_id).parent_id == lease.subtask_id
+    assert world.state(lease.subtask_id) is State.DONE
+
+
+def test_one_turn_recalls_what_failed(world: World) -> None:
+    lease, _ = world.begin(world.waiting())
+    world.close(lease, reason=FailureReason.NOTHING_STORED)
+    world.node("n2")
+    turn(world)
+    assert world.state(lease.subtask_id) is not State.FAILED
+
+
+def test_a_turn_that_finds_nothing_only_looks(world: World) -> None:
+    world.node("n1")
+    turn(world)
+    with statements(world) as sent:
+        assert turn(world) == []
+    assert len([one for one in sent if "FROM" in one]) == 1
+    assert not [one for one in sent if one.startswith(("INSERT", "UPDATE", "DELETE"))]
+
+
+def test_where_wait_is_full_admission_is_tried_again_only_after_a_transition(world: World) -> None:
+    world.context = replace(world.context, settings=LoopSettings(wait_limit=1))
+    for name in "甲乙丙丁戊己庚辛壬癸":
+        world.add(name)
+    turn(world)
+    left = [row.state for row in world.rows(subtasks)].count(State.PRIORITY)
+    assert left > 0
+    with statements(world) as sent:
+        turn(world)
+    assert not [one for one in sent if "walk" in one], "the heads of PRIORITY were not asked for"
+    world.node("n1")
+    assert turn(world)
+    turn(world)
+    assert [row.state for row in world.rows(subtasks)].count(State.PRIORITY) < left
+
+
+def test_what_no_host_takes_is_decided_on_seldom_and_the_store_does_not_grow(
+    world: World, monkeypatch
+) -> None:
+    world.node("n1")
+    world.waiting()
+    world.context.state.grants = CLOSED
+    with decisions(world, monkeypatch) as made:
+        assert turn(world) == []
+        before = len(world.rows(events)), len(world.rows(attempts))
+        for _ in range(400):
+            world.pass_s(0.1)
+            assert turn(world) == []
+        assert len(made) == 1 + len([0.5, 1.5, 3.5, 7.5, 15.5, 23.5, 31.5, 39.5])
+    assert (len(world.rows(events)), len(world.rows(attempts))) == before
+
+
+def test_a_host_that_grants_again_gets_its_attempt_with_the_next_turn(world: World) -> None:
+    world.node("n1")
+    world.waiting()
+    world.context.state.grants = CLOSED
+    for _ in range(3):
+        assert turn(world) == []
+    world.context.state.grants = {SITE: HostGrants(next_s=4.0)}
+    assert len(turn(world)) == 1
+
+
+def test_a_node_that_comes_gets_work_with_the_next_turn(world: World) -> None:
+    world.node("n1", slots=0)
+    world.waiting()
+    assert turn(world) == []
+    world.node("n2")
+    assert [lease.node for lease in turn(world)] == ["n2"]
+
+
+def test_what_is_delayed_goes_when_it_is_due_and_the_turn_says_when(world: World) -> None:
+    subtask_id = world.waiting()
+    due = world.now + timedelta(seconds=30)
+    with world.store.begin() as conn:
+        conn.execute(update(subtasks).values(not_before=due))
+    world.node("n1")
+    assert turn(world) == []
+    assert world.context.state.next_turn_at == due
+    world.pass_s(29.999)
+    assert turn(world) == []
+    world.pass_s(0.001)
+    assert [lease.subtask_id for lease in turn(world)] == [subtask_id]
+    assert world.context.state.next_turn_at is None
+
+
+def test_a_rest_that_ends_is_a_time_for_a_turn(world: World) -> None:
+    subtask_id = world.waiting()
+    world.do(rest_host, "n1", Rest(SITE, "captcha", lambda _times: 40.0))
+    world.node("n1")
+    assert turn(world) == []
+    assert world.context.state.next_turn_at == world.now + timedelta(seconds=40)
+    world.pass_s(40)
+    assert [lease.subtask_id for lease in turn(world)] == [subtask_id]
+
+
+def test_a_clock_set_back_does_not_keep_a_decision_from_being_made(world: World, monkeypatch) -> None:
+    world.node("n1")
+    world.waiting()
+    world.context.state.grants = CLOSED
+    turn(world)
+    world.pass_s(-3600)
+    world.node("n1")
+    with decisions(world, monkeypatch) as made:
+        turn(world)
+    assert made
+
+
+def test_turns_follow_each_other_the_later_the_longer_they_take() -> None:
+    pace = TurnPace()
+    assert pace.pause_s(5.0, dry=False) == 0.0
+    pace.ended(10.0, 0.001)
+    assert pace.pause_s(10.0, dry=False) == pytest.approx(SHORTEST_S)
+    pace.ended(10.0, 0.1)
+    assert pace.pause_s(10.25, dry=False) == pytest.approx(PAUSE * 0.1 - 0.25)
+    assert pace.pause_s(10.0 + PAUSE * 0.1, dry=False) == 0.0
+    assert pace.pause_s(10.25, dry=True) == 0.0, "a node that has nothing left to do waits for no pause"
+    assert pace.pause_s(10.0, dry=True) == pytest.approx(SHORTEST_S)
