@@ -184,11 +184,14 @@ class Hosts:
             sites: where something waits.
             knowledge: what attempts took so far.
         """
-        resting: dict[str, list[str]] = {}
+        resting: dict[str, dict[str, float]] = {}
         probing: dict[str, list[str]] = {}
         for host, by_node in self._rests.items():
             for node, rest in by_node.items():
-                (resting if rest.until_s > now_s else probing).setdefault(host, []).append(node)
+                if rest.until_s > now_s:
+                    resting.setdefault(host, {})[node] = rest.until_s - now_s
+                else:
+                    probing.setdefault(host, []).append(node)
         crawled = Crawled(
             running=self._running(),
             asking={},

@@ -30,6 +30,7 @@ class HostView:
     Attributes:
         room: attempts it can feed at its rate beyond those that run now.
         resting: names of nodes whose address it refuses at present.
+        rests_s: seconds until the rests of these are over, as far as known.
         address_limit: attempts that use up what one address may ask; None: no such limit.
         held: attempts there now, by node.
         probing: names of nodes whose rest there is over without a page since: one attempt at a time.
@@ -42,6 +43,7 @@ class HostView:
     host: str
     room: int
     resting: frozenset[str] = frozenset()
+    rests_s: Mapping[str, float] = field(default_factory=dict)
     address_limit: int | None = None
     held: Mapping[str, int] = field(default_factory=dict)
     probing: frozenset[str] = frozenset()

@@ -74,7 +74,7 @@ class Crawled:
     Attributes:
         running: (site, node, number of its attempts there, those of them that are well under way).
         asking: by node, the share of its attempts that send requests; 1 where it is missing.
-        resting: by host, nodes it refuses.
+        resting: by host, nodes it refuses, with the seconds until their rest is over.
         probing: by host, nodes whose rest there is over without a page since.
         sites: that are about to be crawled.
         grants: what hosts grant.
@@ -83,7 +83,7 @@ class Crawled:
 
     running: Sequence[tuple[str, str, int, int]]
     asking: Mapping[str, float]
-    resting: Mapping[str, Collection[str]]
+    resting: Mapping[str, Mapping[str, float]]
     probing: Mapping[str, Collection[str]]
     sites: Collection[str]
     grants: Grants
@@ -155,6 +155,7 @@ def host_views(
             host=host,
             room=0 if grants.next_s > LONGEST_QUEUE_S else max(room, int(idle)),
             resting=frozenset(crawled.resting.get(host, ())),
+            rests_s=crawled.resting.get(host, {}),
             address_limit=attempts_per_address(limits, per_s) + int(idle),
             held=held.get(host, {}),
             probing=frozenset(crawled.probing.get(host, ())),

@@ -13,6 +13,7 @@ Only nodes that are alive and not drained are passed in. Free slots and the limi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -54,6 +55,17 @@ def forgiven(subtask: SubtaskView, nodes: Nodes, hosts: Hosts) -> str | None:
     if any(name not in failed_on and _excluded(subtask, name, nodes, hosts) is None for name in nodes):
         return None
     return next((name for name in failed_on if _excluded(subtask, name, nodes, hosts) is None), None)
+
+
+def rest_s(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> float | None:
+    """Seconds until the node may take the subtask as far as rests are concerned: 0 = now; None where it may not for
+    another reason."""
+    if may_take(subtask, node, nodes, hosts):
+        return 0.0
+    if node in subtask.failed_on or _excluded(subtask, node, nodes, {}) is not None:
+        return None
+    views = [hosts[name] for name in subtask.hosts if name in hosts and node in hosts[name].resting]
+    return max((view.rests_s.get(node, math.inf) for view in views), default=None)
 
 
 def eligible(subtask: SubtaskView, nodes: Nodes, hosts: Hosts) -> list[str]:

@@ -139,7 +139,7 @@ class Planner:
         self._nodes_of: dict[str, list[str]] = {}
         self._rates: dict[tuple[str, str, float], float] = {}
         self._worths: dict[tuple[str, str, float], float] = {}
-        self._chances: dict[tuple[str, tuple[str, ...], int], list[tuple[float, str]]] = {}
+        self._chances: dict[tuple[str, tuple[str, ...], int], list[tuple[float, str, float]]] = {}
 
     @property
     def plan(self) -> Plan:
@@ -302,23 +302,27 @@ class Planner:
 
         It is compared with the last of the other nodes that are needed there, the best ones first: as many as use up
         what the site's host grants in all, or as get done with what waits of the site within `_SOON_S`, if those are
-        fewer. 0 where there are not so many others, or no limits.
+        fewer. A node that rests counts where its rest is over before this one would be done. 0 where there are not so
+        many others, or no limits.
         """
         plan, first = self.plan, group.first
         limit = capacity.tightest(first.hosts, ready.hosts)
         if limit is None:
             return 0.0
+        row = plan.belief.page_chance[plan.sites[first.site]]
         key = first.site, first.failed_on, ready.version
-        chances = self._chances.get(key)
-        if chances is None:
-            row = plan.belief.page_chance[plan.sites[first.site]]
-            able = [name for name in plan.nodes if ready.may_take(group, name)]
-            chances = self._chances[key] = sorted(
-                ((float(row[plan.nodes[n]]), n) for n in able), reverse=True
+        others = self._chances.get(key)
+        if others is None:
+            waits = ((name, eligibility.rest_s(first, name, ready.nodes, ready.hosts)) for name in plan.nodes)
+            found = (
+                (float(row[plan.nodes[name]]), name, rest_s) for name, rest_s in waits if rest_s is not None
             )
+            others = self._chances[key] = sorted(found, reverse=True)
+        per_s = limit.address_pages_per_s * limit.shares.get(node, 1.0) * float(row[plan.nodes[node]])
+        takes_s = group.pages / max(per_s, 1e-9)
         wanted = min(limit.pages_per_s, ready.left(first.site) / _SOON_S)
-        for chance, name in chances:
-            if name != node:
+        for chance, name, rest_s in others:
+            if name != node and rest_s <= takes_s:
                 wanted -= limit.address_pages_per_s * limit.shares.get(name, 1.0)
                 if wanted <= 1e-9:
                     return _NEAR * chance

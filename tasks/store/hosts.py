@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
 
 from tasks.domain.breaker import BreakerState, state_of
 from tasks.domain.host_wait import UNREACHABLE
@@ -119,9 +118,12 @@ def recovered(conn: Connection, now: datetime, gave: Collection[tuple[str, str]]
         defer(conn, delete(host_rests).where(half_open))
 
 
-def resting(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
-    """For which nodes each host rests now (breaker open): host to node to cause."""
-    return _causes(conn, _RESTING, now)
+def rests_s(conn: Connection, now: datetime) -> dict[str, dict[str, float]]:
+    """For which nodes each host rests now (breaker open), and for how long: host to node to seconds."""
+    found: dict[str, dict[str, float]] = {}
+    for row in conn.execute(_RESTING, {"now": now}):
+        found.setdefault(row.host, {})[row.node] = (row.until - now).total_seconds()
+    return found
 
 
 def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
@@ -129,7 +131,10 @@ def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
 
     Give each of these pairs one attempt at a time.
     """
-    return _causes(conn, _PROBING, now)
+    found: dict[str, dict[str, str]] = {}
+    for row in conn.execute(_PROBING, {"now": now}):
+        found.setdefault(row.host, {})[row.node] = row.cause
+    return found
 
 
 def rests_at(conn: Connection, names: Collection[str]) -> dict[tuple[str, str], tuple[str, datetime]]:
@@ -146,10 +151,3 @@ def breakers(conn: Connection, now: datetime) -> list[Breaker]:
 
 _RESTING = select(host_rests).where(host_rests.c.until > bindparam("now"))
 _PROBING = select(host_rests).where(host_rests.c.until <= bindparam("now"))
-
-
-def _causes(conn: Connection, which: Select[Any], now: datetime) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
-    for row in conn.execute(which, {"now": now}):
-        found.setdefault(row.host, {})[row.node] = row.cause
-    return found

@@ -173,7 +173,7 @@ def host_views(
     crawled = capacity.Crawled(
         running=[tuple(row) for row in conn.execute(_CRAWLED, {"before": now - UNDER_WAY})],
         asking=node_store.at_hosts(conn),
-        resting=host_store.resting(conn, now),
+        resting=host_store.rests_s(conn, now),
         probing=host_store.probing(conn, now),
         sites=sites,
         grants=grants,
