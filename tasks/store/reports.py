@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, exists, func, select
+from sqlalchemy import Connection, Table, bindparam, exists, func, select
 
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import State
@@ -30,7 +30,11 @@ from tasks.store.tables import (
 
 def queues(conn: Connection) -> dict[str, int]:
     """Subtasks per queue, every queue named."""
-    return dict.fromkeys(map(str, State), 0) | count_by(conn, subtasks.c.state)
+    return dict.fromkeys(map(str, State), 0) | {row.state: row.n for row in conn.execute(_QUEUES)}
+
+
+_QUEUES = select(subtasks.c.state, func.count().label("n")).group_by(subtasks.c.state)
+_OPEN = [str(state) for state in State if not state.settled]
 
 
 def all_settled(conn: Connection) -> bool:
@@ -39,16 +43,16 @@ def all_settled(conn: Connection) -> bool:
 
 
 _UNSETTLED = select(
-    exists().where(virtual_tasks.c.planned_at.is_(None))
-    | exists().where(subtasks.c.state.in_([str(state) for state in State if not state.settled]))
+    exists().where(virtual_tasks.c.planned_at.is_(None)) | exists().where(subtasks.c.state.in_(_OPEN))
 )
 
 
 def open_left(conn: Connection) -> int:
     """Hits to do of all open subtasks, as of the end of their last attempts."""
-    settled = [str(state) for state in State if state.settled]
-    left = select(func.sum(subtasks.c.left)).where(subtasks.c.state.not_in(settled))
-    return int(conn.execute(left).scalar_one() or 0)
+    return int(conn.execute(_OPEN_LEFT).scalar_one() or 0)
+
+
+_OPEN_LEFT = select(func.sum(subtasks.c.left)).where(subtasks.c.state.in_(_OPEN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +72,14 @@ class WaitingSummary:
 
 def waiting_summary(conn: Connection, now: datetime) -> WaitingSummary:
     """Delayed and waiting subtasks, now."""
-    delayed, next_at = conn.execute(
-        select(func.count(), func.min(subtasks.c.not_before)).where(
-            subtasks.c.state == State.WAIT, subtasks.c.not_before > now
-        )
-    ).one()
-    oldest = conn.execute(
-        select(func.min(subtasks.c.changed_at)).where(subtasks.c.state.in_((State.PRIORITY, State.WAIT)))
-    ).scalar_one()
-    return WaitingSummary(delayed, next_at, oldest)
+    delayed, next_at = conn.execute(_DELAYED, {"now": now}).one()
+    return WaitingSummary(delayed, next_at, conn.execute(_OLDEST).scalar_one())
+
+
+_DELAYED = select(func.count(), func.min(subtasks.c.not_before)).where(
+    subtasks.c.state == State.WAIT, subtasks.c.not_before > bindparam("now")
+)
+_OLDEST = select(func.min(subtasks.c.changed_at)).where(subtasks.c.state.in_((State.PRIORITY, State.WAIT)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +94,20 @@ class Stored:
 
 def stored_since(conn: Connection, mark: Stored) -> Stored:
     """`mark` plus what was stored after it; cheap enough to show progress."""
-    n_pages, page_id = conn.execute(
-        select(func.count(), func.max(pages.c.id)).where(pages.c.id > mark.page_id)
-    ).one()
-    n_reviews, review_id = conn.execute(
-        select(func.count(), func.max(reviews.c.id)).where(reviews.c.id > mark.review_id)
-    ).one()
+    n_pages, page_id = conn.execute(_NEW_PAGES, {"after": mark.page_id}).one()
+    n_reviews, review_id = conn.execute(_NEW_REVIEWS, {"after": mark.review_id}).one()
     return Stored(
         mark.pages + n_pages,
         mark.reviews + n_reviews,
         page_id or mark.page_id,
         review_id or mark.review_id,
     )
+
+
+_NEW_PAGES, _NEW_REVIEWS = (
+    select(func.count(), func.max(table.c.id)).where(table.c.id > bindparam("after"))
+    for table in (pages, reviews)
+)
 
 
 @dataclass(frozen=True, slots=True)
