@@ -29,8 +29,9 @@ class HostView:
 
     Attributes:
         room: attempts it can feed at its rate beyond those that run now.
-        resting: names of nodes whose address it refuses at present.
+        resting: names of nodes for whose address it rests at present.
         rests_s: seconds until the rests of these are over, as far as known.
+        unanswered: those of them that it does not answer; it refuses the others.
         address_limit: attempts that use up what one address may ask; None: no such limit.
         held: attempts there now, by node.
         probing: names of nodes whose rest there is over without a page since: one attempt at a time.
@@ -44,6 +45,7 @@ class HostView:
     room: int
     resting: frozenset[str] = frozenset()
     rests_s: Mapping[str, float] = field(default_factory=dict)
+    unanswered: frozenset[str] = frozenset()
     address_limit: int | None = None
     held: Mapping[str, int] = field(default_factory=dict)
     probing: frozenset[str] = frozenset()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,8 @@ class Crawled:
     Attributes:
         running: (site, node, number of its attempts there, those of them that are well under way).
         asking: by node, the share of its attempts that send requests; 1 where it is missing.
-        resting: by host, nodes it refuses, with the seconds until their rest is over.
+        resting: by host, nodes it rests for, with the seconds until their rest is over.
+        unanswered: by host, those of them that it does not answer.
         probing: by host, nodes whose rest there is over without a page since.
         sites: that are about to be crawled.
         grants: what hosts grant.
@@ -88,6 +89,7 @@ class Crawled:
     sites: Collection[str]
     grants: Grants
     addresses: Mapping[str, str]
+    unanswered: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     def grant(self, host: str, node: str) -> AddressGrants:
         """What a host grants a node."""
@@ -156,6 +158,7 @@ def host_views(
             room=0 if grants.next_s > LONGEST_QUEUE_S else max(room, int(idle)),
             resting=frozenset(crawled.resting.get(host, ())),
             rests_s=crawled.resting.get(host, {}),
+            unanswered=frozenset(crawled.unanswered.get(host, ())),
             address_limit=attempts_per_address(limits, per_s) + int(idle),
             held=held.get(host, {}),
             probing=frozenset(crawled.probing.get(host, ())),

@@ -52,7 +52,10 @@ class PairBackoff:
         if ready.version == self._version:
             return
         self._version = ready.version
-        resting = frozenset((name, node) for name, view in ready.hosts.items() for node in view.resting)
+        # A host that answers nobody does so whatever was sent to it.
+        resting = frozenset(
+            (name, node) for name, view in ready.hosts.items() for node in view.resting - view.unanswered
+        )
         for host, node in resting - self._resting:
             known = ready.nodes.get(node)
             before = min(

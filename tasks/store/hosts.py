@@ -126,6 +126,14 @@ def rests_s(conn: Connection, now: datetime) -> dict[str, dict[str, float]]:
     return found
 
 
+def unanswered(conn: Connection, now: datetime) -> dict[str, list[str]]:
+    """The nodes of those that rest now (breaker open) because the host does not answer them, by host."""
+    found: dict[str, list[str]] = {}
+    for row in conn.execute(_UNANSWERED, {"now": now}):
+        found.setdefault(row.host, []).append(row.node)
+    return found
+
+
 def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
     """Which nodes' rests are over without a page since (breaker half-open): host to node to cause.
 
@@ -150,4 +158,5 @@ def breakers(conn: Connection, now: datetime) -> list[Breaker]:
 
 
 _RESTING = select(host_rests).where(host_rests.c.until > bindparam("now"))
+_UNANSWERED = _RESTING.where(host_rests.c.cause == UNREACHABLE)
 _PROBING = select(host_rests).where(host_rests.c.until <= bindparam("now"))

@@ -174,6 +174,7 @@ def host_views(
         running=[tuple(row) for row in conn.execute(_CRAWLED, {"before": now - UNDER_WAY})],
         asking=node_store.at_hosts(conn),
         resting=host_store.rests_s(conn, now),
+        unanswered=host_store.unanswered(conn, now),
         probing=host_store.probing(conn, now),
         sites=sites,
         grants=grants,

@@ -53,6 +53,15 @@ class Watched:
         return self.backoff.allows(hosts or ("a",), name, now_s, self.ready)
 
 
+def test_a_host_that_does_not_answer_refuses_nobody():
+    watched = Watched()
+    silent = frozenset({"n"})
+    watched.ready.set_host(HostView(host="a", room=99, resting=silent, unanswered=silent))
+    watched.backoff.update(watched.ready, 0.0)
+    assert watched.share(0.0) == inf
+    assert not watched.backoff.active()
+
+
 def test_who_was_never_refused_may_do_anything():
     watched = Watched()
     watched.backoff.update(watched.ready, 0.0)

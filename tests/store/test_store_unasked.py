@@ -16,7 +16,7 @@ from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.unasked import Unasked
-from tasks.store import closing, hosts, nodes
+from tasks.store import closing, hosts, nodes, views
 from tasks.store.database import Store
 from tasks.store.host_waits import HostQueue, host_waits
 from tasks.store.hosts import Rest
@@ -243,6 +243,14 @@ def test_a_page_of_a_node_that_was_always_answered_wakes_no_other(two: World) ->
     two.do(hosts.rest_host, "n2", no_answer())
     two.do(hosts.recovered, [(SITE, "n1")])
     assert two.look(hosts.rests_s, two.now).keys() == {SITE}
+
+
+def test_the_scheduler_sees_who_is_not_answered_and_who_is_refused(two: World) -> None:
+    two.do(hosts.rest_host, "n1", no_answer())
+    two.do(hosts.rest_host, "n2", Rest(SITE, "captcha", lambda _: 600.0))
+    of = two.context.hosts_of, two.context.hosts.limits
+    view = two.look(views.host_views, two.now, *of, {}, 4, [SITE], {})[SITE]
+    assert (view.resting, view.unanswered) == ({"n1", "n2"}, {"n1"})
 
 
 # --- what people are told -------------------------------------------------------------------------------------
