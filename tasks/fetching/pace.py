@@ -1,7 +1,8 @@
 """How fast a host may be asked just now: a share of its configured limits that falls with errors and grows back.
 
-Two shares per (host, node address), multiplied. The first falls when the host refuses this address's rate (429,
-Retry-After) or grows slower. The second falls with faults: server errors (5xx) and requests left without an answer.
+Three shares per (host, node address). The first falls when the host refuses this address's rate (429, Retry-After) or
+grows slower. The second falls with faults: server errors (5xx) and requests left without an answer. The third keeps
+below what the host bears. In force is the smaller one of first and third, times the second.
 
 Who is to blame for faults is found by comparing addresses. What a host gives all addresses is the greatest second share
 among those it answered lately: what one address sees says something of the pair, only what all see slows the host.
@@ -18,14 +19,31 @@ smoothed time, in the way of delay-based congestion control (TCP Vegas: Brakmo a
 is the exponential average of RFC 6298 (gain 1/8), the fast baseline an average that follows what is faster five times
 as readily as what is slower. The 2014 coroutine paper asks for such a control per server; its table is not legible.
 
+The third share keeps below a threshold: some hosts refuse an address for a while after k requests in w seconds, both
+unknown. A refusal that speaks of frequency (429; 403 or a captcha after answers) bounds what is borne. With n answers
+in the w seconds before it, w can be the host's only where no earlier w seconds had as many. Where that holds for all
+windows from T up to the longest, as after a burst from rest, w is guessed as sqrt(T x longest), which errs by the
+smallest factor at worst; where it does not hold for the longest, the rate was steady, and is taken over the longest.
+The share becomes
+
+    `BELOW` x min(n / w / limit, the share before)
+
+and is held: for w seconds after the first refusal, for four
+times as long after each further one, up to `LONGEST_HOLD_S`. Then it is multiplied by `PROBE` once a hold, where at
+least half of it is used (as RFC 7661 asks), up to the limit; there the threshold is forgotten. Falling to just below
+what was refused and coming near it ever more slowly is the way of BIC (Xu, Harfoush and Rhee, Binary increase
+congestion control for fast long-distance networks, 2004). The increase is multiplicative: additive increase makes those
+fair who share a link (Chiu and Jain), and a threshold is an address's own.
+
 Times are those of the caller's clock, in seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import inf
+from itertools import accumulate
+from math import inf, sqrt
 from typing import NamedTuple
 
 from tasks.domain.failures import ErrorClass, FetchError
@@ -48,6 +66,31 @@ HEARD = 4
 RECENT_S = 60.0
 """So long after its last answer it counts."""
 
+BELOW = 0.85
+"""The share of a rate that was refused which is kept afterwards."""
+
+PROBE = 1.05
+"""What a rate that was borne for a hold is multiplied by."""
+
+LONGEST_WINDOW_S = 60.0
+"""The longest window that a host is believed to count requests in."""
+
+LONGEST_HOLD_S = 3600.0
+"""The longest time between two probes."""
+
+LEAST_BORNE = 3
+"""Answers without which a refusal says nothing of frequency."""
+
+BUCKET_S = 2.0
+"""Answers are counted in steps of so many seconds."""
+
+# Counts are kept for two of the longest windows: earlier windows are compared with the last one.
+_WINDOW_BUCKETS = round(LONGEST_WINDOW_S / BUCKET_S)
+_BUCKETS = 2 * _WINDOW_BUCKETS
+# What a further refusal multiplies the hold by.
+_RARER = 4.0
+# A share is raised where at least so much of it is used.
+_USED = 0.5
 # What the mildest decrease leaves of the share.
 _MILDEST = 0.9
 # A round lasts at least so long, and as long as so many requests take.
@@ -70,6 +113,8 @@ _OUTLIER = 3.0
 _TROUBLED = 0.5
 
 _FAULTS = frozenset({ErrorClass.TIMEOUT, ErrorClass.CUT_OFF, ErrorClass.CONNECT, ErrorClass.SERVER_ERROR})
+# Refusals that speak of frequency, where the host gave answers before.
+OF_FREQUENCY = frozenset({ErrorClass.RATE_LIMITED, ErrorClass.FORBIDDEN, ErrorClass.CAPTCHA})
 # No evidence about the pace: a breaker opens, or no request was made at all.
 _NO_EVIDENCE = frozenset(
     {
@@ -145,6 +190,57 @@ class Latency(NamedTuple):
     at: float = 0.0
 
 
+class Answered(NamedTuple):
+    """How many answers an address got lately, refusals left out, in steps of `BUCKET_S`.
+
+    Attributes:
+        bucket: the latest step with an answer, counted from the clock's zero.
+        count: answers in it.
+        earlier: (step, answers) of those before it, latest first; steps without an answer are left out.
+    """
+
+    bucket: int = 0
+    count: int = 0
+    earlier: tuple[tuple[int, int], ...] = ()
+
+    def after(self, now: float) -> Answered:
+        """With one more answer."""
+        bucket, count, earlier = self
+        current = int(now // BUCKET_S)
+        if current == bucket:
+            return Answered(bucket, count + 1, earlier)
+        return Answered(current, 1, ((bucket, count), *earlier[: _BUCKETS - 2]))
+
+    def counts(self, now: float, since: float) -> list[int]:
+        """Answers by step, latest first, for two of the longest windows; those before `since` are left out."""
+        current = int(now // BUCKET_S)
+        found = [0] * _BUCKETS
+        for bucket, count in ((self.bucket, self.count), *self.earlier):
+            if current - bucket < _BUCKETS and bucket * BUCKET_S >= since:
+                found[current - bucket] = count
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What a host is believed to bear of one address before it refuses it (module docstring).
+
+    Attributes:
+        share: of the address's limit, from `FLOOR` to 1.
+        hold_s: before it is raised.
+        refused_at: when it was last refused.
+        raised_at: when the share last grew.
+    """
+
+    share: float = 1.0
+    hold_s: float = 0.0
+    refused_at: float = -inf
+    raised_at: float = -inf
+
+
+NEVER_REFUSED = Threshold()
+
+
 class AddressPace(NamedTuple):
     """The pace one address keeps at a host, and what it rests on.
 
@@ -154,6 +250,8 @@ class AddressPace(NamedTuple):
         faults: falls with faults; its share bears on the host's, too.
         answers: seen so far, up to `HEARD`.
         at: when the last answer came.
+        threshold: falls with refusals that speak of frequency.
+        answered: counts of its latest answers.
     """
 
     pace: Pace = FULL
@@ -161,6 +259,13 @@ class AddressPace(NamedTuple):
     faults: Pace = FULL
     answers: int = 0
     at: float = -inf
+    threshold: Threshold = NEVER_REFUSED
+    answered: Answered = Answered()
+
+    @property
+    def own_share(self) -> float:
+        """Of the address's limit, faults left out: its pace, or less where the host bears less."""
+        return min(self.pace.share, self.threshold.share)
 
     def evidence(self, now: float) -> int:
         """How much it counts in what is said of the host: 0 nothing, 1 a little, 2 fully."""
@@ -179,7 +284,7 @@ class AddressPace(NamedTuple):
             host_share: of the host's (`host_share`).
         """
         faults = self.faults.share
-        return self.pace.share * (faults if faults >= host_share else max(faults, min(ALONE, host_share)))
+        return self.own_share * (faults if faults >= host_share else max(faults, min(ALONE, host_share)))
 
 
 NEW_ADDRESS = AddressPace()
@@ -222,8 +327,14 @@ def address_pace_after(
     Args:
         spacing_s: between two requests of the address at the configured rate.
     """
-    pace, latency, faults, answers, _ = before
+    pace, latency, faults, answers, _, threshold, answered = before
     error = answer.error
+    if error in OF_FREQUENCY:
+        threshold = threshold_refused(threshold, answered, now, spacing_s)
+    else:
+        answered = answered.after(now)
+        if threshold.share < 1.0:
+            threshold = threshold_borne(threshold, answered, now, spacing_s)
     if error is None:
         latency = latency_after(latency, answer.elapsed_s, now)
     if answers < HEARD and error not in _NO_EVIDENCE:
@@ -233,7 +344,65 @@ def address_pace_after(
         round_s = round_length_s(before.share(1.0), spacing_s)
         pace = stepped(pace, _own_factor(latency, answer), now, round_s)
         faults = faults_after(faults, answer, now, round_s)
-    return AddressPace(pace, latency, faults, answers, now)
+    return AddressPace(pace, latency, faults, answers, now, threshold, answered)
+
+
+def refused_rate(counts: Sequence[int]) -> tuple[float, float]:
+    """The most requests a second that a host can be believed to bear that has just refused one, and over how long.
+
+    Args:
+        counts: answers by step of `BUCKET_S`, latest first, for two of the longest windows. At least one is there;
+            windows end with the latest.
+
+    Returns:
+        The rate, and the window in seconds.
+    """
+    ended = next(place for place, count in enumerate(counts) if count)
+    sums = [0, *accumulate(counts[ended:])]
+
+    def consistent(buckets: int) -> bool:
+        earlier = (sums[start + buckets] - sums[start] for start in range(1, len(sums) - buckets))
+        return all(sums[buckets] > count for count in earlier)
+
+    shortest = _WINDOW_BUCKETS
+    while shortest > 1 and consistent(shortest):
+        shortest -= 1
+    window = round(sqrt(min(shortest + 1, _WINDOW_BUCKETS) * _WINDOW_BUCKETS))
+    return sums[window] / (window * BUCKET_S), window * BUCKET_S
+
+
+def threshold_refused(before: Threshold, answered: Answered, now: float, spacing_s: float) -> Threshold:
+    """The threshold after a refusal that speaks of frequency; the same one where too little was borne before it.
+
+    Args:
+        spacing_s: between two requests of the address at the configured rate.
+    """
+    if now - before.refused_at < round_length_s(before.share, spacing_s):
+        return before  # of requests that were under way
+    counts = answered.counts(now, before.refused_at)
+    if sum(counts[:_WINDOW_BUCKETS]) < LEAST_BORNE:
+        return before
+    per_s, window_s = refused_rate(counts)
+    share = max(FLOOR, BELOW * min(per_s * spacing_s, before.share))
+    return Threshold(share, min(LONGEST_HOLD_S, max(window_s, _RARER * before.hold_s)), now, now)
+
+
+def threshold_borne(before: Threshold, answered: Answered, now: float, spacing_s: float) -> Threshold:
+    """The threshold after an answer that is no refusal: raised where it was held and used long enough.
+
+    Args:
+        spacing_s: between two requests of the address at the configured rate.
+    """
+    if now - before.raised_at < before.hold_s:
+        return before
+    used = sum(answered.counts(now, before.raised_at)[:_WINDOW_BUCKETS])
+    asked_s = min(now - before.raised_at, LONGEST_WINDOW_S)
+    if used * spacing_s < _USED * before.share * asked_s:
+        return before
+    share = before.share * PROBE
+    if share >= 1.0:
+        return NEVER_REFUSED
+    return Threshold(share, before.hold_s, before.refused_at, now)
 
 
 def faults_after(pace: Pace, answer: AnswerSample, now: float, round_s: float) -> Pace:

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from splitter.catalog.model import Limits
 
-from tasks.domain.breaker import LONGEST_ASKED_S
+from tasks.domain.breaker import LONGEST_ASKED_S, LONGEST_REST_S
 from tasks.domain.grants import AddressGrants, HostGrants
 from tasks.fetching.pace import (
     NEW_ADDRESS,
@@ -33,6 +33,8 @@ SPACING_MARGIN = 1.02
 MAX_AHEAD_S = 30.0
 # A host that was slowed down and not asked for so long is given its configured pace again.
 REMEMBER_S = 600.0
+# What it bears of an address is remembered over the longest rest.
+REMEMBER_THRESHOLD_S = LONGEST_REST_S + REMEMBER_S
 MOST_DEBT_S = 0.05
 """The most of a wait to be in step with others that the address's next permit makes up for: of the 0.2 s in 10 s that
 `SPACING_MARGIN` leaves."""
@@ -118,10 +120,7 @@ class _Host:
 
     def matters(self, now: float) -> bool:
         """True while anything of it still bears on the next permit."""
-        return any(
-            one.next_at > now or still_slows(one.own.pace, now) or still_slows(one.own.faults, now)
-            for one in self.addresses.values()
-        )
+        return any(one.next_at > now or still_slows(one.own, now) for one in self.addresses.values())
 
 
 class PermitBook:
@@ -240,8 +239,17 @@ class LocalPermits:
         return self._book.granted(hosts, self._clock())
 
 
-def still_slows(pace: Pace, now: float) -> bool:
-    """True while a pace is below the configured one."""
+def still_slows(own: AddressPace, now: float) -> bool:
+    """True while the pace of an address is below the configured one."""
+    threshold = own.threshold
+    return (
+        _still_slows(own.pace, now)
+        or _still_slows(own.faults, now)
+        or (threshold.share < 1.0 and now - threshold.raised_at < REMEMBER_THRESHOLD_S)
+    )
+
+
+def _still_slows(pace: Pace, now: float) -> bool:
     return pace.share < 1.0 and now - max(pace.cut_at, pace.raised_at) < REMEMBER_S
 
 

@@ -221,11 +221,7 @@ class _Reserved:
 
     def matters(self, now: float) -> bool:
         """True while anything of it still bears on the next permit."""
-        return (
-            bool(self.times)
-            or self.lock.locked()
-            or (still_slows(self.own.pace, now) or still_slows(self.own.faults, now))
-        )
+        return bool(self.times) or self.lock.locked() or still_slows(self.own, now)
 
 
 class RedisPermits:
@@ -371,7 +367,7 @@ class RedisPermits:
 
 def _pace_words(own: AddressPace, now: float) -> list[float]:
     """The pace of an address as the scripts take it, and the seconds until it expires."""
-    return [own.pace.share, own.faults.share, own.evidence(now), int(REMEMBER_S)]
+    return [own.own_share, own.faults.share, own.evidence(now), int(REMEMBER_S)]
 
 
 def _us(seconds: float) -> int:

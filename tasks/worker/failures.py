@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from tasks.domain.breaker import rest_s, unreachable_rest_s
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.host_wait import UNREACHABLE
-from tasks.fetching.pace import AnswerSample
+from tasks.fetching.pace import OF_FREQUENCY, AnswerSample
 from tasks.reading.decode import decode
 from tasks.store.hosts import Rest
 from tasks.worker.fetcher import Dependencies, NotAsked, RefusedRedirect
@@ -90,8 +90,8 @@ class Failures:
             # Other attempts of this node wait at once; the store counts the refusals in a row, and decides for all.
             await deps.permits.push_back(host, deps.address, rest.seconds(1))
             observed = error.response is not None or isinstance(error, RefusedRedirect)
-            if kind is ErrorClass.RATE_LIMITED and not observed:
-                # "Too often", said by a page with status 200: the fetcher counted it as an answer like any other.
+            if kind in OF_FREQUENCY and not observed:
+                # A refusal by a page with status 200: the fetcher counted it as an answer like any other.
                 limits = deps.hosts.limits(host)
                 await deps.permits.observe(host, deps.address, limits, AnswerSample(0.0, kind))
         elif kind in (ErrorClass.CONNECT, ErrorClass.TIMEOUT):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.pace import (
     ALONE,
+    BELOW,
     CUT,
     FLOOR,
     FULL,
     HEARD,
+    LEAST_BORNE,
+    NEVER_REFUSED,
     NEW_ADDRESS,
     RECENT_S,
     AddressPace,
@@ -230,3 +234,132 @@ def test_whatever_happened_good_answers_bring_the_limit_back(pace):
         now += round_length_s(FLOOR * FLOOR, SPACING_S)
         known = address_pace_after(known, PAGE, now, SPACING_S)
     assert known.share(host_share([known], now)) == 1.0
+
+
+def refused_after(counts: list[float], error: ErrorClass = ErrorClass.FORBIDDEN) -> AddressPace:
+    """What is known of an address that got answers at these times, and was then refused."""
+    known = NEW_ADDRESS
+    for at in counts:
+        known = address_pace_after(known, PAGE, at, 0.5)
+    return address_pace_after(known, AnswerSample(0.1, error), counts[-1] + 0.5, 0.5)
+
+
+def test_a_burst_that_is_refused_leaves_a_rate_between_its_own_and_that_over_the_longest_window():
+    known = refused_after([100.0 + 0.5 * n for n in range(20)])  # 2 a second, in 10 s
+    window_s = 24.0  # near sqrt(10 x 60), in whole steps
+    assert known.threshold.share == pytest.approx(BELOW * 20 / window_s / 2)
+    assert known.threshold.hold_s == window_s
+    assert known.share(1.0) == known.own_share == known.threshold.share
+
+
+@pytest.mark.parametrize("every_s", [0.5, 0.8, 1.5])
+def test_a_steady_rate_that_is_refused_is_kept_just_below(every_s):
+    known = refused_after([100.0 + every_s * n for n in range(round(200 / every_s))])
+    assert known.threshold.share == pytest.approx(BELOW * 0.5 / every_s, rel=0.06)
+
+
+@pytest.mark.parametrize("error", list(ErrorClass))
+def test_only_refusals_that_speak_of_frequency_tell_a_threshold(error):
+    known = refused_after([100.0 + 0.5 * n for n in range(20)], error)
+    of_frequency = error in (ErrorClass.RATE_LIMITED, ErrorClass.FORBIDDEN, ErrorClass.CAPTCHA)
+    assert (known.threshold.share < 1.0) == of_frequency
+
+
+def test_a_refusal_with_nothing_before_it_says_nothing_of_frequency():
+    few = [100.0 + 0.5 * n for n in range(LEAST_BORNE - 1)]
+    assert refused_after(few).threshold == NEVER_REFUSED
+    long_ago = [100.0 + 0.5 * n for n in range(20)]
+    known = after([], known=refused_after(long_ago))
+    again = address_pace_after(known, AnswerSample(0.1, ErrorClass.FORBIDDEN), 1000.0, 0.5)
+    assert again.threshold == known.threshold
+
+
+def test_requests_under_way_when_a_host_refuses_are_one_refusal():
+    known = refused_after([100.0 + 0.5 * n for n in range(20)])
+    for n in range(6):
+        answer = AnswerSample(0.1, None if n % 2 else ErrorClass.FORBIDDEN)
+        later = address_pace_after(known, answer, 110.5 + 0.1 * n, 0.5)
+        assert later.threshold == known.threshold
+
+
+class Guarded:
+    """A host that refuses an address for a minute after so many requests in so many seconds, and who asks it."""
+
+    def __init__(self, requests: int, window_s: float) -> None:
+        self.requests, self.window_s = requests, window_s
+        self.known = NEW_ADDRESS
+        self.pages: list[float] = []
+        self.refused: list[float] = []
+        self.now = 100.0
+
+    def ask_until(self, end_s: float, spacing_s: float, *, learns: bool = True) -> None:
+        """Ask at the pace that is known; rest for a minute after a refusal."""
+        while self.now < end_s:
+            watched = [at for at in self.pages[-self.requests :] if at > self.now - self.window_s]
+            refused = len(watched) >= self.requests
+            (self.refused if refused else self.pages).append(self.now)
+            answer = AnswerSample(0.1, ErrorClass.FORBIDDEN if refused else None)
+            if learns:
+                self.known = address_pace_after(self.known, answer, self.now, spacing_s)
+            self.now += 60.0 + self.window_s if refused else spacing_s / self.known.share(1.0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(8, 60), st.sampled_from([5.0, 10.0, 20.0, 30.0, 60.0]))
+def test_a_host_that_counts_requests_is_soon_asked_just_below_what_it_bears(requests, window_s):
+    borne_per_s = requests / window_s
+    spacing_s = min(0.5, 0.5 / borne_per_s)  # the limit is at least twice that
+    learning, going_on = Guarded(requests, window_s), Guarded(requests, window_s)
+    learning.ask_until(3700.0, spacing_s)
+    going_on.ask_until(3700.0, spacing_s, learns=False)
+    assert len(learning.refused) <= 8 < len(going_on.refused)
+    assert len(learning.pages) > len(going_on.pages)
+    assert len(learning.pages) >= 0.55 * borne_per_s * 3600.0
+
+
+def test_a_second_refusal_lowers_it_again_and_makes_probing_rarer():
+    host = Guarded(20, 20.0)
+    host.ask_until(3700.0, 0.25)
+    waits = [later - sooner for sooner, later in pairwise(host.refused)]
+    assert len(waits) >= 2
+    assert waits == sorted(waits)
+    known = refused_after([100.0 + 0.5 * n for n in range(20)])
+    for n in range(60):
+        known = address_pace_after(known, PAGE, 200.0 + n, 0.5)
+    again = address_pace_after(known, AnswerSample(0.1, ErrorClass.FORBIDDEN), 260.0, 0.5).threshold
+    assert again.share <= BELOW * known.threshold.share
+    assert again.hold_s > known.threshold.hold_s
+
+
+def test_a_host_that_became_milder_is_asked_at_its_limit_again():
+    host = Guarded(20, 20.0)
+    host.ask_until(200.0, 0.5)
+    assert host.known.threshold.share < 0.5
+    host.requests = 1000
+    host.ask_until(4000.0, 0.5)
+    assert host.known.threshold == NEVER_REFUSED
+
+
+def test_a_pace_that_is_not_used_is_not_raised():
+    known = refused_after([100.0 + 0.5 * n for n in range(20)])
+    every_s = 4 * 0.5 / known.share(1.0)
+    for n in range(200):
+        later = address_pace_after(known, PAGE, 200.0 + n * every_s, 0.5)
+        assert later.threshold == known.threshold
+        known = later
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.0, 50.0), st.booleans()), max_size=60),
+    st.sampled_from([0.05, 0.5, 2.0]),
+)
+def test_a_threshold_is_never_above_the_limit_and_falls_with_refusals_only(answers, spacing_s):
+    known, now = NEW_ADDRESS, 100.0
+    for passed_s, refused in answers:
+        now += passed_s
+        answer = AnswerSample(0.1, ErrorClass.FORBIDDEN if refused else None)
+        later = address_pace_after(known, answer, now, spacing_s)
+        assert FLOOR <= later.threshold.share <= 1.0
+        before = known.threshold.share
+        assert later.threshold.share <= before if refused else later.threshold.share >= before
+        known = later

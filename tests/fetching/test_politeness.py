@@ -17,7 +17,14 @@ from splitter.catalog.model import Limits
 from tasks.domain.breaker import LONGEST_ASKED_S
 from tasks.domain.failures import ErrorClass
 from tasks.domain.grants import AddressGrants
-from tasks.fetching.pace import NEW_ADDRESS, AnswerSample, address_pace_after, host_share
+from tasks.fetching.pace import (
+    FLOOR,
+    NEW_ADDRESS,
+    PROBE,
+    AnswerSample,
+    address_pace_after,
+    host_share,
+)
 from tasks.fetching.permits import (
     MAX_AHEAD_S,
     MOST_DEBT_S,
@@ -233,6 +240,42 @@ def test_the_scheduler_is_told_what_permits_are_granted_by(play):
     play(scenario)
 
 
+def test_an_address_that_was_refused_for_its_frequency_stays_below_it_alone(play):
+    async def scenario(node, clock, host):
+        first, second, limits = node(), node(), Limits(per_address_per_s=2, total_per_s=20)
+        for _ in range(30):  # 15 s at its limit
+            clock.now += await first.reserve(host, "n1", limits)
+            await first.observe(host, "n1", limits, PAGE)
+        await first.observe(host, "n1", limits, AnswerSample(0.1, ErrorClass.FORBIDDEN))
+        share = (await second.granted([host]))[host].of("n1").share
+        assert FLOOR < share < 30 / 15 / 2
+        assert await spacing_of(first, clock, host, "n1", limits) == pytest.approx(0.51 / share, rel=0.01)
+        assert await spacing_of(second, clock, host, "n2", limits) == pytest.approx(0.51, rel=0.01)
+        assert (await second.granted([host]))[host].of("n2").share == 1.0
+
+    play(scenario)
+
+
+def test_a_milder_host_is_noticed(play):
+    async def scenario(node, clock, host):
+        times, limits = node(), Limits(per_address_per_s=2, total_per_s=20)
+        for _ in range(30):
+            clock.now += await times.reserve(host, "n1", limits)
+            await times.observe(host, "n1", limits, PAGE)
+        await times.observe(host, "n1", limits, AnswerSample(0.1, ErrorClass.FORBIDDEN))
+        shares = [(await times.granted([host]))[host].of("n1").share]
+        while shares[-1] < 1.0 and clock.now < START + 3600:
+            clock.now += await times.reserve(host, "n1", limits)
+            await times.observe(host, "n1", limits, PAGE)
+            await times.reserve(f"x.{host}", "n1", limits)
+            shares.append((await times.granted([host]))[host].of("n1").share)
+        assert shares[-1] == 1.0
+        assert all(later <= PROBE * sooner + 1e-6 for sooner, later in pairwise(shares))
+        assert clock.now - START > 120  # step by step
+
+    play(scenario)
+
+
 def test_nothing_goes_before_what_retry_after_asks(play):
     async def scenario(node, clock, host):
         times, limits = node(), Limits(per_address_per_s=10, total_per_s=10)
@@ -352,6 +395,17 @@ def test_local_times_forget_hosts_of_the_past():
     assert len(times) < 2500
 
 
+def test_local_times_remember_what_a_host_bears_over_its_rest():
+    times, limits = PermitBook(), Limits(per_address_per_s=1, total_per_s=1)
+    for n in range(20):
+        times.observe("strict.cn", "n1", limits, PAGE, float(n))
+    times.observe("strict.cn", "n1", limits, AnswerSample(0.1, ErrorClass.CAPTCHA), 20.0)
+    share = times.granted(["strict.cn"], 20.0)["strict.cn"].of("n1").share
+    for n in range(5000):
+        times.reserve(f"h{n}.cn", "n1", limits, 20.0 + n)
+    assert times.granted(["strict.cn"], 5020.0)["strict.cn"].of("n1").share == share < 1.0
+
+
 def test_local_times_remember_a_host_in_trouble():
     async def run() -> float:
         clock = Clock()
@@ -410,10 +464,12 @@ def test_redis_keeps_the_pace_of_the_law(redis_url, seed):
         limits = Limits(per_address_per_s=20, total_per_s=20)
         nodes = {name: RedisPermits(client, clock, redis_now_us=clock.us) for name in ("n1", "n2")}
         known = dict.fromkeys(nodes, NEW_ADDRESS)
+        failing = AnswerSample(0.1, ErrorClass.SERVER_ERROR, 0.0)
+        refused = AnswerSample(0.1, ErrorClass.FORBIDDEN)
         for _ in range(300):
             clock.now += chance.expovariate(1.0)
             name = chance.choice(list(nodes))
-            answer = AnswerSample(0.1, ErrorClass.SERVER_ERROR, 0.0) if chance.random() < 0.3 else PAGE
+            answer = chance.choices((PAGE, failing, refused), (0.67, 0.3, 0.03))[0]
             known[name] = address_pace_after(known[name], answer, clock.now, 1 / 20)
             await nodes[name].observe(host, name, limits, answer)
             for each, times in nodes.items():
@@ -425,6 +481,7 @@ def test_redis_keeps_the_pace_of_the_law(redis_url, seed):
             assert granted.share == pytest.approx(share)
             assert granted.of("n1").share == pytest.approx(known["n1"].share(share))
         assert any(one.faults.share < 1 for one in known.values())
+        assert any(one.threshold.share < 1 for one in known.values())
 
     with_redis(redis_url, scenario)
 

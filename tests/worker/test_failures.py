@@ -1,11 +1,22 @@
 """How an attempt ended: success, or the reason of what stood in its way."""
 
+import asyncio
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain.failures import ErrorClass, FailureReason
-from tasks.worker.failures import failure_reason
+from splitter.catalog.load import builtin
+from splitter.catalog.model import Limits
+from tasks.domain.failures import ErrorClass, FailureReason, FetchError
+from tasks.fetching.hosts import HostBook
+from tasks.fetching.pace import AnswerSample
+from tasks.fetching.permits import LocalPermits
+from tasks.worker.failures import Failures, failure_reason
+from tasks.worker.settings import CrawlSettings
 
 errors = st.sampled_from(list(ErrorClass))
 
@@ -49,3 +60,21 @@ def test_everything_else_fails_with_a_reason(left, result_error, hit_errors):
 )
 def test_the_reason_names_what_stood_in_the_way(result_error, hit_errors, reason):
     assert reason_of(0, 2, result_error, hit_errors) is reason
+
+
+@pytest.mark.parametrize("kind", [ErrorClass.CAPTCHA, ErrorClass.FORBIDDEN, ErrorClass.RATE_LIMITED])
+def test_a_refusal_that_looks_like_a_page_tells_what_the_host_bears(kind):
+    async def share_after_it() -> float:
+        now = [100.0]
+        permits, hosts = LocalPermits(lambda: now[0]), HostBook(builtin("paper-2014"))
+        deps: Any = SimpleNamespace(
+            permits=permits, hosts=hosts, address="127.0.0.2", settings=CrawlSettings(), rng=Random(0)
+        )
+        limits = Limits(per_address_per_s=2, total_per_s=8)
+        for _ in range(30):
+            await permits.observe("s.cn", "127.0.0.2", limits, AnswerSample(0.1))
+            now[0] += 0.5
+        await Failures(deps).note_error("http://s.cn/1", FetchError(kind, "said by a page with status 200"))
+        return (await permits.granted(["s.cn"]))["s.cn"].of("127.0.0.2").share
+
+    assert asyncio.run(share_after_it()) < 1.0
