@@ -195,29 +195,29 @@ class Answered(NamedTuple):
 
     Attributes:
         bucket: the latest step with an answer, counted from the clock's zero.
-        count: answers in it.
+        seen: answers in it.
         earlier: (step, answers) of those before it, latest first; steps without an answer are left out.
     """
 
     bucket: int = 0
-    count: int = 0
+    seen: int = 0
     earlier: tuple[tuple[int, int], ...] = ()
 
     def after(self, now: float) -> Answered:
         """With one more answer."""
-        bucket, count, earlier = self
+        bucket, seen, earlier = self
         current = int(now // BUCKET_S)
         if current == bucket:
-            return Answered(bucket, count + 1, earlier)
-        return Answered(current, 1, ((bucket, count), *earlier[: _BUCKETS - 2]))
+            return Answered(bucket, seen + 1, earlier)
+        return Answered(current, 1, ((bucket, seen), *earlier[: _BUCKETS - 2]))
 
     def counts(self, now: float, since: float) -> list[int]:
         """Answers by step, latest first, for two of the longest windows; those before `since` are left out."""
         current = int(now // BUCKET_S)
         found = [0] * _BUCKETS
-        for bucket, count in ((self.bucket, self.count), *self.earlier):
+        for bucket, seen in ((self.bucket, self.seen), *self.earlier):
             if current - bucket < _BUCKETS and bucket * BUCKET_S >= since:
-                found[current - bucket] = count
+                found[current - bucket] = seen
         return found
 
 
