@@ -145,7 +145,8 @@ def test_pairs_of_products_add_up_to_the_pairs(crawled, reviewloop):
         key = row["site"], row["node"]
         sums[key] = [a + row[k] for a, k in zip(sums.get(key, [0] * 4), COUNTS, strict=True)]
     pairs = {(p["site"], p["node"]): [p[k] for k in COUNTS] for p in crawled.printed["pairs"]}
-    assert sums == pairs
+    # Of a pair whose attempts were all given back untouched, nothing is counted.
+    assert sums == {pair: counts for pair, counts in pairs.items() if any(counts)}
     shown = reviewloop("control", "pairs", "--products", "--db", crawled.url).stdout
     assert PRODUCTS[0] in shown
 
