@@ -133,7 +133,7 @@ def _left_out(*, limits_known: bool) -> str:
     limits = "" if limits_known else "the hosts' limits (name the run's catalog with --sites), "
     return (
         f"Left out of this scenario and of its bound: {limits}finding out what there is to crawl, splitting it into "
-        "subtasks, rests of hosts, and the time a lease takes to reach a node. So the run itself took longer."
+        "subtasks, and the time a lease takes to reach a node. So the run itself took longer."
     )
 
 
@@ -202,19 +202,8 @@ def _write_timeline(path: Path, done: SimulatedRun) -> None:
 
 def _of_run(database: str, sites: str | None) -> Scenario:
     """The scenario of a recorded run. Raises InputError."""
-    from app.simulator.recorded import RecordedNode, recorded_scenario
-    from tasks.store import nodes
-    from tasks.store.recorded import recorded_attempts, recorded_tasks
+    from app.simulator.recorded import scenario_of_run
 
     settings = settings_of(database if "://" in database else f"sqlite:///{database}", sites)
     with store_there(settings) as store, store.read() as conn:
-        known = [
-            RecordedNode(row.node.name, frozenset(row.node.kinds), row.node.slots)
-            for row in nodes.listed(conn)
-        ]
-        tasks, attempts = recorded_tasks(conn), recorded_attempts(conn)
-    limits = {}
-    if sites is not None:
-        catalog = settings.catalog()
-        limits = {name: site.limits or catalog.limits for name, site in catalog.sites.items()}
-    return recorded_scenario(known, tasks, attempts, limits)
+        return scenario_of_run(conn, settings.catalog() if sites is not None else None)

@@ -132,6 +132,10 @@ class Hosts:
             state = self._blocking[site, node] = Blocking()
         return state.answers(block, at_s)
 
+    def push_back(self, host: str, node: str, now_s: float) -> None:
+        """It refused a node, whose other requests wait at once; how long it rests is decided when the attempt ends."""
+        self._permits.push_back(host, node, rest_s(ErrorClass.FORBIDDEN, 1, None, self._rng), now_s)
+
     def refused(self, host: str, node: str, now_s: float) -> float:
         """It refused a node: its breaker opens (`tasks.store.hosts.rest_host`). Returns when the rest ends."""
         rest = self._rests.setdefault(host, {}).setdefault(node, _Rest(now_s, 0))

@@ -297,6 +297,7 @@ class Crawl:
             attempt.errors.add(request.error)
             if request.error.blocks:
                 attempt.refused.add(name)
+                self._hosts.push_back(name, self._world.nodes[attempt.node].name, self._events.now)
             if attempt.taken < attempt.responsible and attempt.floor.missed(attempt.tried, attempt.collected):
                 attempt.full = True
         else:

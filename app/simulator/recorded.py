@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 import yaml
+from sqlalchemy import Connection
 
 from app.simulator.scenario import (
     Dist,
+    EngineSpec,
     Hits,
     NodeSpec,
     PairSpec,
@@ -20,8 +22,11 @@ from app.simulator.scenario import (
     SiteSpec,
     Work,
 )
-from splitter.catalog.model import Kind, Limits
-from tasks.store.recorded import RecordedAttempt, RecordedTask
+from splitter.catalog.model import Catalog, Kind, Limits
+from tasks.domain.failures import ErrorClass
+from tasks.fetching.hosts import HostBook
+from tasks.store import nodes
+from tasks.store.recorded import RecordedAttempt, RecordedTask, recorded_attempts, recorded_tasks
 
 _WINDOWS = 12
 """Windows a run is cut into, at most."""
@@ -31,6 +36,9 @@ _FEWEST_TRIED = 5
 """Pages a window's rates need, so as not to be chance; the run's own rates stand in elsewhere."""
 
 _FASTEST_S = 1e-3
+
+_FAULTS = (ErrorClass.SERVER_ERROR, ErrorClass.CUT_OFF, ErrorClass.TIMEOUT, ErrorClass.CONNECT)
+"""Errors that slow the pace of a host."""
 
 _FEWEST_SIZED = 3
 """Attempts that tried pages, before overhead and page time are separated by their sizes ..."""
@@ -48,11 +56,46 @@ class RecordedNode:
     slots: int
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedEngine:
+    """Where result pages came from: its host, its limits, and the hits that one page lists."""
+
+    name: str
+    limits: Limits
+    hits_per_page: int
+
+
+def scenario_of_run(conn: Connection, catalog: Catalog | None) -> Scenario:
+    """The scenario of the run in a store.
+
+    Args:
+        catalog: that it crawled by, for the limits of its hosts and for its engines; None: not known.
+
+    Raises:
+        ScenarioError: see `recorded_scenario`.
+    """
+    known = [
+        RecordedNode(row.node.name, frozenset(row.node.kinds), row.node.slots) for row in nodes.listed(conn)
+    ]
+    limits: dict[str, Limits] = {}
+    engines: dict[str, RecordedEngine] = {}
+    if catalog is not None:
+        book = HostBook(catalog)
+        for name, site in catalog.sites.items():
+            limits[name] = book.limits(name)
+            host = book.of_engine(site.engine)
+            if host != name:
+                per_page = catalog.engine_of(name).hits_per_page
+                engines[name] = RecordedEngine(host, book.limits(host), per_page)
+    return recorded_scenario(known, recorded_tasks(conn), recorded_attempts(conn), limits, engines)
+
+
 def recorded_scenario(
     nodes: Sequence[RecordedNode],
     tasks: Sequence[RecordedTask],
     attempts: Sequence[RecordedAttempt],
     limits: Mapping[str, Limits],
+    engines: Mapping[str, RecordedEngine] | None = None,
 ) -> Scenario:
     """What happened, as a scenario that is done when all is done.
 
@@ -68,6 +111,7 @@ def recorded_scenario(
         tasks: with the hits found.
         attempts: closed ones.
         limits: of the sites' hosts, where the catalog has some.
+        engines: by site, where its result pages come from; a site's overhead is then that of its result pages.
 
     Raises:
         ScenarioError: there is nothing to learn from: no node, no hit, or no page tried.
@@ -88,11 +132,16 @@ def recorded_scenario(
             NodeSpec(name=one.name, kinds=tuple(Kind(kind) for kind in sorted(one.kinds)), slots=one.slots)
             for one in nodes
         ),
-        sites=tuple(_site(site, kinds[site], overheads_s.get(site, 0.0), limits.get(site)) for site in hits),
+        sites=tuple(
+            _site(site, kinds[site], overheads_s.get(site, 0.0), limits.get(site), (engines or {}).get(site))
+            for site in hits
+        ),
+        engines=tuple(_engines(engines or {}, overheads_s)),
         pairs=tuple(_pairs(attempts, list(hits), [one.name for one in nodes], overheads_s)),
         work=Work(
             products=max(map(len, hits.values())),
             hits=Hits(dist=Dist.LISTED, listed={site: tuple(of) for site, of in hits.items()}),
+            hits_per_result_page=min((one.hits_per_page for one in (engines or {}).values()), default=10),
         ),
     )
 
@@ -151,16 +200,29 @@ def _intercept_s(attempts: Sequence[RecordedAttempt]) -> float | None:
     return above / below if count >= _FEWEST_SIZED and below > _ALIKE * count else None
 
 
-def _site(name: str, kind: str, overhead_s: float, limits: Limits | None) -> SiteSpec:
-    if limits is None:
-        return SiteSpec(name=name, kind=Kind(kind), overhead_s=overhead_s)
+def _site(
+    name: str, kind: str, overhead_s: float, limits: Limits | None, engine: RecordedEngine | None
+) -> SiteSpec:
     return SiteSpec(
         name=name,
         kind=Kind(kind),
-        overhead_s=overhead_s,
-        per_address_per_s=limits.per_address_per_s,
-        total_per_s=limits.total_per_s,
+        overhead_s=overhead_s if engine is None else 0.0,
+        engine=engine.name if engine is not None else None,
+        per_address_per_s=limits.per_address_per_s if limits is not None else None,
+        total_per_s=limits.total_per_s if limits is not None else None,
     )
+
+
+def _engines(by_site: Mapping[str, RecordedEngine], overheads_s: Mapping[str, float]) -> Iterator[EngineSpec]:
+    """Each engine; a result page takes what attempts on its sites take beside their pages, on average."""
+    for engine in dict.fromkeys(by_site.values()):
+        took = [overheads_s[site] for site, of in by_site.items() if of == engine and site in overheads_s]
+        yield EngineSpec(
+            name=engine.name,
+            seconds_per_page=max(_FASTEST_S, round(sum(took) / len(took), 4)) if took else 0.1,
+            per_address_per_s=engine.limits.per_address_per_s,
+            total_per_s=engine.limits.total_per_s,
+        )
 
 
 def _rates(attempts: Sequence[RecordedAttempt], overheads_s: Mapping[str, float]) -> dict[str, float]:
@@ -174,6 +236,8 @@ def _rates(attempts: Sequence[RecordedAttempt], overheads_s: Mapping[str, float]
         paged_s = sum(max(0.0, one.active_s - overheads_s.get(one.site, 0.0)) for one in paged)
         rates["seconds_per_page"] = round(max(_FASTEST_S, paged_s / tried), 4)
         rates["completion"] = round(min(1.0, collected / tried), 4)
+        faults = sum(one.errors.get(kind, 0) for one in paged for kind in _FAULTS)
+        rates["fault"] = round(min(1.0, faults / max(1, tried - collected)), 4)
     return rates
 
 

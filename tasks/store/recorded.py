@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import Connection, func, select
@@ -14,7 +14,7 @@ from tasks.store.tables import attempts, nodes, targets, tasks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedAttempt:
-    """A closed attempt; `active_s` without waits for send times."""
+    """A closed attempt; `active_s` without waits for send times, `errors` of its requests by class."""
 
     site: str
     node: str
@@ -25,6 +25,7 @@ class RecordedAttempt:
     tried: int
     collected: int
     active_s: float
+    errors: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,14 @@ class RecordedTask:
 
 
 def recorded_attempts(conn: Connection) -> list[RecordedAttempt]:
-    """Every attempt that was closed and not given back, the oldest first."""
+    """Every attempt that was closed, the oldest first; those given back only where they tried pages."""
     rows = conn.execute(
         select(*columns_of(RecordedAttempt, attempts), attempts.c.allocated_at.label("begun_at"))
-        .where(attempts.c.outcome.in_(("succeeded", "failed", "silent")), attempts.c.ended_at.is_not(None))
+        .where(
+            attempts.c.outcome.in_(("succeeded", "failed", "silent"))
+            | ((attempts.c.outcome == "released") & (attempts.c.tried > 0)),
+            attempts.c.ended_at.is_not(None),
+        )
         .order_by(attempts.c.allocated_at, attempts.c.id)
     )
     return [RecordedAttempt(**row._mapping) for row in rows]
