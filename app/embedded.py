@@ -21,6 +21,7 @@ from splitter.catalog.model import Catalog, Kind
 from tasks.fetching.permits import LocalPermits
 from tasks.jobs.context import Context
 from tasks.jobs.repost_linking import link_reposts
+from tasks.jobs.run_time_training import train_run_times
 from tasks.jobs.schedule import SWEEPS, interval_s
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import TurnPace
@@ -115,6 +116,7 @@ class EmbeddedRunner:
                         async with asyncio.timeout(self._until.seconds):
                             await self._end.wait()
                 finally:
+                    self._end.set()
                     scheduler.shutdown(wait=False)
                     for helper in helpers:
                         helper.cancel()
@@ -176,10 +178,21 @@ class EmbeddedRunner:
             await asyncio.to_thread(write_report, self._store, self._settings.report_file)
         elif name == "reposts":
             await asyncio.to_thread(link_reposts, self._store, self._writer.call, time.thread_time)
+        elif name == "train":
+            await self._train()
         elif name == "admit":
             await self._tick(("admit", "allocate"))
         else:
             await self._tick((name,))
+
+    async def _train(self) -> None:
+        if self._context.settings.uses_run_times:
+            await asyncio.to_thread(
+                train_run_times,
+                self._store,
+                self._writer.call,
+                go_on=lambda: not self._end.is_set(),
+            )
 
     async def _tick(self, names: Sequence[str]) -> float:
         """Run sweeps and notify the nodes; returns the seconds they took, waiting for the database left out."""

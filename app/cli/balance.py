@@ -164,15 +164,12 @@ def _recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
     """What a run's attempts took, and its nodes that reported parameters. Raises InputError."""
     settings = settings_of(name if "://" in name else f"sqlite:///{name}")
     with store_there(settings) as store, store.read() as conn:
-        machines, runs = recorded_parameters(conn), recorded_runs(conn)
+        machines = recorded_parameters(conn)
+        runs = recorded_runs(conn, machines)
     known: dict[str, RunTime] = {node: NodeParameters.of(of) for node, of in machines.items()}
     if not known:
         raise InputError(f"{name}: no node of this run has reported what machine it runs on")
-    samples = [
-        Sample(NodeParameters.of(machines[run.node]), run.urls, run.seconds)
-        for run in runs
-        if run.node in machines
-    ]
+    samples = [Sample(NodeParameters.of(machines[run.node]), run.urls, run.seconds) for run in runs]
     return samples, known
 
 

@@ -87,7 +87,7 @@ def beat_schedule(silent_after_s: float) -> dict[str, dict[str, Any]]:
     entries = {}
     for sweep in SWEEPS:
         every_s = interval_s(sweep, silent_after_s)
-        own_task = sweep.name in ("plan", "report", "reposts", "seen")
+        own_task = sweep.name in ("plan", "report", "reposts", "seen", "train")
         entries[sweep.name] = {
             "task": sweep.name if own_task else "tick",
             "args": () if own_task else (sweep.name,),

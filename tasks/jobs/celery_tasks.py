@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from celery import shared_task
 from splitter.split import chunks
 
 from tasks.jobs import runtime, ticks
 from tasks.jobs.repost_linking import link_reposts
-from tasks.store.database import read_now
+from tasks.jobs.run_time_training import train_run_times
+from tasks.store.database import Store, read_now
 from tasks.store.leases import Lease
 from tasks.store.writer import Operation
+
+T = TypeVar("T")
 
 CONTROL = "control"
 CRAWL_PREFIX = "crawl."
@@ -83,12 +87,20 @@ def seen() -> None:
 def reposts() -> None:
     """Link reviews whose text is nearly an earlier one's."""
     store = runtime.control().store
+    link_reposts(store, partial(_write, store), time.thread_time)
 
-    def write(operation: Operation[bool]) -> bool:
-        with store.begin() as conn:
-            return operation(conn, read_now(conn))
 
-    link_reposts(store, write, time.thread_time)
+@shared_task(name="train")
+def train() -> None:
+    """Train the run times that `balance` decides by."""
+    control = runtime.control()
+    if control.context.settings.uses_run_times:
+        train_run_times(control.store, partial(_write, control.store))
+
+
+def _write(store: Store, operation: Operation[T]) -> T:
+    with store.begin() as conn:
+        return operation(conn, read_now(conn))
 
 
 @shared_task(name="crawl")

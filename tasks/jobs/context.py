@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
@@ -11,6 +11,7 @@ from splitter.catalog.model import Catalog
 
 from tasks.fetching.hosts import HostBook
 from tasks.jobs.scheduler_state import SchedulerState
+from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Distances
 from tasks.scheduling.query_refinement import RefinementSettings
 from tasks.scheduling.recall import RecallSettings
@@ -42,9 +43,14 @@ class LoopSettings:
     lanes: int = 4
     lease_batch: int = MOST_AT_ONCE
 
-    def strategy(self, distances: Distances | None) -> AllocationStrategy:
-        """A new allocation strategy, by these settings, with these distances."""
-        return ALLOCATION[self.allocation](replace(self.allocating, distances=distances))
+    @property
+    def uses_run_times(self) -> bool:
+        """Whether the strategy decides by run times of nodes that a network learns."""
+        return self.allocation == "balance"
+
+    def strategy(self, distances: Distances | None, run_times: Mapping[str, Curve]) -> AllocationStrategy:
+        """A new allocation strategy, by these settings, with these distances and run times of nodes."""
+        return ALLOCATION[self.allocation](replace(self.allocating, distances=distances, run_times=run_times))
 
 
 @dataclass(frozen=True)

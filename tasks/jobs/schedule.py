@@ -28,6 +28,7 @@ SWEEPS: tuple[Sweep, ...] = (
     Sweep("wake", 5.0, "SLEEP to DONE, follow-up subtasks, next chunks"),
     Sweep("recrawl_due", 60.0, "begin a new round of products whose recrawl time has come"),
     Sweep("reposts", 2.0, "link reviews whose text is nearly an earlier one's"),
+    Sweep("train", 60.0, "train the run times that balance decides by, every 10 minutes (only with balance)"),
     Sweep("seen", 60.0, "fill the shared set of stored pages where it was lost (clusters only)"),
     Sweep("retention", 3600.0, "drop the data behind old decisions, old answers and old refusals"),
     Sweep("report", 600.0, "write the report of subtasks that wait for a person"),

@@ -11,24 +11,28 @@ and a row that was missed all the same comes with the pair's next attempt.
 
 Round trips change slowly, and the coordinates of all hosts take a second at that size. So they are made anew every 10
 minutes; as long as there are too few round trips, every minute. The strategy is made anew with them and loses only its
-plan.
+plan. Likewise with the trained run times of nodes (`tasks.jobs.run_time_training`), which are looked for every minute.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
 from tasks.domain.grants import Grants
+from tasks.scheduling.balance.curves import Curve
+from tasks.scheduling.balance.learned import Trained
+from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.scheduling.decision import AllocationStrategy, Distances
 from tasks.scheduling.proximity.coordinates import Delays
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import HALF_LIFE_S, Knowledge
-from tasks.store import stats, views
+from tasks.store import run_time_model, stats, views
+from tasks.store.recorded import recorded_parameters
 
 _SHORT = timedelta(seconds=2)
 _LONG = timedelta(seconds=60)
@@ -36,6 +40,8 @@ _LONG_EVERY = timedelta(seconds=30)
 
 _MEASURE_EVERY = timedelta(minutes=10)
 _MEASURE_FIRST = timedelta(minutes=1)
+
+_RUN_TIMES_EVERY = timedelta(minutes=1)
 
 _COUNT_EVERY_S = 30.0
 _COUNT_SHARE = 0.02
@@ -78,7 +84,7 @@ class SchedulerState:
     """The caches of one scheduler; used by one thread at a time.
 
     Args:
-        make: makes an allocation strategy with these distances.
+        make: makes an allocation strategy with these distances and run times of nodes.
         clock: monotonic seconds.
 
     Attributes:
@@ -95,7 +101,7 @@ class SchedulerState:
 
     def __init__(
         self,
-        make: Callable[[Distances | None], AllocationStrategy],
+        make: Callable[[Distances | None, Mapping[str, Curve]], AllocationStrategy],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._make = make
@@ -103,6 +109,9 @@ class SchedulerState:
         self._round_trips: dict[tuple[str, str], float] = {}
         self._measured: datetime | None = None
         self._distances: Delays | None = None
+        self._run_times: dict[str, Curve] = {}
+        self._run_times_read: datetime | None = None
+        self._run_times_of: tuple[datetime, Mapping[str, object]] | None = None
         self.grants: Grants = {}
         self._begin_anew()
         self.forget()
@@ -113,8 +122,8 @@ class SchedulerState:
         self._count_at_s: float | None = None
 
     def new_strategy(self) -> AllocationStrategy:
-        """A new strategy, with the distances of the last `measure`."""
-        return self._make(self._distances)
+        """A new strategy, with the distances of the last `measure` and the run times read last."""
+        return self._make(self._distances, self._run_times)
 
     def measure(self, conn: Connection, now: datetime) -> None:
         """Bring the distances of sites and nodes up to date, where that is due; not within a decision."""
@@ -129,6 +138,23 @@ class SchedulerState:
         before, self._distances = self._distances, Delays.of(round_trips)
         if before is not None or self._distances is not None:
             self._begin_anew()
+
+    def read_run_times(self, conn: Connection, now: datetime) -> None:
+        """Bring the trained run times of nodes up to date, where that is due; not within a decision."""
+        if self._run_times_read is not None and abs(now - self._run_times_read) < _RUN_TIMES_EVERY:
+            return
+        self._run_times_read = now
+        model = run_time_model.load(conn)
+        if model is None:
+            return
+        machines = recorded_parameters(conn)
+        made_of = model.trained_at, machines
+        if made_of == self._run_times_of:
+            return
+        network = Trained.of_json(model.network)
+        self._run_times = {node: network.curve(NodeParameters.of(of)) for node, of in machines.items()}
+        self._run_times_of = made_of
+        self._begin_anew()
 
     def forget(self) -> None:
         """Read the statistics anew next time: what was read last may have been rolled back."""

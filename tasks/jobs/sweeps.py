@@ -63,6 +63,8 @@ def _allocation(
 ) -> list[Assignment]:
     state = context.state
     state.measure(conn, now)
+    if context.settings.uses_run_times:
+        state.read_run_times(conn, now)
     state.count_queued(conn)
     return _decide(conn, now, context, state.ready, state.strategy, open_nodes)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from random import Random
 from typing import Protocol
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.views import SubtaskView
 from tasks.scheduling import eligibility
+from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.ready_queue import Group, ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 
@@ -42,10 +43,12 @@ class AllocationSettings:
     Attributes:
         nearest: (`proximity`) a site goes to a random one of so many nearest nodes: 1 is the paper's Top-1.
         distances: (`proximity`, and the distance prior of `feedback`) None: nothing was measured.
+        run_times: (`balance`) curves of nodes by a trained network; of other nodes the means of their attempts count.
     """
 
     nearest: int = 3
     distances: Distances | None = None
+    run_times: Mapping[str, Curve] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -64,21 +64,32 @@ def recorded_tasks(conn: Connection) -> Sequence[RecordedTask]:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """An attempt that took pages: of which node, how many URLs, how long it was active."""
+    """An attempt that took pages: its number, of which node, how many URLs, how long it was active."""
 
+    attempt_id: int
     node: str
     urls: int
     seconds: float
 
 
-def recorded_runs(conn: Connection) -> list[RecordedRun]:
-    """Every attempt that succeeded and tried pages, the oldest first."""
+def recorded_runs(conn: Connection, nodes: Collection[str], newest: int | None = None) -> list[RecordedRun]:
+    """Attempts of these nodes that succeeded, tried pages and took time, the oldest first.
+
+    Args:
+        newest: at most so many, the newest; None: all.
+    """
     rows = conn.execute(
-        select(attempts.c.node, attempts.c.tried, attempts.c.active_s)
-        .where(attempts.c.outcome == "succeeded", attempts.c.tried > 0)
-        .order_by(attempts.c.id)
+        select(attempts.c.id, attempts.c.node, attempts.c.tried, attempts.c.active_s)
+        .where(
+            attempts.c.outcome == "succeeded",
+            attempts.c.tried > 0,
+            attempts.c.active_s > 0,
+            attempts.c.node.in_(list(nodes)),
+        )
+        .order_by(attempts.c.id.desc())
+        .limit(newest)
     )
-    return [RecordedRun(*row) for row in rows]
+    return [RecordedRun(*row) for row in rows][::-1]
 
 
 def recorded_parameters(conn: Connection) -> dict[str, Mapping[str, float | None]]:

@@ -391,6 +391,15 @@ sweep_marks = _table(
     Column("last_id", _Id, nullable=False),
 )
 
+# How long nodes take, learned from attempts, for a strategy (tasks.store.run_time_model).
+run_time_model = _table(
+    "run_time_model",
+    Column("strategy", String(40), primary_key=True),
+    _time("trained_at", nullable=False),
+    Column("newest_attempt", _Id, nullable=False),
+    Column("network", _Json, nullable=False),  # tasks.scheduling.balance.learned.Trained
+)
+
 events = _table(
     "events",
     _id(),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.scheduling.balance.curves import linear
 from tasks.scheduling.baselines.consistent_hash import ConsistentHash
 from tasks.scheduling.decision import AllocationSettings, still_waiting
 from tasks.scheduling.planner import distance_prior
@@ -443,6 +444,14 @@ def test_a_node_with_both_kinds_gets_less_of_one_for_what_it_gets_of_the_other()
     play.put(*(subtask(n, "w", kind="microblog", left=10) for n in range(30, 40)))
     meta = Counter(name for number, name in play.given().items() if number < 30)
     assert meta == {"m": 20, "both": 10}
+
+
+def test_a_network_says_what_a_node_takes_for_each_of_its_slots():
+    curves = {"wide": linear(1.0, 4.0), "narrow": linear(1.0, 1.0)}
+    nodes = [node("wide", 99, slots=8), node("narrow", 99, slots=1)]
+    play = Play("balance", nodes, paced(wide=1.0, narrow=1.0), run_times=curves)
+    counts = Counter(play.put(*(subtask(n, left=10) for n in range(90))).given().values())
+    assert counts == {"wide": 60, "narrow": 30}
 
 
 def test_a_subtask_only_a_node_without_a_share_may_run_is_not_left_for_ever():

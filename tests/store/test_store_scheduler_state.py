@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from tasks.domain.failures import FailureReason
 from tasks.jobs import sweeps
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
+from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.decision import AllocationSettings, Distances
 from tasks.scheduling.feedback import Feedback
 from tasks.store import stats
@@ -147,7 +149,7 @@ def _measured(world: World, ms: float) -> None:
 def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minutes(world: World) -> None:
     given: list[Distances | None] = []
 
-    def make(distances: Distances | None) -> Feedback:
+    def make(distances: Distances | None, _run_times: Mapping[str, Curve]) -> Feedback:
         given.append(distances)
         return Feedback(AllocationSettings(distances=distances))
 

@@ -21,8 +21,9 @@ than the weights.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -42,6 +43,10 @@ _KNOTS = 30
 
 class TrainingError(InputError):
     """Recorded runs that nothing can be learned from."""
+
+
+class TrainingEnded(Exception):
+    """Training was not to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +134,43 @@ class Trained:
         points = zip(n.tolist(), seconds.tolist(), strict=True)
         return Curve(((0.0, 0.0), *points), float(slope))
 
+    def as_json(self) -> dict[str, Any]:
+        """As plain JSON types; `of_json` makes the same network of it."""
+        scalings = {"inputs": self.features.inputs, "outputs": self.features.outputs}
+        return {
+            "usual": self.features.usual.tolist(),
+            **{name: [scale.low.tolist(), scale.high.tolist()] for name, scale in scalings.items()},
+            "weights": self.weights.flat().tolist(),
+            "ridge": self.ridge,
+            "runs": self.runs,
+            "most_urls": self.most_urls,
+            "held_out": asdict(self.held_out),
+        }
 
-def train(samples: Sequence[Sample], seed: int) -> Trained:
+    @classmethod
+    def of_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The reverse of `as_json`."""
+        inputs, outputs = (Scaling(*map(np.array, stored[name])) for name in ("inputs", "outputs"))
+        return cls(
+            features=Features(np.array(stored["usual"]), inputs, outputs),
+            weights=Weights.of_flat(np.array(stored["weights"])),
+            ridge=stored["ridge"],
+            runs=stored["runs"],
+            most_urls=stored["most_urls"],
+            held_out=HeldOut(**stored["held_out"]),
+        )
+
+
+def train(samples: Sequence[Sample], seed: int, go_on: Callable[[], bool] = lambda: True) -> Trained:
     """Learn run times.
 
     Args:
         samples: recorded runs.
         seed: of what is left out and of the weights to begin with: the same seed, the same network.
+        go_on: asked before each of the 29 fits.
 
     Raises:
+        TrainingEnded: `go_on` said no.
         TrainingError: a number of a sample is not above 0, or there are too few samples.
     """
     _check(samples)
@@ -149,10 +182,10 @@ def train(samples: Sequence[Sample], seed: int) -> Trained:
     order = [samples[place] for place in np.random.default_rng(seed).permutation(len(samples))]
     cut = math.ceil(_LEFT_OUT * len(order))
     unseen, seen = order[:cut], order[cut:]
-    ridge = _best_ridge(seen, seed)
-    features, weights = _fit(seen, ridge, seed)
+    ridge = _best_ridge(seen, seed, go_on)
+    features, weights = _fit(seen, ridge, seed, go_on)
     held_out = _held_out(features, weights, unseen)
-    features, weights = _fit(samples, ridge, seed)
+    features, weights = _fit(samples, ridge, seed, go_on)
     return Trained(
         features=features,
         weights=weights,
@@ -169,18 +202,22 @@ def _logs(rows: Floats, urls: Floats, usual: Floats) -> Floats:
 
 
 def _fit(
-    samples: Sequence[Sample], ridge: float, seed: int, starts: int = _STARTS
+    samples: Sequence[Sample], ridge: float, seed: int, go_on: Callable[[], bool], starts: int = _STARTS
 ) -> tuple[Features, Weights]:
     """The best of several beginnings."""
     features = Features.of(samples)
     inputs, outputs = _inputs(features, samples), features.outputs_of(_seconds(samples))
     rng = np.random.default_rng(seed)
     begun = [drawn(rng, float(outputs.mean())) for _ in range(starts)]
-    found = [fitted(start, inputs, outputs, ridge) for start in begun]
+    found = []
+    for start in begun:
+        if not go_on():
+            raise TrainingEnded
+        found.append(fitted(start, inputs, outputs, ridge))
     return features, min(found, key=lambda pair: pair[1])[0]
 
 
-def _best_ridge(samples: Sequence[Sample], seed: int) -> float:
+def _best_ridge(samples: Sequence[Sample], seed: int, go_on: Callable[[], bool]) -> float:
     """The ridge with the least squared error of the logarithms, by cross-validation."""
     folds = _folds(samples)
 
@@ -189,7 +226,7 @@ def _best_ridge(samples: Sequence[Sample], seed: int) -> float:
         for fold in range(_FOLDS):
             kept = [sample for sample, own in zip(samples, folds, strict=True) if own != fold]
             left_out = [sample for sample, own in zip(samples, folds, strict=True) if own == fold]
-            features, weights = _fit(kept, ridge, seed, starts=1)
+            features, weights = _fit(kept, ridge, seed, go_on, starts=1)
             wrong = _predicted_log(features, weights, left_out) - np.log(_seconds(left_out))
             total += float(wrong @ wrong)
         return total

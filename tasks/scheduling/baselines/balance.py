@@ -1,8 +1,9 @@
 """The `balance` allocation: waiting URLs divided so that predicted run times end at once (2019 balance paper).
 
 Every `REPLAN_S`, and whenever nodes come, go or are refused, the targets that wait of each kind are divided over the
-nodes of that kind, exactly (`tasks.scheduling.balance.exact`), by each node's curve of run time over URLs: the overhead
-of an attempt, then the node's seconds per page pooled over sites, divided by its slots. In queue order, each subtask
+nodes of that kind, exactly (`tasks.scheduling.balance.exact`), by each node's curve of run time over URLs: the trained
+network's of its machine (`AllocationSettings.run_times`); without one the overhead of an attempt, then the node's
+seconds per page pooled over sites. Slots divide a node's URLs evenly among them. In queue order, each subtask
 then goes to the node with a free slot that has most left of its share, whatever the site, until shares are used up:
 what a node is good at plays no part.
 
@@ -14,7 +15,7 @@ nodes failed, a person asked for one) goes to any that may take it, or it would 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -40,7 +41,7 @@ class Balance(Baseline):
         """See `Baseline`."""
         ready = context.ready
         if ready.free and ready.waiting and self.outdated(context, REPLAN_S):
-            self._left = _divided(context)
+            self._left = _divided(context, self._settings.run_times)
         for group, able in context.choices():
             left = self._left.setdefault(group.first.kind, Counter())
             chosen = max(able, key=left.__getitem__)
@@ -48,14 +49,19 @@ class Balance(Baseline):
             if left[chosen] > 0 or not any(sharers):
                 had = left.copy()
                 left[chosen] -= group.pages
-                yield context.give(group, chosen, partial(_why, had), had.__getitem__)
+                yield context.give(group, chosen, partial(self._why, had), had.__getitem__)
+
+    def _why(self, had: Counter[str], name: str) -> str:
+        left = f"{had[name]} targets of its share are left" if had[name] > 0 else "its share is used up"
+        model = "the trained network" if name in self._settings.run_times else "the mean of attempts"
+        return f"{left} (run times by {model})"
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
         """Whose shares are used up."""
         return f"the share of {', '.join(ready.able(group)[:5])} is used up; others have some of theirs left"
 
 
-def _divided(context: DecisionContext) -> dict[str, Counter[str]]:
+def _divided(context: DecisionContext, run_times: Mapping[str, Curve]) -> dict[str, Counter[str]]:
     """Targets a node may still be given, by kind and node; below 0 where its last subtask was larger than that."""
     ready, totals = context.ready, Counter[str]()
     for site, waits in ready.backlog.items():
@@ -63,7 +69,9 @@ def _divided(context: DecisionContext) -> dict[str, Counter[str]]:
     names = list(ready.nodes)
     belief = posterior(context.knowledge, context.now_s, _ANY_SITE, names).mean()
     curves = {
-        name: linear(float(belief.overhead_s[0, 0]), page_s / max(1, ready.nodes[name].slots))
+        name: _of_slots(
+            run_times.get(name) or linear(float(belief.overhead_s[0, 0]), page_s), ready.nodes[name].slots
+        )
         for name, page_s in zip(names, belief.seconds_per_page[0].tolist(), strict=True)
     }
     able = {kind: [name for name in names if kind in ready.nodes[name].kinds] for kind in totals}
@@ -81,11 +89,14 @@ def _divided(context: DecisionContext) -> dict[str, Counter[str]]:
     return left
 
 
+def _of_slots(curve: Curve, slots: int) -> Curve:
+    """The curve of a node with so many slots, from that of one of them."""
+    many = max(1, slots)
+    points = tuple((n * many, seconds) for n, seconds in curve.points)
+    return replace(curve, points=points, seconds_per_url=curve.seconds_per_url / many)
+
+
 def _after(curve: Curve, count: int, seconds: float) -> Curve:
     """What more URLs take a node that has got so many, which take it so long."""
     later = ((n - count, s) for n, s in curve.points if n > count)
     return replace(curve, points=((0.0, seconds), *later), idle_s=0.0)
-
-
-def _why(had: Counter[str], name: str) -> str:
-    return f"{had[name]} targets of its share are left" if had[name] > 0 else "its share is used up"

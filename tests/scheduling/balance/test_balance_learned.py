@@ -1,3 +1,4 @@
+import json
 import math
 from functools import cache
 
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.scheduling.balance.curves import Curves
-from tasks.scheduling.balance.learned import LEAST_RUNS, TrainingError, train
+from tasks.scheduling.balance.learned import LEAST_RUNS, Trained, TrainingError, train
 from tasks.scheduling.balance.network import HIDDEN, WEIGHTS, Scaling, drawn
 from tasks.scheduling.balance.parameters import NodeParameters, Sample
 
@@ -64,6 +65,13 @@ def test_learned_curves_never_fall_whatever_the_node(node):
     assert (seconds[1:] > 0).all()
     assert (np.diff(seconds, axis=0) >= 0).all()
     assert curve.seconds_per_url > 0
+
+
+def test_what_is_stored_of_a_network_is_the_network():
+    again = Trained.of_json(json.loads(json.dumps(trained().as_json())))
+    node = NodeParameters(2, 2.4, 1.5, 10, None)
+    assert again.curve(node) == trained().curve(node)
+    assert again.as_json() == trained().as_json()
 
 
 def test_a_parameter_that_is_not_known_is_the_usual_one():

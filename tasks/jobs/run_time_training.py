@@ -1,0 +1,81 @@
+"""The sweep that trains the run-time model of `balance` from the newest attempts of nodes whose machine is known.
+
+It computes on its thread, outside any transaction and without the scheduler's lock, and then stores the network: in a
+cluster any scheduler may train and every scheduler decides, and `explain` asks in a process of its own. A new
+scheduler has it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from sqlalchemy import Connection
+
+from tasks.scheduling.balance.learned import LEAST_RUNS, TrainingEnded, train
+from tasks.scheduling.balance.parameters import NodeParameters, Sample
+from tasks.store import run_time_model
+from tasks.store.database import Store, read_now
+from tasks.store.recorded import recorded_parameters, recorded_runs
+from tasks.store.run_time_model import StoredModel
+from tasks.store.writer import Operation
+
+TRAIN_EVERY = timedelta(minutes=10)
+MOST_RUNS = 500
+"""Attempts that are learned from. They bound the work: usually 6 CPU seconds, 18 if each fit took
+all its steps, every 10 minutes."""
+
+_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSet:
+    """What to train on: recorded runs, the number of the newest attempt among them, and when they were read."""
+
+    samples: Sequence[Sample]
+    newest_attempt: int
+    read_at: datetime
+
+
+def train_run_times(
+    store: Store, write: Callable[[Operation[None]], None], go_on: Callable[[], bool] = lambda: True
+) -> int:
+    """Train and store the network where one is due.
+
+    Args:
+        store: to read from.
+        write: runs an operation in a transaction and waits until it is committed (not on an event loop).
+        go_on: asked several times a second; training ends once it says no, and nothing is stored.
+
+    Returns:
+        On how many attempts it was trained; 0 where it was not.
+    """
+    with store.read() as conn:
+        found = training_set(conn, read_now(conn))
+    if found is None:
+        return 0
+    try:
+        trained = train(found.samples, _SEED, go_on)
+    except TrainingEnded:
+        return 0
+    write(partial(_save, StoredModel(found.read_at, found.newest_attempt, trained.as_json())))
+    return trained.runs
+
+
+def training_set(conn: Connection, now: datetime) -> TrainingSet | None:
+    """The newest attempts; None where training is not due: it was done lately, there are too few, or no new ones."""
+    before = run_time_model.load(conn)
+    if before is not None and abs(now - before.trained_at) < TRAIN_EVERY:
+        return None
+    machines = {node: NodeParameters.of(of) for node, of in recorded_parameters(conn).items()}
+    runs = recorded_runs(conn, machines, MOST_RUNS)
+    if len(runs) < LEAST_RUNS or (before is not None and runs[-1].attempt_id == before.newest_attempt):
+        return None
+    samples = [Sample(machines[run.node], run.urls, run.seconds) for run in runs]
+    return TrainingSet(samples, runs[-1].attempt_id, now)
+
+
+def _save(model: StoredModel, conn: Connection, _now: object) -> None:
+    run_time_model.save(conn, model)

@@ -1,0 +1,136 @@
+"""Run times of nodes are learned from the store's own attempts, and `balance` decides by them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import delete, insert
+from world import CATALOG, SITE, START, World
+
+from tasks.jobs import sweeps
+from tasks.jobs.context import LoopSettings
+from tasks.jobs.run_time_training import MOST_RUNS, TRAIN_EVERY, train_run_times, training_set
+from tasks.scheduling.balance.learned import LEAST_RUNS
+from tasks.scheduling.balance.parameters import NodeParameters
+from tasks.store import nodes, run_time_model
+from tasks.store.database import Store, read_now
+from tasks.store.tables import attempts, subtasks
+
+SECONDS_PER_PAGE = {"swift": 0.5, "slow": 3.0, "unknown": 1.0}
+MACHINES = {"swift": NodeParameters(8, 3.0, 16, 200, 900), "slow": NodeParameters(2, 2.0, 4, 20, None)}
+
+
+@pytest.fixture
+def balanced(store: Store) -> Iterator[World]:
+    """Three nodes, two of them with known machines, and a subtask of every site."""
+    world = World(store, LoopSettings(allocation="balance"))
+    for name in SECONDS_PER_PAGE:
+        world.node(name, slots=40)
+    for name, machine in MACHINES.items():
+        world.do(lambda conn, _now, n=name, m=machine: nodes.describe(conn, [n], m))
+    world.waiting(sites=tuple(CATALOG.sites))
+    yield world
+    with store.begin() as conn:
+        conn.execute(delete(attempts))  # they were not folded into the statistics
+    assert world.verification().violations == ()
+
+
+def record(world: World, count: int, *names: str, outcome: str = "succeeded") -> None:
+    """Closed attempts of these nodes in turn, with 1 to 20 pages."""
+    first = len(world.rows(attempts)) + 1
+    (subtask, *_) = world.rows(subtasks)
+    made = []
+    for no in range(first, first + count):
+        node, pages = names[no % len(names)], no % 20 + 1
+        made.append(
+            {
+                "subtask_id": subtask.id,
+                "product_id": subtask.product_id,
+                "no": no,
+                "round": 1,
+                "token": f"t{no}",
+                "site": SITE,
+                "node": node,
+                "quota": 20,
+                "budget_s": 30.0,
+                "allocated_at": START,
+                "ended_at": START,
+                "outcome": outcome,
+                "tried": pages,
+                "collected": pages,
+                "active_s": 1.0 + SECONDS_PER_PAGE[node] * pages,
+                "errors": {},
+            }
+        )
+    with world.store.begin() as conn:
+        conn.execute(insert(attempts), made)
+
+
+def train(world: World) -> int:
+    def write(operation):
+        with world.store.begin() as conn:
+            return operation(conn, read_now(conn))
+
+    return train_run_times(world.store, write)
+
+
+def decided(world: World) -> tuple[Counter[str], dict[str, str]]:
+    """How many subtasks `explain` would see each node get, and why it got one of them; a minute later."""
+    world.pass_s(60)
+    for name in SECONDS_PER_PAGE:
+        world.node(name, slots=40)
+    assignments = world.sweep(sweeps.preview).assignments
+    return Counter(one.node for one in assignments), {one.node: one.candidates[0].why for one in assignments}
+
+
+def test_after_training_balance_decides_by_the_network(balanced: World) -> None:
+    before, why = decided(balanced)
+    assert before["swift"] - before["slow"] in (-1, 0, 1), "nothing is known of them"
+    assert all("the mean of attempts" in of_node for of_node in why.values())
+    record(balanced, LEAST_RUNS - 1, *MACHINES)
+    assert train(balanced) == 0
+    record(balanced, 50, "unknown")
+    assert train(balanced) == 0, "of no known machine"
+    record(balanced, 1, *MACHINES)
+    assert train(balanced) == LEAST_RUNS
+    after, why = decided(balanced)
+    assert after["swift"] > 3 * after["slow"] > 0
+    assert "the trained network" in why["swift"]
+    assert "the trained network" in why["slow"]
+    assert "the mean of attempts" in why["unknown"]
+
+
+def test_a_network_is_trained_again_after_ten_minutes_if_there_are_new_attempts(balanced: World) -> None:
+    record(balanced, LEAST_RUNS, *MACHINES)
+    first = balanced.look(training_set, START)
+    assert first is not None
+    model = run_time_model.StoredModel(START, first.newest_attempt, {"weights": [0.1]})
+    balanced.do(lambda conn, _now: run_time_model.save(conn, model))
+    assert balanced.look(run_time_model.load) == model
+    later = START + TRAIN_EVERY
+    assert balanced.look(training_set, later) is None, "nothing is new"
+    record(balanced, 1, *MACHINES, outcome="failed")
+    assert balanced.look(training_set, later) is None, "it did not succeed"
+    record(balanced, MOST_RUNS, *MACHINES)
+    assert balanced.look(training_set, later - timedelta(seconds=1)) is None
+    again = balanced.look(training_set, later)
+    assert again is not None
+    assert len(again.samples) == MOST_RUNS
+    assert again.newest_attempt == balanced.rows(attempts)[-1].id
+    newer = run_time_model.StoredModel(later, again.newest_attempt, {"weights": [0.2]})
+    balanced.do(lambda conn, _now: run_time_model.save(conn, newer))
+    assert balanced.look(run_time_model.load) == newer
+
+
+def test_training_that_is_not_to_go_on_stores_nothing(balanced: World) -> None:
+    record(balanced, LEAST_RUNS, *MACHINES)
+    answers = iter((True, True, False))
+
+    def never(_operation):
+        raise AssertionError("nothing was trained to the end")
+
+    assert train_run_times(balanced.store, never, lambda: next(answers)) == 0
+    assert balanced.look(run_time_model.load) is None
