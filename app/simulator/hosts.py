@@ -82,7 +82,9 @@ class Hosts:
             engine = world.engines.get(site.spec.engine or "")
             if world.rationed(number):
                 self._of_site[site.name] = (engine.name if engine is not None else site.name, site.name)
-                self._limits[site.name] = _limits(site.spec.per_address_per_s, site.spec.total_per_s)
+                own = _limits(site.spec.per_address_per_s, site.spec.total_per_s)
+                blocks = own is _UNLIMITED and world.ever_blocks[number]
+                self._limits[site.name] = _most(world, number) if blocks else own
             if engine is not None:
                 self._limits[engine.name] = _limits(engine.per_address_per_s, engine.total_per_s)
         self._hits_per_result_page = world.scenario.work.hits_per_result_page
@@ -241,6 +243,15 @@ def _limits(per_address_per_s: float | None, total_per_s: float | None) -> Limit
         per_address_per_s=per_address_per_s or _UNLIMITED.per_address_per_s,
         total_per_s=total_per_s or _UNLIMITED.total_per_s,
     )
+
+
+def _most(world: World, site: int) -> Limits:
+    """As often as its nodes could ask a host at all: what an address learns of a block is a share of its limit."""
+    per_s = [
+        node.spec.slots / min(rates.seconds_per_page for rates in world.course(site, number).rates)
+        for number, node in enumerate(world.nodes)
+    ]
+    return Limits(per_address_per_s=min(1000.0, max(per_s)), total_per_s=min(10_000.0, sum(per_s)))
 
 
 def _without_limit(view: HostView) -> HostView:

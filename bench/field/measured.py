@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -120,22 +120,13 @@ class Measured:
         return asdict(self)
 
 
-def run_once(
-    world: World,
-    strategy: str,
-    *,
-    seconds: float,
-    mark_s: float,
-    slots: int = SLOTS,
-    look: Callable[[Path, datetime], None] | None = None,
-) -> Measured:
+def run_once(world: World, strategy: str, *, seconds: float, mark_s: float, slots: int = SLOTS) -> Measured:
     """Run a world's job from an empty store.
 
     Args:
         strategy: of allocation.
         seconds: the run is ended after so long.
         mark_s: from the first request on.
-        look: called with the run's database once it has ended, and when its first request came.
 
     Raises:
         ReviewloopError: the lab or the run did not start; with the end of what it said.
@@ -171,8 +162,6 @@ def run_once(
             verify.wait(_VERIFY_S)
         begin, asked = _requests(log, world.catalog)
         stored = _stored(db, begin, hits(world))
-        if look is not None:
-            look(db, begin)
         return Measured(
             **stored.document(mark_s),
             **asked,
