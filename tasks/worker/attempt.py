@@ -16,30 +16,26 @@ from datetime import timedelta
 
 from splitter.catalog.model import Catalog
 
-from tasks.domain.failures import ErrorClass, FailureReason, FetchError
+from tasks.domain.failures import FailureReason, FetchError
 from tasks.domain.grants import HostGrants
 from tasks.domain.hit_count import EngineLimits
 from tasks.fetching.permits import WaitTooLong
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.unasked import Unasked
-from tasks.store.closing import CLOSES, AttemptReport, Close
+from tasks.store.attempt_ends import AttemptReport
+from tasks.store.closing import CLOSES, Close
 from tasks.store.leases import START, Lease, Renewal, Work, WorkTarget
-from tasks.store.pages import NewPage, TargetEnd
+from tasks.store.pages import NewPage
 from tasks.store.result_pages import RESULTS, FoundHit, ReadResultPage
 from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters, Timing
 from tasks.worker.failures import Failures, failure_reason
-from tasks.worker.fetcher import Dependencies, Fetcher, NotAsked
+from tasks.worker.fetcher import Dependencies, Fetcher
 from tasks.worker.lease_renewal import LeaseRenewal
 from tasks.worker.page_collector import PageCollector
 from tasks.worker.slots import Slots, SlotUse
+from tasks.worker.tries import Tries
 from tasks.worker.write_buffer import WriteBuffer
-
-_OF_PAIR = frozenset({ErrorClass.SERVER_ERROR, ErrorClass.CUT_OFF, ErrorClass.TIMEOUT})
-"""Faults that a target or a (site, node) may be the cause of."""
-
-MAX_TRIES = 3
-"""Tries of one target before it is given up."""
 
 
 class Attempt:
@@ -75,7 +71,6 @@ class Attempt:
         self._counters = AttemptCounters(timing=self._timing)
         self._renewal = LeaseRenewal(lease, writer, self._counters, rules.silent_after_s, clock)
         fetcher = Fetcher(deps, self._timing, self._renewal.announce_wait, lease.site)
-        self._collector = PageCollector(lease.site, deps, catalog, fetcher, self._timing, self._note_error)
         self._limits = EngineLimits.of(catalog.engine_of(lease.site))
         refresh_s = catalog.sites[lease.site].refresh_s
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
@@ -84,15 +79,14 @@ class Attempt:
             lease, deps, writer, self._counters, self._unstorable, judge=self._check_relevance
         )
         self._failures = Failures(deps)
+        self._tries = Tries(lease.floor, self._counters, self._failures, self._write_buffer)
+        self._collector = PageCollector(lease.site, deps, catalog, fetcher, self._timing, self._tries.note)
         self._queue: deque[WorkTarget] = deque()
         self._whole_posts = 0  # hits that their result page held as whole posts
-        self._left = 0  # targets still to do, as far as known
         self._note = ""
         self._limit_reached = False
         self._lanes = 0  # that may still be opened
         self._too_long: WaitTooLong | None = None
-        self._faults: list[tuple[WorkTarget, ErrorClass]] = []  # held until it is known whose they are
-        self._below_floor = False
         self._interrupted = ""
         self._runner: asyncio.Task[None] | None = None
 
@@ -139,7 +133,7 @@ class Attempt:
 
     async def _crawl(self, work: Work) -> None:
         await self._enter()
-        self._left = len(work.targets)
+        self._tries.left = len(work.targets)
         results = [t for t in work.targets if t.kind == "result"]
         self._add_hits([t for t in work.targets if t.kind == "hit"])
         await self._read_result_pages(results)
@@ -152,9 +146,7 @@ class Attempt:
             async with asyncio.TaskGroup() as self._group:
                 self._open_lanes(1 if self.lease.floor.least_share else self._lanes)
         finally:
-            for target, kind in self._faults:
-                # Below the floor it is the pair that fails, whatever is asked: that says nothing of the target.
-                self._end_try(target, kind, counts=not self._below_floor)
+            self._tries.settle()
         self._counters.left_over += len(self._queue) if self._limit_reached else 0
         await self._write_buffer.emptied()
 
@@ -190,8 +182,8 @@ class Attempt:
             return False
         except FetchError as error:
             self._failures.result_error = error.error
-            await self._note_error(target.url, error)
-            self._end(target, "todo", error.error, counts=not error.error.about_host)
+            await self._tries.note(target.url, error)
+            self._tries.end(target, "todo", error.error, counts=not error.error.about_host)
             return False
         page = read.page
         self._failures.note_page(target.url)
@@ -218,7 +210,7 @@ class Attempt:
             self._renewal.lost = True
             return False
         seen.confirmed(saved.known)
-        self._left += len(saved.todo) - 1 - (0 if page.more else len(behind))
+        self._tries.left += len(saved.todo) - 1 - (0 if page.more else len(behind))
         self._counters.known += len(saved.known)
         self._add_hits([hit for hit in saved.todo if not await self._store_post(hit)])
         self._renewal.renew_if_due()
@@ -272,65 +264,26 @@ class Attempt:
         finally:
             self._counters.in_flight -= 1
         if failure is not None:
-            await self._give_up_try(target, failure)
+            await self._tries.failed(target, failure)
+            if self._queue and self._tries.below_floor:
+                self._limit_reached = True
+                self._note = "few of its requests gave a page: another node makes more of them"
             return
         self._open_lanes(1)
         self._failures.note_page(target.url)
         if page is None:
             self._counters.count_known()
-            self._end(target, "stored", "unchanged", counts=False, unchanged=target.key)
+            self._tries.end(target, "stored", "unchanged", counts=False, unchanged=target.key)
             return
         await self._save(target, page)
 
     async def _save(self, target: WorkTarget, page: NewPage) -> None:
-        self._left -= 1
+        self._tries.left -= 1
         await self._write_buffer.save(target, page)
 
     async def _unstorable(self, target: WorkTarget, error: FetchError) -> None:
-        self._left += 1
-        await self._give_up_try(target, error)
-
-    async def _give_up_try(self, target: WorkTarget, error: FetchError) -> None:
-        kind = error.error
-        self._failures.hit_errors.add(kind)
-        await self._note_error(target.url, error)
-        if isinstance(error, NotAsked) or kind in (ErrorClass.SCHEME_REFUSED, ErrorClass.ADDRESS_REFUSED):
-            self._counters.tried -= 1
-            # What no node may request is not offered.
-            self._counters.responsible -= kind.final
-        else:
-            self._counters.failed += 1
-            self._end_early()
-        if kind in _OF_PAIR and self.lease.floor.least_share:
-            self._faults.append((target, kind))
-        else:
-            self._end_try(target, kind, counts=not kind.about_host)
-
-    def _end_try(self, target: WorkTarget, kind: ErrorClass, *, counts: bool) -> None:
-        if kind.final:
-            state = "refused"
-        elif counts and target.tries + 1 >= MAX_TRIES:
-            state = "given_up"
-        else:
-            state = "todo"
-        self._end(target, state, kind, counts=counts)
-
-    def _end_early(self) -> None:
-        ended = self._counters.tried - self._counters.in_flight
-        if self._queue and self.lease.floor.missed(ended, ended - self._counters.failed):
-            self._limit_reached = self._below_floor = True
-            self._note = "few of its requests gave a page: another node makes more of them"
-
-    async def _note_error(self, url: str, error: FetchError) -> None:
-        self._counters.errors[error.error] += 1
-        await self._failures.note_error(url, error)
-
-    def _end(
-        self, target: WorkTarget, state: str, reason: str, *, counts: bool, unchanged: bytes | None = None
-    ) -> None:
-        if state != "todo":
-            self._left -= 1
-        self._write_buffer.end(TargetEnd(target.id, state, reason, counts), unchanged)
+        self._tries.left += 1
+        await self._tries.failed(target, error)
 
     def _stop_at(self, wait: WaitTooLong) -> None:
         self._limit_reached = True
@@ -343,7 +296,7 @@ class Attempt:
         failures = self._failures
         reason = failure_reason(
             collected=self._counters.collected,
-            left=max(0, self._left),
+            left=max(0, self._tries.left),
             result_error=failures.result_error,
             hit_errors=failures.hit_errors,
         )

@@ -17,7 +17,8 @@ from sqlalchemy import Connection
 from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import RecallSettings
 from tasks.store import closing, leases, nodes
-from tasks.store.closing import CLOSES, AttemptReport, Close
+from tasks.store.attempt_ends import AttemptReport
+from tasks.store.closing import CLOSES, Close
 from tasks.store.leases import Counters, Lease
 from tasks.store.nodes import Node, NodeLoad
 from tasks.store.writer import Writer

@@ -21,7 +21,8 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.states import Transition
 from tasks.store import closing, transitions
-from tasks.store.closing import CLOSES, AttemptReport, Close
+from tasks.store.attempt_ends import AttemptReport
+from tasks.store.closing import CLOSES, Close
 from tasks.store.database import Store
 from tasks.store.hosts import Rest
 from tasks.store.leases import PROGRESS, START, Counters, Lease, Renewal, Work, WorkTarget

@@ -17,8 +17,9 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.domain.states import Transition
 from tasks.store import transitions
+from tasks.store.attempt_ends import AttemptReport
 from tasks.store.bulk import insert_rows, rows_with
-from tasks.store.closing import CLOSES, AttemptReport, Close, release
+from tasks.store.closing import CLOSES, Close, release
 from tasks.store.database import Store, lost_deadlock, read_now
 from tasks.store.leases import PROGRESS, START, Counters, Lease, Renewal, WorkTarget
 from tasks.store.pages import ENDS, PAGES, EndedTarget, SavedPage, TargetEnd, save_pages

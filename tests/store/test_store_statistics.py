@@ -9,7 +9,8 @@ from tasks.domain.failures import FailureReason
 from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
 from tasks.store import closing, leases, reports, stats
-from tasks.store.closing import AttemptReport, Close
+from tasks.store.attempt_ends import AttemptReport
+from tasks.store.closing import Close
 from tasks.store.leases import Counters
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)

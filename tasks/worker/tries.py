@@ -1,0 +1,91 @@
+"""The targets of one attempt: how many are left, how each try of one ends, and when the attempt should end early."""
+
+from __future__ import annotations
+
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.page_floor import PageFloor
+from tasks.store.leases import WorkTarget
+from tasks.store.pages import TargetEnd
+from tasks.worker.counters import AttemptCounters
+from tasks.worker.failures import Failures
+from tasks.worker.fetcher import NotAsked
+from tasks.worker.write_buffer import WriteBuffer
+
+MAX_TRIES = 3
+"""Tries of one target before it is given up."""
+
+_OF_PAIR = frozenset({ErrorClass.SERVER_ERROR, ErrorClass.CUT_OFF, ErrorClass.TIMEOUT})
+"""Faults that a target or a (site, node) may be the cause of."""
+
+
+class Tries:
+    """Counts tries, and stores what becomes of their targets.
+
+    Attributes:
+        left: targets still to do, as far as known.
+        below_floor: the attempt makes fewer pages of its requests than another node would.
+    """
+
+    def __init__(
+        self, floor: PageFloor, counters: AttemptCounters, failures: Failures, buffer: WriteBuffer
+    ) -> None:
+        self._floor = floor
+        self._counters = counters
+        self._failures = failures
+        self._buffer = buffer
+        self._faults: list[tuple[WorkTarget, ErrorClass]] = []  # held until it is known whose they are
+        self.left = 0
+        self.below_floor = False
+
+    async def failed(self, target: WorkTarget, error: FetchError) -> None:
+        """A try of a hit gave no page."""
+        kind = error.error
+        self._failures.hit_errors.add(kind)
+        await self.note(target.url, error)
+        counters = self._counters
+        if isinstance(error, NotAsked) or kind in (ErrorClass.SCHEME_REFUSED, ErrorClass.ADDRESS_REFUSED):
+            counters.tried -= 1
+            # What no node may request is not offered.
+            counters.responsible -= kind.final
+        else:
+            counters.failed += 1
+            ended = counters.tried - counters.in_flight
+            self.below_floor |= self._floor.missed(ended, ended - counters.failed)
+        if kind in _OF_PAIR and self._floor.least_share:
+            self._faults.append((target, kind))
+        else:
+            self._end_try(target, kind, counts=not kind.about_host)
+
+    def settle(self) -> None:
+        """Store the faults that were held. Below the floor it is the pair that fails, whatever is asked: that says
+        nothing of the target."""
+        for target, kind in self._faults:
+            self._end_try(target, kind, counts=not self.below_floor)
+        self._faults.clear()
+
+    def end(
+        self, target: WorkTarget, state: str, reason: str, *, counts: bool, unchanged: bytes | None = None
+    ) -> None:
+        """Store that a target gave no page.
+
+        Args:
+            counts: it is a try of the target.
+            unchanged: key of a known page that has not changed.
+        """
+        if state != "todo":
+            self.left -= 1
+        self._buffer.end(TargetEnd(target.id, state, reason, counts), unchanged)
+
+    async def note(self, url: str, error: FetchError) -> None:
+        """Count an error, and let its host rest where that follows."""
+        self._counters.errors[error.error] += 1
+        await self._failures.note_error(url, error)
+
+    def _end_try(self, target: WorkTarget, kind: ErrorClass, *, counts: bool) -> None:
+        if kind.final:
+            state = "refused"
+        elif counts and target.tries + 1 >= MAX_TRIES:
+            state = "given_up"
+        else:
+            state = "todo"
+        self.end(target, state, kind, counts=counts)
