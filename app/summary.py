@@ -113,6 +113,8 @@ def pair_document(pair: PairRow) -> dict[str, Any]:
         "node": pair.node,
         **sums,
         "wait_s": pair.wait_s,
+        "requests": pair.requests,
+        "requests_per_page": pair.requests_per_page,
         "rtt_ms": pair.rtt_ms,
         "completion": pair.stats.completion,
         "efficiency_s": pair.stats.efficiency_s,

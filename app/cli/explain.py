@@ -18,9 +18,13 @@ from app.cli.output import clock, percent, print_json, printed, seconds, shown, 
 from app.cli.tables import COLORS
 from app.config import Settings
 from tasks.domain.errors import UnknownSubtask
+from tasks.domain.page_floor import PageFloor
 from tasks.domain.states import State
 from tasks.store import page_links, reports
 from tasks.store.database import Store, read_now
+
+_ROUNDING = 1e-6
+"""A shadow price up to this is 0: the solver's rounding."""
 
 Row = Mapping[str, Any]
 Lines = Iterator[str | Text | Table]
@@ -77,6 +81,8 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
         out.print(f"\nNow      {now_would['why']}", style="bold cyan")
         if now_would["candidates"]:
             out.print(_candidates(now_would["candidates"], None))
+        for line in _ruled(now_would):
+            out.print(line)
 
 
 def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any]:
@@ -90,7 +96,13 @@ def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any
     for assignment in decision.assignments:
         if assignment.subtask.id == subtask_id:
             why = f"allocation would give it to {assignment.node}"
-            return {"node": assignment.node, "why": why, "candidates": assignment.candidates}
+            return {
+                "node": assignment.node,
+                "why": why,
+                "candidates": assignment.candidates,
+                "prices": asdict(assignment.prices) if assignment.prices is not None else None,
+                "floor": asdict(assignment.floor) if assignment.floor.least_share else None,
+            }
     for waiting in decision.waiting:
         if subtask_id in waiting.subtask_ids:
             return {"node": None, "why": f"it waits: {waiting.why}", "candidates": ()}
@@ -168,8 +180,30 @@ def _allocated(detail: Row, event: Row, attempt: Row | None) -> Lines:
     yield _candidates(detail["candidates"], event["node"])
     if detail["forgiven"]:
         yield f"  forgiven: {detail['forgiven']} failed it before, and nobody else is left"
+    yield from _ruled(detail)
     limits = detail["modification"]
     yield f"  quota {limits['quota']} hits, budget {limits['budget_s']:.0f} s: {limits['why']}"
+
+
+def _ruled(decided: Row) -> Lines:
+    """Which constraint ruled a decision, and when its attempt ends early; nothing where the strategy has no plan."""
+    prices, floor = decided.get("prices"), decided.get("floor")
+    if prices is not None:
+        permits = f"the host's permits: one more is worth {prices['permit']:.2g} pages"
+        slots = f"slots: one more second is worth {prices['slot']:.2g} pages"
+        short = [
+            text
+            for text, price in ((permits, prices["permit"]), (slots, prices["slot"]))
+            if price > _ROUNDING
+        ]
+        ruling = " and by ".join(short) or "neither permits nor slots: there are enough of both"
+        yield f"  ruled by {ruling}; a request here gives {prices['page_chance']:.2g}"
+    if floor is not None:
+        tries = PageFloor(**floor).tries_without_page
+        yield (
+            f"  floor: {floor['least_share']:.2g} pages of a request, or another node makes more of them; "
+            f"ends early {floor['slack']:.2g} pages behind ({tries} tries without a page)"
+        )
 
 
 def _candidates(candidates: Sequence[Any], chosen: str | None) -> Table:

@@ -13,7 +13,8 @@ from rich.text import Text
 
 from app.cli.options import db_option, json_option, settings_of, store_there
 from app.cli.output import ago, answer, print_json, printed, seconds, shown, table, table_of
-from app.cli.tables import pair_list, pair_matrices
+from app.cli.tables import pair_list, pair_matrices, permit_list, permit_matrices
+from app.permits import PermitWorth, permit_worths
 from app.summary import pair_document
 from tasks.domain.breaker import BreakerState
 from tasks.store import hosts as host_store
@@ -124,10 +125,14 @@ def control() -> None:
 @db_option
 @json_option
 def pairs(site: str | None, node: str | None, products: bool, db: str | None, as_json: bool) -> None:
-    """Completion rate and efficiency of each (site, node), with the counts behind them.
+    """Completion rate, efficiency and requests of each (site, node), with the counts behind them.
 
     Completion rate: pages collected of hits offered; more is better. Efficiency: active seconds per collected
     page; fewer is better. With --site, --node or --products the counts are shown, otherwise a matrix.
+
+    Requests: all that were sent, per stored page. What a send permit is worth: pages that a request is expected to
+    give there; and what one more permit, or one more second of a slot, would have added by the last plan (shadow
+    prices; 0 where there was enough of it, - where no plan is at hand).
 
     \b
     Examples:
@@ -143,8 +148,10 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
         else:
             rows = [p for p in reports.pairs(conn) if site in (None, p.site) and node in (None, p.node)]
             names = []
+        worths = permit_worths(conn, read_now(conn)) if rows else {}
+    worth = [worths.get((row.site, row.node), PermitWorth()) for row in rows]
     if as_json:
-        documents = [pair_document(row) for row in rows]
+        documents = [pair_document(row) | asdict(one) for row, one in zip(rows, worth, strict=True)]
         if products:
             documents = [{"product": name, **row} for name, row in zip(names, documents, strict=True)]
         print_json({"pairs": documents, "refused": [asdict(row) for row in refused]})
@@ -154,8 +161,9 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
         out.print("No attempt has been closed yet" + (" there." if site or node else "."))
     elif site or node or products:
         out.print(pair_list(rows, names))
+        out.print(permit_list(rows, worth, names))
     else:
-        for matrix in pair_matrices(rows):
+        for matrix in (*pair_matrices(rows, out.width), *permit_matrices(rows, worth, out.width)):
             out.print(matrix)
     if refused:
         title = "Not stored as reviews"

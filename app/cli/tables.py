@@ -11,6 +11,7 @@ from rich.text import Text
 
 from app.cli.output import Cell, labelled, percent, seconds, shown, table, table_of
 from app.cli.waits import wait_text
+from app.permits import PermitWorth
 from app.summary import Summary, by_cause
 from splitter.catalog.model import Catalog
 from tasks.store.coverage import Coverage
@@ -18,7 +19,11 @@ from tasks.store.manual import ManualRow
 from tasks.store.reports import PairRow
 
 _NODES_A_TABLE = 8
+_BETWEEN = 3
+"""Characters that a column of a table takes beside its cells."""
 _SUBTASKS_SHOWN = 8
+
+_PRICES = "permit, slot second: pages that one more of it adds, by the last plan"
 
 COLORS = {
     "PRIORITY": "blue",
@@ -55,13 +60,15 @@ def coverage_text(of: Coverage | None) -> str | None:
     return f"{of.share:.0%} of {'at least ' if of.at_least else ''}{of.reachable:,} ({rests_on})"
 
 
-def pair_matrices(pairs: Sequence[PairRow]) -> Iterator[Table]:
-    """Completion rate and efficiency: sites as rows, nodes as columns, the best node of a row marked."""
-    nodes = sorted({pair.node for pair in pairs})
+def pair_matrices(pairs: Sequence[PairRow], width: int) -> Iterator[Table]:
+    """Completion rate and efficiency: sites as rows, nodes as columns, the best node of a row marked.
+
+    Args:
+        width: characters a line may have.
+    """
     cells = {(pair.site, pair.node): pair for pair in pairs}
     best = {site: _best(list(of_site)) for site, of_site in groupby(pairs, key=lambda pair: pair.site)}
-    for at in range(0, len(nodes), _NODES_A_TABLE):
-        columns = nodes[at : at + _NODES_A_TABLE]
+    for columns in _nodes_a_table(pairs, len("100% / 12.3 min *"), width):
         yield table(
             ("site", *columns),
             (
@@ -71,6 +78,77 @@ def pair_matrices(pairs: Sequence[PairRow]) -> Iterator[Table]:
             "Completion rate / active time per page, of each (site, node)",
             "* least active time per collected page among the nodes that were tried there",
         )
+
+
+def _nodes_a_table(pairs: Sequence[PairRow], cell: int, width: int) -> Iterator[Sequence[str]]:
+    """The nodes in as many tables as it takes, beside a column of sites, with cells of so many characters."""
+    nodes = sorted({pair.node for pair in pairs})
+    left = width - max(len(pair.site) for pair in pairs) - _BETWEEN - 1
+    at_once = min(_NODES_A_TABLE, max(1, left // (max(cell, *map(len, nodes)) + _BETWEEN)))
+    return (nodes[at : at + at_once] for at in range(0, len(nodes), at_once))
+
+
+def permit_matrices(pairs: Sequence[PairRow], worths: Sequence[PermitWorth], width: int) -> Iterator[Table]:
+    """What requests brought, and what a send permit is worth: sites as rows, nodes as columns.
+
+    Args:
+        worths: of each pair.
+        width: characters a line may have.
+    """
+    cells = {(pair.site, pair.node): (pair, worth) for pair, worth in zip(pairs, worths, strict=True)}
+    permit = {pair.site: worth.permit_worth for pair, worth in cells.values()}
+    slot = {pair.node: worth.slot_worth for pair, worth in cells.values()}
+    for columns in _nodes_a_table(pairs, len("1.23/0.95"), width - len("permit") - _BETWEEN):
+        of_sites = (
+            (site, _pages(worth), *(_permit_cell(cells.get((site, node))) for node in columns))
+            for site, worth in permit.items()
+        )
+        yield table(
+            ("site", "permit", *columns),
+            [*of_sites, ("slot second", Text(""), *(_pages(slot[node]) for node in columns))],
+            "Requests a stored page/pages expected of a request",
+            _PRICES,
+        )
+
+
+def _permit_cell(of: tuple[PairRow, PermitWorth] | None) -> Cell:
+    if of is None:
+        return Text("·", style="dim")
+    pair, worth = of
+    return f"{_pages(pair.requests_per_page) or '-'}/{_pages(worth.page_chance) or '-'}"
+
+
+def _pages(value: float | None) -> str | None:
+    """A number of pages, or of requests, to two digits after the point at most."""
+    return None if value is None else f"{value:.2f}" if value < 10 else f"{value:.3g}"
+
+
+def permit_list(
+    pairs: Sequence[PairRow], worths: Sequence[PermitWorth], products: Sequence[str] = ()
+) -> Table:
+    """What requests brought, and what a send permit is worth, a row a pair.
+
+    Args:
+        worths: of each pair.
+        products: of each pair, where each product has rows of its own: what a permit is worth is not a product's.
+    """
+    columns: dict[str, Callable[[tuple[str, PairRow, PermitWorth]], Cell]] = {
+        "product": lambda row: row[0],
+        "site": lambda row: row[1].site,
+        "node": lambda row: row[1].node,
+        "requests": lambda row: row[1].requests,
+        "a page": lambda row: _pages(row[1].requests_per_page),
+        "gives": lambda row: _pages(row[2].page_chance),
+        "permit": lambda row: _pages(row[2].permit_worth),
+        "slot second": lambda row: _pages(row[2].slot_worth),
+    }
+    for name in ("gives", "permit", "slot second") if products else ("product",):
+        del columns[name]
+    rows = list(zip(products or [""] * len(pairs), pairs, worths, strict=True))
+    title = "Requests, requests a stored page" + ("" if products else ", pages expected of a request")
+    made = table_of(rows, columns, title)
+    made.caption = None if products else _PRICES
+    return made
 
 
 def _best(pairs: Sequence[PairRow]) -> str | None:
@@ -137,7 +215,7 @@ def print_summary(out: Console, done: Summary, db_hint: str = "", catalog: Catal
     """Print what a run came to; with its catalog, also what waits for hosts."""
     totals = done.totals
     if done.pairs:
-        for matrix in pair_matrices(done.pairs):
+        for matrix in pair_matrices(done.pairs, out.width):
             out.print(matrix)
     labelled(out, "Queues", queue_line(done.queues))
     labelled(

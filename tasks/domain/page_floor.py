@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -30,6 +31,11 @@ class PageFloor:
         if least_share <= 0.0:
             return NO_FLOOR
         return cls(least_share, max(least_share, a - least_share * (a + b)))
+
+    @property
+    def tries_without_page(self) -> int | None:
+        """Tries after which an attempt without any page ends; None: it does not end early."""
+        return math.floor(self.slack / self.least_share) + 1 if self.least_share > 0.0 else None
 
     def missed(self, tries: int, pages: int) -> bool:
         """Whether an attempt with so many tries and pages should end."""

@@ -18,7 +18,7 @@ from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
 from tasks.jobs.partitioning import refine
 from tasks.scheduling import admission, rebalancing
-from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, still_waiting
+from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, as_detail, still_waiting
 from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.recall import Recall, ToManual, after_failure
@@ -205,11 +205,14 @@ def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
         "strategy": context.settings.allocation,
         "score": assignment.score,
         "forgiven": assignment.forgiven,
-        "candidates": [one.as_detail() for one in assignment.candidates],
+        "candidates": [as_detail(one) for one in assignment.candidates],
         "candidates_left_out": len(context.state.ready.nodes) - len(assignment.candidates),
-        "floor": asdict(assignment.floor),
         "modification": limits.as_detail(),
     }
+    if assignment.prices is not None:
+        detail["prices"] = as_detail(assignment.prices)
+    if assignment.floor.least_share:
+        detail["floor"] = as_detail(assignment.floor)
     return Grant(subtask.id, assignment.node, limits.quota, limits.budget_s, detail, assignment.floor)
 
 

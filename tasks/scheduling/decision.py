@@ -72,9 +72,25 @@ class Candidate:
     attempts: float
     score: float | None
 
-    def as_detail(self) -> dict[str, object]:
-        """As plain JSON types for the event log, numbers to four digits: more is noise, and it is written often."""
-        return {key: _short(value) for key, value in asdict(self).items()}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """What a send permit and a slot were worth to the plan that a decision followed.
+
+    Attributes:
+        page_chance: pages a request is expected to give at the (site, node): the posterior mean.
+        permit: shadow price of the site's hosts: pages that one more permit would add; 0: they grant enough.
+        slot: shadow price of the node: pages that one more second of its slot would add; 0: it has enough.
+    """
+
+    page_chance: float
+    permit: float
+    slot: float
+
+
+def as_detail(facts: Candidate | Prices | PageFloor) -> dict[str, object]:
+    """As plain JSON types for the event log, numbers to four digits: more is noise, and it is written often."""
+    return {key: _short(value) for key, value in asdict(facts).items()}
 
 
 def _short(value: object) -> object:
@@ -89,6 +105,7 @@ class Assignment:
         score: what the node was ranked by; None where the strategy ranks nothing.
         forgiven: the node's name, where it had failed this subtask and nobody else was left.
         floor: when the attempt ends early; only where the strategy knows a better node.
+        prices: only where the strategy has a plan, and with ``explain``.
         candidates: nodes it was compared with, the best `MOST_CANDIDATES` of them; empty without ``explain``.
     """
 
@@ -97,6 +114,7 @@ class Assignment:
     score: float | None = None
     forgiven: str | None = None
     floor: PageFloor = NO_FLOOR
+    prices: Prices | None = None
     candidates: tuple[Candidate, ...] = ()
 
 
@@ -121,7 +139,7 @@ class AllocationStrategy(Protocol):
             knowledge: what closed attempts say.
             now_s: when, in seconds of the clock that both use.
             rng: the only source of chance.
-            explain: fill in the candidates of each assignment.
+            explain: fill in the candidates and prices of each assignment.
         """
         ...
 

@@ -162,6 +162,7 @@ class Feedback:
             score=score,
             forgiven=forgiven if forgiven == node else None,
             floor=floor,
+            prices=self._planner.prices(site, node) if explain else None,
             candidates=considered,
         )
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pair_stats import PairStats
 from tasks.scheduling import capacity, eligibility, fluid
-from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Distances
+from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Distances, Prices
 from tasks.scheduling.pair_backoff import PairBackoff
 from tasks.scheduling.posterior import PRIOR_PAGES, Belief, Posterior, posterior
 from tasks.scheduling.proximity import prior
@@ -296,6 +296,19 @@ class Planner:
         row, column, of = self.plan.sites[group.first.site], self.plan.nodes[node], self.plan.believed
         a, b = float(of.page_a[row, column]), float(of.page_b[row, column])
         return PageFloor.of(a, b, self._least_share(ready, group, node))
+
+    def prices(self, site: str, node: str) -> Prices | None:
+        """What a permit and a slot are worth at the pair; None where it is not in the plan."""
+        if not self.includes(site, node):
+            return None
+        plan = self.plan
+        row, column, of = plan.sites[site], plan.nodes[node], plan.believed
+        a, b = float(of.page_a[row, column]), float(of.page_b[row, column])
+        return Prices(
+            page_chance=a / (a + b),
+            permit=float(plan.permit_worth[row]),
+            slot=float(plan.slot_worth[column]),
+        )
 
     def _least_share(self, ready: ReadyQueue, group: Group, node: str) -> float:
         """Pages of a request that the node needs at the group's site, so that it is right to give it permits.

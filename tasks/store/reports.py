@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, bindparam, exists, func, select
 
 from tasks.domain.pair_stats import SUMS, PairStats
-from tasks.domain.states import State
+from tasks.domain.states import State, Transition
 from tasks.store.database import count_by
 from tasks.store.stats import attempt_sums
 from tasks.store.tables import (
@@ -26,6 +26,9 @@ from tasks.store.tables import (
     tasks,
     virtual_tasks,
 )
+
+_LAST_DECISIONS = 1000
+"""Older decisions say nothing of what a permit is worth now."""
 
 
 def queues(conn: Connection) -> dict[str, int]:
@@ -116,6 +119,7 @@ class PairRow:
 
     Attributes:
         wait_s: seconds waited for rate limits.
+        requests: sent by these attempts, those for result pages and those that failed too.
         rtt_ms: response time of the site (`tasks.scheduling.proximity.response_times`); None: not measured, or the
             row is of one product.
     """
@@ -124,11 +128,26 @@ class PairRow:
     node: str
     stats: PairStats
     wait_s: float
+    requests: int
     rtt_ms: float | None = None
+
+    @property
+    def requests_per_page(self) -> float | None:
+        """Requests a stored page; None without a page."""
+        return self.requests / self.stats.collected if self.stats.collected else None
 
 
 def pairs(conn: Connection) -> list[PairRow]:
     """Every (site, node) that has closed attempts, by site, then node."""
+    a = attempts.c
+    requests: dict[tuple[str, str], int] = {
+        (site, node): n
+        for site, node, n in conn.execute(
+            select(a.site, a.node, func.sum(a.requests))
+            .where(a.outcome.is_not(None))
+            .group_by(a.site, a.node)
+        )
+    }
     rows = conn.execute(
         select(
             pair_stats.c.site,
@@ -139,7 +158,8 @@ def pairs(conn: Connection) -> list[PairRow]:
         ).order_by(pair_stats.c.site, pair_stats.c.node)
     )
     return [
-        PairRow(site, node, PairStats.of(sums), wait_s, rtt_ms) for site, node, wait_s, rtt_ms, *sums in rows
+        PairRow(site, node, PairStats.of(sums), wait_s, requests.get((site, node), 0), rtt_ms)
+        for site, node, wait_s, rtt_ms, *sums in rows
     ]
 
 
@@ -159,7 +179,14 @@ def pairs_by_product(conn: Connection, site: str | None, node: str | None) -> li
     """
     a, counted = attempts.c, attempt_sums()
     statement = (
-        select(products.c.name, a.site, a.node, func.sum(a.wait_s), *(counted[name] for name in SUMS))
+        select(
+            products.c.name,
+            a.site,
+            a.node,
+            func.sum(a.wait_s),
+            func.sum(a.requests),
+            *(counted[name] for name in SUMS),
+        )
         .join(products, products.c.id == a.product_id)
         .where(a.outcome.is_not(None))
         .having(counted["attempts"] > 0)
@@ -171,9 +198,41 @@ def pairs_by_product(conn: Connection, site: str | None, node: str | None) -> li
     if node is not None:
         statement = statement.where(a.node == node)
     return [
-        ProductPairRow(product, PairRow(one_site, one_node, PairStats.of(sums), wait_s))
-        for product, one_site, one_node, wait_s, *sums in conn.execute(statement)
+        ProductPairRow(product, PairRow(one_site, one_node, PairStats.of(sums), wait_s, requests))
+        for product, one_site, one_node, wait_s, requests, *sums in conn.execute(statement)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class LastPrices:
+    """Shadow prices of the plans that the last decisions followed (`tasks.scheduling.decision.Prices`).
+
+    Attributes:
+        permit: by site.
+        slot: by node.
+    """
+
+    permit: Mapping[str, float]
+    slot: Mapping[str, float]
+
+
+def last_prices(conn: Connection) -> LastPrices:
+    """By the last decision about each site, and each node, among the last `_LAST_DECISIONS`."""
+    e = events.c
+    rows = conn.execute(
+        select(subtasks.c.site, e.node, e.detail["prices"])
+        .join(subtasks, subtasks.c.id == e.subtask_id)
+        .where(e.transition == Transition.ALLOCATE)
+        .order_by(e.id.desc())
+        .limit(_LAST_DECISIONS)
+    )
+    permit: dict[str, float] = {}
+    slot: dict[str, float] = {}
+    for site, node, prices in rows:
+        if prices is not None:
+            permit.setdefault(site, prices["permit"])
+            slot.setdefault(node, prices["slot"])
+    return LastPrices(permit, slot)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, case, fu
 from tasks.domain.pair_stats import SUMS, AttemptOutcome, AttemptResult, PairStats
 from tasks.domain.states import State
 from tasks.scheduling.proximity.response_times import RoundTrip, moved
-from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY
+from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY, Knowledge
 from tasks.store.database import insert_new
 from tasks.store.statement_batch import defer, update_each
 from tasks.store.tables import attempts, pair_stats, subtasks
@@ -134,6 +134,16 @@ _RUNNING = (
     .join(subtasks, subtasks.c.attempt_id == attempts.c.id)
     .where(subtasks.c.state == State.CRAWL, attempts.c.tried > 0)
 )
+
+
+def knowledge(conn: Connection, now: datetime) -> Knowledge:
+    """The statistics of every pair as a decision would have them now, with what runs."""
+    known = Knowledge()
+    for row in changed(conn, None):
+        age_s = (now - row.faded_at).total_seconds()
+        known.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), now.timestamp())
+    known.set_running(running(conn))
+    return known
 
 
 def round_trips(conn: Connection) -> dict[tuple[str, str], float]:

@@ -2,9 +2,19 @@ import json
 import socket
 import sqlite3
 from contextlib import closing
+from io import StringIO
 
 import pytest
+from rich.console import Console
+from sqlalchemy import select, update
 from tiny_world import DEAD, PRODUCTS, REFUSED
+
+from app.cli.tables import permit_list, permit_matrices
+from app.permits import PermitWorth
+from tasks.domain.pair_stats import PairStats
+from tasks.store.database import Store
+from tasks.store.reports import PairRow
+from tasks.store.tables import events
 
 
 def test_the_document_of_a_run(crawled):
@@ -129,7 +139,8 @@ def test_nodes(crawled, reviewloop):
 
 
 def test_control_pairs(crawled, reviewloop):
-    assert crawled.ask("control", "pairs")["pairs"] == crawled.printed["pairs"]
+    told = crawled.ask("control", "pairs")["pairs"]
+    assert [row | pair for row, pair in zip(told, crawled.printed["pairs"], strict=True)] == told
     of_site = crawled.ask("control", "pairs", "--site", "12315.com", "--node", "node1")["pairs"]
     assert {(p["site"], p["node"]) for p in of_site} <= {("12315.com", "node1")}
     matrix = reviewloop("control", "pairs", "--db", crawled.url).stdout
@@ -138,12 +149,45 @@ def test_control_pairs(crawled, reviewloop):
     assert "No attempt" in reviewloop("control", "pairs", "--site", "none.com", "--db", crawled.url).stdout
 
 
+def test_control_pairs_tell_what_a_permit_is_worth(crawled, reviewloop):
+    _decided(crawled.url, {"prices": {"page_chance": 0.93, "permit": 0.81, "slot": 0.0}})
+    rows = crawled.ask("control", "pairs")["pairs"]
+    for row in rows:
+        assert 0 < row["page_chance"] < 1
+        assert (row["permit_worth"], row["slot_worth"]) == (0.81, 0.0)
+        per_page = row["requests"] / row["collected"] if row["collected"] else None
+        assert row["requests_per_page"] == per_page
+    assert any(row["requests"] > row["collected"] > 0 for row in rows), "result pages are requests too"
+    for way in ((), ("--site", "12315.com")):
+        shown = reviewloop("control", "pairs", *way, "--db", crawled.url).stdout
+        assert "0.81" in shown
+        assert "by the last plan" in shown
+    _decided(crawled.url, {})
+    assert {row["permit_worth"] for row in crawled.ask("control", "pairs")["pairs"]} == {None}
+
+
+def test_what_permits_are_worth_fits_80_columns():
+    out = Console(width=80, file=StringIO(), soft_wrap=True)
+    pairs = [
+        PairRow(f"site-number{site}.cn", f"node{n}", PairStats(collected=20), 0.0, 31)
+        for site in range(2)
+        for n in range(6)
+    ]
+    worths = [PermitWorth(page_chance=0.64, permit_worth=12.5, slot_worth=None)] * len(pairs)
+    for one in (*permit_matrices(pairs, worths, 80), permit_list(pairs, worths)):
+        out.print(one)
+    lines = out.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.count("1.55/0.64") for line in lines) == len(pairs)
+    assert all(any(f"node{n}" in line for line in lines) for n in range(6))
+
+
 def test_pairs_of_products_add_up_to_the_pairs(crawled, reviewloop):
     sums = {}
     for row in crawled.ask("control", "pairs", "--products")["pairs"]:
         assert row["product"] in PRODUCTS
         key = row["site"], row["node"]
-        sums[key] = [a + row[k] for a, k in zip(sums.get(key, [0] * 4), COUNTS, strict=True)]
+        sums[key] = [a + row[k] for a, k in zip(sums.get(key, [0] * len(COUNTS)), COUNTS, strict=True)]
     pairs = {(p["site"], p["node"]): [p[k] for k in COUNTS] for p in crawled.printed["pairs"]}
     # Of a pair whose attempts were all given back untouched, nothing is counted.
     assert sums == {pair: counts for pair, counts in pairs.items() if any(counts)}
@@ -151,7 +195,7 @@ def test_pairs_of_products_add_up_to_the_pairs(crawled, reviewloop):
     assert PRODUCTS[0] in shown
 
 
-COUNTS = ("attempts", "failed", "tried", "collected")
+COUNTS = ("attempts", "failed", "tried", "collected", "requests")
 
 
 def test_explain_tells_the_whole_story(crawled, reviewloop):
@@ -169,7 +213,7 @@ def test_explain_tells_the_whole_story(crawled, reviewloop):
     assert told["subtask"]["idle_releases"] == 4
     shown = reviewloop("explain", number, "--db", crawled.url).stdout
     for said in (
-        *("→ WAIT", "by strategy feedback", "quota", f"{DEAD} does not answer"),
+        *("→ WAIT", "by strategy feedback", "ruled by", "quota", f"{DEAD} does not answer"),
         *("Attempts in a row that nobody answered: 4", "nobody answered 4 attempts", "suggested: check that"),
     ):
         assert said in shown
@@ -178,6 +222,41 @@ def test_explain_tells_the_whole_story(crawled, reviewloop):
     missing = reviewloop("explain", 10_000, "--db", crawled.url)
     assert missing.exit_code == 2
     assert "there is no subtask 10000" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("permit", "slot", "said"),
+    [
+        (0.81, 0.0, "ruled by the host's permits: one more is worth 0.81 pages; a request here gives 0.93"),
+        (0.0, 2.43, "ruled by slots: one more second is worth 2.4 pages;"),
+        (0.5, 1.5, "worth 0.5 pages and by slots: one more second is worth 1.5 pages;"),
+        (1e-12, 0.0, "ruled by neither permits nor slots"),
+    ],
+)
+def test_explain_tells_which_constraint_ruled(crawled, reviewloop, permit, slot, said):
+    number = crawled.printed["waits_for_a_person"][0]["subtask_id"]
+    _decided(crawled.url, {"prices": {"page_chance": 0.93, "permit": permit, "slot": slot}})
+    shown = reviewloop("explain", number, "--db", crawled.url).stdout
+    assert said in shown
+    assert "floor:" not in shown
+
+
+def test_explain_tells_when_an_attempt_ends_early(crawled, reviewloop):
+    number = crawled.printed["waits_for_a_person"][0]["subtask_id"]
+    _decided(crawled.url, {"floor": {"least_share": 0.72, "slack": 1.5}})
+    shown = reviewloop("explain", number, "--db", crawled.url).stdout
+    assert "floor: 0.72 pages of a request" in shown
+    assert "1.5 pages behind (3 tries without a page)" in shown
+    assert "ruled by" not in shown
+
+
+def _decided(url: str, facts: dict[str, object]) -> None:
+    """As if every decision had rested on these."""
+    with closing(Store.open(url)) as store, store.begin() as conn:
+        given = events.c.transition == "allocate"
+        for row in conn.execute(select(events.c.id, events.c.detail).where(given)).all():
+            detail = {name: of for name, of in row.detail.items() if name not in ("prices", "floor")} | facts
+            conn.execute(update(events).where(events.c.id == row.id).values(detail=detail))
 
 
 def test_explain_of_a_waiting_subtask_tells_what_would_be_decided(crawled, reviewloop):

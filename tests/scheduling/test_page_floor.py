@@ -1,4 +1,4 @@
-"""When an attempt ends early: the floor of a lease, and which nodes a host's permits go to."""
+"""Which nodes a host's permits go to, what these are worth, and when an attempt ends early: the floor of a lease."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import HostView, NodeView, SubtaskView
-from tasks.scheduling.decision import AllocationSettings
+from tasks.scheduling.decision import AllocationSettings, Prices, as_detail
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 from tasks.scheduling.strategies import ALLOCATION
@@ -20,7 +20,7 @@ NODES = ("good", "fair", "poor")
 CHANCES = {"good": 0.95, "fair": 0.9, "poor": 0.2}
 
 
-def decide(*, total_per_s: float, address_per_s: float, free: dict[str, int], seed: int = 0):
+def decide(*, total_per_s: float, address_per_s: float, free: dict[str, int], seed: int = 0, explain=True):
     """Who is given subtasks of one site, all nodes well known; the host grants so much."""
     knowledge = Knowledge()
     for name, chance in CHANCES.items():
@@ -35,7 +35,7 @@ def decide(*, total_per_s: float, address_per_s: float, free: dict[str, int], se
     for number in range(30):
         ready.put(SubtaskView(id=number, site="site", kind="meta", hosts=("site",), left=20, priority=0))
     strategy = ALLOCATION["feedback"](AllocationSettings())
-    return strategy.decide(ready, knowledge, 0.0, Random(seed))
+    return strategy.decide(ready, knowledge, 0.0, Random(seed), explain=explain)
 
 
 def test_where_one_address_uses_up_a_host_a_poor_node_gets_none_of_its_permits():
@@ -55,6 +55,35 @@ def test_an_attempt_ends_early_where_another_node_would_do_better():
     assert given_to_good.floor.missed(300, 0)
     (helper,) = decide(total_per_s=6, address_per_s=2, free={"poor": 1})
     assert helper.floor == NO_FLOOR
+
+
+def test_where_a_host_rations_requests_its_permits_have_a_price_and_slots_have_none():
+    (scarce,) = decide(total_per_s=2, address_per_s=2, free={"good": 1})
+    assert scarce.prices.slot == pytest.approx(0.0, abs=1e-6)
+    assert 0.8 < scarce.prices.permit < 1.0  # what a request of the best node gives, less its cost
+    assert scarce.prices.page_chance == pytest.approx(CHANCES["good"], abs=0.02)
+    (roomy, *_) = decide(total_per_s=1000, address_per_s=500, free={"good": 1})
+    assert roomy.prices.permit == pytest.approx(0.0, abs=1e-6)
+    assert roomy.prices.slot > 1.0
+
+
+def test_prices_are_for_people_who_ask_why():
+    (given_to_good,) = decide(total_per_s=2, address_per_s=2, free={"good": 1}, explain=False)
+    assert given_to_good.prices is None
+
+
+def test_what_is_written_of_each_decision_is_short():
+    prices = as_detail(Prices(page_chance=2 / 3, permit=1 / 7, slot=0.0))
+    assert prices == {"page_chance": 0.6667, "permit": 0.1429, "slot": 0.0}
+    assert as_detail(PageFloor(0.7, 1.23456)) == {"least_share": 0.7, "slack": 1.235}
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.01, 20))
+def test_how_many_tries_without_a_page_a_floor_bears(least, slack):
+    floor = PageFloor(least, max(least, slack))
+    assert floor.missed(floor.tries_without_page + 1, 0)
+    assert not floor.missed(floor.tries_without_page - 1, 0)
+    assert NO_FLOOR.tries_without_page is None
 
 
 def test_a_pair_that_nothing_is_known_of_ends_after_two_failures():

@@ -1,0 +1,44 @@
+"""What a send permit is worth at each (site, node): what is believed of the pair, and the plan's shadow prices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from tasks.store import reports, stats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermitWorth:
+    """What is known of a pair; each None where it is not.
+
+    Attributes:
+        page_chance: pages a request is expected to give (posterior mean).
+        permit_worth: pages that one more permit of the site's hosts would add, by the plan of its last decision.
+        slot_worth: pages that one more second of a slot of the node would add, likewise.
+    """
+
+    page_chance: float | None = None
+    permit_worth: float | None = None
+    slot_worth: float | None = None
+
+
+def permit_worths(conn: Connection, now: datetime) -> Mapping[tuple[str, str], PermitWorth]:
+    """Of every (site, node) that was tried."""
+    from tasks.scheduling.posterior import posterior  # it takes scipy half a second: only for who asks
+
+    now_s = now.timestamp()
+    knowledge = stats.knowledge(conn, now)
+    chances = posterior(knowledge, now_s, knowledge.sites, knowledge.nodes).mean().page_chance
+    prices = reports.last_prices(conn)
+    return {
+        (site, node): PermitWorth(
+            page_chance=float(chances[knowledge.sites[site], knowledge.nodes[node]]),
+            permit_worth=prices.permit.get(site),
+            slot_worth=prices.slot.get(node),
+        )
+        for site, node in knowledge.known(now_s)
+    }
