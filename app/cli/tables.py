@@ -23,7 +23,8 @@ _BETWEEN = 3
 """Characters that a column of a table takes beside its cells."""
 _SUBTASKS_SHOWN = 8
 
-_PRICES = "permit, slot second: pages that one more of it adds, by the last plan"
+_SLOT_SECOND = "slot second"
+_PRICES = f"permit, {_SLOT_SECOND}: pages that one more of it adds, by the last plan"
 
 COLORS = {
     "PRIORITY": "blue",
@@ -68,7 +69,8 @@ def pair_matrices(pairs: Sequence[PairRow], width: int) -> Iterator[Table]:
     """
     cells = {(pair.site, pair.node): pair for pair in pairs}
     best = {site: _best(list(of_site)) for site, of_site in groupby(pairs, key=lambda pair: pair.site)}
-    for columns in _nodes_a_table(pairs, len("100% / 12.3 min *"), width):
+    widest = max(len(_pair_cell(pair, best=True)) for pair in pairs)
+    for columns in _nodes_a_table(pairs, widest, width):
         yield table(
             ("site", *columns),
             (
@@ -83,7 +85,7 @@ def pair_matrices(pairs: Sequence[PairRow], width: int) -> Iterator[Table]:
 def _nodes_a_table(pairs: Sequence[PairRow], cell: int, width: int) -> Iterator[Sequence[str]]:
     """The nodes in as many tables as it takes, beside a column of sites, with cells of so many characters."""
     nodes = sorted({pair.node for pair in pairs})
-    left = width - max(len(pair.site) for pair in pairs) - _BETWEEN - 1
+    left = width - max(len(_SLOT_SECOND), *(len(pair.site) for pair in pairs)) - _BETWEEN - 1
     at_once = min(_NODES_A_TABLE, max(1, left // (max(cell, *map(len, nodes)) + _BETWEEN)))
     return (nodes[at : at + at_once] for at in range(0, len(nodes), at_once))
 
@@ -99,13 +101,14 @@ def permit_matrices(pairs: Sequence[PairRow], worths: Sequence[PermitWorth], wid
     permit = {pair.site: worth.permit_worth for pair, worth in cells.values()}
     slot = {pair.node: worth.slot_worth for pair, worth in cells.values()}
     for columns in _nodes_a_table(pairs, len("1.23/0.95"), width - len("permit") - _BETWEEN):
-        of_sites = (
-            (site, _pages(worth), *(_permit_cell(cells.get((site, node))) for node in columns))
+        rows: list[list[Cell]] = [
+            [site, _pages(worth), *(_permit_cell(cells.get((site, node))) for node in columns)]
             for site, worth in permit.items()
-        )
+        ]
+        rows.append([_SLOT_SECOND, Text(""), *(_pages(slot[node]) for node in columns)])
         yield table(
             ("site", "permit", *columns),
-            [*of_sites, ("slot second", Text(""), *(_pages(slot[node]) for node in columns))],
+            rows,
             "Requests a stored page/pages expected of a request",
             _PRICES,
         )
@@ -140,9 +143,9 @@ def permit_list(
         "a page": lambda row: _pages(row[1].requests_per_page),
         "gives": lambda row: _pages(row[2].page_chance),
         "permit": lambda row: _pages(row[2].permit_worth),
-        "slot second": lambda row: _pages(row[2].slot_worth),
+        _SLOT_SECOND: lambda row: _pages(row[2].slot_worth),
     }
-    for name in ("gives", "permit", "slot second") if products else ("product",):
+    for name in ("gives", "permit", _SLOT_SECOND) if products else ("product",):
         del columns[name]
     rows = list(zip(products or [""] * len(pairs), pairs, worths, strict=True))
     title = "Requests, requests a stored page" + ("" if products else ", pages expected of a request")
@@ -157,7 +160,7 @@ def _best(pairs: Sequence[PairRow]) -> str | None:
     return min(rated)[1] if rated and len(pairs) > 1 else None
 
 
-def _pair_cell(pair: PairRow | None, best: bool) -> Cell:
+def _pair_cell(pair: PairRow | None, best: bool) -> Text:
     if pair is None:
         return Text("·", style="dim")
     rates = f"{percent(pair.stats.completion) or '-'} / {seconds(pair.stats.efficiency_s) or '-'}"

@@ -9,7 +9,7 @@ from rich.console import Console
 from sqlalchemy import select, update
 from tiny_world import DEAD, PRODUCTS, REFUSED
 
-from app.cli.tables import permit_list, permit_matrices
+from app.cli.tables import pair_matrices, permit_list, permit_matrices
 from app.permits import PermitWorth
 from tasks.domain.pair_stats import PairStats
 from tasks.store.database import Store
@@ -166,20 +166,21 @@ def test_control_pairs_tell_what_a_permit_is_worth(crawled, reviewloop):
     assert {row["permit_worth"] for row in crawled.ask("control", "pairs")["pairs"]} == {None}
 
 
-def test_what_permits_are_worth_fits_80_columns():
+@pytest.mark.parametrize("site", ["a", "site-number1.cn"])
+def test_what_pairs_and_permits_bring_fits_80_columns(site):
     out = Console(width=80, file=StringIO(), soft_wrap=True)
     pairs = [
-        PairRow(f"site-number{site}.cn", f"node{n}", PairStats(collected=20), 0.0, 31)
-        for site in range(2)
-        for n in range(6)
+        PairRow(site, f"node{n}", PairStats(collected=20, active_s=40.0, offered=20), 0.0, 31)
+        for n in range(9)
     ]
     worths = [PermitWorth(page_chance=0.64, permit_worth=12.5, slot_worth=None)] * len(pairs)
-    for one in (*permit_matrices(pairs, worths, 80), permit_list(pairs, worths)):
+    for one in (*pair_matrices(pairs, 80), *permit_matrices(pairs, worths, 80), permit_list(pairs, worths)):
         out.print(one)
     lines = out.file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     assert sum(line.count("1.55/0.64") for line in lines) == len(pairs)
-    assert all(any(f"node{n}" in line for line in lines) for n in range(6))
+    assert sum(line.count("100% / 2 s") for line in lines) == len(pairs)
+    assert all(sum(f"node{n}" in line for line in lines) == 3 for n in range(9))
 
 
 def test_pairs_of_products_add_up_to_the_pairs(crawled, reviewloop):
