@@ -20,11 +20,9 @@ from app.config import Settings
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.states import State
+from tasks.scheduling.decision import Ruling
 from tasks.store import page_links, reports
 from tasks.store.database import Store, read_now
-
-_ROUNDING = 1e-6
-"""A shadow price up to this is 0: the solver's rounding."""
 
 Row = Mapping[str, Any]
 Lines = Iterator[str | Text | Table]
@@ -189,21 +187,21 @@ def _ruled(decided: Row) -> Lines:
     """Which constraint ruled a decision, and when its attempt ends early; nothing where the strategy has no plan."""
     prices, floor = decided.get("prices"), decided.get("floor")
     if prices is not None:
-        permits = f"the host's permits: one more is worth {prices['permit']:.2g} pages"
-        slots = f"slots: one more second is worth {prices['slot']:.2g} pages"
-        short = [
-            text
-            for text, price in ((permits, prices["permit"]), (slots, prices["slot"]))
-            if price > _ROUNDING
-        ]
-        ruling = " and by ".join(short) or "neither permits nor slots: there are enough of both"
-        yield f"  ruled by {ruling}; a request here gives {prices['page_chance']:.2g}"
+        worth = f"a permit is worth {prices['permit']:.2g} pages, a second of a slot {prices['slot']:.2g}"
+        yield f"  ruled by {_RULINGS[prices['ruled']]}: {worth}; a request here gives {prices['page_chance']:.2g}"
     if floor is not None:
         tries = PageFloor(**floor).tries_without_page
         yield (
             f"  floor: {floor['least_share']:.2g} pages of a request, or another node makes more of them; "
             f"ends early {floor['slack']:.2g} pages behind ({tries} tries without a page)"
         )
+
+
+_RULINGS = {
+    Ruling.PERMITS: "the host's permits",
+    Ruling.SLOTS: "slots",
+    Ruling.NEITHER: "neither permits nor slots",
+}
 
 
 def _candidates(candidates: Sequence[Any], chosen: str | None) -> Table:

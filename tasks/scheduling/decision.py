@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from itertools import chain
 from random import Random
 from typing import Protocol
@@ -73,6 +74,14 @@ class Candidate:
     score: float | None
 
 
+class Ruling(StrEnum):
+    """Which constraint of the plan a request at a (site, node) uses up most of, each weighed by its shadow price."""
+
+    PERMITS = "permits"
+    SLOTS = "slots"
+    NEITHER = "neither"  # there is enough of both
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
     """What a send permit and a slot were worth to the plan that a decision followed.
@@ -81,11 +90,13 @@ class Prices:
         page_chance: pages a request is expected to give at the (site, node): the posterior mean.
         permit: shadow price of the site's hosts: pages that one more permit would add; 0: they grant enough.
         slot: shadow price of the node: pages that one more second of its slot would add; 0: it has enough.
+        ruled: which of the two weighs more at the pair.
     """
 
     page_chance: float
     permit: float
     slot: float
+    ruled: Ruling
 
 
 def as_detail(facts: Candidate | Prices | PageFloor) -> dict[str, object]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pair_stats import PairStats
 from tasks.scheduling import capacity, eligibility, fluid
-from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Distances, Prices
+from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Distances, Prices, Ruling
 from tasks.scheduling.pair_backoff import PairBackoff
 from tasks.scheduling.posterior import PRIOR_PAGES, Belief, Posterior, posterior
 from tasks.scheduling.proximity import prior
@@ -70,6 +70,9 @@ _HOPELESS = 0.1
 _SCARCITY = 0.7
 """How much the best yield a subtask could get elsewhere counts against giving it a slot, from 0 (most pages now) to 1
 (each node does what it is comparatively best at). Found by simulation: docs/strategies.md."""
+
+_ROUNDING = 1e-6
+"""A shadow price up to this is 0: the solver's rounding."""
 
 _ATTEMPT_S = 10.0
 """Active seconds of an attempt, where nothing is known."""
@@ -304,11 +307,13 @@ class Planner:
         plan = self.plan
         row, column, of = plan.sites[site], plan.nodes[node], plan.believed
         a, b = float(of.page_a[row, column]), float(of.page_b[row, column])
-        return Prices(
-            page_chance=a / (a + b),
-            permit=float(plan.permit_worth[row]),
-            slot=float(plan.slot_worth[column]),
-        )
+        permit, slot = float(plan.permit_worth[row]), float(plan.slot_worth[column])
+        requests_per_s = float(plan.rates[row, column] / max(plan.belief.page_chance[row, column], 1e-9))
+        if max(permit, slot) <= _ROUNDING:
+            ruled = Ruling.NEITHER
+        else:
+            ruled = Ruling.PERMITS if requests_per_s * permit >= slot else Ruling.SLOTS
+        return Prices(page_chance=a / (a + b), permit=permit, slot=slot, ruled=ruled)
 
     def _least_share(self, ready: ReadyQueue, group: Group, node: str) -> float:
         """Pages of a request that the node needs at the group's site, so that it is right to give it permits.

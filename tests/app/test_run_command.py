@@ -226,17 +226,22 @@ def test_explain_tells_the_whole_story(crawled, reviewloop):
 
 
 @pytest.mark.parametrize(
-    ("permit", "slot", "said"),
+    ("ruled", "permit", "slot", "said"),
     [
-        (0.81, 0.0, "ruled by the host's permits: one more is worth 0.81 pages; a request here gives 0.93"),
-        (0.0, 2.43, "ruled by slots: one more second is worth 2.4 pages;"),
-        (0.5, 1.5, "worth 0.5 pages and by slots: one more second is worth 1.5 pages;"),
-        (1e-12, 0.0, "ruled by neither permits nor slots"),
+        (
+            "permits",
+            0.81,
+            0.0,
+            "ruled by the host's permits: a permit is worth 0.81 pages, a second of a slot 0;",
+        ),
+        ("slots", 0.2, 2.43, "ruled by slots: a permit is worth 0.2 pages, a second of a slot 2.4;"),
+        ("neither", 0.0, 0.0, "ruled by neither permits nor slots"),
     ],
 )
-def test_explain_tells_which_constraint_ruled(crawled, reviewloop, permit, slot, said):
+def test_explain_tells_which_constraint_ruled(crawled, reviewloop, ruled, permit, slot, said):
     number = crawled.printed["waits_for_a_person"][0]["subtask_id"]
-    _decided(crawled.url, {"prices": {"page_chance": 0.93, "permit": permit, "slot": slot}})
+    prices = {"page_chance": 0.93, "permit": permit, "slot": slot, "ruled": ruled}
+    _decided(crawled.url, {"prices": prices})
     shown = reviewloop("explain", number, "--db", crawled.url).stdout
     assert said in shown
     assert "floor:" not in shown

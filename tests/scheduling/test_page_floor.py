@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import HostView, NodeView, SubtaskView
-from tasks.scheduling.decision import AllocationSettings, Prices, as_detail
+from tasks.scheduling.decision import AllocationSettings, Prices, Ruling, as_detail
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 from tasks.scheduling.strategies import ALLOCATION
@@ -60,11 +60,13 @@ def test_an_attempt_ends_early_where_another_node_would_do_better():
 def test_where_a_host_rations_requests_its_permits_have_a_price_and_slots_have_none():
     (scarce,) = decide(total_per_s=2, address_per_s=2, free={"good": 1})
     assert scarce.prices.slot == pytest.approx(0.0, abs=1e-6)
+    assert scarce.prices.ruled == Ruling.PERMITS
     assert 0.8 < scarce.prices.permit < 1.0  # what a request of the best node gives, less its cost
     assert scarce.prices.page_chance == pytest.approx(CHANCES["good"], abs=0.02)
     (roomy, *_) = decide(total_per_s=1000, address_per_s=500, free={"good": 1})
     assert roomy.prices.permit == pytest.approx(0.0, abs=1e-6)
     assert roomy.prices.slot > 1.0
+    assert roomy.prices.ruled == Ruling.SLOTS
 
 
 def test_prices_are_for_people_who_ask_why():
@@ -73,8 +75,8 @@ def test_prices_are_for_people_who_ask_why():
 
 
 def test_what_is_written_of_each_decision_is_short():
-    prices = as_detail(Prices(page_chance=2 / 3, permit=1 / 7, slot=0.0))
-    assert prices == {"page_chance": 0.6667, "permit": 0.1429, "slot": 0.0}
+    prices = as_detail(Prices(page_chance=2 / 3, permit=1 / 7, slot=0.0, ruled=Ruling.PERMITS))
+    assert prices == {"page_chance": 0.6667, "permit": 0.1429, "slot": 0.0, "ruled": "permits"}
     assert as_detail(PageFloor(0.7, 1.23456)) == {"least_share": 0.7, "slack": 1.235}
 
 
