@@ -119,7 +119,8 @@ class PairRow:
 
     Attributes:
         wait_s: seconds waited for rate limits.
-        requests: sent by these attempts, those for result pages and those that failed too.
+        requests: sent by these attempts, those for result pages and those that failed too; of a pair also those of
+            attempts given back, which count as no attempt.
         rtt_ms: response time of the site (`tasks.scheduling.proximity.response_times`); None: not measured, or the
             row is of one product.
     """

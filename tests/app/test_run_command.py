@@ -196,7 +196,7 @@ def test_pairs_of_products_add_up_to_the_pairs(crawled, reviewloop):
     assert PRODUCTS[0] in shown
 
 
-COUNTS = ("attempts", "failed", "tried", "collected", "requests")
+COUNTS = ("attempts", "failed", "tried", "collected")
 
 
 def test_explain_tells_the_whole_story(crawled, reviewloop):
