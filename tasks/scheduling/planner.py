@@ -320,8 +320,9 @@ class Planner:
 
         It is compared with the last of the other nodes that are needed there, the best ones first: as many as use up
         what the site's host grants in all, or as get done with what waits of the site within `_SOON_S`, if those are
-        fewer. A node that rests counts where its rest is over before this one would be done. 0 where there are not so
-        many others, or no limits.
+        fewer. A node counts that uses up its address's limit with at most half of its slots: another one has not the
+        slots to take the permits, whatever they are worth. A node that rests counts where its rest is over before this
+        one would be done. 0 where there are not so many others, or no limits.
         """
         plan, first = self.plan, group.first
         limit = capacity.tightest(first.hosts, ready.hosts)
@@ -332,8 +333,11 @@ class Planner:
         others = self._chances.get(key)
         if others is None:
             waits = ((name, eligibility.rest_s(first, name, ready.nodes, ready.hosts)) for name in plan.nodes)
+            needs = limit.address_pages_per_s * plan.belief.seconds_per_page[plan.sites[first.site]]
             found = (
-                (float(row[plan.nodes[name]]), name, rest_s) for name, rest_s in waits if rest_s is not None
+                (float(row[plan.nodes[name]]), name, rest_s)
+                for name, rest_s in waits
+                if rest_s is not None and 2.0 * needs[plan.nodes[name]] <= plan.slots[plan.nodes[name]]
             )
             others = self._chances[key] = sorted(found, reverse=True)
         per_s = limit.address_pages_per_s * limit.shares.get(node, 1.0) * float(row[plan.nodes[node]])
