@@ -245,10 +245,14 @@ def _limits(per_address_per_s: float | None, total_per_s: float | None) -> Limit
     )
 
 
+_ROOM = 3.0
+"""The limit of a host that only blocks, over what its nodes could ask: permits of its own hold nobody up."""
+
+
 def _most(world: World, site: int) -> Limits:
-    """As often as its nodes could ask a host at all: what an address learns of a block is a share of its limit."""
+    """More often than its nodes could ask a host at all: what an address learns of a block is a share of its limit."""
     per_s = [
-        node.spec.slots / min(rates.seconds_per_page for rates in world.course(site, number).rates)
+        _ROOM * node.spec.slots / min(rates.seconds_per_page for rates in world.course(site, number).rates)
         for number, node in enumerate(world.nodes)
     ]
     return Limits(per_address_per_s=min(1000.0, max(per_s)), total_per_s=min(10_000.0, sum(per_s)))
