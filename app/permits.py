@@ -27,7 +27,7 @@ class PermitWorth:
 
 
 def permit_worths(conn: Connection, now: datetime) -> Mapping[tuple[str, str], PermitWorth]:
-    """Of every (site, node) that was tried."""
+    """Of every (site, node); one that tried nothing has what its site and its node make one expect."""
     from tasks.scheduling.posterior import posterior  # it takes scipy half a second: only for who asks
 
     now_s = now.timestamp()
@@ -40,5 +40,6 @@ def permit_worths(conn: Connection, now: datetime) -> Mapping[tuple[str, str], P
             permit_worth=prices.permit.get(site),
             slot_worth=prices.slot.get(node),
         )
-        for site, node in knowledge.known(now_s)
+        for site in knowledge.sites
+        for node in knowledge.nodes
     }
