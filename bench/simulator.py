@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from app.simulator.outcome import Options
-from app.simulator.scenario import parse_scenario
+from app.simulator.scenario_file import parse_scenario
 from app.simulator.simulate import simulate
 
 NODES, SITES, SUBTASKS = 1_000, 200, 1_000_000

@@ -91,7 +91,7 @@ def simulate(
     # Slow to import (numpy, scipy); a wrong option should be refused at once.
     from app.simulator.outcome import Options
     from app.simulator.recorded import write_scenario
-    from app.simulator.scenario import load_scenario
+    from app.simulator.scenario_file import load_scenario
     from app.simulator.simulate import simulate as run
 
     if (scenario is None) == (recorded is None):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.simulator.world import Course
+from tasks.domain.views import SubtaskView
 
 
 class Events:
@@ -68,6 +69,18 @@ class Subtask:
         self.recalls = 0
         self.failed_on: tuple[str, ...] = ()
         self.listed = False
+
+    def view(self, site: str, kind: str, hosts: tuple[str, ...]) -> SubtaskView:
+        """As strategies see it; its site has this name, kind, and these hosts."""
+        return SubtaskView(
+            id=self.id,
+            site=site,
+            kind=kind,
+            hosts=hosts,
+            left=sum(self.todo),
+            priority=0,
+            failed_on=self.failed_on,
+        )
 
 
 class Stretch(NamedTuple):

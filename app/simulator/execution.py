@@ -15,7 +15,8 @@ from app.simulator.attempts import Attempt, Events, Subtask, draw_pages, lay_out
 from app.simulator.hosts import Hosts
 from app.simulator.outcome import Figures, Options
 from app.simulator.paged import Crawl, PagedAttempt
-from app.simulator.world import MOST_ATTEMPTS, Node, World
+from app.simulator.slots import NodeState
+from app.simulator.world import World
 from tasks.domain.failures import ErrorClass, FailureReason
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
@@ -25,17 +26,6 @@ from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.recall import Recall, RecallSettings, after_failure
 from tasks.scheduling.statistics import Knowledge
 from tasks.worker.failures import failure_reason
-
-
-class _NodeState:
-    """A node: whether it is `alive`, whether strategies still see it (`shown`), and how many leases it has."""
-
-    __slots__ = ("alive", "leases", "node", "shown")
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.leases = 0
-        self.alive = self.shown = False
 
 
 class Execution:
@@ -71,7 +61,7 @@ class Execution:
         self._random = Random(f"chance {seed}").random
         self._recalling = Random(f"recall {seed}")
         self._rules = RecallSettings(enabled=options.recall)
-        self._nodes = [_NodeState(node) for node in world.nodes]
+        self._nodes = [NodeState(node) for node in world.nodes]
         self._number = {node.name: n for n, node in enumerate(world.nodes)}
         self._hosts = Hosts(world, self._recalling)
         self._sites = [
@@ -150,18 +140,7 @@ class Execution:
         self.changed = True
         self._waiting[subtask.id] = subtask
         name, kind, hosts, _ = self._sites[subtask.site]
-        left = sum(subtask.todo)
-        self._ready.put(
-            SubtaskView(
-                id=subtask.id,
-                site=name,
-                kind=kind,
-                hosts=hosts,
-                left=left,
-                priority=0,
-                failed_on=subtask.failed_on,
-            )
-        )
+        self._ready.put(subtask.view(name, kind, hosts))
 
     # --- nodes come and go --------------------------------------------------------------------------------------
 
@@ -194,11 +173,7 @@ class Execution:
             self._ready.drop_node(state.node.name)
 
     def _free(self, number: int) -> int:
-        """Attempts that strategies may give a node; those that only wait hold no slot (`tasks.store.views`)."""
-        state = self._nodes[number]
-        slots = state.node.spec.slots
-        waiting = self._crawl.waiting[number] if self._crawl is not None else 0
-        return max(0, min(slots + waiting, MOST_ATTEMPTS * slots) - state.leases)
+        return self._nodes[number].free(self._crawl.waiting[number] if self._crawl is not None else 0)
 
     def _show_slots(self, number: int) -> None:
         state = self._nodes[number]

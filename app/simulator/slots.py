@@ -1,4 +1,4 @@
-"""The slots of one node where attempts may wait for permits: who is at work shares them.
+"""The slots of one node: how many attempts it may be given, and, where they may wait for permits, who shares them.
 
 As on a node (`tasks.worker.slots`), an attempt that waits for a permit holds no slot, and goes on at the permit's time
 whether one is free or not. But slots stand for what the node can do: where more attempts are at work than it has slots,
@@ -12,6 +12,27 @@ from heapq import heappop, heappush
 from typing import Any
 
 from app.simulator.attempts import Events
+from app.simulator.world import MOST_ATTEMPTS, Node
+
+
+class NodeState:
+    """A node: whether it is `alive`, whether strategies still see it (`shown`), and how many leases it has."""
+
+    __slots__ = ("alive", "leases", "node", "shown")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.leases = 0
+        self.alive = self.shown = False
+
+    def free(self, waiting: int) -> int:
+        """Attempts that strategies may give it; those that only wait hold no slot (`tasks.store.views`).
+
+        Args:
+            waiting: its attempts that only wait.
+        """
+        slots = self.node.spec.slots
+        return max(0, min(slots + waiting, MOST_ATTEMPTS * slots) - self.leases)
 
 
 class SharedSlots:

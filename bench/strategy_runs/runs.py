@@ -19,7 +19,8 @@ from typing import Any, TextIO
 
 from app.simulator.oracle import Bound, bound
 from app.simulator.outcome import Options, SimulatedRun
-from app.simulator.scenario import Scenario, parse_scenario
+from app.simulator.scenario import Scenario
+from app.simulator.scenario_file import parse_scenario
 from app.simulator.simulate import measured_by, simulate
 from bench.tools.forked import forkserver
 

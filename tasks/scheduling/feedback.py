@@ -118,7 +118,7 @@ class Feedback:
             for group in level.sites.get(site, ()):
                 if (
                     self._can_take(ready, group, node)
-                    and planner.near_best(ready, group, node)
+                    and planner.permit_needs.near_best(ready, group, node)
                     and planner.sooner(ready, group, node)
                 ):
                     return group
@@ -154,7 +154,7 @@ class Feedback:
                 lambda name: self._remark(ready, group, name, node),
                 [node, *others],
             )
-        floor = self._planner.floor(ready, group, node)
+        floor = self._planner.permit_needs.floor(ready, group, node)
         forgiven = eligibility.forgiven(group.first, ready.nodes, ready.hosts)
         return Assignment(
             subtask=ready.take(group, node),

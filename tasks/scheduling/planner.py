@@ -8,25 +8,23 @@ change, and when much has been learned.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pair_stats import PairStats
 from tasks.scheduling import capacity, eligibility, fluid
-from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Distances, Prices, Ruling
+from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, AllocationSettings, Prices, Ruling
 from tasks.scheduling.pair_backoff import PairBackoff
-from tasks.scheduling.posterior import PRIOR_PAGES, Belief, Posterior, posterior
-from tasks.scheduling.proximity import prior
+from tasks.scheduling.permit_needs import PermitNeeds
+from tasks.scheduling.plan import Array, Plan
+from tasks.scheduling.posterior import Belief, posterior
+from tasks.scheduling.proximity.prior import distance_prior
 from tasks.scheduling.ready_queue import Backlog, Group, ReadyQueue
 from tasks.scheduling.sampled_rates import SampledRates
 from tasks.scheduling.statistics import Knowledge
-
-Array = NDArray[np.float64]
 
 _OUTDATED_S = 0.1 * REPLAN_S
 """Age after which a plan that fits no longer is made anew."""
@@ -42,12 +40,6 @@ _NEWS_S = 0.05 * REPLAN_S
 
 _UNPLANNED_S = 0.01 * REPLAN_S
 """Age after which a plan is made anew because work waits of a site of which nothing waited then."""
-
-_NEAR = 0.8
-"""A node is given permits of a host that others could have where it reaches this share of their page chance."""
-
-_SOON_S = 20.0
-"""What waits of a site is left to its best nodes where they are done with it so soon."""
 
 _MANY_PAIRS = 10_000
 """With more pairs than this, plans are made less often: a plan's cost grows with their number."""
@@ -78,48 +70,6 @@ _ATTEMPT_S = 10.0
 """Active seconds of an attempt, where nothing is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What was decided, with what was believed then.
-
-    Attributes:
-        made_at_s: when.
-        lasts_s: until the next plan.
-        version: of the ready queue it was made for.
-        sites, nodes: place of each name on the two axes of what follows.
-        belief: drawn from the posteriors.
-        believed: the posteriors.
-        shares: by node, its planned sites with the share of its planned time that each gets.
-        rates: pages per second of a slot of each pair; 0 where the node may not. (sites, nodes)
-        requesting: share of its time that an attempt does not wait for its address' next send time. (sites, nodes)
-        best_rate: of each site. (sites,)
-        best_pace: the best rate of each site by the clock, waiting included. (sites,)
-        wait_s: seconds until the last page that waits of a site is begun, if the plan is followed. (sites,)
-        slots: of each node.
-        tried: pages tried when it was made (`Knowledge.pages_tried`).
-        permit_worth: by site, pages that one more permit of its hosts would add: 0 where slots rule. (sites,)
-        slot_worth: pages that one more second of a node's slot would add. (nodes,)
-    """
-
-    made_at_s: float
-    lasts_s: float
-    version: int
-    sites: Mapping[str, int]
-    nodes: Mapping[str, int]
-    belief: Belief
-    believed: Posterior
-    shares: Mapping[str, Mapping[str, float]]
-    rates: Array
-    requesting: Array
-    best_rate: Array
-    best_pace: Array
-    wait_s: Array
-    slots: Array
-    tried: float
-    permit_worth: Array
-    slot_worth: Array
-
-
 class Planner:
     """Makes plans and keeps the one in force. All it remembers can be made anew.
 
@@ -133,6 +83,7 @@ class Planner:
         self._backoff = backoff
         self._sampled = SampledRates()
         self._plan: Plan | None = None
+        self._permit_needs: PermitNeeds | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -142,7 +93,6 @@ class Planner:
         self._nodes_of: dict[str, list[str]] = {}
         self._rates: dict[tuple[str, str, float], float] = {}
         self._worths: dict[tuple[str, str, float], float] = {}
-        self._chances: dict[tuple[str, tuple[str, ...], int], list[tuple[float, str, float]]] = {}
 
     @property
     def plan(self) -> Plan:
@@ -151,9 +101,16 @@ class Planner:
             raise ValueError("no plan was made yet: call update")
         return self._plan
 
+    @property
+    def permit_needs(self) -> PermitNeeds:
+        """By the plan in force. Raises ValueError before the first `update`."""
+        if self._permit_needs is None:
+            raise ValueError("no plan was made yet: call update")
+        return self._permit_needs
+
     def includes(self, site: str, node: str) -> bool:
         """Whether there is a plan, and both were there when it was made."""
-        return self._plan is not None and site in self._plan.sites and node in self._plan.nodes
+        return self._plan is not None and self._plan.includes(site, node)
 
     def update(self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random) -> None:
         """Make a new plan where there is none, where it is too old, or where it fits no longer."""
@@ -226,6 +183,7 @@ class Planner:
             permit_worth=permit_worth,
             slot_worth=division.slot_worth,
         )
+        self._permit_needs = PermitNeeds(self._plan)
 
     def rate(self, group: Group, node: str) -> float:
         """Pages per second of a slot for the group's next subtask, as drawn."""
@@ -284,22 +242,6 @@ class Planner:
         rate = self.rate(group, node) * float(plan.requesting[site, plan.nodes[node]])
         return group.pages / max(rate, 1e-9) <= waited_s + group.pages / best
 
-    def near_best(self, ready: ReadyQueue, group: Group, node: str) -> bool:
-        """Whether the node makes nearly as many pages of a request as those it would take permits from."""
-        if group.first.assigned == node:
-            return True
-        row, column = self.plan.sites[group.first.site], self.plan.nodes[node]
-        return bool(self.plan.belief.page_chance[row, column] >= self._least_share(ready, group, node))
-
-    def floor(self, ready: ReadyQueue, group: Group, node: str) -> PageFloor:
-        """When an attempt of the node at the group ends early: it makes fewer pages of a request than those it takes
-        permits from."""
-        if not self.includes(group.first.site, node) or group.first.assigned == node:
-            return NO_FLOOR
-        row, column, of = self.plan.sites[group.first.site], self.plan.nodes[node], self.plan.believed
-        a, b = float(of.page_a[row, column]), float(of.page_b[row, column])
-        return PageFloor.of(a, b, self._least_share(ready, group, node))
-
     def prices(self, site: str, node: str) -> Prices | None:
         """What a permit and a slot are worth at the pair; None where it is not in the plan."""
         if not self.includes(site, node):
@@ -314,41 +256,6 @@ class Planner:
         else:
             ruled = Ruling.PERMITS if requests_per_s * permit >= slot else Ruling.SLOTS
         return Prices(page_chance=a / (a + b), permit=permit, slot=slot, ruled=ruled)
-
-    def _least_share(self, ready: ReadyQueue, group: Group, node: str) -> float:
-        """Pages of a request that the node needs at the group's site, so that it is right to give it permits.
-
-        It is compared with the last of the other nodes that are needed there, the best ones first: as many as use up
-        what the site's host grants in all, or as get done with what waits of the site within `_SOON_S`, if those are
-        fewer. A node counts that uses up its address's limit with at most half of its slots: another one has not the
-        slots to take the permits, whatever they are worth. A node that rests counts where its rest is over before this
-        one would be done. 0 where there are not so many others, or no limits.
-        """
-        plan, first = self.plan, group.first
-        limit = capacity.tightest(first.hosts, ready.hosts)
-        if limit is None:
-            return 0.0
-        row = plan.belief.page_chance[plan.sites[first.site]]
-        key = first.site, first.failed_on, ready.version
-        others = self._chances.get(key)
-        if others is None:
-            waits = ((name, eligibility.rest_s(first, name, ready.nodes, ready.hosts)) for name in plan.nodes)
-            needs = limit.address_pages_per_s * plan.belief.seconds_per_page[plan.sites[first.site]]
-            found = (
-                (float(row[plan.nodes[name]]), name, rest_s)
-                for name, rest_s in waits
-                if rest_s is not None and 2.0 * needs[plan.nodes[name]] <= plan.slots[plan.nodes[name]]
-            )
-            others = self._chances[key] = sorted(found, reverse=True)
-        per_s = limit.address_pages_per_s * limit.shares.get(node, 1.0) * float(row[plan.nodes[node]])
-        takes_s = group.pages / max(per_s, 1e-9)
-        wanted = min(limit.pages_per_s, ready.left(first.site) / _SOON_S)
-        for chance, name, rest_s in others:
-            if name != node and rest_s <= takes_s:
-                wanted -= limit.address_pages_per_s * limit.shares.get(name, 1.0)
-                if wanted <= 1e-9:
-                    return _NEAR * chance
-        return 0.0
 
     def best_sites(self, node: str) -> list[str]:
         """Sites in the order of how near the node comes to the best node of each."""
@@ -378,40 +285,6 @@ class Planner:
             return float(plan.best_pace[row])
         able = [plan.nodes[name] for name in plan.nodes if ready.may_take(group, name)]
         return float((plan.rates[row, able] * plan.requesting[row, able]).max(initial=0.0))
-
-
-def distance_prior(
-    distances: Distances, knowledge: Knowledge, now_s: float, sites: Sequence[str], nodes: Sequence[str]
-) -> Array | None:
-    """Seconds per page to expect of pairs without data, by the distance of site and node (2010 paper).
-
-    They lie on the line through the pairs that have data (`tasks.scheduling.proximity.prior`).
-
-    Returns:
-        Array of (sites, nodes), for `posterior`: NaN for pairs with data, and where the distance is unknown. None
-        where distance explains nothing.
-    """
-    seen_sites, seen_nodes = list(knowledge.sites), list(knowledge.nodes)
-    if not seen_sites:
-        return None
-    pages, seconds = _observed(knowledge, now_s, seen_sites, seen_nodes)
-    line = prior.fit(distances.ms(seen_sites, seen_nodes).ravel(), seconds.ravel(), pages.ravel())
-    if line is None:
-        return None
-    own, _ = _observed(knowledge, now_s, sites, nodes)
-    return np.where(own > 0, np.nan, line.seconds(distances.ms(sites, nodes)))
-
-
-def _observed(
-    knowledge: Knowledge, now_s: float, sites: Sequence[str], nodes: Sequence[str]
-) -> tuple[Array, Array]:
-    """Independent pages of each pair, and its seconds per tried page without the overhead; 0 where it has no data."""
-    # A prior of 0 s leaves in the posterior what the pair's own data say, as it counts them.
-    nothing = np.zeros((len(sites), len(nodes)))
-    found = posterior(knowledge, now_s, sites, nodes, nothing)
-    pages = np.maximum(0.0, found.seconds_shape - PRIOR_PAGES)
-    pages = np.where(pages < 1e-6, 0.0, pages)
-    return pages, found.seconds_total / np.maximum(pages, 1e-6)
 
 
 def _attempt_s(knowledge: Knowledge, now_s: float) -> float:

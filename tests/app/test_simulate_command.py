@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 from app.cli.main import cli
 from app.simulator.recorded import RecordedNode, recorded_scenario, write_scenario
-from app.simulator.scenario import ScenarioError, load_scenario
+from app.simulator.scenario import ScenarioError
+from app.simulator.scenario_file import load_scenario
 from app.simulator.world import World, draw_work
 from splitter.catalog.model import Limits
 from tasks.store.recorded import RecordedAttempt, RecordedTask

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.simulator.outcome import Options
-from app.simulator.scenario import load_scenario
+from app.simulator.scenario_file import load_scenario
 from app.simulator.simulate import simulate
 from app.simulator.world import World
 from bench.proximity import delays, drawn

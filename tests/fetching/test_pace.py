@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.pace import (
     ALONE,
-    BELOW,
     CUT,
-    FLOOR,
     FULL,
     HEARD,
-    LEAST_BORNE,
-    NEVER_REFUSED,
     NEW_ADDRESS,
     RECENT_S,
     AddressPace,
@@ -29,9 +25,9 @@ from tasks.fetching.pace import (
     gradient,
     host_share,
     latency_after,
-    round_length_s,
     stepped,
 )
+from tasks.fetching.thresholds import BELOW, FLOOR, LEAST_BORNE, NEVER_REFUSED, round_length_s
 
 PAGE = AnswerSample(0.1)
 SPACING_S = 0.1

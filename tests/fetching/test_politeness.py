@@ -18,9 +18,7 @@ from tasks.domain.breaker import LONGEST_ASKED_S
 from tasks.domain.failures import ErrorClass
 from tasks.domain.grants import AddressGrants
 from tasks.fetching.pace import (
-    FLOOR,
     NEW_ADDRESS,
-    PROBE,
     AnswerSample,
     address_pace_after,
     host_share,
@@ -35,6 +33,7 @@ from tasks.fetching.permits import (
     spacings_s,
 )
 from tasks.fetching.redis_permits import RedisPermits
+from tasks.fetching.thresholds import FLOOR, PROBE
 
 START = 1_700_000_000.0
 

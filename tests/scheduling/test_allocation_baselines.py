@@ -11,7 +11,7 @@ from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling.balance.curves import linear
 from tasks.scheduling.baselines.consistent_hash import ConsistentHash
 from tasks.scheduling.decision import AllocationSettings, still_waiting
-from tasks.scheduling.planner import distance_prior
+from tasks.scheduling.proximity.prior import distance_prior
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 from tasks.scheduling.strategies import ALLOCATION

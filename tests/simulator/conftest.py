@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from app.simulator.scenario import parse_scenario
+from app.simulator.scenario_file import parse_scenario
 
 
 def made(text: str):

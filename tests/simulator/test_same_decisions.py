@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from app.simulator.outcome import Options
-from app.simulator.scenario import parse_scenario
+from app.simulator.scenario_file import parse_scenario
 from app.simulator.simulate import simulate
 from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import State

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from app.simulator.recorded import write_scenario
-from app.simulator.scenario import ScenarioError, load_scenario, parse_scenario
+from app.simulator.scenario import ScenarioError
+from app.simulator.scenario_file import load_scenario, parse_scenario
 from app.simulator.world import Block, World, chunks, draw_hits, draw_work
 
 SHARED = Path(__file__).parents[3] / "shared" / "scenarios" / "paper2014.yaml"

@@ -8,11 +8,15 @@ refitting a few times (iteratively reweighted least squares).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.scheduling.decision import Distances
+from tasks.scheduling.posterior import PRIOR_PAGES, posterior
 from tasks.scheduling.proximity.least_squares import Matrix
+from tasks.scheduling.statistics import Knowledge
 
 FEWEST_PAIRS = 8
 """Pairs below which two parameters and their spread are guesses."""
@@ -85,3 +89,37 @@ def _error_of_slope(delay_s: Matrix, left_s: Matrix, weights: Matrix) -> float:
     variance = (weights @ left_s**2) / (len(left_s) - 2)
     spread = weights @ (delay_s - mean_delay) ** 2
     return float(np.sqrt(variance / spread)) if spread > 0.0 else float("inf")
+
+
+def distance_prior(
+    distances: Distances, knowledge: Knowledge, now_s: float, sites: Sequence[str], nodes: Sequence[str]
+) -> Matrix | None:
+    """Seconds per page to expect of pairs without data, by the distance of site and node (2010 paper).
+
+    They lie on the line through the pairs that have data (`fit`).
+
+    Returns:
+        Array of (sites, nodes), for `posterior`: NaN for pairs with data, and where the distance is unknown. None
+        where distance explains nothing.
+    """
+    seen_sites, seen_nodes = list(knowledge.sites), list(knowledge.nodes)
+    if not seen_sites:
+        return None
+    pages, seconds = _observed(knowledge, now_s, seen_sites, seen_nodes)
+    line = fit(distances.ms(seen_sites, seen_nodes).ravel(), seconds.ravel(), pages.ravel())
+    if line is None:
+        return None
+    own, _ = _observed(knowledge, now_s, sites, nodes)
+    return np.where(own > 0, np.nan, line.seconds(distances.ms(sites, nodes)))
+
+
+def _observed(
+    knowledge: Knowledge, now_s: float, sites: Sequence[str], nodes: Sequence[str]
+) -> tuple[Matrix, Matrix]:
+    """Independent pages of each pair, and its seconds per tried page without the overhead; 0 where it has no data."""
+    # A prior of 0 s leaves in the posterior what the pair's own data say, as it counts them.
+    nothing = np.zeros((len(sites), len(nodes)))
+    found = posterior(knowledge, now_s, sites, nodes, nothing)
+    pages = np.maximum(0.0, found.seconds_shape - PRIOR_PAGES)
+    pages = np.where(pages < 1e-6, 0.0, pages)
+    return pages, found.seconds_total / np.maximum(pages, 1e-6)
