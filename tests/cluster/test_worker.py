@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import signal
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -125,8 +126,8 @@ def _slow(sites: Path, folder: Path) -> Path:
     return path
 
 
-def test_a_doubled_or_late_doorbell_does_nothing(scheduler, redis_url):
-    assert scheduler.row().node == nodes.Node(NODE, frozenset({Kind.META}), 2, "127.0.0.9")
+def test_a_doubled_or_late_notification_does_nothing(scheduler, redis_url):
+    assert scheduler.row().node == nodes.Node(NODE, frozenset({Kind.META}), 2, "127.0.0.9", platform.node())
     given = scheduler.grant(3)
     for lease in [*given, *given]:
         scheduler.ring(lease)
