@@ -29,6 +29,7 @@ from tasks.scheduling.decision import (
     why_busy,
 )
 from tasks.scheduling.pair_backoff import PairBackoff
+from tasks.scheduling.permit_needs import WouldTake
 from tasks.scheduling.planner import Planner
 from tasks.scheduling.ready_queue import Group, Level, ReadyQueue
 from tasks.scheduling.statistics import HALF_LIFE_S, Knowledge
@@ -118,7 +119,7 @@ class Feedback:
             for group in level.sites.get(site, ()):
                 if (
                     self._can_take(ready, group, node)
-                    and planner.permit_needs.near_best(ready, group, node)
+                    and planner.permit_needs.near_best(ready, group, node, self._would_take(ready, group))
                     and planner.sooner(ready, group, node)
                 ):
                     return group
@@ -129,6 +130,13 @@ class Feedback:
                 if self._can_take(ready, group, node):
                     return group
         return None
+
+    def _would_take(self, ready: ReadyQueue, group: Group) -> WouldTake:
+        """Of the group, whether a node would take it, had it a free slot."""
+        hosts, planner = group.first.hosts, self._planner
+        return lambda name: (
+            self._backoff.allows(hosts, name, self._now_s, ready) and planner.sooner(ready, group, name)
+        )
 
     def _can_take(self, ready: ReadyQueue, group: Group, node: str) -> bool:
         return ready.can_take(group, node) and self._backoff.allows(
@@ -154,7 +162,7 @@ class Feedback:
                 lambda name: self._remark(ready, group, name, node),
                 [node, *others],
             )
-        floor = self._planner.permit_needs.floor(ready, group, node)
+        floor = self._planner.permit_needs.floor(ready, group, node, self._would_take(ready, group))
         forgiven = eligibility.forgiven(group.first, ready.nodes, ready.hosts)
         return Assignment(
             subtask=ready.take(group, node),

@@ -5,6 +5,8 @@ What a node takes of a host's permits others go without. So it is compared with 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.scheduling import capacity, eligibility
 from tasks.scheduling.plan import Plan
@@ -15,6 +17,10 @@ _NEAR = 0.8
 
 _SOON_S = 20.0
 """What waits of a site is left to its best nodes where they are done with it so soon."""
+
+
+WouldTake = Callable[[str], bool]
+"""Whether a node would take the group, had it a free slot: one that would not takes no permits, however good it is."""
 
 
 class PermitNeeds:
@@ -28,14 +34,16 @@ class PermitNeeds:
         self._plan = plan
         self._chances: dict[tuple[str, tuple[str, ...], int], list[tuple[float, str, float]]] = {}
 
-    def near_best(self, ready: ReadyQueue, group: Group, node: str) -> bool:
+    def near_best(self, ready: ReadyQueue, group: Group, node: str, would_take: WouldTake) -> bool:
         """Whether the node makes nearly as many pages of a request as those it would take permits from."""
         if group.first.assigned == node:
             return True
         row, column = self._plan.sites[group.first.site], self._plan.nodes[node]
-        return bool(self._plan.belief.page_chance[row, column] >= self._least_share(ready, group, node))
+        return bool(
+            self._plan.belief.page_chance[row, column] >= self._least_share(ready, group, node, would_take)
+        )
 
-    def floor(self, ready: ReadyQueue, group: Group, node: str) -> PageFloor:
+    def floor(self, ready: ReadyQueue, group: Group, node: str, would_take: WouldTake) -> PageFloor:
         """When an attempt of the node at the group ends early: it makes fewer pages of a request than those it takes
         permits from."""
         if not self._plan.includes(group.first.site, node) or group.first.assigned == node:
@@ -43,9 +51,9 @@ class PermitNeeds:
         plan = self._plan
         row, column, of = plan.sites[group.first.site], plan.nodes[node], plan.believed
         a, b = float(of.page_a[row, column]), float(of.page_b[row, column])
-        return PageFloor.of(a, b, self._least_share(ready, group, node))
+        return PageFloor.of(a, b, self._least_share(ready, group, node, would_take))
 
-    def _least_share(self, ready: ReadyQueue, group: Group, node: str) -> float:
+    def _least_share(self, ready: ReadyQueue, group: Group, node: str, would_take: WouldTake) -> float:
         """Pages of a request that the node needs at the group's site, so that it is right to give it permits.
 
         It is compared with the last of the other nodes that are needed there, the best ones first: as many as use up
@@ -74,7 +82,7 @@ class PermitNeeds:
         takes_s = group.pages / max(per_s, 1e-9)
         wanted = min(limit.pages_per_s, ready.left(first.site) / _SOON_S)
         for chance, name, rest_s in others:
-            if name != node and rest_s <= takes_s:
+            if name != node and (0.0 < rest_s <= takes_s or (rest_s == 0.0 and would_take(name))):
                 wanted -= limit.address_pages_per_s * limit.shares.get(name, 1.0)
                 if wanted <= 1e-9:
                     return _NEAR * chance

@@ -48,6 +48,23 @@ def test_where_there_are_permits_for_all_a_poor_node_helps():
     assert decide(total_per_s=4, address_per_s=2, free={"poor": 1}) == []
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_better_node_that_is_too_slow_to_take_the_work_keeps_nobody_from_it(seed):
+    """Else the last pages of a site would wait for ever: one node may not, and the other does not want to."""
+    knowledge = Knowledge()
+    for name, chance, seconds in (("slow", 0.97, 0.9), ("fast", 0.6, 0.05)):
+        seen = PairStats(attempts=40, offered=400, tried=400, collected=chance * 400, active_s=seconds * 400)
+        knowledge.put("site", name, seen, 0.0)
+    host = HostView(host="site", room=9, pages_per_s=2.0, address_pages_per_s=2.0)
+    nodes = [NodeView(name, frozenset({"meta"}), 4, 4) for name in ("slow", "fast")]
+    ready = ReadyQueue(nodes, {"site": host})
+    ready.put(SubtaskView(id=1, site="site", kind="meta", hosts=("site",), left=2, priority=0))
+    strategy, given = ALLOCATION["feedback"](AllocationSettings()), []
+    for turn in range(3):
+        given += strategy.decide(ready, knowledge, float(turn), Random(seed))
+    assert len(given) == 1
+
+
 def test_an_attempt_ends_early_where_another_node_would_do_better():
     (given_to_good,) = decide(total_per_s=2, address_per_s=2, free={"good": 1})
     assert given_to_good.floor.least_share == pytest.approx(0.8 * 0.9, abs=0.05)
