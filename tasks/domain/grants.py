@@ -26,7 +26,7 @@ class HostGrants:
 
     Attributes:
         share: of its limit for all addresses, in (0, 1].
-        next_s: seconds until the first permit that nobody has reserved; 0: now.
+        next_s: how far ahead its permits are reserved, in seconds; 0: nobody waits for one.
         addresses: by node address; one that is missing has its full share now.
         well: it answers some address well, and lately: faults of another one are not the host's.
     """
