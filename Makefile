@@ -1,19 +1,25 @@
-# make setup | demo | test | lock | bench-peers | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
+# make setup | demo | test | reference | image-check | lock | bench-peers | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test lint lock bench-peers clean
+# All that a lock names and nothing else, by hash. uv, itself one of the build lock, is a few times as fast as pip. It knows nothing
+# of pip's settings, so it is told the index; where that is not enough (a certificate, a folder), pip is asked.
+LOCKED := --require-hashes --no-deps --no-build-isolation
+INDEX   = $$($(BIN)/python -m pip config list 2>/dev/null | sed -n "s/.*[.]index-url='\(.*\)'$$/\1/p" | tail -n 1)
+
+.PHONY: setup demo test lint reference image-check lock bench-peers clean
 
 setup: $(STAMP)
 
 $(STAMP): requirements.lock requirements-build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"reviewloop needs Python 3.11 or newer, and {sys.executable} is {v.major}.{v.minor}: try  make PYTHON=python3.12 $(MAKECMDGOALS)")'
-	@echo "Setting up $(VENV) (about a minute)"
+	@echo "Setting up $(VENV) (about half a minute)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements-build.lock
-	@$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation -r requirements.lock
+	@UV_DEFAULT_INDEX="$(INDEX)" $(BIN)/uv pip install --quiet --python $(BIN)/python $(LOCKED) -r requirements.lock \
+	  || { echo "uv could not; pip does it, which takes a few minutes"; $(BIN)/python -m pip install --quiet $(LOCKED) -r requirements.lock; }
 	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
 	@touch $(STAMP)
 
@@ -25,17 +31,28 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Two processes of tests share the cores: one thread each for linear algebra.
+# Processes of tests share the cores: one thread each for linear algebra. WORKERS: how many; auto is one a core.
+WORKERS ?= auto
 test: export OPENBLAS_NUM_THREADS = 1
 test: lint
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+# The documents that are made from the code: docs/cli.md, sites-yaml.md, settings.md, and the columns in exports.md.
+reference: setup
+	$(BIN)/python -m bench.tools.reference
+
+# The Dockerfile without Docker, followed step by step with the Python it names: PYTHON312.
+PYTHON312 ?= python3.12
+image-check: setup
+	REVIEWLOOP_TEST_IMAGE_PYTHON=$(PYTHON312) $(BIN)/pytest tests/cluster/test_image.py
 
 # The lock names no registry: hashes alone say what may be installed, wherever it comes from.
+UV_LOCK = UV_DEFAULT_INDEX="$(INDEX)" $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header
 lock: setup
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header --extra servers --extra dev pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header --extra servers --extra dev --extra bench pyproject.toml -o requirements-bench.lock
-	echo setuptools wheel | tr ' ' '\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header - -o requirements-build.lock
+	$(UV_LOCK) --python-version 3.11 --extra servers --extra parquet --extra browser --extra dev pyproject.toml -o requirements.lock
+	$(UV_LOCK) --python-version 3.11 --extra servers --extra parquet --extra browser --extra dev --extra bench pyproject.toml -o requirements-bench.lock
+	$(UV_LOCK) --python-version 3.12 -c requirements.lock pyproject.toml -o requirements-runtime.lock
+	printf '%s\n' setuptools wheel uv | $(UV_LOCK) --python-version 3.11 - -o requirements-build.lock
 
 # What the benches measure against (Scrapy, Crawlee, gevent) and matplotlib for their plots.
 bench-peers: setup

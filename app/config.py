@@ -1,4 +1,4 @@
-"""Settings: the one place that reads the environment.
+"""Settings: the one place that reads the environment, and the file `.env` of the folder a command runs in.
 
 Every variable begins with REVIEWLOOP_; a command's options come before it, the defaults here after it.
 """
@@ -8,30 +8,54 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import date, datetime, time
-from ipaddress import ip_address, ip_network
+from datetime import date, datetime, time, timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from app.setting_values import (
+    above_zero,
+    alert_rules,
+    at_least,
+    database,
+    days,
+    in_file,
+    kinds,
+    lab_address,
+    mail_address,
+    proxy,
+    receivers,
+    smtp,
+    strategy,
+    switch,
+    token_hash,
+    variables,
+    web_address,
+    written,
+)
 from app.version import ROOT, VERSION
-from splitter.catalog.load import BUILTIN, builtin, find_catalog
-from splitter.catalog.model import Catalog, Kind
+from splitter.catalog.names import BUILTIN, Kind
 from splitter.errors import InputError
 from splitter.spans import CHINA
-from tasks.scheduling.query_refinement import RefinementSettings
-from tasks.scheduling.recall import RecallSettings
+from tasks.domain.batches import MOST_AT_ONCE
+from tasks.scheduling.alerting import USUAL_RULES, AlertRules
 from tasks.signin.credentials import PREFIX as LOGIN_PREFIX
-from tasks.store.writer import MOST_AT_ONCE
-from tasks.worker.seen import REMEMBERED
-from tasks.worker.settings import CrawlSettings
+from tasks.worker.settings import REMEMBERED, CrawlSettings
 
 if TYPE_CHECKING:
+    from splitter.catalog.model import Catalog
     from tasks.jobs.context import LoopSettings
+    from tasks.scheduling.recall import RecallSettings
+    from tasks.store.views import BufferRule
 
 MIGRATIONS = ROOT / "migrations"
 _SEARXNG = "searxng"
+PREFIX = "REVIEWLOOP_"
+_FILE = Path(".env")
 DEFAULT_DATABASE = "sqlite:///reviewloop.db"
+DEFAULT_DATA = Path(".reviewloop")
+"""Folder of the servers that `reviewloop up` starts by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +64,7 @@ class Settings:
 
     Attributes:
         database_url: SQLite file or PostgreSQL.
-        redis_url: of the cluster's broker and rate limits: redis://, rediss:// or
+        redis_url: where the cluster's broker and rate limits are: redis://, rediss:// or
             sentinel://HOST:PORT;sentinel://HOST:PORT; empty when embedded.
         redis_master: name of the master the sentinels watch.
         sites: a catalog file or a built-in catalog's name; None: ./sites.yaml, else the project's own.
@@ -48,7 +72,9 @@ class Settings:
         lab: host and port every host is sent to; None: the real web.
         contact: part of the User-Agent: an address or page where a site's operator reaches you.
         allocation: name of the allocation strategy.
-        modification, recall: False switches the strategy off, to compare.
+        modification: quota and budget of attempts follow what was learned of a pair; off, to compare: they are the
+            site's bounds.
+        recall: failed work goes to other nodes, up to 5 times; off, to compare: a person gets it at once.
         silent_after_s: silence after which a subtask is taken back.
         backoff_s: delay of a recall after the first failure of a host; it doubles with every recall.
         most_unanswered: attempts of a subtask in a row that no host answered, after which a person is asked.
@@ -57,23 +83,36 @@ class Settings:
             request on its way does not look like silence.
         machine: name shared by the processes behind one outgoing address where none is bound; empty: this host's name.
         address: source address of this process's node; None: the system's choice.
-        proxy: http://HOST:PORT or socks5h://HOST:PORT that this process's nodes go through; empty: none.
+        proxy: what this process's nodes go through, http://HOST:PORT or socks5h://HOST:PORT; empty: none.
         slots: attempts a node runs at once.
         kinds: what this process's node may crawl; None: what its row says, else all.
         report_file: where the sweep `report` writes; None: nowhere.
         batch: most items (leases, results, duplicate questions) in one round trip; 1: no batching.
         remembered: most stored pages a node remembers in its own memory; 0: none.
-        seed: of chance in allocation; None: another one each time.
-        secret_key: encrypts the file of sign-ins; empty: no site is signed in to.
+        seed: what chance in allocation begins with; None: another one each time.
+        secret_key: encrypts the file of sign-ins, signs the cluster's messages; empty: neither.
         sign_in_file: where sign-ins are kept until they end.
         since: first day of the time ranges that a query with too many hits is partitioned into.
-        relax_own_words: True relaxes a person's own keywords, too, where they find nothing.
+        relax_own_words: a person's own keywords are relaxed, too, where they find nothing.
         pseudonymise: authors are stored by pseudonyms instead of their names.
         pseudonym_key: key of the pseudonyms, the same on all machines; empty: the one kept in `pseudonym_key_file`.
+        pseudonym_key_file: where a key made at random is kept.
+        web_viewer, web_operator: hashes of the dashboard's tokens, as `reviewloop web --make-token ROLE` gives them.
+        chromium: the browser for pages made by script, a path or a name on PATH; empty: the first of chromium,
+            chromium-browser, google-chrome and msedge that is there.
+        keep_log_days: days for which the event log of a subtask that ended is kept (docs/verify.md); 0: for ever.
+        alerts: what is watched, with thresholds: completion of a site in percent of what it was, minutes that a node
+            is silent, subtasks that wait for a person, minutes without a page, refusals of an engine in a row; or off.
+        alert_to: who is told, with blanks between: addresses as docs/alerts.md has them, and `log`; empty: the log.
+        request_log: file that gets one JSON line for each request sent (docs/metrics.md); empty: none.
+        smtp_url: mail server of scheduled reports: smtps://USER:PASSWORD@HOST:465 or smtp://... (docs/schedules.md);
+            empty: none.
+        mail_from: sender of mail; empty: the user of `smtp_url`.
+        pulse_file: where a worker or beat says every few seconds that its loop turns; empty: nowhere.
     """
 
-    database_url: str = DEFAULT_DATABASE
-    redis_url: str = ""
+    database_url: str = field(default=DEFAULT_DATABASE, repr=False)
+    redis_url: str = field(default="", repr=False)
     redis_master: str = "mymaster"
     sites: str | None = None
     searxng_url: str = ""
@@ -89,7 +128,7 @@ class Settings:
     request_timeout_s: float = 30.0
     machine: str = ""
     address: str | None = None
-    proxy: str = ""
+    proxy: str = field(default="", repr=False)
     slots: int = 4
     kinds: frozenset[Kind] | None = None
     report_file: str | None = None
@@ -103,6 +142,16 @@ class Settings:
     pseudonymise: bool = False
     pseudonym_key: str = field(default="", repr=False)
     pseudonym_key_file: str = "reviewloop.pseudonym-key"
+    web_viewer: str = field(default="", repr=False)
+    web_operator: str = field(default="", repr=False)
+    chromium: str = ""
+    keep_log_days: float = 365.0
+    alerts: AlertRules = USUAL_RULES
+    alert_to: str = field(default="", repr=False)
+    request_log: str = ""
+    smtp_url: str = field(default="", repr=False)
+    mail_from: str = ""
+    pulse_file: str = ""
 
     def catalog(self) -> Catalog:
         """The catalog in force. Raises CatalogError."""
@@ -117,20 +166,33 @@ class Settings:
         """Settings of the loop."""
         # They bring the allocation strategies (numpy, scipy), which most commands do without.
         from tasks.jobs.context import LoopSettings
-        from tasks.store.views import BufferRule
+        from tasks.scheduling.query_refinement import RefinementSettings
 
         return LoopSettings(
             allocation=self.allocation,
             modification=self.modification,
             recall=self._recall(),
-            buffer=BufferRule(silent_after_s=self._recall().node_silent_after_s),
+            buffer=self.buffer(),
             lease_batch=self.batch,
+            keep_log=timedelta(days=self.keep_log_days) if self.keep_log_days else None,
             refinement=RefinementSettings(
                 since=datetime.combine(self.since, time.min, CHINA), own_words=self.relax_own_words
             ),
         )
 
+    def node_silent_after(self) -> timedelta:
+        """A node without a heartbeat for so long is silent."""
+        return timedelta(seconds=self._recall().node_silent_after_s)
+
+    def buffer(self) -> BufferRule:
+        """How many leases a node holds, and when it counts as silent."""
+        from tasks.store.views import BufferRule
+
+        return BufferRule(silent_after_s=self._recall().node_silent_after_s)
+
     def _recall(self) -> RecallSettings:
+        from tasks.scheduling.recall import RecallSettings
+
         return RecallSettings(
             enabled=self.recall,
             silent_after_s=self.silent_after_s,
@@ -156,6 +218,8 @@ def catalog(spec: str | None) -> Catalog:
     Raises:
         CatalogError: there is none of that name, or it is wrong.
     """
+    from splitter.catalog.load import builtin, find_catalog  # the models take a while to import
+
     here = Path("sites.yaml")
     default = here if here.is_file() else ROOT / "sites.yaml"
     if spec is None and not default.is_file():
@@ -169,63 +233,39 @@ def from_environment(environment: Mapping[str, str] | None = None, **options: An
     Raises:
         InputError: a value cannot be read; the message names the variable.
     """
-    given = os.environ if environment is None else environment
+    given = _environment() if environment is None else environment
     values: dict[str, Any] = {}
     for name, read in _READERS.items():
         variable = f"REVIEWLOOP_{name.upper()}"
         if not given.get(variable, "").strip() and name in _FORMER:
             variable = _FORMER[name]
         text = given.get(variable, "").strip()
+        if not text and name in MAY_BE_FILES:
+            text = in_file(f"{variable}_FILE", given.get(f"{variable}_FILE", "").strip())
         if text:
             try:
                 values[name] = read(text)
             except (ValueError, InputError) as error:
-                raise InputError(f"{variable}={text!r}: {error}") from None
+                written = variable if name in _HIDDEN else f"{variable}={text!r}"
+                raise InputError(f"{written}: {error}") from None
     values.update({name: value for name, value in options.items() if value is not None})
     return replace(Settings(), **values)
 
 
-def lab_address(text: str) -> tuple[str, int]:
-    """Read HOST:PORT of a lab; only loopback is allowed. Raises InputError."""
-    host, _, port = text.rpartition(":")
-    try:
-        loopback = ip_address(host) in ip_network("127.0.0.0/8")
-        number = int(port)
-    except ValueError:
-        raise InputError(f"lab {text!r}: write HOST:PORT, for example 127.0.0.1:8400") from None
-    if not loopback or not 0 < number < 65536:
-        raise InputError(f"lab {text!r}: a lab is on loopback (127.0.0.0/8) and a port from 1 to 65535")
-    return host, number
+def folder_of(variable: str) -> str:
+    """The folder that a variable of the environment names; empty where it is not set."""
+    return os.environ.get(variable, "")
 
 
-def web_address(text: str) -> str:
-    """Check an address that is all but a path. Raises ValueError."""
-    parsed = urlsplit(text)
-    if parsed.scheme not in ("http", "https") or not parsed.hostname or parsed.query or parsed.fragment:
-        raise ValueError("write http://HOST:PORT")
-    return text
-
-
-def kinds(text: str) -> frozenset[Kind]:
-    """Read what a node may crawl: `meta`, `microblog`, or both with a comma between. Raises ValueError."""
-    try:
-        return frozenset(Kind(word.strip()) for word in text.split(","))
-    except ValueError:
-        raise ValueError(f"write {','.join(Kind)}, or one of them") from None
-
-
-def proxy(text: str) -> str:
-    """Check the address of a proxy. Raises ValueError."""
-    parsed = urlsplit(text)
-    if (
-        parsed.scheme not in ("http", "https", "socks5", "socks5h")
-        or not parsed.hostname
-        or parsed.path not in ("", "/")
-    ):
-        raise ValueError(
-            "write http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before HOST if it asks"
-        )
-    return text
+def misspelt(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """REVIEWLOOP_ variables that nothing reads, with the one that was probably meant, or an empty text."""
+    given = _environment() if environment is None else environment
+    known = {name.upper() for name in _READERS} | {name.removeprefix(PREFIX) for name in _FORMER.values()}
+    known |= {f"{name.upper()}_FILE" for name in MAY_BE_FILES}
+    named = (name.removeprefix(PREFIX) for name in sorted(given) if name.startswith(PREFIX))
+    wrong = [name for name in named if name not in known and not name.startswith(("LOGIN_", "TEST_"))]
+    near = {name: next(iter(get_close_matches(name, known, 1)), "") for name in wrong}
+    return {f"{PREFIX}{name}": f"{PREFIX}{meant}" if meant else "" for name, meant in near.items()}
 
 
 def as_environment(settings: Settings) -> dict[str, str]:
@@ -235,7 +275,7 @@ def as_environment(settings: Settings) -> dict[str, str]:
     for name in _READERS:
         value = getattr(settings, name)
         if value is not None and value != "":
-            environment[f"REVIEWLOOP_{name.upper()}"] = _written(value)
+            environment[f"REVIEWLOOP_{name.upper()}"] = written(value)
     return environment
 
 
@@ -251,73 +291,58 @@ def cache_folder() -> Path | None:
 
 def logins() -> dict[str, str]:
     """Names, passwords and clients of sites, by variable (see tasks.signin.credentials)."""
-    return {name: text for name, text in os.environ.items() if name.startswith(LOGIN_PREFIX)}
+    return {name: text for name, text in _environment().items() if name.startswith(LOGIN_PREFIX)}
 
 
-def _written(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, tuple):
-        return ":".join(str(part) for part in value)
-    if isinstance(value, frozenset):
-        return ",".join(sorted(value))
-    return str(value)
-
-
-def _strategy(text: str) -> str:
-    from tasks.scheduling.strategies import ALLOCATION
-
-    if text not in ALLOCATION:
-        raise ValueError(f"there is {', '.join(ALLOCATION)}")
-    return text
-
-
-def _switch(text: str) -> bool:
-    if text.lower() in ("1", "on", "true", "yes"):
-        return True
-    if text.lower() in ("0", "off", "false", "no"):
-        return False
-    raise ValueError("write on or off")
-
-
-def _above_zero(text: str) -> float:
-    value = float(text)
-    if value <= 0:
-        raise ValueError("must be above 0")
-    return value
-
-
-def _at_least(least: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if int(text) < least:
-            raise ValueError(f"must be at least {least}")
-        return int(text)
-
-    return read
+def _environment() -> dict[str, str]:
+    """The REVIEWLOOP_ variables: those of the process before those of the folder's `.env`."""
+    own = {name: text for name, text in os.environ.items() if name.startswith(PREFIX)}
+    try:
+        text = _FILE.read_text("utf-8-sig")
+    except FileNotFoundError:
+        return own
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{_FILE} can't be read: {error}") from None
+    return dict(variables(text, str(_FILE), PREFIX)) | own
 
 
 _FORMER = {"batch": "REVIEWLOOP_GRAIN"}
 """Variables by the names they had in earlier versions, still read where the new one is not set."""
 
+_HIDDEN = frozenset(setting.name for setting in fields(Settings) if not setting.repr)
+
+MAY_BE_FILES = (
+    "database_url", "redis_url", "secret_key", "web_viewer", "web_operator", "alert_to", "smtp_url"
+)  # fmt: skip
+"""Settings with a secret in them: REVIEWLOOP_<NAME>_FILE names a file with it, where REVIEWLOOP_<NAME> is not set."""
+
 _READERS: dict[str, Callable[[str], Any]] = {setting.name: str for setting in fields(Settings)} | {
+    "database_url": database,
     "searxng_url": web_address,
     "lab": lab_address,
-    "allocation": _strategy,
-    "modification": _switch,
-    "recall": _switch,
-    "silent_after_s": _above_zero,
-    "backoff_s": _above_zero,
-    "most_unanswered": _at_least(1),
-    "rest_factor": _above_zero,
-    "request_timeout_s": _above_zero,
+    "allocation": strategy,
+    "modification": switch,
+    "recall": switch,
+    "silent_after_s": above_zero,
+    "backoff_s": above_zero,
+    "keep_log_days": days,
+    "most_unanswered": at_least(1),
+    "rest_factor": above_zero,
+    "request_timeout_s": above_zero,
     "proxy": proxy,
+    "smtp_url": smtp,
+    "mail_from": mail_address,
     "slots": int,
     "kinds": kinds,
-    "batch": _at_least(1),
-    "remembered": _at_least(0),
+    "batch": at_least(1),
+    "remembered": at_least(0),
     "seed": int,
     "since": date.fromisoformat,
-    "relax_own_words": _switch,
-    "pseudonymise": _switch,
+    "web_viewer": token_hash,
+    "web_operator": token_hash,
+    "relax_own_words": switch,
+    "pseudonymise": switch,
+    "alerts": alert_rules,
+    "alert_to": receivers,
 }
 """What reads each setting: its text as it is, unless it is named here."""

@@ -6,62 +6,71 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from sqlalchemy import Connection
 
 from app import loops, wiring
 from app.config import Settings
+from app.crawl_nodes import own_settings
+from app.preflight import Askable, Preflight, preflight
+from app.scheduled_files import deliver_due
 from app.summary import write_report
-from splitter.catalog.model import Catalog, Kind
+from app.until import Until
+from splitter.catalog.model import Catalog
+from tasks.domain.errors import StoreUnwritable
 from tasks.fetching.permits import LocalPermits
 from tasks.jobs.context import Context
 from tasks.jobs.repost_linking import link_reposts
+from tasks.jobs.retiring import drop_old
 from tasks.jobs.run_time_training import train_run_times
 from tasks.jobs.schedule import SWEEPS, interval_s
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import TurnPace
-from tasks.store import nodes, reports
+from tasks.store import closing, nodes, todo
 from tasks.store.database import Store
 from tasks.store.leases import Lease
 from tasks.store.nodes import Node
 from tasks.store.writer import Writer
 from tasks.worker.fetcher import Dependencies
+from tasks.worker.list_book import ListBook
 from tasks.worker.node import CrawlNode
+from tasks.worker.page_reader import PageReader
 from tasks.worker.robots_book import RobotsBook
 from tasks.worker.seen import SeenPages
 
 log = logging.getLogger("reviewloop.embedded")
 
+_AT_ONCE = ("recall", "wake", "admit", "allocate", "rebalance")
+"""Sweeps of one interval, in the order in which one makes work for the next: they run in one transaction."""
+_STOP_S = 10.0
+"""What giving everything back may take: the database may be locked."""
 _LOOK_EVERY_S = 1.0
 """A turn comes at the latest after so long: other processes may have changed something, or a host grants more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Until:
-    """When to end: when all is settled, or after so many seconds; neither: on a signal only."""
-
-    done: bool = False
-    seconds: float | None = None
-
-
-def numbered_nodes(count: int, slots: int, *, lab: bool) -> list[Node]:
-    """node1, node2, ...: towards the lab each from its own address, otherwise as the system chooses."""
-    return [
-        Node(f"node{n}", frozenset(Kind), slots, f"127.0.0.{n + 1}" if lab else None)
-        for n in range(1, count + 1)
-    ]
-
-
 def crawl(
-    settings: Settings, store: Store, nodes: Sequence[Node], until: Until, watch: Callable[[], None]
-) -> None:
-    """Run the loop until `until` or a signal; `watch` is called about twice a second, from another thread."""
-    loops.run(EmbeddedRunner(settings, settings.catalog(), store, nodes, until, watch).run())
+    settings: Settings,
+    store: Store,
+    nodes: Sequence[Node],
+    until: Until,
+    watch: Callable[[], None],
+    found: Preflight | None = None,
+) -> Mapping[str, int]:
+    """Run the loop until `until` or a signal; returns how many requests had which status, or which error.
+
+    Args:
+        watch: called about twice a second, from another thread.
+        found: what can be asked, as far as it is known; None: it is looked up.
+    """
+    runner = EmbeddedRunner(settings, settings.catalog(), store, nodes, until, watch, found)
+    loops.run(runner.run())
+    return runner.statuses
 
 
 class EmbeddedRunner:
@@ -69,6 +78,7 @@ class EmbeddedRunner:
 
     Args:
         watch: called about twice a second with the store, to show progress; not on the event loop.
+        found: what can be asked, as far as it is known.
     """
 
     def __init__(
@@ -79,6 +89,7 @@ class EmbeddedRunner:
         nodes: Sequence[Node],
         until: Until,
         watch: Callable[[], None] | None = None,
+        found: Preflight | None = None,
     ) -> None:
         self._settings = settings
         self._catalog = catalog
@@ -86,8 +97,13 @@ class EmbeddedRunner:
         self._node_rows = nodes
         self._until = until
         self._watch = watch
+        self.statuses: Mapping[str, int] = {}  # how many requests had which
+        self._askable = Askable(partial(preflight, settings, catalog, search=False), found)
         self._context: Context = wiring.context(settings, catalog)
-        self._writer = Writer(store)
+        self._alerting = wiring.alerting(settings, catalog, self._context.hosts, self._goes_on)
+        self._loop: asyncio.AbstractEventLoop | None = None  # once the nodes are open
+        self._unwritable = ""
+        self._writer = Writer(store, on_unwritable=self._end_unwritable)
         self._permits = LocalPermits(time.monotonic, settings.crawl().longest_wait_s)
         self._nodes: dict[str, CrawlNode] = {}
         self._control: Dependencies | None = None
@@ -98,11 +114,16 @@ class EmbeddedRunner:
         self._settled_look_s = 0.0
 
     async def run(self) -> None:
-        """Run to the end; every lease is given back on the way out."""
+        """Run to the end; every lease is given back on the way out.
+
+        Raises:
+            StoreUnwritable: the database's file takes no more writes: its disk is full, or it may not be written to.
+        """
         try:
             async with AsyncExitStack() as stack:
-                await self._open_nodes(stack)
                 self._listen_to_signals()
+                await self._open_nodes(stack)
+                self._loop = asyncio.get_running_loop()
                 scheduler = self._scheduler()
                 scheduler.start()
                 helpers = [
@@ -121,26 +142,79 @@ class EmbeddedRunner:
                     for helper in helpers:
                         helper.cancel()
                     await asyncio.gather(*helpers, return_exceptions=True)
-                    await asyncio.gather(*(node.stop("the runner stops") for node in self._nodes.values()))
+                    await self._stop_nodes()
         finally:
             self._writer.close()
+        if self._unwritable:
+            raise StoreUnwritable(
+                f"{self._store.engine.url.database} takes no more writes ({self._unwritable}): make room, or give this "
+                "user the right; what was committed is kept, so run it again then"
+            )
 
-    def _register(self, conn: Connection, now: datetime) -> None:
+    async def _stop_nodes(self) -> None:
+        if self._unwritable:  # nothing can be given back: the next run takes it back
+            await asyncio.gather(*(node.abandon() for node in self._nodes.values()))
+            return
+        try:
+            async with asyncio.timeout(_STOP_S):
+                await asyncio.gather(*(node.stop("the runner stops") for node in self._nodes.values()))
+        except TimeoutError:
+            log.warning("not all was given back within %.0f s: the next run takes it back", _STOP_S)
+            await asyncio.gather(*(node.abandon() for node in self._nodes.values()))
+
+    def _end_unwritable(self, why: str) -> bool:
+        """End the run; called from the writer's thread."""
+        if self._loop is None:
+            return False
+        self._unwritable = why
+        self._loop.call_soon_threadsafe(self._end.set)
+        return True
+
+    def _begin_here(self, conn: Connection, now: datetime) -> int:
+        """Register the nodes; returns how many leases the last run left behind, where it was killed."""
+        # In SQLite's file there is one run at a time, so an open lease is a dead run's.
+        back = closing.take_back(conn, now, None, "its run was killed") if self._store.is_sqlite else 0
         for node in self._node_rows:
-            nodes.register(conn, now, replace(node, machine=wiring.machine(self._settings)))
+            machine = wiring.machine(own_settings(self._settings, node))
+            nodes.register(conn, now, replace(node, machine=machine), self._context.entries)
+        return back
 
     async def _open_nodes(self, stack: AsyncExitStack) -> None:
-        await self._writer.run(self._register)
-        robots = RobotsBook(self._writer)
-        permits = self._permits
-        seen = SeenPages(None)
+        if back := await self._writer.run(self._begin_here):
+            log.warning("the last run was killed: %d subtasks that it had under way are taken back", back)
+        robots, lists, seen = RobotsBook(self._writer), ListBook(), SeenPages(None)
+        requests = stack.enter_context(wiring.request_log(self._settings))
+        self.statuses = requests.statuses
+        reader = PageReader()
+        reader.start()
+        stack.callback(reader.close)
+        if (browser := wiring.made_browser(self._settings)) is not None:
+            stack.push_async_callback(browser.close)
         for node in self._node_rows:
             tools = await stack.enter_async_context(
-                wiring.deps(self._settings, self._catalog, robots, permits, seen, address=node.address)
+                wiring.deps(
+                    own_settings(self._settings, node),
+                    self._catalog,
+                    robots,
+                    self._permits,
+                    seen,
+                    address=node.address,
+                    reader=reader,
+                    browser=browser,
+                    lists=lists,
+                    requests=requests,
+                )
             )
             self._control = self._control or tools
-            recall = self._context.settings.recall
-            crawl_node = CrawlNode(node, tools, self._catalog, self._writer, recall, self._free.set)
+            crawl_node = CrawlNode(
+                node,
+                tools,
+                self._catalog,
+                self._writer,
+                self._context.settings.recall,
+                self._free.set,
+                entries=self._context.entries,
+            )
             crawl_node.open()
             self._nodes[node.name] = crawl_node
 
@@ -165,34 +239,36 @@ class EmbeddedRunner:
         return scheduler
 
     async def _scheduled(self, name: str) -> None:
-        # The scheduler cancels running sweeps when it shuts down, and would log that as an error.
+        """The scheduler cancels running sweeps when it shuts down, and would log that as an error."""
         with suppress(asyncio.CancelledError):
             await self._sweep(name)
 
     async def _sweep(self, name: str) -> None:
         if name == "plan":
             await self._plan()
-        elif name == "seen":
-            return  # one process: the database itself is the shared set
-        elif name == "report":
-            await asyncio.to_thread(write_report, self._store, self._settings.report_file)
-        elif name == "reposts":
-            await asyncio.to_thread(link_reposts, self._store, self._writer.call, time.thread_time)
-        elif name == "train":
-            await self._train()
-        elif name == "admit":
-            await self._tick(("admit", "allocate"))
-        else:
+        elif beside := self._beside().get(name):
+            await asyncio.to_thread(beside)
+        elif name == _AT_ONCE[0]:
+            await self._tick(_AT_ONCE)
+        elif name not in (*_AT_ONCE, "seen", "train"):
             await self._tick((name,))
 
-    async def _train(self) -> None:
-        if self._context.settings.uses_run_times:
-            await asyncio.to_thread(
-                train_run_times,
-                self._store,
-                self._writer.call,
-                go_on=lambda: not self._end.is_set(),
-            )
+    def _beside(self) -> dict[str, Callable[[], object]]:
+        """Sweeps that have transactions of their own and run in a thread, by name."""
+        write, settings = self._writer.call, self._context.settings
+        found: dict[str, Callable[[], object]] = {
+            "alerts": partial(self._alerting.look, write),
+            "report": partial(write_report, self._store, self._settings.report_file),
+            "deliver": partial(deliver_due, self._settings, self._store, write, self._goes_on),
+            "reposts": partial(link_reposts, self._store, write, time.thread_time),
+            "retention": partial(drop_old, write, settings.keep_log, self._goes_on),
+        }
+        if settings.uses_run_times:
+            found["train"] = partial(train_run_times, self._store, write, self._goes_on)
+        return found
+
+    def _goes_on(self) -> bool:
+        return not self._end.is_set()
 
     async def _tick(self, names: Sequence[str]) -> float:
         """Run sweeps and notify the nodes; returns the seconds they took, waiting for the database left out."""
@@ -214,7 +290,7 @@ class EmbeddedRunner:
         if tools is None or self._planning.locked():
             return
         async with self._planning:
-            made = await wiring.make_tasks(self._writer, self._catalog, tools)
+            made = await wiring.make_tasks(self._writer, self._catalog, tools, self._askable)
         if made:
             self._free.set()
 
@@ -260,7 +336,7 @@ class EmbeddedRunner:
         if event == self._settled_at_event and now_s < self._settled_look_s + _LOOK_EVERY_S:
             return
         self._settled_at_event, self._settled_look_s = event, now_s
-        if await self._writer.run(lambda conn, _now: reports.all_settled(conn)):
+        if await self._writer.run(lambda conn, _now: todo.all_settled(conn)):
             self._end.set()
 
     async def _watching(self) -> None:

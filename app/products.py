@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from app.table_files import TableRow, is_workbook, read_table, text_of
 from splitter.errors import InputError
 from splitter.query import product_query
 from tasks.store.products import NewProduct
@@ -19,6 +18,27 @@ MOST_PAGES = 1000
 _MOST_PRIORITY = 1_000_000
 _SHORTEST_RECRAWL = timedelta(minutes=1)
 _PERIOD = re.compile(r"(\d{1,5})\s*([mhdw])", re.IGNORECASE)
+_FIELDS = {
+    word: field
+    for field, words in {
+        "name": "name product productname producttitle itemname goodsname "
+        "商品名称 商品名 商品 商品标题 产品名称 产品名 产品 品名 名称",
+        "keywords": "keywords keyword 关键词 关键字",
+        "aliases": "aliases alias 别名",
+        "priority": "priority 优先级",
+        "pages": "pages 页数",
+        "recrawl": "recrawl 重采 重采周期",
+    }.items()
+    for word in words.split()
+}
+"""Headers of columns, in lower case and without blanks, by what they hold."""
+_NO_NAMES = {
+    "a number or a price": re.compile(r"(?:[¥￥$]\s*+)?[\d.,]++\s*+(?:元|%|rmb)?", re.IGNORECASE),
+    "an address": re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE),
+    "a day or a time": re.compile(
+        r"\d{2,4}[-/.年]\d{1,2}(?:[-/.月]\d{1,2}日?)?(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?"
+    ),
+}
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -44,6 +64,7 @@ def new_product(
     priority: int = 0,
     pages: int | None = None,
     recrawl: timedelta | None = None,
+    sites: tuple[str, ...] | None = None,
 ) -> NewProduct:
     """A product, split into its keywords. Raises InputError for a name or alias that gives no query."""
     for text in (name, *aliases, *keywords):
@@ -59,6 +80,7 @@ def new_product(
         priority=priority,
         pages=pages,
         recrawl_every=recrawl,
+        sites=sites,
     )
 
 
@@ -84,71 +106,97 @@ def period(text: str) -> timedelta:
     return value
 
 
-def read_products(data: bytes, origin: str) -> Iterator[tuple[int, NewProduct | RefusedProduct]]:
-    """Read a file of products: CSV with a header that begins with ``name``, or one name a line.
+def read_products(
+    data: bytes, origin: str, column: str | None = None
+) -> Iterator[tuple[int, NewProduct | RefusedProduct]]:
+    """Read a file of products: a table whose header names the column of names, or one name a line.
 
-    A CSV file may also have keywords, aliases, priority, pages, recrawl; other columns are passed over. Separators
-    within a cell are ``|``. UTF-8 (with or without mark) and GB18030 are read. Blank lines and, in plain files,
-    lines that begin with # are passed over.
+    A table may also have keywords, aliases, priority, pages, recrawl; columns may be named in English or Chinese
+    (商品名称, 关键词, 别名, 优先级, 页数, 重采), others are passed over. Separators within a cell are ``|``. What is
+    read: see `app.table_files.read_table`. Blank lines and, in plain files, lines that begin with # are passed over.
+
+    Args:
+        column: of the names, where its header says something else.
 
     Yields:
         The line's number and what became of it.
 
     Raises:
-        InputError: the file is no text in one of these encodings.
+        InputError: the file can't be read, or no column of it is known to hold names.
     """
-    text = _text(data, origin)
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    if first.partition(",")[0].strip(' "').lower() == "name":
-        yield from _rows(text)
+    rows = list(read_table(data, origin))
+    if not rows:
         return
-    for number, line in enumerate(text.splitlines(), 1):
+    header = _header(rows[0].cells, column)
+    if header is None:
+        _refuse_unknown_table(rows, origin, column)
+        yield from _plain(data, origin, rows)
+        return
+    for row in rows[1:]:
+        yield row.line, _row(row.line, header, row.cells)
+
+
+def _header(cells: Sequence[str], column: str | None) -> list[str] | None:
+    """The field of each column, or its own name where it has none; None where the row is no header."""
+    named = [cell.casefold().replace(" ", "").replace("_", "") for cell in cells]
+    fields = [_FIELDS.get(name, name) for name in named]
+    if column is not None:
+        if column not in cells:
+            return None
+        fields = ["" if field == "name" else field for field in fields]
+        fields[cells.index(column)] = "name"
+    if fields.count("name") > 1:
+        first = fields.index("name")
+        fields = [field if field != "name" or place == first else "" for place, field in enumerate(fields)]
+    return fields if "name" in fields else None
+
+
+def _refuse_unknown_table(rows: Sequence[TableRow], origin: str, column: str | None) -> None:
+    """Raise InputError where a file is a table, and it can't be known which column holds the names."""
+    first = rows[0]
+    columns = ", ".join(cell for cell in first.cells if cell)
+    if column is not None:
+        raise InputError(f"{origin}:{first.line}: there is no column {column!r}; it has {columns}")
+    widths = {len(row.cells) for row in rows}
+    if len(rows) > 1 and len(widths) == 1 and widths != {1}:
+        raise InputError(
+            f"{origin}:{first.line}: none of the columns {columns} is known to hold product names; "
+            "name it with --column, or call it name"
+        )
+
+
+def _plain(
+    data: bytes, origin: str, rows: Sequence[TableRow]
+) -> Iterator[tuple[int, NewProduct | RefusedProduct]]:
+    if is_workbook(data):
+        lines = [(row.line, row.cells[0]) for row in rows]
+    else:
+        lines = list(enumerate(text_of(data, origin).splitlines(), 1))
+    for number, line in lines:
         name = line.strip()
         if name and not name.startswith("#"):
             yield number, _checked(number, {"name": name})
-
-
-def _text(data: bytes, origin: str) -> str:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{origin}: is UTF-16; save it as UTF-8")
-    if b"\0" in data:
-        raise InputError(f"{origin}: is no text; give a CSV file, or one product name a line")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-    try:
-        return data.decode("gb18030")
-    except UnicodeDecodeError:
-        raise InputError(
-            f"{origin}:{line}: is neither UTF-8 nor GB18030 (GBK, GB2312); save it as UTF-8"
-        ) from None
-
-
-def _rows(text: str) -> Iterator[tuple[int, NewProduct | RefusedProduct]]:
-    reader = csv.reader(io.StringIO(text, newline=""))
-    header: list[str] = []
-    try:
-        for row in reader:
-            if not any(value.strip() for value in row):
-                continue
-            if not header:
-                header = [name.strip().lower() for name in row]
-                continue
-            yield reader.line_num, _row(reader.line_num, header, row)
-    except csv.Error as error:
-        raise InputError(f"line {reader.line_num}: is no CSV: {error}") from None
 
 
 def _row(line: int, header: Sequence[str], row: Sequence[str]) -> NewProduct | RefusedProduct:
     if len(row) > len(header):
         why = f"has {len(row)} cells, the header {len(header)}; put a cell that holds a comma in quotes"
         return RefusedProduct(row[0], why, line)
-    return _checked(line, {name: value.strip() for name, value in zip(header, row, strict=False)})
+    return _checked(line, dict(zip(header, row, strict=False)))
+
+
+def not_a_name(name: str) -> str:
+    """What a cell looks like that is no product's name; empty where it may be one."""
+    for said, pattern in _NO_NAMES.items():
+        if pattern.fullmatch(name):
+            return said
+    return ""
 
 
 def _checked(line: int, cells: Mapping[str, str]) -> NewProduct | RefusedProduct:
     name = cells.get("name", "")
+    if looks := not_a_name(name):
+        return RefusedProduct(name, f"{name[:40]!r} looks like {looks}, not like a product's name", line)
     try:
         return new_product(
             name,

@@ -10,31 +10,37 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from bs4 import BeautifulSoup
 
 from splitter.catalog.model import Catalog
+from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.rules import PageRules, ResultRules
 from splitter.keywords import keywords_of
 from tasks.domain.failures import FetchError
 from tasks.domain.http_statuses import error_class
 from tasks.domain.pages import PageRead, ResultPage
 from tasks.domain.product_match import Verdict, matchable_text, product_match
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.inflate import unpacked
 from tasks.reading.decode import Decoded, decode
-from tasks.reading.extract import Records, read_page
-from tasks.reading.json_results import JsonAnswer
+from tasks.reading.extract import read_page
+from tasks.reading.feeds import is_feed
+from tasks.reading.json_results import JsonRecords
+from tasks.reading.lists import as_results, read_list
 from tasks.reading.maintext import Candidate, main_text
 from tasks.reading.markup import collapsed, page_text, parse, select, text_of
+from tasks.reading.records import Records
 from tasks.reading.relevance import reject_reason, screen_reviews
 from tasks.reading.results import read_results
 
-_RECORD_FIELDS = ("link", "title", "abstract", "time", "id", "body", "author", "date", "rating")
+_RECORD_FIELDS = ("link", "title", "abstract", "time", "id", "body", "author", "date", "rating", "variant")
 _VALUES_SHOWN = 3
 _VALUE_CHARS = 300
 _OUTLINE_HEADINGS = 5
 _OUTLINE_REPEATED = 12
+_OUTLINE_NEXT = 3
+_NEXT_TEXT = re.compile(r"(?:下一?[页頁]|后页|Next(?: page)?)\s*[>›»→]{0,2}|[>›»→]{1,2}", re.IGNORECASE)
+_NEXT_NAME = re.compile(r"(?:^|[^a-z])(?:next|pgnext|sb_pagN|snext)(?:[^a-z]|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +76,7 @@ def read_by_rules(
     now: datetime,
     hint: str = "",
     status: int = 200,
+    listed: bool = False,
 ) -> RuleReading:
     """Read an answer by rules, and say which of four kinds it is.
 
@@ -79,6 +86,7 @@ def read_by_rules(
         now: what relative dates count from.
         hint: the encoding that the catalog gives the site.
         status: of the answer; one that is no 2xx is no page, whatever its body.
+        listed: of an engine with `discover: list`: a sitemap or a feed, too.
     """
     result = isinstance(rules, ResultRules)
     decoded = Decoded("", "", "")
@@ -86,10 +94,12 @@ def read_by_rules(
     why = "the engine says that it has nothing" if result else "the page is a list of other pages"
     verdict = "empty"
     try:
-        decoded = decode(body, headers, hint)
+        decoded = decode(unpacked(body) if listed else body, headers, hint)
         if not _is_page(status):
             raise FetchError(error_class(status), f"{url} answers with status {status}")
-        if isinstance(rules, ResultRules):
+        if isinstance(rules, ResultRules) and listed:
+            page = as_results(read_list(decoded.text, url, rules, now))
+        elif isinstance(rules, ResultRules):
             page = read_results(decoded.text, url, rules, now=now)
         else:
             page = read_page(decoded.text, url, rules, now=now)
@@ -166,14 +176,6 @@ class RulePreview:
     judgement: RelevanceCheck | None
 
 
-def is_result_page(catalog: Catalog, site: str, url: str) -> bool:
-    """Whether a URL is a search of the site's engine."""
-    engine, requested = urlsplit(catalog.engine_of(site).url), urlsplit(url)
-    book = HostBook(catalog)
-    same_host = book.name(url) == book.of_engine(catalog.sites[site].engine)
-    return same_host and requested.path == engine.path and bool(requested.query)
-
-
 def preview_rules(
     catalog: Catalog,
     site: str,
@@ -198,14 +200,15 @@ def preview_rules(
     """
     rules: ResultRules | PageRules = catalog.engine_of(site).results if result else catalog.rules_of(site)
     hint = "" if result else catalog.sites[site].encoding
-    reading = read_by_rules(body, headers, url, rules, now=now, hint=hint, status=status)
+    listed = result and catalog.engine_of(site).discover == "list"
+    reading = read_by_rules(body, headers, url, rules, now=now, hint=hint, status=status, listed=listed)
     text = ""
     matches: tuple[RuleMatches, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     strategy = strategy_why = ""
     with suppress(FetchError):  # `reading` has it
-        text = decode(body, headers, hint).text
-        if _is_page(status):
+        text = decode(unpacked(body) if listed else body, headers, hint).text
+        if _is_page(status) and not (listed and reading.records):
             if isinstance(rules, PageRules) and rules.main_text:
                 found = main_text(text, url)
                 strategy, strategy_why, candidates = found.strategy, found.why, found.candidates
@@ -213,7 +216,9 @@ def preview_rules(
                 matches = tuple(_matches(text, url, rules))
     # The last page has no next one, and some pages print no number of hits.
     lacking = [rule for rule in matches if not rule.matches and rule.name not in ("next", "found")]
-    outlined = reading.verdict == "broken" or (reading.verdict == "records" and lacking)
+    # An engine without `next` loses all pages behind the first: is there a link that leads on?
+    unpaged = result and not (listed or rules.next) and reading.verdict == "records"
+    outlined = reading.verdict == "broken" or unpaged or (reading.verdict == "records" and lacking)
     checked = product and not result and reading.verdict in ("records", "empty")
     return RulePreview(
         reading=reading,
@@ -231,7 +236,7 @@ def _check_relevance(catalog: Catalog, site: str, reading: RuleReading, product:
     words = keywords_of(product)
     main_text = catalog.rules_of(site).main_text
     page = PageRead(reading.title, reading.records, no_review="" if reading.records else "list")
-    kept, refused = screen_reviews(page, page.reviews, main_text=main_text)
+    kept, refused, _ = screen_reviews(page, page.reviews, main_text=main_text)
     match = product_match([words], matchable_text(page.title, ((one.title, one.body) for one in kept)))
     of_reviews = Verdict.REVIEW if match.matches else Verdict.WRONG_PRODUCT
     if kept and not match.matches:
@@ -258,18 +263,21 @@ def _matches(text: str, url: str, rules: ResultRules | PageRules) -> Iterator[Ru
     posts = isinstance(rules, ResultRules) and rules.post is not None
     if isinstance(rules, ResultRules) and rules.post is not None:
         fields |= {name: rule for name, rule in rules.post.model_dump().items() if rule}
-    if isinstance(rules, ResultRules) and rules.format == "json":
-        answer = JsonAnswer(text, url, rules)
+    name, rule = ("hit", rules.hit) if isinstance(rules, ResultRules) else ("review", rules.review)
+    if rules.format == "json" and not is_feed(text):
+        answer = JsonRecords(text, url, rules, rule)
         shown = (json.dumps(record, ensure_ascii=False) for record in answer.records)
-        yield _rule_matches("hit", rules.hit, shown)
+        yield _rule_matches(name, rule, shown)
         for name, rule in fields.items():
             yield _rule_matches(name, rule, answer.texts(rule))
-        for name, rule in (*of_page.items(), ("found", rules.found)):
+        for name, rule in (*of_page.items(), ("found", getattr(rules, "found", ""))):
             if rule:
-                yield _rule_matches(name, rule, answer.everywhere(rule))
+                paths = (part.strip() for part in rule.split(" | "))
+                yield _rule_matches(name, rule, (one for path in paths for one in answer.everywhere(path)))
+        return
+    if rules.format == "json":
         return
     tree = parse(text, keep_hidden=posts)
-    name, rule = ("hit", rules.hit) if isinstance(rules, ResultRules) else ("review", rules.review)
     records = Records(tree, rule)
     yield _rule_matches(name, rule, map(text_of, records.nodes), keep_empty=True)
     for name, rule in fields.items():
@@ -277,7 +285,7 @@ def _matches(text: str, url: str, rules: ResultRules | PageRules) -> Iterator[Ru
     for name, rule in of_page.items():
         yield _rule_matches(name, rule, map(text_of, select(tree, rule)), keep_empty=True)
     if pattern := getattr(rules, "found", ""):
-        found = (match[1] or "" for match in re.finditer(pattern, page_text(tree)))
+        found = (match[1] for match in compile_pattern(pattern).find_all(page_text(tree)))
         yield _rule_matches("found", pattern, found, keep_empty=True)
 
 
@@ -294,6 +302,7 @@ def _outline(text: str) -> tuple[str, ...]:
     for hidden in soup(["script", "style", "noscript", "template"]):
         hidden.decompose()
     lines = [f"title: {_text(soup.title)}"] if soup.title else []
+    lines += [f"next page? {one}" for one in _next_links(soup)]
     lines += [f"{tag.name}: {_text(tag)}" for tag in soup(["h1", "h2", "h3"])[:_OUTLINE_HEADINGS]]
     repeated = Counter(_selector(tag.name, tag.get("class")) for tag in soup.find_all(class_=True))
     for selector, n in repeated.most_common(_OUTLINE_REPEATED):
@@ -303,6 +312,21 @@ def _outline(text: str) -> tuple[str, ...]:
     if len(lines) <= 1:
         lines.append(f"text: {_text(soup)}")
     return tuple(lines)
+
+
+def _next_links(soup: BeautifulSoup) -> list[str]:
+    """Selectors of links that look as if they led to a next page, with their texts."""
+    found = []
+    for link in soup.find_all("a", href=True):
+        named = " ".join(
+            [str(link.get("rel") or ""), str(link.get("id") or ""), _selector("a", link.get("class"))]
+        )
+        if _NEXT_TEXT.fullmatch(_text(link)) or _NEXT_NAME.search(named):
+            selector = f"a#{link['id']}" if link.get("id") else _selector("a", link.get("class"))
+            if selector == "a":
+                selector = f'a:lexbor-contains("{_text(link)}")'
+            found.append(f"{selector}: {_text(link)}")
+    return found[:_OUTLINE_NEXT]
 
 
 def _selector(tag: str, classes: Any) -> str:

@@ -176,6 +176,7 @@ def _check(catalog: Catalog, page: SavedPage, now: datetime) -> PageCheck:
         engine.results if engine else catalog.rules[name],
         now=now,
         hint=catalog.sites[sample.site].encoding if sample.site else "",
+        listed=engine is not None and engine.discover == "list",
     )
     right = None
     if engine and read.verdict in ("records", "empty"):

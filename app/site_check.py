@@ -11,20 +11,23 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 from requests import Timeout
 
 from app.http_session import Answer, AskFailed
-from splitter.catalog.model import Catalog
+from splitter.catalog.model import Catalog, Engine
 from splitter.urls import search_url
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.http_statuses import error_class
 from tasks.fetching.hosts import HostBook
+from tasks.fetching.inflate import unpacked
 from tasks.fetching.robots import RobotsRules
 from tasks.reading.decode import decode
 from tasks.reading.interstitials import check_blocked
+from tasks.reading.lists import read_list
 from tasks.reading.markup import page_text, parse
 from tasks.reading.results import read_results
 
@@ -32,6 +35,7 @@ AT_ONCE = 8
 """Hosts requested at the same time."""
 
 _LONGEST_PAUSE_S = 5.0
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # nobody looks at the times of what is listed
 _TIME_OVER = "the time was over"
 
 
@@ -51,7 +55,7 @@ class SiteAnswer:
         url: requested; `final_url`: what answered, after redirects; empty where nobody did.
         http: "200", "no such name", "no connection", "no answer in time", "not asked", "refused here".
         robots: "allows", "refuses", "not obeyed", "unknown".
-        rules: of an engine: "10 hits", "empty answer", "nothing", "-".
+        rules: of an engine: "10 hits", "empty answer", "nothing", "-"; of a list: "300 listed", "4 sitemaps".
         verdict: "answers", "gone", "no answer", "moved to X", "refuses", "rules find nothing", "not asked".
         why: the reason for the verdict, for people.
     """
@@ -80,6 +84,7 @@ class SiteCheck:
         agent: name that robots.txt is read for.
         left_s: seconds that are left for all of it; nothing is begun when there are none.
         pause: waits so many seconds.
+        no_browser: why no site can be asked whose pages are made by script; empty: they can.
     """
 
     def __init__(
@@ -91,6 +96,7 @@ class SiteCheck:
         agent: str,
         left_s: Callable[[], float],
         pause: Callable[[float], None],
+        no_browser: str = "",
     ) -> None:
         self._catalog = catalog
         self._fetch = fetch
@@ -98,12 +104,13 @@ class SiteCheck:
         self._agent = agent
         self._left_s = left_s
         self._pause = pause
+        self._no_browser = no_browser
         self._hosts = HostBook(catalog)
 
     def run(self) -> list[SiteAnswer]:
         """Request every engine and every site; engines first, each in the catalog's order."""
         wanted = [
-            SiteAnswer(kind="engine", name=name, url=search_url(engine, self._keywords, site=None, page=1))
+            SiteAnswer(kind="engine", name=name, url=_asked(engine, self._keywords))
             for name, engine in self._catalog.engines.items()
         ]
         wanted += [SiteAnswer(kind="site", name=name, url=f"http://{name}/") for name in self._catalog.sites]
@@ -120,6 +127,8 @@ class SiteCheck:
         return [self._checked(one, robots) for one in wanted]
 
     def _checked(self, one: SiteAnswer, robots: dict[str, RobotsRules | AskFailed]) -> SiteAnswer:
+        if one.kind == "site" and self._no_browser and self._catalog.renders(one.name):
+            return replace(one, why=self._no_browser)
         answer = self._request(one, robots)
         if one.kind == "site" and not answer.reached and answer.verdict != "not asked":
             # Many a name has an address only with www.
@@ -180,6 +189,8 @@ class SiteCheck:
             return "refuses" if refuses else "no answer", "-", f"status {answer.status}"
         hint = self._catalog.sites[one.name].encoding if one.kind == "site" else ""
         try:
+            if one.kind == "engine" and self._catalog.engines[one.name].discover == "list":
+                return self._listed(one.name, answer)
             text = decode(answer.body, answer.headers, hint).text
             if one.kind == "engine":
                 hits = read_results(text, answer.url, self._catalog.engines[one.name].results).hits
@@ -193,6 +204,20 @@ class SiteCheck:
                 return "rules find nothing", "nothing", str(error)
             return "no answer", "-", str(error)
         return ("refuses", "-", f"its front page is a {blocked.value}") if blocked else ("answers", "-", "")
+
+    def _listed(self, engine: str, answer: Answer) -> tuple[str, str, str]:
+        """The same of an engine that lists pages. Raises FetchError."""
+        text = decode(unpacked(answer.body), answer.headers).text
+        listed = read_list(text, answer.url, self._catalog.engines[engine].results, _ANY_TIME)
+        n = len(listed.hits) or len(listed.further)
+        if not n:
+            return "rules find nothing", "nothing", "neither a sitemap, a feed nor a page of links"
+        return "answers", f"{n} listed" if listed.hits else f"{n} sitemaps", ""
+
+
+def _asked(engine: Engine, keywords: Sequence[str]) -> str:
+    """The address of an engine's first page, without what is looked for in a list, which is never sent."""
+    return urldefrag(search_url(engine, keywords, site=None, page=1)).url
 
 
 def offline(answers: Sequence[SiteAnswer]) -> bool:

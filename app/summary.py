@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
 from app.config import Settings
-from tasks.store import manual, reports
+from tasks.store import manual, products, reports, unplanned_sites
 from tasks.store.database import Store, read_now
 from tasks.store.host_waits import HostQueue, HostsOf, host_waits
 from tasks.store.manual import ManualRow
+from tasks.store.products import ProductRow
 from tasks.store.reports import PairRow, Stored, Totals
+from tasks.store.reviews import ReviewRow, review_rows
+from tasks.store.run_statistics import RunStatistics, newest_attempt, run_statistics
+from tasks.store.unplanned_sites import UnplannedSite
 
+SHORTEST_SAMPLE = 20
+_LOOKED_AT = 2_000
+"""Reviews, for samples."""
 _NAMED = (
     "slots", "allocation", "modification", "recall", "silent_after_s", "backoff_s", "rest_factor", "seed",
 )  # fmt: skip
@@ -30,6 +37,10 @@ class Summary:
         seconds: the run took.
         waits: what still waits for hosts.
         at: when that was so, by the store's clock.
+        unplanned: sites that could not be asked; they get their tasks when they can be.
+        products: those that have reviews, most first.
+        samples: reviews that this run stored, each of another product.
+        statistics: of this run's attempts.
     """
 
     queues: Mapping[str, int]
@@ -41,6 +52,10 @@ class Summary:
     settings: Mapping[str, Any]
     waits: tuple[HostQueue, ...] = ()
     at: datetime | None = None
+    unplanned: tuple[UnplannedSite, ...] = ()
+    products: tuple[ProductRow, ...] = ()
+    samples: tuple[ReviewRow, ...] = ()
+    statistics: RunStatistics = field(default_factory=RunStatistics)
 
     @property
     def settled(self) -> bool:
@@ -52,7 +67,7 @@ def mark(store: Store) -> Stored:
     """Where a run begins, for `summary`."""
     with store.read() as conn:
         begin = reports.stored_since(conn, Stored())
-    return Stored(page_id=begin.page_id, review_id=begin.review_id)
+        return Stored(page_id=begin.page_id, review_id=begin.review_id, attempt_id=newest_attempt(conn))
 
 
 def summary(
@@ -61,8 +76,13 @@ def summary(
     seconds: float,
     settings: Mapping[str, Any],
     hosts_of: HostsOf = lambda site: (site, site),
+    statuses: Mapping[str, int] | None = None,
 ) -> Summary:
-    """The store now, at the end of a run that began at `begin`."""
+    """The store now, at the end of a run that began at `begin`.
+
+    Args:
+        statuses: how many requests had which, where they were counted.
+    """
     with store.read() as conn:
         now = read_now(conn)
         return Summary(
@@ -75,7 +95,26 @@ def summary(
             settings=settings,
             waits=tuple(host_waits(conn, now, hosts_of, timedelta(seconds=15))),
             at=now,
+            unplanned=tuple(unplanned_sites.listed(conn)),
+            products=tuple(sorted((row for row in products.listed(conn) if row.reviews), key=_most_first)),
+            samples=samples(review_rows(conn, after=begin.review_id)),
+            statistics=run_statistics(conn, begin.attempt_id, statuses or {}),
         )
+
+
+def _most_first(row: ProductRow) -> tuple[int, str]:
+    return -row.reviews, row.name
+
+
+def samples(rows: Iterable[ReviewRow], most: int = 3) -> tuple[ReviewRow, ...]:
+    """The first review long enough to be worth reading, of each of the first products; none of them a repost."""
+    found: dict[str, ReviewRow] = {}
+    for row in islice(rows, _LOOKED_AT):
+        if row.same_as is None and row.near_of is None and len(row.body) >= SHORTEST_SAMPLE:
+            found.setdefault(row.product, row)
+        if len(found) == most:
+            break
+    return tuple(found.values())
 
 
 def run_settings(settings: Settings, nodes: int) -> dict[str, Any]:
@@ -98,7 +137,10 @@ def document(done: Summary) -> dict[str, Any]:
         "added": {"pages": done.added.pages, "reviews": done.added.reviews},
         "manual": len(done.manual),
         "waits_for_hosts": [asdict(wait) for wait in done.waits],
+        "sites_not_asked": [asdict(site) for site in done.unplanned],
+        "reviews_by_product": {row.name: row.reviews for row in done.products},
         "waits_for_a_person": [asdict(row) for row in done.manual],
+        "statistics": asdict(done.statistics),
         "seconds": done.seconds,
         "settings": dict(done.settings),
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -14,6 +13,8 @@ def _version() -> str:
     project = ROOT / "pyproject.toml"
     if project.is_file():
         return str(tomllib.loads(project.read_text("utf-8"))["project"]["version"])
+    from importlib import metadata  # slow to import, and a tree does without
+
     return metadata.version("reviewloop")
 
 

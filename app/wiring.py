@@ -1,4 +1,4 @@
-"""Makes what a process runs from its settings: store, scheduling context, crawl nodes, sign-ins, pseudonyms."""
+"""Makes what a process runs from its settings: scheduling context, crawl nodes, sign-ins, pseudonyms."""
 
 from __future__ import annotations
 
@@ -6,23 +6,30 @@ import asyncio
 import platform
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
-from app.config import MIGRATIONS, Settings, logins
+from app.alert_sending import GoOn, Receivers
+from app.config import Settings, logins
 from app.hardware import this_machine
 from app.lab.login import HashedPassword
+from app.preflight import Askable
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
+from tasks.domain.proxy import Proxy
+from tasks.fetching.browser import Browser
+from tasks.fetching.chromium import find_chromium, missing
 from tasks.fetching.downloader import Downloader
 from tasks.fetching.guarded_session import SessionSettings
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.permits import Permits
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.jobs import planning
+from tasks.jobs.alerting import Alerting
 from tasks.jobs.context import Context
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.signin.credentials import Credentials
@@ -30,11 +37,13 @@ from tasks.signin.errors import MissingCredential
 from tasks.signin.granted import SignInFile
 from tasks.signin.signins import OwnMethod, SignIns, signing
 from tasks.store import nodes
-from tasks.store.database import Store
 from tasks.store.writer import Writer
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
+from tasks.worker.list_book import ListBook
+from tasks.worker.page_reader import PageReader
 from tasks.worker.pseudonyms import SHORTEST_KEY, Pseudonyms, kept_key
+from tasks.worker.request_log import RequestLog
 from tasks.worker.robots_book import RobotsBook
 from tasks.worker.seen import SeenPages
 
@@ -44,23 +53,19 @@ OWN: Mapping[str, OwnMethod] = MappingProxyType({"club.example.com": HashedPassw
 _SHORTEST_SECRET = 16
 
 
-@contextmanager
-def opened_store(settings: Settings) -> Iterator[Store]:
-    """The store, brought to the newest schema."""
-    from tasks.store import migrate  # Alembic is slow to import, and crawl nodes do without
-
-    store = Store.open(settings.database_url)
-    try:
-        migrate.upgrade(store, MIGRATIONS)
-        yield store
-    finally:
-        store.close()
-
-
 def context(settings: Settings, catalog: Catalog) -> Context:
     """What the sweeps need."""
     loop = settings.loop()
     return Context(catalog, loop, HostBook(catalog), Random(settings.seed), SchedulerState(loop.strategy))
+
+
+def alerting(settings: Settings, catalog: Catalog, hosts: HostBook, go_on: GoOn = lambda: True) -> Alerting:
+    """The sweep that looks what is wrong and tells people, for as long as `go_on` says so. Raises InputError."""
+    engines: dict[str, str] = {}
+    for name in catalog.engines:
+        host = hosts.of_engine(name)
+        engines[host] = f"{engines[host]}, {name}" if host in engines else name
+    return Alerting(settings.alerts, engines, partial(Receivers(settings.alert_to.split()).tell, go_on=go_on))
 
 
 @asynccontextmanager
@@ -72,21 +77,36 @@ async def deps(
     seen: SeenPages,
     *,
     address: str | None,
+    reader: PageReader | None = None,
+    browser: Browser | None = None,
+    lists: ListBook | None = None,
+    requests: RequestLog | None = None,
 ) -> AsyncIterator[Dependencies]:
     """The tools of one node, its downloader bound to its own source address.
 
     Nodes that bind none share their machine's: to a host they are one client, with one `per_address_per_s`.
+
+    Args:
+        reader, browser, lists: what nodes of one process share; None: it gets one of its own (a browser where there
+            is a Chromium).
     """
     crawl = settings.crawl()
     hosts = HostBook(catalog)
-    async with Downloader(
-        user_agent=crawl.user_agent,
-        clock=utc_now,
-        local_address=address,
-        lab=settings.lab,
-        proxy=settings.proxy or None,
-        trusts=hosts.may_be_private,
-    ) as downloader:
+    async with AsyncExitStack() as stack:
+        if reader is None:
+            reader = stack.enter_context(closing(PageReader()))
+        if browser is None and (browser := made_browser(settings)) is not None:
+            stack.push_async_callback(browser.close)
+        downloader = await stack.enter_async_context(
+            Downloader(
+                user_agent=crawl.user_agent,
+                clock=utc_now,
+                local_address=address,
+                lab=settings.lab,
+                proxy=settings.proxy or None,
+                private=hosts.may_be_private,
+            )
+        )
         yield Dependencies(
             downloader=downloader,
             permits=permits,
@@ -100,7 +120,30 @@ async def deps(
             if signing(catalog)
             else None,
             pseudonyms=pseudonyms(settings),
+            reader=reader,
+            browser=browser,
+            lists=lists or ListBook(),
+            requests=requests,
         )
+
+
+@contextmanager
+def request_log(settings: Settings) -> Iterator[RequestLog]:
+    """Where the requests of this process are noted, for as long as the block runs. Raises InputError."""
+    try:
+        opened = RequestLog(Path(settings.request_log) if settings.request_log else None)
+    except OSError as error:
+        raise InputError(
+            f"{settings.request_log}: requests can't be logged there: {error.strerror}"
+        ) from None
+    with closing(opened):
+        yield opened
+
+
+def made_browser(settings: Settings) -> Browser | None:
+    """What runs the scripts of pages in this process; it starts Chromium with the first page. None: it has none."""
+    program = None if any(missing(settings.chromium)) else find_chromium(settings.chromium)
+    return Browser(program) if program is not None else None
 
 
 def machine(settings: Settings) -> str:
@@ -124,7 +167,16 @@ def sign_ins(
     secret = settings.secret_key
     crawl, environment = settings.crawl(), logins()
     # Without credentials nothing is granted, so no key is needed.
-    given = [name for name in names if Credentials(name, environment).any]
+    given = [
+        name for name in names if Credentials(name, environment).any and _crawled(settings, catalog, name)
+    ]
+    if given and settings.proxy:
+        raise InputError(
+            f"a node goes through the proxy {Proxy(settings.proxy).place}, and {catalog.name} signs in to "
+            f"{', '.join(given)}: signing in does not go through a proxy, and would show the site another address "
+            "than its pages are asked from; leave out the proxy, or the user and password of these sites, or let "
+            "the node crawl other kinds only (--kinds)"
+        )
     if (given or (names and secret)) and len(secret) < _SHORTEST_SECRET:
         raise MissingCredential(
             f"{catalog.name} signs in to {', '.join(given or names)}: set REVIEWLOOP_SECRET_KEY to "
@@ -143,6 +195,12 @@ def sign_ins(
         clock,
         OWN,
     )
+
+
+def _crawled(settings: Settings, catalog: Catalog, name: str) -> bool:
+    """Whether a node of these kinds asks a site or engine of that name."""
+    kind = catalog.engines[name].kind if name in catalog.engines else catalog.kind_of(name)
+    return settings.kinds is None or kind in settings.kinds
 
 
 def pseudonyms(settings: Settings) -> Pseudonyms | None:
@@ -166,13 +224,13 @@ async def describe(writer: Writer, names: Sequence[str]) -> None:
     await writer.run(lambda conn, _now: nodes.describe(conn, names, parameters))
 
 
-async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies) -> int:
+async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies, askable: Askable) -> int:
     """Make the tasks of new products, robots.txt fetched with these tools; returns how many."""
 
     def robots_of(url: str) -> Awaitable[RobotsRules]:
         return Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None).robots(url)
 
-    return await planning.plan(writer, catalog, robots_of, ROBOTS_TOKEN)
+    return await planning.plan(writer, catalog, robots_of, ROBOTS_TOKEN, askable.unasked, late=askable.due)
 
 
 def utc_now() -> datetime:

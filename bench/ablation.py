@@ -14,11 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app import wiring
+from app import opening
 from app.config import Settings
-from app.embedded import EmbeddedRunner, Until
+from app.embedded import EmbeddedRunner
+from app.until import Until
 from bench.tools.labs import lab_process
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from splitter.query import product_query
 from tasks.domain.pair_stats import PairStats
 from tasks.store import products, reports
@@ -98,7 +99,7 @@ def crawled(settings: Settings, seed: int, seconds: float) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, lab_process("default", sites=CATALOG, seed=seed) as address:
         settings = replace(settings, database_url=f"sqlite:///{folder}/run.db", lab=address, sites=CATALOG)
         catalog = settings.catalog()
-        with wiring.opened_store(settings) as store:
+        with opening.opened_store(settings) as store:
             with store.begin() as conn:
                 now = read_now(conn)
                 for name in NAMES:

@@ -23,8 +23,8 @@ from bench.buffer_peers.cluster import Servers
 from bench.buffer_peers.counted import Run, count_at
 from bench.tools import plots as drawing
 from bench.tools.delayproxy import delayed
-from tasks.store.writer import MOST_AT_ONCE
-from tasks.worker.seen import REMEMBERED
+from tasks.domain.batches import MOST_AT_ONCE
+from tasks.worker.settings import REMEMBERED
 
 _PREPARED = 8000  # result pages there are: more than a run reads
 # How long a node crawls. The same for all that is compared: a ratio of two runs has the same time in both.

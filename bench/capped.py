@@ -18,12 +18,13 @@ from urllib.parse import urlencode
 import yaml
 from sqlalchemy import Connection, select
 
-from app import wiring
+from app import opening
 from app.config import Settings
-from app.embedded import EmbeddedRunner, Until
+from app.embedded import EmbeddedRunner
+from app.until import Until
 from app.version import ROOT
 from bench.tools.labs import lab_process
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from splitter.query import product_query
 from tasks.store import coverage, partitions, products, reports
 from tasks.store.database import read_now
@@ -74,7 +75,7 @@ def _crawled(settings: Settings, address: tuple[str, int]) -> dict[str, Any]:
     keywords = product_query(NAME).keywords
     catalog = settings.catalog()
     begin = time.monotonic()
-    with wiring.opened_store(settings) as store:
+    with opening.opened_store(settings) as store:
         with store.begin() as conn:
             products.add(conn, read_now(conn), NewProduct(name=NAME, keywords=keywords))
         nodes = [Node(f"node{n}", frozenset(Kind), 4, f"127.0.0.{n + 1}") for n in range(1, 4)]

@@ -26,14 +26,15 @@ from typing import Any
 import yaml
 from sqlalchemy import Connection, func, select
 
-from app import wiring
+from app import opening
 from app.cluster import processes
 from app.cluster.processes import Program
 from app.cluster.supervisor import Cluster
 from app.config import Settings, as_environment
-from app.embedded import Until, numbered_nodes
+from app.crawl_nodes import numbered_nodes
 from app.products import new_product
 from app.summary import Summary, mark, run_settings, summary
+from app.until import Until
 from app.version import ROOT
 from splitter.catalog.load import load_catalog
 from splitter.errors import InputError, ReviewloopError
@@ -84,7 +85,7 @@ def run(
         settings = replace(settings, lab=("127.0.0.1", _lab(stack, folder, settings, profile)))
         stack.enter_context(cpu.looked_at())
         cluster = stack.enter_context(Cluster(settings, folder / "cluster", _say))
-        store = stack.enter_context(wiring.opened_store(cluster.settings))
+        store = stack.enter_context(opening.opened_store(cluster.settings))
         done = _crawled(cluster, store, names, nodes, timeline)
         began_s = time.monotonic()
         with store.read() as conn:

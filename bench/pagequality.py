@@ -2,7 +2,8 @@
 
 Encodings against the real ones; title and body by token F1 (see `bench.tools.pagetruth`). Search-result pages are read
 by the rules in pagequality.yaml (their titles and abstracts as one text each, their addresses as a set), all others as
-main text; a list, a portal or a home page is right where no review is read in it. Without the shared data, the pages
+main text; a list, a portal or a home page is right where no review is read in it. Authors, titles and days of articles
+that people marked are counted by `bench.tools.articletruth`, on its held-out part. Without the shared data, the pages
 are the samples of ``bench/samples/pages``. Peers: bs4's UnicodeDammit for the encoding, trafilatura (its fast mode) for
 the main text, both on the same pages in the same run.
 """
@@ -21,6 +22,7 @@ from typing import Any
 from bs4.dammit import UnicodeDammit
 from selectolax.lexbor import LexborHTMLParser
 
+from bench.tools.articletruth import Read, read_right
 from bench.tools.pagetruth import Truth, fragment_f1, page_folder, token_f1, truths
 from splitter.catalog.load import load_catalog
 from splitter.spans import CHINA
@@ -161,7 +163,15 @@ def run(shared: Path) -> dict[str, Any]:
     articles = [page for page in pages if page.kind == "article"]
     decoding, reading = _decoding_costs(pages), _reading_costs(articles)
     peer = _trafilatura_scores(articles, [page for page in pages if page.kind in _LISTS])
-    figures: dict[str, Any] = {"pages": str(folder), **_by_kind(every), **decoding, **reading, **peer}
+    signed = {f"articles.{name}": value for name, value in read_right(shared, _trafilatura_signed).items()}
+    figures: dict[str, Any] = {
+        "pages": str(folder),
+        **_by_kind(every),
+        **decoding,
+        **reading,
+        **peer,
+        **signed,
+    }
     ratios = {
         "encodings": round(fmean(score.encoding for score in every), 3),
         "title_f1": _mean(score.title for score in every),
@@ -257,6 +267,15 @@ def _trafilatura(text: str) -> tuple[str, str]:
     if document is None or isinstance(document, dict):
         return "", ""
     return document.title or "", document.text or ""
+
+
+def _trafilatura_signed(text: str) -> Read:
+    from trafilatura import bare_extraction
+
+    document = bare_extraction(text, fast=True, include_comments=False, with_metadata=True)
+    if document is None or isinstance(document, dict):
+        return "", "", ""
+    return document.author or "", document.title or "", (document.date or "")[:10]
 
 
 def _trafilatura_scores(articles: list[Truth], lists: list[Truth]) -> dict[str, float]:

@@ -16,13 +16,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from app.config import folder_of
 from bench import crawl
 from splitter.errors import InputError
+from tasks.fetching.chromium import missing as browser_missing
 
 _NOWHERE = Path("/nonexistent")
 _FLAGS = {"seconds": "for"}
 """Options of the command that are called otherwise than their argument."""
 DESCRIBED = "docs/benchmarks.md, what each bench needs"
+FOLDER_OF_SEARXNG = "REVIEWLOOP_TEST_SEARXNG"
+"""Names a folder with SearXNG's source, and in `.venv` what it requires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,8 @@ class Bench:
         measures: in a few words.
         shared: files or folders of the shared data that it reads, from the shared data's folder on.
         own_samples: without them it reads small samples of its own.
+        folder: variable of the environment that names a folder it needs.
+        browser: it needs a Chromium and Playwright.
         peers: packages that it compares with; those that are not installed are left out.
         smallest: constants that make it as small as it can be, by "module:NAME"; where its `run` has no such argument.
         options: arguments of `run` that do.
@@ -43,6 +49,8 @@ class Bench:
     measures: str
     shared: tuple[str, ...] = ()
     own_samples: bool = False
+    folder: str = ""
+    browser: bool = False
     peers: tuple[str, ...] = ()
     smallest: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -50,6 +58,10 @@ class Bench:
 
     def missing(self, shared: Path) -> str:
         """What it needs and is not there, in one sentence; empty where it can run."""
+        if self.folder and not folder_of(self.folder):
+            return f"the bench {self.name!r} needs a folder that {self.folder} names ({DESCRIBED})"
+        if self.browser and (lack := browser_missing()[0]):
+            return f"the bench {self.name!r} needs a browser: {lack} ({DESCRIBED})"
         lacks = self._lacks(shared)
         if not lacks or self.own_samples:
             return ""
@@ -128,7 +140,7 @@ _TABLE = (
         measures="what each strategy adds in the lab, one switched off at a time",
         smallest={
             "ablation:SEEDS": (1,),
-            "ablation:SECONDS": 2.0,
+            "ablation:SECONDS": 1.0,
             "ablation:NAMES": ("特仑苏", "蒙牛纯甄"),
             "ablation:VARIANTS": {"all three": {}, "recall off": {"recall": False}},
         },
@@ -141,13 +153,19 @@ _TABLE = (
         lower=("*_over_exact",),
     ),
     Bench(
+        name="browser",
+        measures="pages made by script, beside the plain downloader on the same addresses, and what a hang costs",
+        browser=True,
+        lower=("cpu_ms_per_page", "mb_per_open_page", "hang_s", "hold_cpu_ms"),
+    ),
+    Bench(
         name="buffers",
         measures="batches and memory between a node and far servers (2022 paper), against scrapy-redis",
         peers=("scrapy_redis",),
         smallest={
             "buffers:_PREPARED": 100,
             "buffers:_ENOUGH": 20,
-            "buffers:_ROUND_TRIPS": {"both": (0, 10)},
+            "buffers:_ROUND_TRIPS": {"both": (10,)},
             "buffers:_PEER_MS": (),
             "buffers:_BATCHES": (),
         },
@@ -195,9 +213,28 @@ _TABLE = (
         lower=("violations",),
     ),
     Bench(
+        name="drawn",
+        measures="allocation in scenarios drawn by seed against a proven bound",
+    ),
+    Bench(
+        name="exports",
+        measures="a million reviews exported in each format: how long, and peak memory",
+        smallest={
+            "exports:REVIEWS": 2_000,
+            "exports:FEW": 500,
+            "exports:_FORMATS": {"sqlite": ("csv",), "postgres": ()},
+        },
+        lower=("*",),
+    ),
+    Bench(
         name="field",
         measures="the whole loop over real HTTP against a bound, strategy by strategy",
         lower=("*.requests_per_page", "*.done_of_bound"),
+    ),
+    Bench(
+        name="hostile",
+        measures="pages made to do harm: how long each is read, and how long it holds the event loop",
+        lower=("*",),
     ),
     Bench(
         name="keywords",
@@ -225,11 +262,21 @@ _TABLE = (
         lower=("*_relative_error_median", "*_stretch_median"),
     ),
     Bench(
+        name="records",
+        measures="how right threads, comments and lists of reviews are read",
+        own_samples=True,
+        shared=("pages-2024", "threads"),
+    ),
+    Bench(
         name="relevance",
         measures="which pages are reviews of the product",
         own_samples=True,
         shared=(*_TITLES, "reviews", "pages"),
         smallest={"relevance:_TITLES": 20, "relevance:_COMPLAINTS": 10, "relevance:_PHONE_PAGES": 2},
+    ),
+    Bench(
+        name="replay",
+        measures="how well the simulator predicts a run from its store, and another strategy's",
     ),
     Bench(
         name="reposts",
@@ -255,6 +302,11 @@ _TABLE = (
             "tools.scale_store:_SMALL_TURNS": 1,
         },
         lower=("cost_*",),
+    ),
+    Bench(
+        name="searxng",
+        measures="a crawl through a real SearXNG, its engines answered by the lab",
+        folder=FOLDER_OF_SEARXNG,
     ),
     Bench(
         name="seen",
@@ -287,6 +339,19 @@ _TABLE = (
         options={"whole": False},
         shared=("../scenarios/paper2014.yaml", "../scenarios/paper2019-nodes.json", "rtt"),
         lower=("balance.*_over_exact", "proximity.*_relative_error_median", "proximity.*_stretch_median"),
+    ),
+    Bench(
+        name="verify",
+        measures="how long verify takes over a million events, and its peak memory",
+        smallest={"verify:EVENTS": 1_000},
+        lower=("*",),
+    ),
+    Bench(
+        name="voices",
+        measures="whose voice a post is, by sources that nothing was learned from",
+        own_samples=True,
+        shared=("voices", "reviews"),
+        lower=("*calibration_error",),
     ),
 )
 

@@ -7,31 +7,41 @@ Pages are made from real texts, so that what they are about is known:
 - **phones**: reviews under their phone's title are about it; under another phone's they are not.
 - **cars**: a complaint about a model is about it; one about another model, of the same brand first, is not. The
   complaint's own heading is all there is.
-- **articles**: saved news are about none of the titles' products.
+- **articles**: saved news are about none of the titles' products; all of them are tried with all titles for testing.
+- **near**: every text with every near product of its maker (`bench.tools.near_products`): cars, lines of a dairy brand.
 
-Without the shared data, the pages are those of ``bench/samples/relevance.csv``.
+Without the shared data, the pages are those of ``bench/samples/relevance.csv``, near products those of ``near.csv``.
 
 Rules compared: all keywords must be there; any one; half of them; a share of their weight
-(`tasks.domain.product_match`, whose weights and share were chosen on the very set made of the shared data).
+(`tasks.domain.product_match`, whose weights and share were chosen on the very set made of the shared data); the
+brand. Of near products and articles, the half and the titles for testing are scored: no rule was chosen by them.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from bench.tools.near_products import near_products, only_testing, sample
+from bench.tools.near_products import quality as near
 from bench.tools.pagetruth import SAMPLES, truths
+from bench.tools.train_keywords import halves
 from splitter.errors import ProductNameError
-from splitter.keywords import keywords_of
+from splitter.keywords import keyword_sets_of
+from splitter.lexicon import Role, roles
+from splitter.query import KeywordSet, product_query
 from tasks.domain.pages import Review
-from tasks.domain.product_match import LEAST_SHARE, contains, matchable_text, matched_share, product_match
+from tasks.domain.product_match import contains, matchable_text, matched_share, product_match
 from tasks.reading.relevance import RejectReason, reject_reason
 
 _TITLES, _OF_TITLE, _COMPLAINTS, _PHONE_PAGES, _REVIEWS_A_PAGE = 600, 2, 300, 12, 5
@@ -40,15 +50,15 @@ _SHARES = (0.4, 0.5, 0.6, 0.7, 0.8)
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A product's keywords, a page's text, and whether the page is about the product."""
+    """A product's keyword sets, a page's text, and whether the page is about the product."""
 
     source: str
-    words: tuple[str, ...]
+    sets: tuple[KeywordSet, ...]
     text: str
     about: bool
 
 
-Rule = Callable[[Sequence[str], str], bool]
+Rule = Callable[[Sequence[KeywordSet], str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +67,7 @@ class _Title:
     brands: tuple[str, ...]
     kinds: tuple[str, ...]
     models: tuple[str, ...]
-    words: tuple[str, ...]
+    sets: tuple[KeywordSet, ...]
 
     @property
     def named(self) -> str:
@@ -70,7 +80,7 @@ def pairs(shared: Path) -> list[Pair]:
         return [
             Pair(
                 "samples",
-                keywords_of(row["product"]),
+                keyword_sets_of(row["product"]),
                 matchable_text(row["title"], [("", row["review"])]),
                 row["about"] == "1",
             )
@@ -89,7 +99,7 @@ def pairs(shared: Path) -> list[Pair]:
         *(
             Pair(
                 "articles",
-                title.words,
+                title.sets,
                 matchable_text(page.page_title, [("", page.body or page.page_title)]),
                 False,
             )
@@ -106,8 +116,8 @@ def _of_titles(titles: list[_Title], below: Iterator[str], rng: Random) -> Itera
         by_brand[title.brands[0]].append(title)
         by_kind[title.kinds[-1]].append(title)
     for title in titles:
-        yield Pair("titles", title.words, matchable_text(f"{title.named}怎么样", [("", next(below))]), True)
-        yield Pair("titles", title.words, matchable_text(title.text, [("", next(below))]), True)
+        yield Pair("titles", title.sets, matchable_text(f"{title.named}怎么样", [("", next(below))]), True)
+        yield Pair("titles", title.sets, matchable_text(title.text, [("", next(below))]), True)
         others = [o for o in by_brand[title.brands[0]] if not set(o.kinds) & set(title.kinds)]
         others = rng.sample(others, min(1, len(others)))
         same = [o for o in by_kind[title.kinds[-1]] if not set(o.brands) & set(title.brands)]
@@ -115,7 +125,7 @@ def _of_titles(titles: list[_Title], below: Iterator[str], rng: Random) -> Itera
         others += [o for o in rng.sample(titles, 1) if not set(o.brands) & set(title.brands)]
         for other in others:
             yield Pair(
-                "titles", title.words, matchable_text(f"{other.named}怎么样", [("", next(below))]), False
+                "titles", title.sets, matchable_text(f"{other.named}怎么样", [("", next(below))]), False
             )
 
 
@@ -124,23 +134,23 @@ def _of_phones(shared: Path, rng: Random) -> Iterator[Pair]:
     for row in _rows(shared / "reviews" / "jd_phone_reviews.csv"):
         of[row["手机型号"]].append(row["评论内容"])
     for model, texts in of.items():
-        words = keywords_of(model)
+        sets = keyword_sets_of(model)
         for other, theirs in of.items():
             for _ in range(_PHONE_PAGES if other == model else 2):
                 page = [("", body) for body in rng.sample(theirs, min(_REVIEWS_A_PAGE, len(theirs)))]
-                yield Pair("phones", words, matchable_text(other, page), other == model)
+                yield Pair("phones", sets, matchable_text(other, page), other == model)
         del texts
 
 
 def _of_cars(shared: Path, rng: Random) -> Iterator[Pair]:
     rows = _rows(shared / "reviews" / "auto_complaints_12365auto.csv")
     for row in rows[:_COMPLAINTS]:
-        words = keywords_of(row["brand"] + row["car_model"])
-        yield Pair("cars", words, matchable_text("车质网投诉", [("", row["desc"])]), True)
+        sets = keyword_sets_of(row["brand"] + row["car_model"])
+        yield Pair("cars", sets, matchable_text("车质网投诉", [("", row["desc"])]), True)
         near = [o for o in rows if o["brand"] == row["brand"] and o["car_model"] != row["car_model"]]
         for other in [*rng.sample(near, min(1, len(near))), rng.choice(rows)]:
             if other["car_model"] not in row["car_model"] and row["car_model"] not in other["car_model"]:
-                yield Pair("cars", words, matchable_text("车质网投诉", [("", other["desc"])]), False)
+                yield Pair("cars", sets, matchable_text("车质网投诉", [("", other["desc"])]), False)
 
 
 def _titles(shared: Path) -> Iterator[_Title]:
@@ -152,7 +162,7 @@ def _titles(shared: Path) -> Iterator[_Title]:
         }
         if of["HPPX"] and of["HCCX"]:
             try:
-                yield _Title(text, of["HPPX"], of["HCCX"], of["XH"], keywords_of(text))
+                yield _Title(text, of["HPPX"], of["HCCX"], of["XH"], keyword_sets_of(text))
             except ProductNameError:
                 continue
 
@@ -192,15 +202,23 @@ def rules() -> dict[str, Rule]:
     def held(words: Sequence[str], text: str) -> int:
         return sum(contains(text, word) for word in words)
 
-    def weighed(least: float) -> Rule:
+    def any_set(rule: Callable[[Sequence[str], str], bool]) -> Rule:
+        return lambda sets, text: any(rule(words, text) for words in sets)
+
+    def share(least: float) -> Callable[[Sequence[str], str], bool]:
         return lambda words, text: matched_share(words, text) >= least
 
+    def brand(words: Sequence[str], text: str) -> bool:
+        brands = [word for word in words if roles().get(word) is Role.BRAND] or words[:1]
+        return all(contains(text, word) for word in brands)
+
     return {
-        "all": lambda words, text: held(words, text) == len(words),
-        "any": lambda words, text: held(words, text) > 0,
-        "half": lambda words, text: 2 * held(words, text) >= len(words),
-        "weighed": weighed(LEAST_SHARE),
-        **{f"weighed_{least:g}": weighed(least) for least in _SHARES},
+        "all": any_set(lambda words, text: held(words, text) == len(words)),
+        "any": any_set(lambda words, text: held(words, text) > 0),
+        "half": any_set(lambda words, text: 2 * held(words, text) >= len(words)),
+        "brand": any_set(brand),
+        "weighed": lambda sets, text: product_match(sets, text).matches,
+        **{f"weighed_{least:g}": any_set(share(least)) for least in _SHARES},
     }
 
 
@@ -212,7 +230,7 @@ def quality(trial: Sequence[Pair], rule: Rule) -> dict[str, float]:
         groups["all"].append(pair)
         groups[pair.source].append(pair)
     for name, members in groups.items():
-        taken = [pair for pair in members if rule(pair.words, pair.text)]
+        taken = [pair for pair in members if rule(pair.sets, pair.text)]
         right = sum(pair.about for pair in taken)
         about = sum(pair.about for pair in members)
         if about:
@@ -220,6 +238,55 @@ def quality(trial: Sequence[Pair], rule: Rule) -> dict[str, float]:
             figures[f"{name}.recall"] = round(right / about, 3)
         figures[f"{name}.wrong_kept"] = round((len(taken) - right) / max(1, len(members) - about), 3)
     return figures
+
+
+def near_quality(shared: Path) -> dict[str, float]:
+    """Precision and recall among near products, of the crawl's rule and of the brand alone, of texts for testing."""
+    there = (shared / "reviews").is_dir()
+    groups = near_products(shared) if there else {"samples": sample(SAMPLES / "near.csv")}
+    figures: dict[str, float] = {}
+    for rule_name in ("weighed", "brand"):
+        keeps = _keeping(rules()[rule_name])
+        for kind, members in groups.items():
+            found = near(only_testing(members) if there else members, keeps)
+            figures |= {f"near.{kind}.{rule_name}.{key}": value for key, value in found.items()}
+    return figures
+
+
+def _keeping(rule: Rule) -> Callable[[str, str], bool]:
+    return lambda name, text: rule(_sets(name), _said(text))
+
+
+@cache
+def _sets(name: str) -> tuple[KeywordSet, ...]:
+    return product_query(name).keyword_sets
+
+
+@lru_cache(256)
+def _said(text: str) -> str:
+    return matchable_text("", [("", text)])
+
+
+def unrelated(shared: Path) -> dict[str, float]:
+    """How many of many pairs of a saved article and a title for testing are kept: none should be."""
+    pages = [page for page in truths(shared / "pages") if page.kind == "article"]
+    texts = [(page.page_title, page.body or page.page_title) for page in pages]
+    by_hand = shared / "pages-2024" / "by-hand.json"
+    for file, mark in json.loads(by_hand.read_text("utf-8")).items() if by_hand.is_file() else ():
+        marked = (by_hand.parent / "expected" / file).with_suffix(".json").read_text("utf-8")
+        texts.append((mark["title"], json.loads(marked)["content"]))
+    articles = [matchable_text(title, [("", body)]) for title, body in texts]
+    tried = kept = 0
+    for title in [one for titles in halves(shared)[1].values() for one in titles]:
+        with suppress(ProductNameError):
+            sets = product_query(title.text).keyword_sets
+            tried += len(articles)
+            kept += sum(product_match(sets, article).matches for article in articles)
+    return {
+        "unrelated.pairs": tried,
+        "unrelated.kept": kept,
+        "unrelated.kept_in_10000": round(1e4 * kept / max(1, tried), 2),
+    }
 
 
 def refused_reviews(shared: Path) -> dict[str, float]:
@@ -255,19 +322,28 @@ def run(shared: Path) -> dict[str, Any]:
     ours, strict = by_rule["weighed"], by_rule["all"]
     begin = time.perf_counter()
     for pair in trial:
-        product_match([pair.words], pair.text)
+        product_match(pair.sets, pair.text)
     spent = time.perf_counter() - begin
     figures: dict[str, Any] = {
         f"{name}.{key}": value for name, of in by_rule.items() for key, value in of.items()
     }
     for source, count in Counter(pair.source for pair in trial).items():
         figures[f"pairs.{source}"] = count
+    figures |= near_quality(shared)
+    if (shared / "products").is_dir():
+        figures |= unrelated(shared)
     figures |= {f"no_review.{key}": value for key, value in refused_reviews(shared).items()}
     figures["match_us"] = round(1e6 * spent / len(trial), 1)
     ratios = {
         "precision": ours["all.precision"],
         "recall": ours["all.recall"],
         "recall_all_keywords": strict["all.recall"],
+        **{
+            f"near_{kind}_{key}": figures[f"near.{kind}.weighed.{key}"]
+            for kind in ("cars", "dairy", "samples")
+            for key in ("precision", "recall")
+            if f"near.{kind}.weighed.{key}" in figures
+        },
         "reviews_refused": figures["no_review.record.refused"],
     }
     return {"bench": "relevance", "ratios": ratios, "figures": figures}

@@ -12,15 +12,15 @@ from splitter.keywords import (
     chosen,
     keywords_of,
     least_score,
+    name_words,
     scores_of,
     taken_at_its_word,
     without_asides,
     without_companies,
 )
 from splitter.lexicon import Role, lexicon, roles
-from splitter.normalize import amounts_in, normalize, without_amounts
+from splitter.normalize import amounts_in, normalize
 from splitter.word_weight import Identity, identity_of
-from splitter.words import words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def explain(name: str) -> list[WordChoice]:
     text = normalize(name.strip())
     bare = without_asides(text)
     taken = bare if chosen(bare) else text
-    words = words_of(without_amounts(taken))
+    words = name_words(taken)
     choices = list(_words(words, keywords))
     named = {_spelled(word).casefold() for word in without_companies(words)}
     added = [

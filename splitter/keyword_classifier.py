@@ -3,7 +3,7 @@
 A word is described by what it is (role in our dictionary, length, first and last character, how common, which
 letters and digits) and by where it stands (place, neighbours, repetition). Each description has three weights
 (``data/keyword-weights.txt``), one each for brand, product word and model; their sums give the probabilities
-(multinomial logistic regression; none of the three has the weight 0). No weight belongs to a whole word.
+(multinomial logistic regression; none of the three has the weight 0). Words seen often have weights of their own.
 ``docs/keywords.md`` says how the weights were made and what they reach.
 """
 
@@ -42,13 +42,30 @@ def word_traits(word: str) -> list[str]:
         f"rare {'new' if rare is None else int(rare)}",
     ]
     if len(word) > 2:
-        found.append(f"ends {known.get(word[-2:])}")
+        found += [f"ends {known.get(word[-2:])}", f"tail {word[-2:]}", f"head {word[:2]}"]
+    found.append(f"word {word}")
     return found
 
 
 def opening_trait(word: str) -> str:
     """What a word is where it opens a name."""
     return f"opens {'latin' if word.isascii() else roles().get(word)}"
+
+
+def traits_before(word: str) -> list[str]:
+    """What it says of a word that this one stands before it."""
+    found = [f"before {neighbour_kind(word)}"]
+    if not word.isascii():
+        found += [f"before {neighbour_kind(word)} {word[-1]}", f"before word {word}"]
+    return found
+
+
+def traits_after(word: str) -> list[str]:
+    """What it says of a word that this one follows it."""
+    found = [f"after {neighbour_kind(word)}"]
+    if not word.isascii():
+        found += [f"after {neighbour_kind(word)} {word[-1]}", f"after word {word}"]
+    return found
 
 
 def neighbour_kind(word: str) -> str:
@@ -123,12 +140,11 @@ class Model:
 
     def _word(self, word: str) -> tuple[Odds, Odds, Odds, Odds]:
         """Weights of a word: by itself, opening a name, before and after another one."""
-        neighbour = neighbour_kind(word)
         return (
             self._sum(word_traits(word)) if word else _NONE,
             self._sum([opening_trait(word)]),
-            self._sum([f"before {neighbour}"]),
-            self._sum([f"after {neighbour}"]),
+            self._sum(traits_before(word)),
+            self._sum(traits_after(word)),
         )
 
     def _sum(self, traits: Sequence[str]) -> Odds:

@@ -15,8 +15,9 @@ from splitter.errors import ProductNameError
 from splitter.keyword_classifier import classifier
 from splitter.lexicon import Role, lexicon, roles
 from splitter.normalize import normalize, without_amounts
+from splitter.whole_words import whole_words, with_models
 from splitter.word_weight import BRAND_RANK, PLACE_RANK, SINGLE_RANK, names_model, rank_of
-from splitter.words import words_of
+from splitter.words import greatest_rarity, rarity, words_of
 
 MAX_NAME = 200
 """Longest name taken, in characters."""
@@ -24,14 +25,21 @@ MAX_NAME = 200
 MAX_KEYWORDS = 5
 """Most keywords made from a name by itself (``--keywords`` may give more)."""
 
+MAX_PRODUCTS = 6
+"""Most product words of a name that are asked by, each in a query of its own."""
+
+_NEARLY = 1.1
+# Of product words whose ranks are at most so many times the best one's, the most common stands for the name.
+
 _FEW = 3  # a name of up to so many words was chosen by a person: all of them stay
 
-_ENOUGH = (0.3, 0.5, 0.3)
+_ENOUGH = (0.2, 0.3, 0.2)
 # Least probability that a word of a long name is of a brand, a product, a model; lower where a miss costs more.
 
 _BRACKETS = re.compile(r"【([^【】]*)】|\[([^\[\]]*)\]|\(([^()]*)\)|〔([^〔〕]*)〕|\{([^{}]*)\}")
 _LATIN_NAME = re.compile(r"[A-Za-z][A-Za-z .'&-]+")
-_LONG_NUMBER = re.compile(r"\d{3,}(?:-\d+)*")
+_LONG_NUMBER = re.compile(r"(?!(?:19|20)\d\d$)\d{3,}(?:-\d+)*")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _BRANDED = (Role.BRAND, Role.SERIES)
 _PROPER = (*_BRANDED, Role.PRODUCT, Role.TRAIT)
 _MARK = ","
@@ -59,8 +67,7 @@ def keywords_of(name: str, *, override: Sequence[str] = ()) -> tuple[str, ...]:
         )
     if override:
         return _overridden(shown, override)
-    text = normalize(shown)
-    words = chosen(without_asides(text)) or chosen(text)
+    words = next(iter(_choice(shown)), ())
     if not words:
         raise ProductNameError(
             f"the product name {shown!r} leaves no keyword (sizes, counts, promotion and packaging "
@@ -79,10 +86,53 @@ def _overridden(name: str, override: Sequence[str]) -> tuple[str, ...]:
     return tuple(words.values())
 
 
+def keyword_sets_of(name: str) -> tuple[tuple[str, ...], ...]:
+    """The keywords of a name, then the same with each other word for what it is: 微波炉 in place of 光波炉.
+
+    A shop's title holds several words for one thing, and few pages hold them all; so each is asked by itself.
+
+    Raises:
+        ProductNameError: as `keywords_of`.
+    """
+    return (keywords_of(name), *_choice(name)[1:])
+
+
+def _choice(name: str) -> tuple[tuple[str, ...], ...]:
+    text = normalize(name.strip())
+    return _chosen(without_asides(text)) or _chosen(text)
+
+
 def chosen(text: str) -> tuple[str, ...]:
     """The keywords of a name (normalized); none where nothing is left."""
-    ranked = _ranked(words_of(without_amounts(text)))
-    return _best(_without_contained(_with_brand(ranked, text)))
+    return next(iter(_chosen(text)), ())
+
+
+def _chosen(text: str) -> tuple[tuple[str, ...], ...]:
+    """The keywords of a name (normalized), then those with another product word; none where nothing is left."""
+    found, kinds = _ranked(name_words(text))
+    ranked = _without_contained(_with_brand(found, text))
+    products = [word for word in ranked if word in kinds and (len(word) > 1 or word.isascii())]
+    if len(products) < 2:
+        words = _best(ranked)
+        return (words,) if words else ()
+    products = sorted(products, key=ranked.__getitem__)[:MAX_PRODUCTS]
+    least = _NEARLY * ranked[products[0]]
+    known = roles()
+    products.sort(
+        key=lambda one: (
+            ranked[one] > least,
+            known.get(one) is not Role.PRODUCT,
+            rarity(one) or greatest_rarity(),
+        )
+    )
+    others = {word: rank for word, rank in ranked.items() if word not in kinds}
+    rest = set(_best(others, MAX_KEYWORDS - 1))
+    return tuple(tuple(word for word in ranked if word in rest or word == one) for one in products)
+
+
+def name_words(text: str) -> list[str]:
+    """The whole words of a name (normalized) and the marks between them, amounts left out."""
+    return with_models(whole_words(words_of(without_amounts(text))))
 
 
 # --- what stands in brackets --------------------------------------------------------------------------------
@@ -112,8 +162,8 @@ def _aside(found: re.Match[str]) -> str:
 # --- which words are candidates, and how they rank ----------------------------------------------------------
 
 
-def _ranked(words: Sequence[str]) -> dict[str, float]:
-    """The words that may be keywords, once, in their order, with their rank (0 comes first).
+def _ranked(words: Sequence[str]) -> tuple[dict[str, float], frozenset[str]]:
+    """The words that may be keywords, once, in their order, with their rank (0 comes first), and the product words.
 
     Of a name that is taken at its word: all of them, ranked by role and look. Of another one (a shop's title): those
     that are likely enough by the classifier, ranked by it, brands we know in front.
@@ -122,15 +172,27 @@ def _ranked(words: Sequence[str]) -> dict[str, float]:
     places, ranks = candidates(words)
     ruled = [(words[place], rank) for place, rank in zip(places, ranks, strict=True) if rank is not None]
     if taken_at_its_word([word for word, _ in ruled]):
-        return _once(ruled)
+        return _once(ruled), frozenset()
     scores = scores_of(words, places)
     enough = least_score(scores)
-    return _once(
+    ranked = _once(
         # Where there are too many, a single character goes before longer words.
         (word, 1.0 / (1.0 + score) + (len(word) == 1 and not word.isascii()))
         for word, score in scores.items()
         if score >= enough
     )
+    return ranked, product_words(words, places) & ranked.keys()
+
+
+def product_words(words: Sequence[str], places: Sequence[int]) -> frozenset[str]:
+    """Those of a name's words at some places that say what it is."""
+    role = roles().get
+    found: set[str] = set()
+    for place, (brand, product, model) in zip(places, classifier().odds(words, places), strict=True):
+        word = words[place]
+        if role(word) is Role.PRODUCT or (role(word) is None and product > max(brand, model)):
+            found.add(lexicon().same.get(word, word))
+    return frozenset(found)
 
 
 def without_companies(words: Sequence[str]) -> Sequence[str]:
@@ -153,10 +215,14 @@ def candidates(words: Sequence[str]) -> tuple[list[int], list[int | None]]:
     """
     places: list[int] = []
     ranks: list[int | None] = []
-    after_name = False
+    after_name = after_brand = False
     for place, word in enumerate(words):
         rank = rank_of(word, after_name=after_name)
-        after_name = names_model(word, rank)
+        if rank is None and after_name and place + 1 == len(words) and _YEAR.fullmatch(word):
+            rank = BRAND_RANK + 1  # 标致2008
+        line = after_brand and rank is not None and roles().get(word) is None  # 李宁飞电3
+        after_brand = rank == BRAND_RANK
+        after_name = line or names_model(word, rank)
         if rank is not None or (word[:1].isdigit() and _LONG_NUMBER.fullmatch(word)):
             places.append(place)
             ranks.append(rank)
@@ -253,14 +319,14 @@ def _without_contained(ranked: dict[str, float]) -> dict[str, float]:
     return ranked
 
 
-def _best(ranked: Mapping[str, float]) -> tuple[str, ...]:
-    """At most MAX_KEYWORDS words, those that rank first; places and single characters where little else is."""
-    if len(ranked) <= MAX_KEYWORDS and max(ranked.values(), default=0) < SINGLE_RANK:
+def _best(ranked: Mapping[str, float], most: int = MAX_KEYWORDS) -> tuple[str, ...]:
+    """At most so many words, those that rank first; places and single characters where little else is."""
+    if len(ranked) <= most and max(ranked.values(), default=0) < SINGLE_RANK:
         return tuple(ranked)
-    low = {SINGLE_RANK: sum(rank < SINGLE_RANK for rank in ranked.values()) < 3}
+    low = {SINGLE_RANK: not any(rank < SINGLE_RANK for rank in ranked.values())}
     low[PLACE_RANK] = not any(rank == BRAND_RANK or word.isascii() for word, rank in ranked.items())
     words = [word for word, rank in ranked.items() if rank < SINGLE_RANK or low[int(rank)]]
-    if len(words) > MAX_KEYWORDS:
-        most = set(sorted(words, key=ranked.__getitem__)[:MAX_KEYWORDS])
-        words = [word for word in words if word in most]
+    if len(words) > most:
+        first = set(sorted(words, key=ranked.__getitem__)[:most])
+        words = [word for word in words if word in first]
     return tuple(words)

@@ -1,8 +1,8 @@
 """What we know about words: our dictionary with the role of each word, and the lexicon of names and spellings.
 
 Our dictionary (``data/userdict.txt``) has jieba's format, a line ``word frequency role``. Frequencies are such that the
-word is cut whole, and hardly greater, so that its neighbours stay whole too. The lexicon (``data/lexicon.yaml``) holds
-what a name leaves out and what means the same.
+word is cut whole, and hardly greater, so that its neighbours stay whole too. ``data/brands.txt`` holds more
+brands. The lexicon (``data/lexicon.yaml``) holds what a name leaves out and what means the same.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import TYPE_CHECKING
 
 from splitter import yamlfile
 from splitter.errors import InputError
 from splitter.yamlfile import Document, Problem
+
+if TYPE_CHECKING:
+    from splitter.lexicon_file import LexiconFile
 
 
 class Role(StrEnum):
@@ -31,13 +33,18 @@ class Role(StrEnum):
     NOISE = "noise"  # promotion, packaging, size words: never a keyword
 
 
+_BRAND_FREQUENCY = 500
+"""Of each brand in ``data/brands.txt``: most brands of the dictionary have it."""
+
 _ROLES = frozenset(role.value for role in Role)
 
 
 @cache
 def user_words() -> dict[str, tuple[int, Role]]:
-    """Frequency and role of each word of our own dictionary."""
-    return parse_user_words(_data("userdict.txt"), "userdict.txt")
+    """Frequency and role of each word of our own dictionary, the list of brands among them."""
+    words = parse_user_words(_data("userdict.txt"), "userdict.txt")
+    brands = (line for line in _data("brands.txt").splitlines() if not line.startswith("#"))
+    return {**dict.fromkeys(brands, (_BRAND_FREQUENCY, Role.BRAND)), **words}
 
 
 def parse_user_words(text: str, origin: str) -> dict[str, tuple[int, Role]]:
@@ -74,21 +81,6 @@ def _data(name: str) -> str:
     return files("splitter").joinpath("data", name).read_text("utf-8")
 
 
-class _Brand(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    lines: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    version: int
-    brands: dict[str, _Brand]
-    same: dict[str, str]
-    noise: tuple[str, ...]
-    company: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lexicon:
     """What is known about words beyond how they are cut.
@@ -122,10 +114,15 @@ def parse_lexicon(text: str, origin: str) -> Lexicon:
     Raises:
         CatalogError: with every problem, one a line, each with line and key.
     """
+    # It takes a while to import: a store's reports know the words without reading them.
+    from pydantic import ValidationError
+
+    from splitter.lexicon_file import LexiconFile
+
     document = yamlfile.read(text, origin)
     problems = list(document.problems)
     try:
-        content = _File.model_validate_json(document.json())
+        content = LexiconFile.model_validate_json(document.json())
     except ValidationError as error:
         problems += [document.problem(found["loc"], found["msg"]) for found in error.errors()]
     else:
@@ -146,7 +143,7 @@ def parse_lexicon(text: str, origin: str) -> Lexicon:
     )
 
 
-def _contradictions(document: Document, content: _File) -> list[Problem]:
+def _contradictions(document: Document, content: LexiconFile) -> list[Problem]:
     problems: list[Problem] = []
     if content.version != 1:
         problems.append(document.problem(("version",), f"{content.version} is not known here; write 1"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from splitter.keywords import keywords_of
+from splitter.keywords import keyword_sets_of, keywords_of
 
 KeywordSet = tuple[str, ...]
 
@@ -17,8 +17,8 @@ class ProductQuery:
     Attributes:
         product: its name, as written.
         keywords: of the name; at least one.
-        aliases: of each alternative name its own keywords. Each is searched by itself, on every site, within
-            the product's task.
+        aliases: the keywords with another product word (`keyword_sets_of`), and of each alternative name its own. Each
+            is searched by itself, on every site, within the product's task.
     """
 
     product: str
@@ -45,5 +45,5 @@ def product_query(name: str, *, keywords: Sequence[str] = (), aliases: Sequence[
     Raises:
         ProductNameError: the name or an alias is empty, over 200 characters, or leaves no keyword.
     """
-    own = keywords_of(name, override=keywords)
-    return ProductQuery(name.strip(), own, tuple(keywords_of(alias) for alias in aliases))
+    own = (keywords_of(name, override=keywords),) if keywords else keyword_sets_of(name)
+    return ProductQuery(name.strip(), own[0], (*own[1:], *(keywords_of(alias) for alias in aliases)))

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from splitter.catalog.model import Catalog, Kind
+from splitter.catalog.model import Catalog
+from splitter.catalog.names import Kind
 from splitter.errors import InputError, ProductNameError
 from splitter.query import KeywordSet, ProductQuery, product_query
-from splitter.urls import search_url
+from splitter.urls import list_url, search_url
 
 _Item = TypeVar("_Item")
 
@@ -147,10 +148,14 @@ def task_chunks(scope: SearchScope, site: str, query: ProductQuery) -> list[Sequ
     numbers = [None] if scope.no_paging else range(1, (scope.pages or found.pages) + 1)
     known: set[str] = set()
     cut: list[Sequence[SearchPage]] = []
-    for words in query.keyword_sets:
+    listing = engine.discover == "list"  # read once, for all keyword sets
+    for words in query.keyword_sets[:1] if listing else query.keyword_sets:
         pages: list[SearchPage] = []
         for number in numbers:
-            url = search_url(engine, words, site=restriction, page=number)
+            if listing:
+                url = list_url(engine, query.keyword_sets, number)
+            else:
+                url = search_url(engine, words, site=restriction, page=number)
             if url not in known:
                 known.add(url)
                 pages.append(SearchPage(words, number, url))

@@ -8,11 +8,11 @@ URL, "percent-encode after encoding"): as its HTML number, ``&#8364;``, percent-
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from string import Formatter
-from urllib.parse import quote_plus
+from urllib.parse import quote, quote_plus, unquote
 
 from splitter.catalog.model import Engine, TimeFilter
 from splitter.spans import Span, ceiling, floor
@@ -42,6 +42,8 @@ def search_url(
     """
     if page is not None and page < 1:
         raise ValueError(f"page {page}: result pages are counted from 1")
+    if engine.discover == "list":
+        return list_url(engine, (keywords,), page)
     encoding = engine.encoding
     url = _url_template(
         engine.url, tuple(engine.params.items()), engine.paging_params if page is None else (), encoding
@@ -53,6 +55,26 @@ def search_url(
     offset = engine.first + ((page or 1) - 1) * engine.step
     found = url.replace("{query}", query).replace("{page}", str(page)).replace("{offset}", str(offset))
     return found if span is None else found + _times(engine, span)
+
+
+def list_url(engine: Engine, keyword_sets: Iterable[Sequence[str]], page: int | None) -> str:
+    """The URL of a list's page. What is looked for there stands behind ``#``, which is never sent.
+
+    Args:
+        keyword_sets: of one product; what mentions one of them is a hit.
+        page: as of `search_url`.
+    """
+    left_out = engine.paging_params if page is None else ()
+    url = _url_template(engine.url, tuple(engine.params.items()), left_out, engine.encoding)
+    offset = engine.first + ((page or 1) - 1) * engine.step
+    url = url.replace("{page}", str(page or 1)).replace("{offset}", str(offset))
+    return f"{url}#{'&'.join('+'.join(quote(word, safe='') for word in words) for words in keyword_sets)}"
+
+
+def listed_keywords(url: str) -> tuple[tuple[str, ...], ...]:
+    """The keyword sets that a URL of `list_url` looks for; none where there is nothing behind ``#``."""
+    sets = url.partition("#")[2].split("&")
+    return tuple(tuple(unquote(word) for word in words.split("+")) for words in sets if words)
 
 
 def _times(engine: Engine, span: Span) -> str:

@@ -77,16 +77,20 @@ _WEIGHTS: Mapping[Role | Look, _Weight] = {
 _MODEL_NUMBER = re.compile(r"(?!(?:19|20)\d\d)\d{1,4}|[A-Za-z]")
 _AMOUNT = re.compile(r"[\d.%+-]+")
 _SURE = 0.5  # least probability that a word outside our dictionary is no mere attribute
+_ALL_NAMED = 2  # naming words of which all must be on the page
+_KIND_CHARS = 2  # a longer product word is one kind of its last two characters: 纯牛奶
 _AFFIX_CHARS = 3  # of an affix of a model: Pro, GL, 15
 
 
 def look_of(word: str) -> Look:
     """What a word looks like."""
     if not word.isascii():
+        if word[0].isdigit():
+            return Look.MODEL  # 3系
         return Look.WORD if len(word) > 1 else Look.SINGLE
     if word.isdigit():
         return Look.NUMBER
-    return Look.MODEL if any(char.isdigit() for char in word) else Look.LATIN
+    return Look.MODEL if " " in word or any(char.isdigit() for char in word) else Look.LATIN
 
 
 def _weight_of(word: str) -> _Weight:
@@ -177,10 +181,19 @@ class MatchWeights:
     Attributes:
         weights: of each word.
         identifying: words of which the page must hold at least one.
+        naming: words that tell it from its maker's other products, so that the page must hold them: lines and
+            models, of many of them half; where there is none, the product word, or half of the other words.
+        least_named: how many of those.
+        brands: of a set without line or model: they must stand near another word of it.
+        common: whether no word is a brand, a line or a model: such words stand on pages about anything.
     """
 
     weights: Mapping[str, float]
     identifying: frozenset[str]
+    naming: tuple[str, ...]
+    least_named: int
+    brands: tuple[str, ...]
+    common: bool
 
 
 @lru_cache(maxsize=4096)
@@ -203,4 +216,48 @@ def match_weights(words: tuple[str, ...]) -> MatchWeights:
     for word, role in zip(words, known, strict=True):
         if role is Role.BRAND:
             weights[word] /= brands  # a maker and its brand (一汽 大众) weigh no more than one of them
-    return MatchWeights(weights, frozenset(identifying or heavy or words))
+    naming = _naming(words)
+    least = len(naming) if len(naming) <= _ALL_NAMED else (len(naming) + 1) // 2
+    own = () if naming else tuple(word for word, role in zip(words, known, strict=True) if role is Role.BRAND)
+    if not naming:
+        naming = tuple(word for word, role in zip(words, known, strict=True) if role not in _SOURCES)
+        least = (len(naming) + 1) // 2
+    common = not any(role in _OWN or _is_code(word) for word, role in zip(words, known, strict=True))
+    return MatchWeights(
+        weights=weights,
+        identifying=frozenset(identifying or heavy or words),
+        naming=naming,
+        least_named=min(least, len(naming)),
+        brands=own if len(own) < len(words) else (),
+        common=common,
+    )
+
+
+_OWN, _SOURCES = (Role.BRAND, Role.SERIES), (Role.BRAND, Role.PLACE)
+
+
+def _is_code(word: str) -> bool:
+    """Whether a word looks like a name or a model: P30, Labubu, but not usb."""
+    look = look_of(word)
+    return look in (Look.MODEL, Look.NUMBER) or (look is Look.LATIN and len(word) > _AFFIX_CHARS)
+
+
+def _naming(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a keyword set that tell a product from its maker's other ones."""
+    known = [roles().get(word) for word in words]
+    found: list[str] = []
+    before: Role | None = None
+    for word, role in zip(words, known, strict=True):
+        look = look_of(word)
+        if role is Role.SERIES or (role is None and look in (Look.MODEL, Look.NUMBER)):
+            found.append(word)
+        elif role is None and (before in _OWN or (found and look is Look.LATIN)):
+            if look is Look.LATIN:
+                if word.lower() not in lexicon().brand_named:
+                    found.append(word)
+            elif look is Look.WORD and identity_of(word) is not Identity.PRODUCT:
+                found.append(word)
+        if role not in (Role.TRAIT, Role.PLACE):
+            before = role
+    products = [word for word, role in zip(words, known, strict=True) if role is Role.PRODUCT]
+    return tuple(found or (products if len(products) == 1 and len(products[0]) > _KIND_CHARS else ()))

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import contents
 import pytest
 import servers
 from hypothesis import settings
@@ -14,15 +15,10 @@ from sqlalchemy import URL
 
 from tasks.store import migrate
 from tasks.store.database import Store
-from tasks.store.tables import metadata
 
 # The same examples every time, however slow the machine is.
 settings.register_profile("reviewloop", derandomize=True, deadline=None)
 settings.load_profile("reviewloop")
-
-_FROM_1 = "; ".join(
-    f"SELECT setval('{table.name}_id_seq', 1, false)" for table in metadata.sorted_tables if "id" in table.c
-)
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
@@ -106,11 +102,7 @@ def _sqlite_store(_sqlite_template: Path) -> Iterator[Store]:
 
 
 def _emptied(store: Store) -> Store:
-    with store.begin() as conn:
-        for table in reversed(metadata.sorted_tables):
-            conn.execute(table.delete())
-        if not store.is_sqlite:
-            conn.exec_driver_sql(_FROM_1)
+    contents.empty(store)
     return store
 
 

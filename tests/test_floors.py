@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,20 @@ def test_lint_bans_the_rooms_above(room: str) -> None:
     rules = tomllib.loads((ROOT / "tasks" / room / "ruff.toml").read_text("utf-8"))
     banned = rules["lint"]["flake8-tidy-imports"]["banned-api"].keys()
     assert {name for name in banned if name.startswith("tasks.")} == _above(room)
+
+
+def test_no_rooms_know_each_other_in_a_circle() -> None:
+    def room(name: str) -> str:
+        return ".".join(name.split(".")[:2])
+
+    known: dict[str, set[str]] = {}
+    for path in _modules(*FLOORS):
+        own = room(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        known.setdefault(own, set()).update(
+            room(name) for name in _imports(path) if name.split(".")[0] in FLOORS
+        )
+    order = TopologicalSorter({of: knows - {of} for of, knows in known.items()})
+    order.prepare()  # raises CycleError, which names the rooms of a circle
 
 
 def test_packages_hold_no_code_of_their_own() -> None:

@@ -7,17 +7,20 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 from sqlalchemy import func, select
 
+from app.lab.log import LogEntry
 from app.lab.running import running_lab
 from app.version import ROOT
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog, Limits
 from tasks.store.database import Store, read_now
-from tasks.store.tables import pages
+from tasks.store.tables import events, pages
 from tasks.store.verify import verify
 
 SITES = ("cca.org.cn", "315ok.com", "weibo.com")
@@ -45,7 +48,7 @@ def run(lab, url: str, *names: str) -> subprocess.Popen[str]:
     running, _ = lab
     command = ["run", *names, "--until-done", "--lab", f"127.0.0.1:{running.port}", "--db", url]
     return subprocess.Popen(
-        [sys.executable, "-m", "app", *command, "--silent-after", "3", "--sites", str(lab[1]), "--json"],
+        [sys.executable, "-m", "app", *command, "--sites", str(lab[1]), "--json"],
         cwd=ROOT,
         env={k: v for k, v in os.environ.items() if not k.startswith("REVIEWLOOP_")},
         stdout=subprocess.PIPE,
@@ -64,6 +67,15 @@ def stored(url: str) -> set[tuple[str, str]]:
         store.close()
 
 
+def transitions(url: str) -> set[str]:
+    store = Store.open(url)
+    try:
+        with store.read() as conn:
+            return set(conn.scalars(select(events.c.transition)))
+    finally:
+        store.close()
+
+
 def committed(url: str) -> int:
     """Pages in the database so far; 0 where there is none yet."""
     if not Path(url.removeprefix("sqlite:///")).exists():
@@ -77,28 +89,36 @@ def committed(url: str) -> int:
         store.close()
 
 
-def kill_after(process: subprocess.Popen[str], url: str, count: int) -> None:
-    """SIGKILL once so many pages are committed; fails where the run ends before."""
-    while process.poll() is None:
+def kill_after(lab, monkeypatch, url: str, count: int, *names: str) -> None:
+    """A run that is killed once so many pages are committed; the lab, asked by it, looks before it answers."""
+    log = lab[0].log
+
+    def add(entry: LogEntry, add: Callable[[LogEntry], None] = log.add) -> None:
         if committed(url) >= count:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            return
-    pytest.fail(f"the run ended before {count} pages: {process.communicate()}")
+            process.kill()
+        add(entry)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "add", add)
+        process = run(lab, url, *names)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == -signal.SIGKILL, errors
 
 
-def test_killed_twice_it_ends_with_the_same_pages_as_undisturbed(lab, tmp_path):
+def test_killed_twice_it_ends_with_the_same_pages_as_undisturbed(lab, tmp_path, monkeypatch):
     calm = f"sqlite:///{tmp_path / 'calm.db'}"
     process = run(lab, calm, *NAMES)
-    _, errors = process.communicate(timeout=90)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, errors
     expected = stored(calm)
     assert len(expected) > 40
 
     killed = f"sqlite:///{tmp_path / 'killed.db'}"
-    kill_after(run(lab, killed, *NAMES), killed, 5)
-    kill_after(run(lab, killed), killed, 25)
+    kill_after(lab, monkeypatch, killed, 5, *NAMES)
+    kill_after(lab, monkeypatch, killed, 20)
     process = run(lab, killed)
-    _, errors = process.communicate(timeout=90)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, errors
+    assert "the last run was killed: " in errors
     assert stored(killed) == expected
+    assert "silent" not in transitions(killed)

@@ -11,6 +11,7 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from patience import PATIENCE_S
 from sqlalchemy import inspect
 from sqlalchemy.exc import SAWarning
 
@@ -108,7 +109,7 @@ def test_programs_that_start_together_upgrade_once(empty_url: str, migrations: P
     def start() -> None:
         store = Store.open(empty_url)
         try:
-            barrier.wait(timeout=10)
+            barrier.wait(timeout=PATIENCE_S)
             migrate.upgrade(store, migrations)
         except Exception as error:
             failures.append(error)

@@ -162,7 +162,7 @@ def balance(
 
 def _recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
     """What a run's attempts took, and its nodes that reported parameters. Raises InputError."""
-    settings = settings_of(name if "://" in name else f"sqlite:///{name}")
+    settings = settings_of(name)
     with store_there(settings) as store, store.read() as conn:
         machines = recorded_parameters(conn)
         runs = recorded_runs(conn, machines)

@@ -18,6 +18,8 @@ from splitter.errors import InputError, ReviewloopError
 
 _SHARED = ROOT.parent / "shared" / "data"
 _ALL = "all"
+_LONG = 60
+"""A text longer than this is folded in a table."""
 
 
 @click.command()
@@ -39,6 +41,7 @@ _ALL = "all"
 @click.option("--regime", help="field: only these, separated by commas.")
 @click.option("--strategies", help="field: only these, separated by commas.")
 @click.option("--job", help="field: small (6 products) or long (30).")
+@click.option("--runner", help="field: embedded (`run`) or cluster (`up`).")
 @click.option("--seeds", type=click.IntRange(1), help="field: how many worlds of each regime.")
 @click.option("--seed-from", type=int, help="field: the first seed.")
 @click.option(
@@ -52,12 +55,18 @@ _ALL = "all"
     "--full",
     is_flag=True,
     default=None,
-    help="field: all strategies, five seeds, also the long job. Goes on where it was interrupted.",
+    help="field: everything, five seeds, the most important first. Goes on where it was interrupted.",
+)
+@click.option(
+    "--limit-minutes",
+    type=click.FloatRange(0, min_open=True),
+    metavar="M",
+    help="field: begin no run that may end later.",
 )
 @click.option(
     "--runs",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="field: file of finished runs, which are not run again. With --full: field-runs.jsonl.",
+    help="field: file of finished runs, which are not run again with the same code. With --full: field-runs.jsonl.",
 )
 @click.option("--only", multiple=True, help="all: only this bench; may be given several times.")
 @click.option("--output", "-o", type=FILE, help="all: file for the ratios.")
@@ -147,7 +156,9 @@ def show(result: Mapping[str, Any], *, as_json: bool) -> None:
         return
     out = printed()
     for part in ("ratios", "figures"):
-        out.print(table((part, "value"), list(_flat(result[part]))))
+        rows = list(_flat(result[part]))
+        long = any(isinstance(value, str) and len(value) > _LONG for _, value in rows)
+        out.print(table((part, "value>" if long else "value"), rows))
 
 
 def _flat(values: Mapping[Any, Any], head: str = "") -> Iterator[tuple[str, str | int | float | None]]:

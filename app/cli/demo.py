@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.text import Text
 
+from app.cli.crawling import watched
 from app.cli.options import db_option, json_option
-from app.cli.output import clock, messages, print_json, printed, short, shown
-from app.cli.run import watched
-from app.cli.tables import print_summary
+from app.cli.output import messages, print_json, printed, say
+from app.cli.tables import print_samples, print_summary
 from app.config import DEFAULT_DATABASE, Settings
+from app.crawl_nodes import numbered_nodes
 from app.products import new_product
-from app.summary import Summary, document
-from splitter.catalog.load import BUILTIN
+from app.setting_values import database
+from app.summary import Summary, document, samples
 from splitter.query import product_query
 from tasks.store import products
 from tasks.store.database import Store, read_now
@@ -43,8 +46,8 @@ SHORTENED: dict[str, Any] = {
 }
 """Settings that the demo shortens, so that a person is asked about a dead site within a minute."""
 
+_CATALOG = "paper-2014"
 _SAMPLES = 3
-_SHORTEST_SAMPLE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,10 @@ class DemoResult:
 
 @click.command()
 @click.option("--seed", type=int, default=1, show_default=True, help="Of chance in allocation.")
+@click.option("--web", is_flag=True, help="Serve the dashboard while it runs, and then until Ctrl-C.")
 @db_option
 @json_option
-def demo(seed: int, db: str | None, as_json: bool) -> None:
+def demo(seed: int, web: bool, db: str | None, as_json: bool) -> None:
     """See the whole loop work on a local web, in a minute.
 
     Four dairy products, four nodes.
@@ -72,45 +76,66 @@ def demo(seed: int, db: str | None, as_json: bool) -> None:
     The database is a new one in a temporary folder, unless --db names one, and stays there to be looked at.
 
     \b
-    Example:
+    Examples:
       reviewloop demo
+      reviewloop demo --web
     """
     # The environment has no say in the demo's settings.
     settings = Settings(
-        database_url=db or f"sqlite:///{mkdtemp(prefix='reviewloop-demo-')}/{Path(DEFAULT_DATABASE).name}",
-        sites=BUILTIN[0],
+        database_url=database(db or f"{mkdtemp(prefix='reviewloop-demo-')}/{Path(DEFAULT_DATABASE).name}"),
+        sites=_CATALOG,
         slots=SLOTS,
         seed=seed,
         **SHORTENED,
     )
     if not as_json:
         _introduce(settings)
-    result = _crawl(settings)
-    if as_json:
-        _print_document(settings, result)
-    else:
-        _print_result(settings, result)
+    show = _print_document if as_json else _print_result
+    result = _crawl(settings, show, web=web)
     if result.verification.violations or not result.summary.settled:
         sys.exit(1)
 
 
-def _crawl(settings: Settings) -> DemoResult:
-    """Add the products, and run the loop on a lab of its own until all is settled."""
+def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, web: bool) -> DemoResult:
+    """Add the products, run the loop on a lab of its own until all is settled, and show what came of it."""
     # Slow to import (aiohttp, APScheduler): only where the demo really runs.
-    from app import wiring
-    from app.embedded import Until, crawl, numbered_nodes
+    from app import opening
+    from app.embedded import crawl
     from app.lab.running import running_lab
+    from app.until import Until
     from tasks.store.reviews import review_rows
 
-    with running_lab(settings.catalog(), "demo") as lab:
+    with ExitStack() as stack:
+        lab = stack.enter_context(running_lab(settings.catalog(), "demo"))
         settings = replace(settings, lab=(lab.host, lab.port))
-        with wiring.opened_store(settings) as store:
-            _add_products(store)
-            rows = numbered_nodes(NODES, settings.slots, lab=True)
-            until = Until(done=True, seconds=LONGEST_S)
-            done = watched(settings, store, NODES, lambda watch: crawl(settings, store, rows, until, watch))
-            with store.read() as conn:
-                return DemoResult(done, _samples(review_rows(conn)), verify(conn, read_now(conn)))
+        store = stack.enter_context(opening.opened_store(settings))
+        address = stack.enter_context(_dashboard(settings, store)) if web else ""
+        _add_products(store)
+        rows = numbered_nodes(NODES, settings.slots, lab=True)
+        until = Until(done=True, seconds=LONGEST_S)
+        done = watched(settings, store, NODES, lambda watch: crawl(settings, store, rows, until, watch))
+        with store.read() as conn:
+            result = DemoResult(done, samples(review_rows(conn), _SAMPLES), verify(conn, read_now(conn)))
+        show(settings, result)
+        if web:
+            say(f"Dashboard: {address}  (Ctrl-C ends it)")
+            # The run had handlers of its own.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            with suppress(KeyboardInterrupt):
+                Event().wait()
+    return result
+
+
+@contextmanager
+def _dashboard(settings: Settings, store: Store) -> Iterator[str]:
+    """Serve the dashboard beside the demo; gives its address."""
+    from app.web.address import DEFAULT_PORT, listening_near
+    from app.web.server import serving
+
+    with listening_near(DEFAULT_PORT) as sock, serving(settings, store, sock) as address:
+        say(f"Dashboard: {address}")
+        yield address
 
 
 def _add_products(store: Store) -> None:
@@ -118,17 +143,6 @@ def _add_products(store: Store) -> None:
         now = read_now(conn)
         for name in PRODUCTS:
             products.add(conn, now, new_product(name))
-
-
-def _samples(rows: Iterable[ReviewRow]) -> tuple[ReviewRow, ...]:
-    """The first review long enough to be worth reading, of each of the first products."""
-    found: dict[str, ReviewRow] = {}
-    for row in rows:
-        if row.same_as is None and len(row.body) >= _SHORTEST_SAMPLE:
-            found.setdefault(row.product, row)
-        if len(found) == _SAMPLES:
-            break
-    return tuple(found.values())
 
 
 def _introduce(settings: Settings) -> None:
@@ -171,10 +185,9 @@ def _print_result(settings: Settings, result: DemoResult) -> None:
     out = printed()
     hint = f" --db {settings.database_url}"
     out.print("3. What came of it", style="bold")
-    print_summary(out, result.summary, hint)
+    print_summary(out, result.summary, hint, matrix=True)
     out.print("\n4. Reviews, for example", style="bold")
-    for row in result.samples:
-        _print_review(out, row)
+    print_samples(out, result.samples)
     out.print("\n5. Did the loop keep its invariants?", style="bold")
     violations, counts = result.verification.violations, result.verification.counts
     for violation in violations:
@@ -191,22 +204,12 @@ def _print_result(settings: Settings, result: DemoResult) -> None:
     _suggest(out, result, hint)
 
 
-def _print_review(out: Console, row: ReviewRow) -> None:
-    out.print(
-        Text(f"   {shown(row.product)}", style="cyan") + f"  {shown(short(row.title or row.page_title, 50))}"
-    )
-    out.print(f"     {shown(short(row.body, 90))}")
-    written = clock(row.published_at) or row.date_text or "no date"
-    out.print(
-        f"     {shown(row.url)}  {shown(row.author or 'anonymous')}, {written}, by {row.node}", style="dim"
-    )
-
-
 def _suggest(out: Console, result: DemoResult, hint: str) -> None:
     out.print("\nWhat to try next", style="bold")
     waiting = result.summary.manual
     lines = [
         f"reviewloop export reviews --format csv -o reviews.csv{hint}",
+        f"reviewloop web{hint}",
         f"reviewloop control pairs --site 12315.com --products{hint}",
         f"reviewloop explain {waiting[0].subtask_id if waiting else 1}{hint}",
         *(f"reviewloop failed show {row.subtask_id}{hint}" for row in waiting[:1]),

@@ -14,9 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.options import db_option, json_option, settings_of, sites_option, store_there
-from app.cli.output import clock, percent, print_json, printed, seconds, shown, table
+from app.cli.output import clock, percent, print_json, printed, table
 from app.cli.tables import COLORS
 from app.config import Settings
+from app.durations import seconds
+from app.harmless import shown
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.states import State
@@ -73,6 +75,10 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
         reasons = ", ".join(f"{one.n} {one.reason.replace('_', ' ')} on {one.pages} pages" for one in refused)
         out.print(f"Of this product's pages on this site, not stored as reviews: {reasons}.")
     numbers = {attempt["id"]: attempt for attempt in attempts}
+    if row["log_dropped"]:
+        out.print(
+            "It ended so long ago that its event log was dropped (REVIEWLOOP_KEEP_LOG_DAYS).", style="dim"
+        )
     for event in events:
         _print_event(out, event, events[0]["at"], numbers)
     if now_would is not None:
@@ -192,8 +198,8 @@ def _ruled(decided: Row) -> Lines:
     if floor is not None:
         tries = PageFloor(**floor).tries_without_page
         yield (
-            f"  floor: {floor['least_share']:.2g} pages of a request, or another node makes more of them; "
-            f"ends early {floor['slack']:.2g} pages behind ({tries} tries without a page)"
+            f"  floor: {floor['least_share']:.2g} pages of a request, as another node would make; ends early where it "
+            f"is {floor['slack']:.2g} pages behind that ({tries} tries without a page)"
         )
 
 

@@ -1,32 +1,33 @@
-"""`reviewloop export`: reviews as CSV or JSON lines, streamed; a file is there whole or not at all."""
+"""`reviewloop export`: reviews as CSV, JSON, XLSX or Parquet, streamed; a file is there whole or not at all."""
 
 from __future__ import annotations
 
-import csv
-import json
-import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
-from datetime import UTC, datetime
-from functools import partial
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import IO, Any
 
 import click
 
-from app.cli.options import db_option, json_option, pseudonymise_option, settings_of, store_there
+from app.cli.names import check_site
+from app.cli.options import FILE, db_option, json_option, pseudonymise_option, settings_of, store_there
 from app.cli.output import print_json, say
+from app.exporting import (
+    BINARY,
+    ENDINGS,
+    FORMATS,
+    check_format,
+    format_of,
+    pseudonymised,
+    whole_file,
+    write_rows,
+)
 from splitter.errors import InputError
-from tasks.store.reviews import ReviewRow, review_rows
-from tasks.worker.pseudonyms import Pseudonyms
-
-FORMATS = ("csv", "jsonl")
-COLUMNS = tuple(field.name for field in fields(ReviewRow))
-
-# What makes a spreadsheet read a cell as a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+from splitter.spans import CHINA
+from tasks.domain.voices import Voice, voices_of
+from tasks.store import export_cursor
+from tasks.store.database import read_now
+from tasks.store.export_cursor import Cursor, cursor_of
+from tasks.store.reviews import ReviewFilter, ReviewRow, review_rows
 
 
 @click.group()
@@ -35,12 +36,12 @@ def export() -> None:
 
     \b
     Example:
-      reviewloop export reviews --format csv -o reviews.csv
+      reviewloop export reviews -o reviews.csv
     """
 
 
 @export.command()
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Default: by the file's name, else csv.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Default: by the file's name.")
 @click.option(
     "-o",
     "--output",
@@ -49,15 +50,31 @@ def export() -> None:
     default="-",
     help="Default: - (standard output).",
 )
-@click.option("--product", metavar="NAME", help="Only this product's.")
-@click.option("--site", metavar="NAME", help="Only this site's.")
+@click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product's; repeatable.")
+@click.option("--site", "sites", metavar="NAME", multiple=True, help="Only this site's; repeatable.")
+@click.option(
+    "--day-from", metavar="DAY", help="Only those written on this day or later (China time): 2026-05-01."
+)
+@click.option("--day-to", metavar="DAY", help="Only those written on this day or earlier (China time).")
 @click.option(
     "--since", metavar="DATE", help="Only those collected then or later (UTC): 2026-05-01, 2026-05-01T12:00."
 )
 @click.option(
+    "--voice",
+    metavar="VOICE,...",
+    help=f"Only these voices: {', '.join(Voice)}.",
+)
+@click.option(
+    "--cursor",
+    "cursor_file",
+    type=FILE,
+    metavar="FILE",
+    help="Only those that no earlier export with this file has written; begun where it is not there.",
+)
+@click.option(
     "--spreadsheet",
     is_flag=True,
-    help="csv for Excel: with a byte order mark, and no text read as a formula.",
+    help="csv for Excel: with a byte order mark.",
 )
 @pseudonymise_option
 @db_option
@@ -65,9 +82,13 @@ def export() -> None:
 def reviews(
     form: str | None,
     target: str,
-    product: str | None,
-    site: str | None,
+    products: tuple[str, ...],
+    sites: tuple[str, ...],
+    day_from: str | None,
+    day_to: str | None,
     since: str | None,
+    voice: str | None,
+    cursor_file: Path | None,
     spreadsheet: bool,
     pseudonymise: bool | None,
     db: str | None,
@@ -75,42 +96,97 @@ def reviews(
 ) -> None:
     """Export reviews, one row for each (review, product): product, site, url, title, body, author, dates, rating.
 
-    UTF-8. same_as is the number (column review) of an earlier review with an equal text, near_of of one with nearly
-    the same text (a repost; similarity says how near). With --json, standard output holds how many were written;
-    towards - it holds the reviews as JSON lines.
+    voice says who speaks (complaint, praise, question, news, company, other), voice_probability how sure that is,
+    sentiment is from -1 to 1; empty where not judged yet (reviewloop judge). What is about another product is left out.
+    By the file's ending: .csv, .jsonl (.ndjson), .json, .xlsx, .parquet. UTF-8. In csv a ' stands before texts that
+    a spreadsheet would take for formulas; the others have every text as it is. same_as is the number (column review)
+    of an earlier review with an equal text, near_of of one with nearly the same text (a repost; similarity says how
+    near). With --json, standard output holds how many were written; towards - it holds the reviews as JSON lines.
+
+    With --cursor each export goes on exactly where the last one with that file ended; what was stored late is in it.
 
     \b
     Examples:
-      reviewloop export reviews --format csv -o reviews.csv
-      reviewloop export reviews --product 特仑苏 --since 2026-05-01 -o - --format jsonl
+      reviewloop export reviews -o reviews.xlsx
+      reviewloop export reviews --product 特仑苏 --day-from 2026-05-01 -o may.csv
+      reviewloop export reviews --voice complaint,question -o complaints.xlsx
+      reviewloop export reviews --cursor daily.cursor -o today.jsonl
       reviewloop export reviews --spreadsheet -o for-excel.csv
     """
-    to_stdout = target == "-"
     from app.wiring import pseudonyms  # brings the crawl
 
-    if as_json and to_stdout and form == "csv":
-        raise InputError("--json and --format csv can't share standard output: name a file with -o")
-    kind = form or ("jsonl" if target.endswith((".jsonl", ".ndjson")) or (as_json and to_stdout) else "csv")
-    if spreadsheet and kind != "csv":
-        raise InputError("--spreadsheet is for --format csv")
-    write = write_jsonl if kind == "jsonl" else partial(write_csv, spreadsheet=spreadsheet)
-    begin = _date(since) if since else None
+    kind = _kind(form, target, spreadsheet, as_json)
+    wanted = ReviewFilter(
+        products=products,
+        sites=sites,
+        since=_moment(since) if since else None,
+        written_from=_midnight("--day-from", day_from) if day_from else None,
+        written_before=_midnight("--day-to", day_to) + timedelta(days=1) if day_to else None,
+        voices=voices_of(voice.split(",")) if voice is not None else (),
+    )
     settings = settings_of(db, pseudonymise=pseudonymise)
     with store_there(settings) as store, store.read() as conn:
-        rows = pseudonymised(review_rows(conn, product=product, site=site, since=begin), pseudonyms(settings))
-        if to_stdout:
-            n = write(rows, sys.stdout)
-            sys.stdout.flush()
+        for site in sites:
+            check_site(conn, settings, site)
+        before, after = None, None
+        if cursor_file is not None:
+            before = _begun(cursor_file)
+            after = export_cursor.take(conn, wanted, read_now(conn))
+        if before is not None:
+            export_cursor.check(conn, wanted, before, str(cursor_file))
+        rows = review_rows(conn, wanted) if before is None else export_cursor.rows_after(conn, wanted, before)
+        shown = pseudonymised(rows, pseudonyms(settings))
+        if target == "-":
+            out = sys.stdout.buffer
+            n = write_rows(shown, ReviewRow, kind, out, spreadsheet=spreadsheet)
+            out.flush()
         else:
             with whole_file(Path(target)) as out:
-                n = write(rows, out)
-    if as_json and not to_stdout:
+                n = write_rows(shown, ReviewRow, kind, out, spreadsheet=spreadsheet)
+    if cursor_file is not None and after is not None:
+        with whole_file(cursor_file) as out:
+            out.write(after.text().encode())
+    if as_json and target != "-":
         print_json({"file": target, "format": kind, "rows": n})
     else:
-        say(f"{n:,} rows" + ("" if to_stdout else f" written to {target}"))
+        say(_told(n, target, before is not None))
 
 
-def _date(text: str) -> datetime:
+def _kind(form: str | None, target: str, spreadsheet: bool, as_json: bool) -> str:
+    """The format to write. Raises InputError where it is not known, or can't be."""
+    if target == "-":
+        kind = form or ("jsonl" if as_json else "csv")
+        if as_json and kind not in ("json", "jsonl"):
+            raise InputError(f"--json and --format {kind} can't share standard output: name a file with -o")
+        if kind in BINARY and sys.stdout.isatty():
+            raise InputError(f"{kind} is nothing for a terminal: name a file with -o")
+    else:
+        kind = form or format_of(target)
+        named = ENDINGS.get(Path(target).suffix.lower(), kind)
+        if named != kind:
+            say(f"{target} holds {kind}, though its name says {named}.", "yellow")
+    if spreadsheet and kind != "csv":
+        raise InputError("--spreadsheet is for csv")
+    check_format(kind)
+    return kind
+
+
+def _begun(cursor_file: Path) -> Cursor | None:
+    """The cursor in a file; None where there is no such file yet. Raises InputError."""
+    try:
+        return cursor_of(cursor_file.read_text("utf-8"), str(cursor_file))
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise InputError(f"{cursor_file}: is no cursor of an export: it is no text") from None
+
+
+def _told(n: int, target: str, went_on: bool) -> str:
+    what = f"{n:,} {'new ' if went_on else ''}{'row' if n == 1 else 'rows'}"
+    return what if target == "-" else f"{what} written to {target}"
+
+
+def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -118,62 +194,9 @@ def _date(text: str) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
-def pseudonymised(rows: Iterable[ReviewRow], pseudonyms: Pseudonyms | None) -> Iterable[ReviewRow]:
-    """Rows with pseudonyms of their authors; as they are where there is nothing to make them with."""
-    if pseudonyms is None:
-        return rows
-    return (replace(row, author=pseudonyms.of(row.site, row.author or "")) for row in rows)
-
-
-def write_csv(rows: Iterable[ReviewRow], out: IO[str], *, spreadsheet: bool = False) -> int:
-    """Write CSV with a header; returns the number of rows.
-
-    Args:
-        spreadsheet: begin with a byte order mark, without which Excel does not read UTF-8, and put a ' before
-            texts that it would take for formulas.
-    """
-    if spreadsheet:
-        out.write("\ufeff")
-    writer = csv.writer(out)
-    writer.writerow(COLUMNS)
-    n = 0
-    for row in rows:
-        n += 1
-        cells = (getattr(row, name) for name in COLUMNS)
-        writer.writerow([_cell(value, spreadsheet) for value in cells])
-    return n
-
-
-def write_jsonl(rows: Iterable[ReviewRow], out: IO[str]) -> int:
-    """Write one JSON object a line; returns the number of rows."""
-    n = 0
-    for row in rows:
-        n += 1
-        out.write(json.dumps(asdict(row), ensure_ascii=False, default=datetime.isoformat) + "\n")
-    return n
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[str]]:
-    """A file to write that takes its name only when the block has ended well.
-
-    Raises:
-        InputError: it cannot be written there.
-    """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+def _midnight(option: str, text: str) -> datetime:
+    """The beginning of a day in China."""
     try:
-        file = draft.open("w", encoding="utf-8", errors="backslashreplace", newline="")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
-    try:
-        with file:
-            yield file
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-
-
-def _cell(value: Any, spreadsheet: bool) -> Any:
-    text = value.isoformat() if isinstance(value, datetime) else value
-    return f"'{text}" if spreadsheet and str(text).startswith(_FORMULA) else text
+        return datetime.combine(date.fromisoformat(text), time.min, CHINA)
+    except ValueError:
+        raise InputError(f"{option} {text!r} is no day; write 2026-05-01") from None

@@ -4,39 +4,50 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
-from app.cli.options import db_option, json_option, lab_option, settings_of, sites_option, store_there
+from app import manual_actions
+from app.cli.names import check_site
+from app.cli.options import (
+    FILE,
+    db_option,
+    json_option,
+    lab_option,
+    person,
+    settings_of,
+    sites_option,
+    store_there,
+)
 from app.cli.output import (
     Cell,
+    answer,
     clock,
     messages,
     print_json,
     printed,
     say,
-    seconds,
     short,
-    shown,
     table,
     table_of,
 )
 from app.cli.tables import print_manual
-from app.config import Settings
-from app.http_session import AskFailed, ask
+from app.durations import seconds
+from app.harmless import shown
 from app.summary import by_cause
 from splitter.errors import InputError
-from tasks.domain.errors import TaskError, UnknownSubtask
-from tasks.domain.failures import FailureReason, FetchError
-from tasks.reading.decode import decode
-from tasks.store import closing, manual, reports
-from tasks.store.database import Store, read_now
+from tasks.domain.errors import UnknownSubtask
+from tasks.domain.failures import FailureReason
+from tasks.store import manual, reports
+from tasks.store.database import Store
 
-_HEAD = 600
+_TOLD = ("product", "site", "state", "reason")
+
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only list what it would be done to.")
 
 
 @click.group()
@@ -77,7 +88,11 @@ def list_(db: str | None, as_json: bool) -> None:
 
 @failed.command()
 @click.argument("subtask", type=int)
-@click.option("--refetch", is_flag=True, help="Ask the last URL again, from here, and show what comes.")
+@click.option(
+    "--refetch",
+    is_flag=True,
+    help="Ask the last URL again, from here (by a browser where the site's rules say so), and show what comes.",
+)
 @lab_option
 @db_option
 @sites_option
@@ -99,7 +114,11 @@ def show(
         attempts = reports.attempts_of(conn, subtask)
         targets = reports.targets_of(conn, subtask)
         waiting = [r for r in manual.listed(conn) if r.subtask_id == subtask]
-    again = _refetch(_last_url(attempts, targets), settings) if refetch else None
+    again = None
+    if refetch:
+        from app.rendered_answer import asked_again  # slow to import, with what reads pages
+
+        again = asked_again(_last_url(attempts, targets), row["site"], settings)
     suggestion = waiting[0].suggestion if waiting else None
     if as_json:
         document = {"subtask": row, "why": waiting[0].why if waiting else None, "suggestion": suggestion}
@@ -121,24 +140,36 @@ def show(
         out.print(f"Suggested: {suggestion}", style="yellow")
 
 
+@failed.command("report")
+@click.option(
+    "--format", "form", type=click.Choice(["html", "md", "csv", "xlsx"]), help="Default: by the name."
+)
+@click.option("-o", "--output", "target", type=FILE, default=Path("failed.html"), show_default=True)
+@db_option
+@json_option
+def report_(form: str | None, target: Path, db: str | None, as_json: bool) -> None:
+    """Write the manual-intervention report: by cause, every attempt, the last response, what is suggested.
+
+    \b
+    Examples:
+      reviewloop failed report -o failed.html
+      reviewloop failed report -o failed.xlsx
+    """
+    from app.exporting import format_of, whole_file
+    from app.failed_report import FORMATS, write_failed_report  # brings Jinja2
+
+    kind = form or format_of(str(target), FORMATS)
+    with store_there(settings_of(db)) as store, store.read() as conn, whole_file(target) as out:
+        n = write_failed_report(conn, kind, out)
+    answer({"file": target, "format": kind, "subtasks": n}, f"{n} subtasks, written to {target}", as_json)
+
+
 def _last_url(attempts: Sequence[Mapping[str, Any]], targets: Sequence[Mapping[str, Any]]) -> str:
     """The last address an attempt reported; else the first target that is still to do."""
     for attempt in reversed(attempts):
         if (attempt["last_response"] or {}).get("url"):
             return str(attempt["last_response"]["url"])
     return str(next((t["url"] for t in targets if t["state"] == "todo"), targets[0]["url"]))
-
-
-def _refetch(url: str, settings: Settings) -> dict[str, Any]:
-    try:
-        answer = ask(url, settings.crawl())
-    except AskFailed as error:
-        return {"url": url, "error": str(error)}
-    try:
-        text, encoding, _ = decode(answer.body, answer.headers)
-    except FetchError as error:
-        text, encoding = "", str(error)
-    return answer.facts() | {"encoding": encoding, "redirects": answer.redirects, "head": text[:_HEAD]}
 
 
 def _print_attempts(out: Console, attempts: Sequence[Mapping[str, Any]]) -> None:
@@ -156,7 +187,9 @@ def _print_attempts(out: Console, attempts: Sequence[Mapping[str, Any]]) -> None
         "waited": lambda a: seconds(a["wait_s"]),
         "errors": lambda a: ", ".join(f"{n} × {name}" for name, n in a["errors"].items()) or None,
     }
-    out.print(table_of(attempts, columns))
+    out.print(
+        table_of(attempts, columns, least=("waited", "active", "requests", "tried", "offered", "round"))
+    )
     printed_last = None
     for attempt in attempts:
         last = attempt["last_response"]
@@ -177,7 +210,7 @@ def _print_targets(out: Console, targets: Sequence[Mapping[str, Any]]) -> None:
         if t["state"] != "stored"
     ]
     if rows:
-        out.print(table(("target", "state", "tries", "reason", "url>"), rows))
+        out.print(table(("target", "state", "tries", "reason", "url>"), rows, least=("tries", "reason")))
 
 
 def _print_again(out: Console, again: Mapping[str, Any]) -> None:
@@ -189,7 +222,7 @@ def _print_again(out: Console, again: Mapping[str, Any]) -> None:
         f"  {shown(again['url'])}\n  status {again['status']}, {again['bytes']:,} bytes, {again['encoding']}, "
         f"{seconds(again['seconds'])}"
     )
-    out.print(f"  {shown(short(again['head'], _HEAD))}", style="dim")
+    out.print(f"  {shown(short(again['head'], 600))}", style="dim")
 
 
 @failed.command()
@@ -197,6 +230,7 @@ def _print_again(out: Console, again: Mapping[str, Any]) -> None:
 @click.option("--all", "every", is_flag=True, help="All that wait.")
 @click.option("--reason", type=click.Choice([str(r) for r in FailureReason]), help="All with this cause.")
 @click.option("--site", metavar="NAME", help="All of this site.")
+@dry_run_option
 @db_option
 @json_option
 def retry(
@@ -204,6 +238,7 @@ def retry(
     every: bool,
     reason: str | None,
     site: str | None,
+    dry_run: bool,
     db: str | None,
     as_json: bool,
 ) -> None:
@@ -214,17 +249,20 @@ def retry(
       reviewloop failed retry 40 41
       reviewloop failed retry --reason bad_rule
       reviewloop failed retry --site 12315.com
-      reviewloop failed retry --all
+      reviewloop failed retry --all --dry-run
     """
     wide = every or reason is not None or site is not None
     if wide == bool(subtasks):
         raise InputError("name subtasks, or choose them by --all, --reason, --site; not both")
-    with store_there(settings_of(db)) as store:
-        ids: Sequence[int] = subtasks
-        if wide:
-            with store.read() as conn:
-                ids = manual.chosen(conn, reason=reason, site=site)
-        _each(store, ids, manual.retry, "tried again", as_json)
+    settings = settings_of(db)
+    with store_there(settings) as store:
+        with store.read() as conn:
+            check_site(conn, settings, site)
+            ids = manual.chosen(conn, reason=reason, site=site) if wide else list(subtasks)
+        if dry_run:
+            _tell(store, ids, "would be tried again", as_json)
+        else:
+            _each(store, ids, manual_actions.retry(), "tried again", as_json)
 
 
 @failed.command()
@@ -240,15 +278,16 @@ def assign(subtask: int, node: str, db: str | None, as_json: bool) -> None:
       reviewloop failed assign 40 node2
     """
     with store_there(settings_of(db)) as store:
-        _each(store, [subtask], partial(manual.retry, node=node), f"given to {node}", as_json)
+        _each(store, [subtask], manual_actions.assign(node), f"given to {node}", as_json)
 
 
 @failed.command()
 @click.argument("subtasks", type=int, nargs=-1, required=True)
 @click.option("--why", default="abandoned by a person", metavar="TEXT", help="Kept in the event log.")
+@dry_run_option
 @db_option
 @json_option
-def abandon(subtasks: tuple[int, ...], why: str, db: str | None, as_json: bool) -> None:
+def abandon(subtasks: tuple[int, ...], why: str, dry_run: bool, db: str | None, as_json: bool) -> None:
     """Give subtasks up for good (CANCELLED); also those that don't wait for a person but aren't DONE.
 
     \b
@@ -256,27 +295,42 @@ def abandon(subtasks: tuple[int, ...], why: str, db: str | None, as_json: bool) 
       reviewloop failed abandon 40 --why "the site is gone"
     """
     with store_there(settings_of(db)) as store:
-        _each(store, subtasks, partial(closing.cancel, why=why), "abandoned", as_json)
+        if dry_run:
+            _tell(store, subtasks, "would be abandoned", as_json)
+        else:
+            _each(store, subtasks, manual_actions.abandon(why), "abandoned", as_json)
 
 
-def _each(store: Store, ids: Sequence[int], act: Callable[..., object], what: str, as_json: bool) -> None:
+def _tell(store: Store, ids: Sequence[int], what: str, as_json: bool) -> None:
+    """What an action would be done to, with nothing done."""
+    with store.read() as conn:
+        rows = [(number, reports.subtask(conn, number)) for number in dict.fromkeys(ids)]
+    there = [{"subtask": number, **{name: row[name] for name in _TOLD}} for number, row in rows if row]
+    unknown = [number for number, row in rows if row is None]
+    for number in unknown:
+        say(f"refused: there is no subtask {number}", "red")
+    if as_json:
+        print_json({"dry_run": True, "would": there, "unknown": unknown})
+    elif there:
+        names = ("subtask", *_TOLD)
+        cells = ([shown(str(one[name] if one[name] is not None else "-")) for name in names] for one in there)
+        printed().print(table(names, cells, f"{len(there)} {what}; nothing was done"))
+    elif not unknown:
+        messages.print("nothing waits for a person there")
+    if unknown:
+        sys.exit(2)
+
+
+def _each(store: Store, ids: Sequence[int], action: manual_actions.Action, what: str, as_json: bool) -> None:
     """Act on each subtask; those it cannot be done to are listed with the reason, the others go on."""
-    done: list[int] = []
-    refused: list[dict[str, Any]] = []
-    with store.begin() as conn:
-        now = read_now(conn)
-        for number in dict.fromkeys(ids):
-            try:
-                act(conn, now, number)
-                done.append(number)
-            except (TaskError, InputError) as error:
-                refused.append({"subtask": number, "why": str(error)})
+    outcome = manual_actions.act_on_each(store, ids, action, person())
+    refused = [{"subtask": number, "why": why} for number, why in outcome.refused]
     for one in refused:
         say(f"refused: {one['why']}", "red")
     if as_json:
-        print_json({"done": done, "refused": refused})
-    elif done:
-        printed().print(f"{what}: {', '.join(map(str, done))}")
+        print_json({"done": outcome.done, "refused": refused})
+    elif outcome.done:
+        printed().print(f"{what}: {', '.join(map(str, outcome.done))}")
     elif not refused:
         messages.print("nothing waits for a person there")
     if refused:

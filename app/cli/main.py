@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -13,14 +14,34 @@ from app.version import VERSION
 from splitter.errors import InputError, ReviewloopError
 
 _GROUPS = {
-    "Every day": ("product", "split", "run", "status", "export", "explain", "failed", "sites", "demo"),
-    "Cluster": ("up", "nodes", "control", "schedule", "verify"),
-    "Research": ("lab", "simulate", "balance", "bench"),
+    "Every day": (
+        "init",
+        "product",
+        "review",
+        "split",
+        "run",
+        "status",
+        "export",
+        "report",
+        "judge",
+        "explain",
+        "web",
+        "failed",
+        "alerts",
+        "sites",
+        "doctor",
+        "demo",
+    ),
+    "Cluster": ("up", "migrate", "nodes", "control", "schedule", "verify"),
+    "Research": ("lab", "simulate", "balance", "bench", "chaos"),
 }
 """The commands by the heading they have in `--help`."""
 
-_MODULES = {"up": "run", "control": "nodes", "schedule": "status", "verify": "status"}
+_MODULES = {"up": "run", "control": "nodes", "verify": "status"}
 """The module of a command that isn't in the one of its own name."""
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 class Commands(click.Group):
@@ -52,6 +73,12 @@ class Commands(click.Group):
         except ReviewloopError as error:
             click.echo(f"reviewloop: {error}", err=True)
             ctx.exit(2 if isinstance(error, InputError) else 1)
+        except OSError as error:
+            if error.filename is None and error.errno not in _NO_ROOM:
+                raise
+            where = f"{error.filename}: " if error.filename is not None else ""
+            click.echo(f"reviewloop: {where}{error.strerror}", err=True)
+            ctx.exit(1)
 
 
 def _module(command: str) -> str:
@@ -68,8 +95,11 @@ def _short_help(command: str, room: int) -> str:
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("-v", "--verbose", is_flag=True, help="Print more on standard error.")
+@click.option(
+    "--log-format", type=click.Choice(("text", "json")), default="text", help="Of the log on standard error."
+)
 @click.version_option(VERSION, prog_name="reviewloop", message="%(prog)s %(version)s")
-def cli(verbose: bool) -> None:
+def cli(verbose: bool, log_format: str) -> None:
     """Collect product reviews and complaints from many sites through many crawl nodes.
 
     \b
@@ -85,7 +115,7 @@ def cli(verbose: bool) -> None:
     from app.config import cache_folder
     from splitter.words import keep_cache_in
 
-    set_up_logging(verbose)
+    set_up_logging(verbose, as_json=log_format == "json")
     keep_cache_in(cache_folder())
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,27 +12,34 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.options import db_option, json_option, settings_of, store_there
-from app.cli.output import ago, answer, print_json, printed, seconds, shown, table, table_of
+from app.cli.names import check_node, check_site
+from app.cli.node_changes import add, remove
+from app.cli.options import db_option, json_option, person, settings_of, store_there
+from app.cli.output import ago, answer, print_json, printed, table, table_of
 from app.cli.tables import pair_list, pair_matrices, permit_list, permit_matrices
+from app.durations import seconds
+from app.harmless import shown
+from app.manual_actions import set_drained
 from app.permits import PermitWorth, permit_worths
 from app.summary import pair_document
 from tasks.domain.breaker import BreakerState
+from tasks.store import added_nodes, page_links, reports
 from tasks.store import hosts as host_store
 from tasks.store import nodes as node_store
-from tasks.store import page_links, reports
 from tasks.store.database import read_now
 from tasks.store.hosts import Breaker
-from tasks.store.nodes import NodeRow
+from tasks.store.nodes import CLOCK_S, NodeRow
 from tasks.store.views import BufferRule, node_load
 
 
 @click.group()
 def nodes() -> None:
-    """List crawl nodes, drain them, and take them back.
+    """Add crawl nodes and remove them, list them, drain them, and take them back.
 
     \b
     Examples:
+      reviewloop nodes add second --address 192.0.2.7
+      reviewloop nodes add third --proxy http://proxy.example:8080
       reviewloop nodes list
       reviewloop nodes drain node2
       reviewloop nodes resume node2
@@ -59,14 +67,20 @@ def list_(db: str | None, as_json: bool) -> None:
     with store_there(settings) as store, store.read() as conn:
         now, rows = read_now(conn), node_store.listed(conn)
         breakers = host_store.breakers(conn, now)
-    rule = settings.loop().buffer
+        added = {node.name: node for node in added_nodes.listed(conn, settings.slots)}
+    rule = settings.buffer()
     if as_json:
         documents = [node_document(row, now, rule) for row in rows]
         for document in documents:
+            node = added.get(document["name"])
+            document["added"] = node is not None
+            document["proxy"] = str(node.proxy) if node is not None and node.proxy is not None else None
             document["rests"] = [one for one in breakers if one.node == document["name"]]
         print_json({"nodes": documents})
     elif rows:
         printed().print(node_table(rows, now, rule))
+        for note in node_notes(rows):
+            printed().print(note, style="yellow")
         if breakers:
             printed().print(rest_table(breakers, now))
     else:
@@ -102,10 +116,14 @@ def resume(name: str, db: str | None, as_json: bool) -> None:
 
 
 def _set(name: str, db: str | None, as_json: bool, *, drained: bool) -> None:
-    with store_there(settings_of(db)) as store, store.begin() as conn:
-        node_store.set_drained(conn, name, drained)
+    with store_there(settings_of(db)) as store:
+        set_drained(store, name, drained, person())
     said = f"{name} is {'drained: it gets nothing new' if drained else 'in service again'}"
     answer({"node": name, "drained": drained}, said, as_json)
+
+
+nodes.add_command(add)
+nodes.add_command(remove)
 
 
 @click.group()
@@ -140,7 +158,10 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
       reviewloop control pairs --site 12315.com --products
       reviewloop control pairs --json
     """
-    with store_there(settings_of(db)) as store, store.read() as conn:
+    settings = settings_of(db)
+    with store_there(settings) as store, store.read() as conn:
+        check_site(conn, settings, site)
+        check_node(conn, node)
         refused = page_links.refusal_counts(conn, site=site)
         if products:
             by_product = reports.pairs_by_product(conn, site, node)
@@ -188,7 +209,7 @@ def expected_wait_s(row: NodeRow, now: datetime, rule: BufferRule) -> float | No
 
 def node_document(row: NodeRow, now: datetime, rule: BufferRule) -> dict[str, Any]:
     """A node as `--json` prints it."""
-    node = asdict(row.node) | {"kinds": sorted(row.node.kinds)}
+    node = asdict(replace(row.node, proxy=None)) | {"kinds": sorted(row.node.kinds)}
     rest = {name: getattr(row, name) for name in NodeRow.__dataclass_fields__ if name != "node"}
     derived = {"state": state_of(row, now, rule), "expected_wait_s": expected_wait_s(row, now, rule)}
     return node | rest | derived
@@ -209,7 +230,7 @@ def node_table(rows: Sequence[NodeRow], now: datetime, rule: BufferRule) -> Tabl
             "state": state,
             "seen": lambda row: ago(row.seen_at, now),
             "kinds": lambda row: ", ".join(sorted(row.node.kinds)),
-            "address": lambda row: row.node.address,
+            "address": lambda row: row.node.permit_address,
             "slots": lambda row: row.node.slots,
             "running": lambda row: row.running,
             "idle": lambda row: row.idle,
@@ -217,7 +238,28 @@ def node_table(rows: Sequence[NodeRow], now: datetime, rule: BufferRule) -> Tabl
             "attempts/s": lambda row: row.attempts_per_s,
             "wait": lambda row: seconds(expected_wait_s(row, now, rule)),
         },
+        least=("attempts/s", "kinds", "idle", "address", "held", "wait"),
     )
+
+
+def node_notes(rows: Sequence[NodeRow]) -> list[str]:
+    """What is wrong with nodes beside their state: catalogs that differ, clocks that are off."""
+    catalogs = Counter(row.catalog for row in rows if row.catalog is not None and row.seen_at is not None)
+    usual = catalogs.most_common(1)[0][0] if catalogs else None
+    notes = [
+        f"{row.node.name} has another catalog than most nodes: of sites that the scheduler's has otherwise it is given "
+        "nothing; restart it with the same sites.yaml"
+        for row in rows
+        if row.seen_at is not None and row.catalog not in (None, usual)
+    ]
+    off = [row for row in rows if abs(row.clock_s) > CLOCK_S]
+    return [
+        *notes,
+        *(
+            f"{row.node.name}: its clock is {row.clock_s:+.0f} s off the database's: set it (NTP)"
+            for row in off
+        ),
+    ]
 
 
 def rest_table(breakers: Sequence[Breaker], now: datetime) -> Table:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from app.cli.output import say
-from app.config import Settings, from_environment, lab_address
-from splitter.catalog.load import BUILTIN
-from splitter.catalog.model import Catalog, Group
+from app.config import DEFAULT_DATA, DEFAULT_DATABASE, Settings, from_environment
+from app.setting_values import database, lab_address, sqlite_file
+from splitter.catalog.names import BUILTIN, Group
 from splitter.errors import InputError, ReviewloopError
 
 if TYPE_CHECKING:
+    from splitter.catalog.model import Catalog
     from tasks.store.database import Store
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -23,9 +28,9 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 db_option = click.option(
     "--db",
-    metavar="URL",
-    help="sqlite:///FILE or postgresql://USER@HOST/NAME. "
-    "Default: REVIEWLOOP_DATABASE_URL, else sqlite:///reviewloop.db in this folder.",
+    metavar="URL|FILE",
+    help="A SQLite file, postgresql://USER@HOST/NAME, or the folder of `reviewloop up --data`. "
+    "Default: REVIEWLOOP_DATABASE_URL, else sqlite:///reviewloop.db in this folder, else what `up` left here.",
 )
 sites_option = click.option(
     "--sites",
@@ -61,9 +66,13 @@ class ReadBy(click.ParamType[Any]):
 
 group_option = click.option(
     "--group",
+    "groups",
     type=click.Choice([str(group) for group in Group]),
     multiple=True,
     help="Only sites of this group; repeatable.",
+)
+site_option = click.option(
+    "--site", "sites_named", metavar="SITE", multiple=True, help="Only this site; repeatable."
 )
 lab_option = click.option(
     "--lab",
@@ -81,25 +90,14 @@ pseudonymise_option = click.option(
 
 @contextmanager
 def store_for_work(settings: Settings) -> Iterator[Store]:
-    """The store, begun where there is none yet.
+    """The store, begun where there is none yet, and brought to the newest schema.
 
     Raises:
         DatabaseUnusable: it cannot be opened, or is no database of ours.
     """
-    from alembic.util import CommandError
-    from sqlalchemy.exc import DBAPIError
+    from app import opening
 
-    from app import wiring
-
-    with ExitStack() as stack:
-        try:
-            store = stack.enter_context(wiring.opened_store(settings))
-        except DBAPIError as error:
-            raise DatabaseUnusable(f"the database cannot be opened: {str(error.orig).strip()}") from error
-        except CommandError as error:
-            raise DatabaseUnusable(
-                f"the database is of another version of reviewloop: {error}; update reviewloop"
-            ) from error
+    with _opened(settings, opening.opened_store) as store:
         yield store
 
 
@@ -107,22 +105,91 @@ def store_for_work(settings: Settings) -> Iterator[Store]:
 def store_there(settings: Settings) -> Iterator[Store]:
     """The store of commands that only read or change what is there: a missing SQLite file is an error.
 
+    What `reviewloop up` left is served for as long as the block runs (`app.cluster.left_store`).
+
     Raises:
         InputError: there is no such file.
+        WrongRevision: it has another version's schema: this one brings no database up.
+        DatabaseUnusable: it cannot be opened, or is no database of ours.
     """
-    path = sqlite_file(settings.database_url)
-    if path is not None and not path.is_file():
-        raise InputError(
-            f"there is no database {path}: name yours with --db, or begin one with `reviewloop product add NAME`"
-        )
-    with store_for_work(settings) as store:
+    from app import opening
+
+    with _found(settings) as found, _opened(found, opening.store_as_it_is) as store:
+        store.patient = True
         yield store
 
 
-def sqlite_file(url: str) -> Path | None:
-    """The file of a SQLite database; None for another database, or one in memory."""
-    path = url.removeprefix("sqlite:///")
-    return Path(path) if path != url and path not in ("", ":memory:") else None
+@contextmanager
+def _found(settings: Settings) -> Iterator[Settings]:
+    """Settings that name a store that is there. Raises InputError where there is none."""
+    path, folder = sqlite_file(settings.database_url), left_by_up(settings)
+    if path is not None and path.is_file():
+        if folder is not None:
+            say(f"`reviewloop up` left another store here: --db {folder}", "dim")
+        yield settings
+        return
+    if folder is None:
+        if path is not None:
+            raise InputError(
+                f"there is no database {path}: name yours with --db, or begin one with `reviewloop product add NAME`"
+            )
+        yield settings
+        return
+    from app.cluster.left_store import served  # it brings the servers
+
+    with served(folder, lambda text: say(text, "dim")) as address:
+        yield replace(settings, database_url=address)
+
+
+def left_by_up(settings: Settings) -> Path | None:
+    """The folder of a cluster whose store is meant, if there is one: the one named, or the usual one."""
+    folder = DEFAULT_DATA if settings.database_url == DEFAULT_DATABASE else Path(settings.database_url)
+    if "://" in str(folder) or not folder.is_dir():
+        return None
+    from app.cluster.left_store import is_left
+
+    return folder if is_left(folder) else None
+
+
+@contextmanager
+def store_to_fill(settings: Settings) -> Iterator[Store]:
+    """The store, begun where there is none yet; one that is there keeps its schema.
+
+    Raises:
+        WrongRevision: it has another version's schema.
+        DatabaseUnusable: it cannot be opened, or is no database of ours.
+    """
+    path = sqlite_file(settings.database_url)
+    new = path is not None and (not path.exists() or path.stat().st_size == 0) and not left_by_up(settings)
+    with store_for_work(settings) if new else store_there(settings) as store:
+        yield store
+
+
+@contextmanager
+def _opened(
+    settings: Settings, opened: Callable[[Settings], AbstractContextManager[Store]]
+) -> Iterator[Store]:
+    from sqlalchemy.exc import DBAPIError
+
+    with ExitStack() as stack:
+        try:
+            store = stack.enter_context(opened(settings))
+        except DBAPIError as error:
+            raise DatabaseUnusable(_why_not(settings, " ".join(str(error.orig).split()))) from error
+        yield store
+
+
+def _why_not(settings: Settings, told: str) -> str:
+    """Why a database cannot be opened, with its place and what would be right where that can be seen."""
+    path = sqlite_file(settings.database_url)
+    if path is None:
+        return f"the database cannot be opened: {told}"
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        return f"the database {path} cannot be opened: there is no folder {folder}"
+    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        return f"the database {path} cannot be opened: {folder} or the file is not writable for this user"
+    return f"the database {path} cannot be opened: {told}"
 
 
 def in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:
@@ -140,6 +207,23 @@ def in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:
     return sites
 
 
+def chosen_sites(catalog: Catalog, groups: Sequence[str], sites: Sequence[str]) -> tuple[str, ...] | None:
+    """The sites of a catalog that are in these groups or named; None where neither is given.
+
+    Raises:
+        InputError: a site is not in the catalog, or no site in the groups.
+    """
+    if not groups and not sites:
+        return None
+    for site in sites:
+        if site not in catalog.sites:
+            near = get_close_matches(site, catalog.sites, 3, 0.5)
+            said = f"did you mean {', '.join(near)}?" if near else "see `reviewloop sites list`"
+            raise InputError(f"there is no site {site!r} in {catalog.name}; {said}")
+    chosen = {*sites, *(in_groups(catalog, groups) if groups else ())}
+    return tuple(site for site in catalog.sites if site in chosen)
+
+
 def warn_without_contact(settings: Settings) -> None:
     """Warn where the real web is crawled and the User-Agent names nobody to write to."""
     if settings.lab is None and not settings.contact:
@@ -150,9 +234,18 @@ def warn_without_contact(settings: Settings) -> None:
         )
 
 
+def person() -> str:
+    """Who runs this command, for the audit log."""
+    try:
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container's user need have no name
+        name = str(os.getuid())
+    return f"{name}, command line"
+
+
 def settings_of(db: str | None = None, sites: str | None = None, **options: Any) -> Settings:
     """Settings from the environment with a command's options over them. Raises InputError."""
-    return from_environment(database_url=db, sites=sites, **options)
+    return from_environment(database_url=database(db) if db else None, sites=sites, **options)
 
 
 def keyword_list(keywords: str | None, aliases: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import unicodedata
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich import box
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.table import Table
 from rich.text import Text
+
+from app.cli.fitted import FittedTable
+from app.durations import seconds
+from app.harmless import HarmlessFormatter, shown
 
 _WIDTH_OF_FILES = 160
 """Columns of a table that goes to a file or a pipe."""
@@ -24,13 +27,26 @@ _WIDTH_OF_FILES = 160
 T = TypeVar("T")
 Cell = str | int | float | Text | None
 
-messages = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
+_COMMAND = re.compile(r"(?:^|[^`])\breviewloop [a-z]")
+
+
+class Output(Console):
+    """On a terminal sentences break between words; a line with a command stays whole, so that it can be copied."""
+
+    def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
+        """As `Console.print`."""
+        whole = any(not isinstance(one, str | Text) or _COMMAND.search(str(one)) for one in objects)
+        soft = (whole or not self.is_terminal) if soft_wrap is None else soft_wrap
+        super().print(*objects, soft_wrap=soft, **options)
+
+
+messages = Output(stderr=True, markup=False, emoji=False, highlight=False)
 """Standard error: messages, logs and live progress, which must share one console."""
 
 
 def printed() -> Console:
     """Standard output, for people."""
-    console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+    console = Output(markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = _WIDTH_OF_FILES
     return console
@@ -70,7 +86,7 @@ def plain(value: Any) -> Any:
 
 def labelled(out: Console, name: str, what: Text | str) -> None:
     """One of several lines below each other, each with its name before it."""
-    out.print(Text(f"{name:9}", style="bold") + what)
+    out.print(Text(f"{name:10}", style="bold") + what)
 
 
 def say(text: str, style: str = "") -> None:
@@ -79,31 +95,34 @@ def say(text: str, style: str = "") -> None:
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: str = "", caption: str = ""
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    title: str = "",
+    caption: str = "",
+    least: Sequence[str] = (),
 ) -> Table:
-    """A table; columns whose cells are numbers are aligned right. A column "text>" takes what room is left."""
-    made = Table(title=title or None, caption=caption or None, box=box.SIMPLE_HEAD, title_justify="left")
-    made.title_style = "bold"
-    made.caption_justify = "left"
-    rows = [list(row) for row in rows]
-    for place, name in enumerate(columns):
-        numbers = any(isinstance(row[place], int | float) for row in rows)
-        wide = name.endswith(">")
-        made.add_column(
-            name.rstrip(">"),
-            justify="right" if numbers else "left",
-            overflow="fold",
-            no_wrap=not wide,
-            ratio=1 if wide else None,
-        )
-    for row in rows:
-        made.add_row(*(cell(value) for value in row))
+    """A table that fits its terminal (`app.cli.fitted`); columns whose cells are numbers are aligned right.
+
+    Args:
+        columns: their names; one that ends in ">" folds its texts and takes what room is left.
+        least: the columns that matter least, the first of them first to be left out; then those on the right.
+    """
+    cells = [list(row) for row in rows]
+    numbers = [any(isinstance(row[n], int | float) for row in cells) for n in range(len(columns))]
+    made = FittedTable(columns, numbers, [[cell(value) for value in row] for row in cells], least)
+    made.title, made.caption = title or None, caption or None
     return made
 
 
-def table_of(rows: Sequence[T], columns: Mapping[str, Callable[[T], Cell]], title: str = "") -> Table:
-    """A table of rows, each column with what it shows of a row."""
-    return table(tuple(columns), ([show(row) for show in columns.values()] for row in rows), title)
+def table_of(
+    rows: Sequence[T],
+    columns: Mapping[str, Callable[[T], Cell]],
+    title: str = "",
+    least: Sequence[str] = (),
+) -> Table:
+    """A table of rows, each column with what it shows of a row; `least` as in `table`."""
+    cells = ([show(row) for show in columns.values()] for row in rows)
+    return table(tuple(columns), cells, title, least=least)
 
 
 def cell(value: Cell) -> Text:
@@ -117,18 +136,6 @@ def cell(value: Cell) -> Text:
     return Text(f"{value:,}" if isinstance(value, int) else shown(value))
 
 
-def shown(text: str) -> str:
-    """Text without control characters (an escape sequence in a page could steer the terminal)."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char
-        if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cs")
-        else "\N{REPLACEMENT CHARACTER}"
-        for char in text
-    )
-
-
 def short(text: str, most: int) -> str:
     """The beginning of a text on one line."""
     line = " ".join(text.split())
@@ -138,19 +145,6 @@ def short(text: str, most: int) -> str:
 def percent(share: float | None) -> str | None:
     """A share in [0, 1] as a whole percentage."""
     return None if share is None else f"{share:.0%}"
-
-
-def seconds(value: float | None) -> str | None:
-    """A length of time, as people say it."""
-    if value is None:
-        return None
-    if value < 1:
-        return f"{value * 1000:.0f} ms"
-    if value < 120:
-        return f"{value:.0f} s" if value == round(value) else f"{value:.1f} s"
-    if value < 7200:
-        return f"{value / 60:.3g} min"
-    return f"{value / 3600:.3g} h" if value < 172_800 else f"{value / 86_400:.3g} d"
 
 
 def ago(then: datetime | None, now: datetime) -> str | None:
@@ -163,14 +157,36 @@ def clock(moment: datetime | None) -> str | None:
     return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def set_up_logging(verbose: bool) -> None:
+class _JsonFormatter(logging.Formatter):
+    """A log record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """As JSON: time, level, logger, message; subtask and attempt where it is about one; the traceback."""
+        fields = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": shown(record.getMessage()),
+            **{name: getattr(record, name) for name in ("subtask", "attempt") if hasattr(record, name)},
+        }
+        if record.exc_info:
+            fields["traceback"] = shown(self.formatException(record.exc_info))
+        return json.dumps(fields, ensure_ascii=False)
+
+
+def set_up_logging(verbose: bool, *, as_json: bool = False) -> None:
     """Warnings (with `verbose`: information too) to standard error, in step with live progress."""
-    handler = RichHandler(
-        console=messages, show_path=False, show_time=verbose, markup=False, highlighter=None
-    )
+    handler: logging.Handler
+    if as_json:
+        handler = logging.StreamHandler(messages.file)
+        handler.setFormatter(_JsonFormatter())
+    else:
+        handler = RichHandler(
+            console=messages, show_path=False, show_time=verbose, markup=False, highlighter=None
+        )
+        handler.setFormatter(HarmlessFormatter("%(message)s"))
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING,
-        format="%(message)s",
         handlers=[handler],
         force=True,
     )

@@ -13,15 +13,21 @@ import click
 
 from app.cli.options import (
     ReadBy,
+    chosen_sites,
     db_option,
+    group_option,
     json_option,
     keyword_list,
     settings_of,
-    store_for_work,
+    site_option,
+    sites_option,
     store_there,
+    store_to_fill,
 )
-from app.cli.output import print_json, printed, say, seconds, table_of
+from app.cli.output import print_json, printed, say, table_of
+from app.cli.product_changes import edit, remove
 from app.cli.tables import coverage_text
+from app.durations import seconds
 from app.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
 from tasks.store import coverage, products
 from tasks.store.database import Store, read_now
@@ -33,7 +39,7 @@ _MOST_LINES = 20
 
 @click.group()
 def product() -> None:
-    """Add, import and list the products whose reviews are wanted.
+    """Add, import, change, remove and list the products whose reviews are wanted.
 
     \b
     Examples:
@@ -41,6 +47,10 @@ def product() -> None:
       reviewloop product import products.csv
       reviewloop product list
     """
+
+
+product.add_command(edit)
+product.add_command(remove)
 
 
 @product.command("add")
@@ -59,12 +69,18 @@ def product() -> None:
     metavar="7d|12h",
     help="Look again every so often. Default: once.",
 )
+@group_option
+@site_option
+@sites_option
 @db_option
 @json_option
 def add(
     names: tuple[str, ...],
     keywords: str | None,
     aliases: tuple[str, ...],
+    groups: tuple[str, ...],
+    sites_named: tuple[str, ...],
+    sites: str | None,
     db: str | None,
     as_json: bool,
     **options: Any,
@@ -77,22 +93,29 @@ def add(
     Examples:
       reviewloop product add 光明高钙牛奶 特仑苏
       reviewloop product add 雀巢怡养 --keywords 雀巢,怡养 --alias 雀巢中老年奶粉 --priority 5 --recrawl 7d
+      reviewloop product add 特仑苏 --group complaints --site zhihu.com
     """
     words = keyword_list(keywords, aliases, names)
-    given = named_products(names, keywords=words, aliases=aliases, **options)
-    with store_for_work(settings_of(db)) as store:
+    settings = settings_of(db, sites)
+    chosen = chosen_sites(settings.catalog(), groups, sites_named) if groups or sites_named else None
+    given = named_products(names, keywords=words, aliases=aliases, sites=chosen, **options)
+    with store_to_fill(settings) as store:
         _finish(add_products(store, given), as_json)
 
 
 @product.command("import")
 @click.argument("file", type=click.File("rb"))
+@click.option(
+    "--column", metavar="NAME", help="The column of the names, where its header says something else."
+)
 @db_option
 @json_option
-def import_(file: BinaryIO, db: str | None, as_json: bool) -> None:
-    """Add the products of FILE (- for standard input): CSV, or one name a line.
+def import_(file: BinaryIO, column: str | None, db: str | None, as_json: bool) -> None:
+    """Add the products of FILE (- for standard input): CSV, xlsx, or one name a line.
 
-    A CSV file begins with a header: name, and as you like keywords, aliases, priority, pages, recrawl. Within a
-    cell, | separates. UTF-8 and GB18030 are read. Refused lines are listed with the reason; the others are added.
+    A table begins with a header: name (or 商品名称, 产品, product ...), and as you like keywords, aliases, priority,
+    pages, recrawl. Commas, semicolons or tabs separate columns; within a cell, | separates. UTF-8, UTF-16 and
+    GB18030 (GBK) are read. Refused lines are listed with the reason; the others are added.
 
     \b
     Example, products.csv:
@@ -100,8 +123,8 @@ def import_(file: BinaryIO, db: str | None, as_json: bool) -> None:
       光明高钙牛奶,,光明高钙奶,5,7d
       雀巢怡养,雀巢|怡养,,,
     """
-    rows = read_products(file.read(), getattr(file, "name", "standard input"))
-    with store_for_work(settings_of(db)) as store:
+    rows = read_products(file.read(), getattr(file, "name", "standard input"), column)
+    with store_to_fill(settings_of(db)) as store:
         _finish(add_products(store, (row for _, row in rows)), as_json)
 
 
@@ -148,13 +171,16 @@ def list_(db: str | None, as_json: bool) -> None:
                 "keywords": lambda row: "&".join(row.keywords),
                 "aliases": lambda row: ", ".join(row.aliases) or None,
                 "priority": lambda row: row.priority,
-                "again every": lambda row: seconds(row.recrawl_every_s),
+                "again every": lambda row: (
+                    row.recrawl_cron or seconds(row.recrawl_every_s) if row.looked_for else "not looked for"
+                ),
                 "pages": lambda row: row.pages,
                 "reviews": lambda row: row.reviews,
                 "coverage": lambda row: coverage_text(covered.get(row.id)),
                 "fewer words": lambda row: _fewer_words(fewer.get(row.id, ())),
             },
             f"{len(rows)} products",
+            least=("fewer words", "aliases", "again every", "priority", "pages"),
         )
     )
 

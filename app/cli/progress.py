@@ -14,9 +14,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.output import messages, seconds
+from app.cli.output import messages
 from app.cli.tables import COLORS, queue_line
-from app.cli.waits import wait_text
+from app.durations import seconds
+from app.waits import wait_text
+from app.work_left import Came, work_left_s
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostBook
@@ -31,10 +33,12 @@ _WINDOW_S = 15.0
 _ESTIMATED_FROM = 0.5
 _MOST_SNAPSHOTS = 200
 _LINE_EVERY_S = 5.0
+_READ_EVERY_S = 2.5
+"""Without a terminal the store is read that often: a line comes more seldom still."""
 _FEWEST_SETTLED = 5
 _FEWEST_PAGES = 20
 # Reading the store may take at most this share of the time: a large one is read less often.
-_MOST_READING = 0.1
+_MOST_READING = 0.05
 _NODES_SHOWN = 16
 _WAITS_SHOWN = 5
 _SILENT_AFTER = timedelta(seconds=15)
@@ -97,24 +101,27 @@ class Speed:
     left: str
 
 
-def speed(first: Snapshot, last: Snapshot, since: Snapshot | None = None) -> Speed:
+def speed(
+    first: Snapshot, last: Snapshot, since: Snapshot | None = None, middle: Snapshot | None = None
+) -> Speed:
     """The speed between two snapshots, and the time left.
 
-    The time left assumes that the speed since an earlier snapshot stays the same and that no work is added; waits whose
-    end is known are part of it. Where it depends on something nobody knows, it says on what.
+    The time left follows from how pages came since an earlier snapshot (`app.work_left`), and assumes that no work
+    is added; waits whose end is known are part of it. Where it depends on something nobody knows, it says on what.
 
     Args:
         since: snapshot that the time left is estimated from; None: `first`.
+        middle: a snapshot about half-way from there; None: the rate stays as it is.
     """
     passed_s = max(0.001, last.at_s - first.at_s)
     return Speed(
         (last.added.pages - first.added.pages) / passed_s,
         (last.added.reviews - first.added.reviews) / passed_s,
-        _left(since or first, last),
+        _left(since or first, middle, last),
     )
 
 
-def _left(since: Snapshot, last: Snapshot) -> str:
+def _left(since: Snapshot, middle: Snapshot | None, last: Snapshot) -> str:
     if not sum(last.queues.values()):
         return "making tasks"
     if not last.open:
@@ -125,16 +132,16 @@ def _left(since: Snapshot, last: Snapshot) -> str:
         return f"{last.open:,} wait for hosts, the next is asked {when}"
     if last.load.delayed and last.open == last.load.delayed:
         return f"{last.load.delayed} held back, the next one goes in {seconds(last.next_in_s)}"
-    left_s = _left_s(since, last)
+    left_s = _left_s(since, middle, last)
     unknown = sum(one.subtasks for one in last.waits if one.unreachable)
     if left_s is None:
         depends = "the first hosts' answers" if not last.added.pages else "how fast pages come"
         return f"time left not known yet: it depends on {depends}"
-    about = f"about {seconds(max(1.0, round(left_s)))} left at this rate"
+    about = f"about {seconds(max(1.0, round(left_s)))} left"
     return f"{about}, {unknown:,} wait for hosts that don't answer" if unknown else about
 
 
-def _left_s(since: Snapshot, last: Snapshot) -> float | None:
+def _left_s(since: Snapshot, middle: Snapshot | None, last: Snapshot) -> float | None:
     """Seconds left, by hits where pages come, else by subtasks; at least until the last rest is over. None: unknown."""
     passed_s = max(0.001, last.at_s - since.at_s)
     pages = last.added.pages - since.added.pages
@@ -144,11 +151,17 @@ def _left_s(since: Snapshot, last: Snapshot) -> float | None:
     if pages >= _FEWEST_PAGES and last.left:
         left = max(0, last.left - sum(one.left for one in silent))
         work_s = left * passed_s / pages
+        if middle is not None and since.at_s < middle.at_s < last.at_s:
+            work_s = work_left_s(left, _came(since, middle), _came(middle, last))
     elif settled >= _FEWEST_SETTLED:
         work_s = (last.open - sum(one.subtasks for one in silent)) * passed_s / settled
     else:
         return None
     return max(work_s, rests_s)
+
+
+def _came(since: Snapshot, until: Snapshot) -> Came:
+    return Came(until.added.pages - since.added.pages, until.at_s - since.at_s)
 
 
 class Progress:
@@ -207,10 +220,13 @@ class Progress:
         if len(self._snapshots) > _MOST_SNAPSHOTS:
             self._snapshots = deque([*self._snapshots][::2])
         recent = next(one for one in self._snapshots if one.at_s >= now.at_s - _WINDOW_S)
-        self._show(now, speed(recent, now, self._snapshots[0]))
+        middle_s = (self._snapshots[0].at_s + now.at_s) / 2
+        middle = next(one for one in self._snapshots if one.at_s >= middle_s)
+        self._show(now, speed(recent, now, self._snapshots[0], middle))
         self._say_waiting(now)
         end_s = self._clock()
-        self._next_at_s = end_s + (end_s - begin_s) / _MOST_READING
+        least_s = 0.0 if self._live is not None else _READ_EVERY_S
+        self._next_at_s = max(begin_s + least_s, end_s + (end_s - begin_s) / _MOST_READING)
 
     def _read(self, at_s: float) -> Snapshot:
         with self._store.read() as conn:

@@ -13,7 +13,8 @@ import click
 from rich.text import Text
 
 from app.cli.options import FILE, json_option, settings_of, store_there
-from app.cli.output import Cell, print_json, printed, say, seconds, table
+from app.cli.output import Cell, print_json, printed, say, table
+from app.durations import seconds
 from splitter.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ _LEFT_OUT = (
 @click.option("--write", type=FILE, help="Save that scenario as YAML.")
 @click.option("--timeline", type=FILE, help="Write completion rates per (site, node) over time as CSV.")
 @click.option(
-    "--no-modification", is_flag=True, help="Leave quota and budget at the defaults of their bounds."
+    "--no-modification",
+    is_flag=True,
+    help="Leave quota and budget at the defaults of their bounds; no attempt ends early.",
 )
 @click.option("--no-recall", is_flag=True, help="Give every failed subtask to a person at once.")
 @json_option
@@ -204,6 +207,6 @@ def _of_run(database: str, sites: str | None) -> Scenario:
     """The scenario of a recorded run. Raises InputError."""
     from app.simulator.recorded import scenario_of_run
 
-    settings = settings_of(database if "://" in database else f"sqlite:///{database}", sites)
+    settings = settings_of(database, sites)
     with store_there(settings) as store, store.read() as conn:
         return scenario_of_run(conn, settings.catalog() if sites is not None else None)

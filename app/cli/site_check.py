@@ -16,8 +16,10 @@ from rich.console import Console
 from rich.text import Text
 
 from app.cli.options import json_option, lab_option, settings_of, sites_option, warn_without_contact
-from app.cli.output import print_json, printed, short, shown, table_of
+from app.cli.output import print_json, printed, short, table_of
 from app.config import Settings
+from app.harmless import shown
+from app.site_questions import questions
 from app.version import ROOT
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog
@@ -75,7 +77,8 @@ def check(
 ) -> None:
     """Check a catalog: is it right, who answers today, do its rules still fit.
 
-    First the file itself: every problem is shown with file, line and key, with exit status 2. Then each engine's
+    First the file itself: every problem is shown with file, line and key, with exit status 2; what may lose pages
+    is asked about. Then each engine's
     search and each site's front page are requested once, robots.txt first. --offline sends no request and runs the
     rules against saved pages instead. Exit status 1 where rules find nothing in a page that has something, or nobody
     could be reached.
@@ -91,12 +94,22 @@ def check(
     catalog = settings.catalog()
     if (folder is not None or yours) and not offline:
         raise InputError("--pages and --page belong to --offline; add it")
+    no_browser = _browser_lacks(settings, catalog)
     if offline:
-        ended_well = _offline(catalog, folder, yours, as_json)
+        ended_well = _offline(catalog, folder, yours, as_json, no_browser)
     else:
-        ended_well = _online(settings, catalog, query, within, as_json)
+        ended_well = _online(settings, catalog, query, within, as_json, no_browser)
     if not ended_well:
         sys.exit(1)
+
+
+def _browser_lacks(settings: Settings, catalog: Catalog) -> str:
+    """What pages made by script lack here, where the catalog has some; empty where nothing."""
+    from app.preflight import browser_missing
+
+    sites = sum(map(catalog.renders, catalog.sites))
+    lacks = browser_missing(settings) if sites else None
+    return "" if lacks is None else f"{lacks.why} ({sites} sites; {lacks.mend})"
 
 
 def _counts(catalog: Catalog) -> dict[str, Any]:
@@ -107,10 +120,11 @@ def _counts(catalog: Catalog) -> dict[str, Any]:
         "by_group": dict(Counter(str(site.group) for site in catalog.sites.values() if site.group)),
         "engines": len(catalog.engines),
         "rules": len(catalog.rules),
+        "questions": [asdict(one) for one in questions(catalog)],
     }
 
 
-def _print_counts(out: Console, catalog: Catalog) -> None:
+def _print_counts(out: Console, catalog: Catalog, no_browser: str) -> None:
     counts = _counts(catalog)
     by_group = ", ".join(
         f"{n} {name}" for name, n in sorted((counts["by_group"] or counts["by_kind"]).items())
@@ -119,12 +133,18 @@ def _print_counts(out: Console, catalog: Catalog) -> None:
         f"{catalog.name} is right: {counts['sites']} sites ({by_group}), {counts['engines']} engines, "
         f"{counts['rules']} sets of page rules"
     )
+    for one in counts["questions"]:
+        out.print(shown(f"{one['key']}: {one['text']}"), style="yellow")
+    if no_browser:
+        out.print(shown(no_browser), style="yellow")
 
 
 # --- saved pages ---------------------------------------------------------------------------------------------------
 
 
-def _offline(catalog: Catalog, folder: Path | None, yours: Sequence[str], as_json: bool) -> bool:
+def _offline(
+    catalog: Catalog, folder: Path | None, yours: Sequence[str], as_json: bool, no_browser: str
+) -> bool:
     from app.saved_pages import check_saved, saved_pages, your_page
 
     if folder is not None and not folder.is_dir():
@@ -134,14 +154,23 @@ def _offline(catalog: Catalog, folder: Path | None, yours: Sequence[str], as_jso
     pages = [*saved_pages(folder), *(your_page(catalog, text) for text in yours)]
     checked = check_saved(catalog, pages, utc_now())
     if as_json:
-        print_json({**_counts(catalog), "folder": folder, "pages": [asdict(one) for one in checked]})
+        print_json(
+            {
+                **_counts(catalog),
+                "no_browser": no_browser,
+                "folder": folder,
+                "pages": [asdict(one) for one in checked],
+            }
+        )
     else:
-        _print_saved(printed(), catalog, folder, checked)
+        _print_saved(printed(), catalog, folder, checked, no_browser)
     return all(one.verdict != "does not fit" for one in checked)
 
 
-def _print_saved(out: Console, catalog: Catalog, folder: Path | None, checked: Sequence[PageCheck]) -> None:
-    _print_counts(out, catalog)
+def _print_saved(
+    out: Console, catalog: Catalog, folder: Path | None, checked: Sequence[PageCheck], no_browser: str
+) -> None:
+    _print_counts(out, catalog, no_browser)
     read = [one for one in checked if one.file]
     out.print(
         table_of(
@@ -158,6 +187,7 @@ def _print_saved(out: Console, catalog: Catalog, folder: Path | None, checked: S
                 "verdict": lambda one: Text(one.verdict, style=_STYLES.get(one.verdict, "")),
             },
             f"Rules against {len(read)} saved pages",
+            least=("count", "right", "from", "expected", "taken"),
         )
     )
     for one in read:
@@ -174,7 +204,9 @@ def _print_saved(out: Console, catalog: Catalog, folder: Path | None, checked: S
 # --- who answers ---------------------------------------------------------------------------------------------------
 
 
-def _online(settings: Settings, catalog: Catalog, query: str, within_s: float, as_json: bool) -> bool:
+def _online(
+    settings: Settings, catalog: Catalog, query: str, within_s: float, as_json: bool, no_browser: str
+) -> bool:
     from app.http_session import ask
     from app.site_check import SiteCheck, offline
     from splitter.query import product_query
@@ -186,23 +218,27 @@ def _online(settings: Settings, catalog: Catalog, query: str, within_s: float, a
     end_s = time.monotonic() + within_s
     check = SiteCheck(
         catalog,
-        partial(ask, settings=crawl, trusts=HostBook(catalog).may_be_private),
+        partial(ask, settings=crawl, trusts=HostBook(catalog).is_private),
         product_query(query).keywords,
         agent=ROBOTS_TOKEN,
         left_s=lambda: end_s - time.monotonic(),
         pause=time.sleep,
+        no_browser=no_browser,
     )
     seen = check.run()
     alone = offline(seen)
     if as_json:
-        print_json({**_counts(catalog), "reached": not alone, "seen": [asdict(one) for one in seen]})
+        told = {"no_browser": no_browser, "reached": not alone, "seen": [asdict(one) for one in seen]}
+        print_json({**_counts(catalog), **told})
     else:
-        _print_seen(printed(), catalog, seen, alone)
+        _print_seen(printed(), catalog, seen, alone, no_browser)
     return not alone and not any(one.verdict == "rules find nothing" for one in seen)
 
 
-def _print_seen(out: Console, catalog: Catalog, seen: Sequence[SiteAnswer], alone: bool) -> None:
-    _print_counts(out, catalog)
+def _print_seen(
+    out: Console, catalog: Catalog, seen: Sequence[SiteAnswer], alone: bool, no_browser: str
+) -> None:
+    _print_counts(out, catalog, no_browser)
     if alone:
         out.print(
             f"Nobody could be reached: not one of {len(seen)} addresses, {seen[0].http} at the first. That is about "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,18 @@ from rich.console import Console
 from rich.text import Text
 
 from app.cli.options import json_option, lab_option, settings_of, sites_option
-from app.cli.output import print_json, printed, seconds, short, shown, table
+from app.cli.output import print_json, printed, short, table
 from app.config import Settings
+from app.durations import seconds
+from app.harmless import shown
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.pages import Hit, Review
-from tasks.fetching.hosts import HostBook
 
 if TYPE_CHECKING:
     from app.rule_preview import RulePreview
+    from app.rule_trial import Trial
 
 _RECORDS_SHOWN = 3
 
@@ -66,18 +69,12 @@ def try_(
       reviewloop sites try 12315.com results.html --as result
       reviewloop sites try 12315.com saved.html --product 光明高钙牛奶
     """
-    from app.rule_preview import is_result_page, preview_rules
-
     settings = settings_of(None, sites, lab=lab)
     catalog = settings.catalog()
     if site not in catalog.sites:
         raise InputError(f"there is no site {site!r} in {catalog.name}: see `reviewloop sites list`")
-    body, headers, url, got = _source(settings, catalog, site, source, read_as)
-    result = read_as == "result" or (read_as is None and is_result_page(catalog, site, url))
-    status = got.get("status", 200)
-    preview = preview_rules(
-        catalog, site, body, headers, url, result=result, now=utc_now(), status=status, product=product
-    )
+    trial = _trial(settings, catalog, site, source, read_as)
+    got, preview = trial.got, trial.preview(catalog, utc_now(), product)
     reading = preview.reading
     if as_json:
         fields = asdict(preview)
@@ -90,28 +87,21 @@ def try_(
         sys.exit(1)
 
 
-def _source(
-    settings: Settings, catalog: Catalog, site: str, source: str, read_as: str | None
-) -> tuple[bytes, dict[str, str], str, dict[str, Any]]:
-    """Body, headers, URL, and where they come from, for people."""
-    from app.http_session import ask
-    from app.rule_preview import is_result_page
+def _trial(settings: Settings, catalog: Catalog, site: str, source: str, read_as: str | None) -> Trial:
+    from app.rule_trial import fetched, given
 
     if "://" in source:
-        headers = catalog.engine_of(site).headers if is_result_page(catalog, site, source) else None
-        answer = ask(source, settings.crawl(), headers=headers, trusts=HostBook(catalog).may_be_private)
-        return answer.body, dict(answer.headers), answer.url, answer.facts()
+        return fetched(settings, catalog, site, source, read_as)
     try:
         body = Path(source).read_bytes()
     except OSError as error:
         raise InputError(
             f"{source}: {error.strerror}; give a URL that begins with http://, or a file"
         ) from error
-    url = catalog.engine_of(site).url if read_as == "result" else f"http://{site}/"
-    return body, {}, url, {"file": source, "bytes": len(body)}
+    return given(catalog, site, body, read_as, {"file": source})
 
 
-def _print_preview(out: Console, site: str, got: dict[str, Any], preview: RulePreview) -> None:
+def _print_preview(out: Console, site: str, got: Mapping[str, Any], preview: RulePreview) -> None:
     reading = preview.reading
     source = got.get("url") or got.get("file")
     came = f"status {got['status']}, {seconds(got['seconds'])}, " if "status" in got else ""

@@ -20,14 +20,16 @@ from app.cli.options import (
     lab_option,
     settings_of,
     sites_option,
-    sqlite_file,
     store_there,
+    store_to_fill,
 )
-from app.cli.output import answer, print_json, printed, shown, table, table_of
+from app.cli.output import answer, print_json, printed, table, table_of
 from app.cli.site_check import check
 from app.cli.site_try import try_
 from app.config import Settings
-from app.wiring import opened_store, utc_now
+from app.harmless import shown
+from app.setting_values import sqlite_file
+from app.wiring import utc_now
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.fetching.hosts import HostBook
@@ -65,7 +67,7 @@ sites.add_command(try_)
 @db_option
 @sites_option
 @json_option
-def list_(group: tuple[str, ...], db: str | None, sites: str | None, as_json: bool) -> None:
+def list_(groups: tuple[str, ...], db: str | None, sites: str | None, as_json: bool) -> None:
     """List sites with their group, engine, limits, what robots.txt says, and what they have brought.
 
     A site is "not permitted" where robots.txt of its own host or of its engine's refuses; it then gets no task.
@@ -78,7 +80,7 @@ def list_(group: tuple[str, ...], db: str | None, sites: str | None, as_json: bo
     settings = settings_of(db, sites)
     catalog = settings.catalog()
     permissions, had = _stored(settings, catalog)
-    names = in_groups(catalog, group)
+    names = in_groups(catalog, groups)
     rows = [_site(catalog, name, permissions[name], had.get(name, SiteRow())) for name in names]
     if as_json:
         print_json({"catalog": catalog.name, "sites": rows})
@@ -98,6 +100,7 @@ def list_(group: tuple[str, ...], db: str | None, sites: str | None, as_json: bo
                 **{name: itemgetter(name) for name in ("tasks", "pages", "reviews", "manual")},
             },
             f"{len(rows)} sites of the catalog {catalog.name}",
+            least=("kind", "per address", "in all", "group", "manual", "tasks", "title"),
         )
     )
     for row in rows:
@@ -175,7 +178,7 @@ def ping_(
     for name in names:
         if name not in catalog.sites:
             raise InputError(f"there is no site {name!r} in {catalog.name}: see `reviewloop sites list`")
-    with opened_store(settings) as store:
+    with store_to_fill(settings) as store:
         pings = ping(settings, catalog, store, list(dict.fromkeys(names)))
     if as_json:
         print_json({"sites": [{"site": site, **asdict(one)} for site, one in pings.items()]})

@@ -51,7 +51,7 @@ def split(
     sites: str | None,
     pages: int | None,
     only: tuple[str, ...],
-    group: tuple[str, ...],
+    groups: tuple[str, ...],
     no_site: bool,
     no_paging: bool,
     explained: bool,
@@ -74,7 +74,7 @@ def split(
       reviewloop split --explain 吉利汽车帝豪
     """
     catalog = from_environment(sites=sites).catalog()
-    chosen = (*only, *in_groups(catalog, group)) if group else only
+    chosen = (*only, *in_groups(catalog, groups)) if groups else only
     scope = SearchScope(catalog, chosen, pages, no_site, no_paging)
     given = list(_names(names, source))
     words = keyword_list(keywords, aliases, given)

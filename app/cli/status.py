@@ -1,4 +1,4 @@
-"""`reviewloop status`, `schedule` and `verify`: the state of the loop, while a runner runs or not."""
+"""`reviewloop status` and `verify`: the state of the loop, while a runner runs or not."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 
 import click
 
-from app.cli.nodes import node_document, node_table
-from app.cli.options import db_option, json_option, settings_of, sqlite_file, store_there
-from app.cli.output import ago, clock, labelled, print_json, printed, seconds, table
+from app.cli.nodes import node_document, node_notes, node_table
+from app.cli.options import db_option, json_option, settings_of, store_there
+from app.cli.output import ago, labelled, print_json, printed, table
 from app.cli.tables import counted, coverage_text, queue_line
-from app.cli.waits import wait_documents, wait_text
+from app.durations import seconds
+from app.waits import unplanned_texts, wait_documents, wait_text
 from tasks.fetching.hosts import HostBook
-from tasks.jobs.schedule import SWEEPS
-from tasks.store import coverage, nodes, page_links, products, reports
+from tasks.store import coverage, nodes, page_links, reports, unplanned_sites
 from tasks.store.database import read_now
 from tasks.store.host_waits import host_waits
 from tasks.store.reports import WaitingSummary
@@ -35,13 +35,14 @@ def status(db: str | None, as_json: bool) -> None:
     """
     settings = settings_of(db)
     catalog = settings.catalog()
-    rule = settings.loop().buffer
+    rule = settings.buffer()
     with store_there(settings) as store, store.read() as conn:
         now = read_now(conn)
         waits = host_waits(conn, now, HostBook(catalog).of_site, timedelta(seconds=rule.silent_after_s))
         queues, load, totals = reports.queues(conn), reports.waiting_summary(conn, now), reports.totals(conn)
         refused = page_links.refusals_by_reason(conn)
         rows = nodes.listed(conn)
+        unplanned = unplanned_sites.listed(conn)
         engines = catalog.engines
         covered = sum(
             coverage.of_products(
@@ -55,6 +56,7 @@ def status(db: str | None, as_json: bool) -> None:
             {
                 "queues": queues,
                 "waits_for_hosts": wait_documents(waits, catalog),
+                "sites_not_asked": unplanned,
                 "held_back": load.delayed,
                 "next_held_at": load.next_at,
                 "oldest_waiting_since": load.oldest_at,
@@ -73,19 +75,25 @@ def status(db: str | None, as_json: bool) -> None:
     labelled(out, "Waiting", _waiting(load, now))
     for one in waits:
         labelled(out, "", wait_text(one, catalog, now))
+    for text in unplanned_texts(unplanned):
+        labelled(out, "Not asked", text)
     labelled(
         out,
         "Stored",
         f"{totals.pages:,} pages, {totals.reviews:,} reviews of {totals.products:,} products "
         f"({totals.tasks:,} tasks, {totals.recalls:,} recalls, {totals.reposts:,} reposts linked)",
     )
+    if totals.voices:
+        labelled(out, "Voices", counted(totals.voices))
     if refused:
-        labelled(out, "Refused", f"{counted(refused)} (not stored as reviews)")
+        labelled(out, "Refused", f"{counted(refused)} (in no export)")
     hits = counted(dict(sorted(totals.targets.items()))) or "none yet"
     labelled(out, "Hits", hits)
     labelled(out, "Coverage", _covered(covered, relaxed))
     if rows:
         out.print(node_table(rows, now, rule))
+        for note in node_notes(rows):
+            out.print(note, style="yellow")
     else:
         out.print("No node has run yet: reviewloop run --until-done", style="dim")
 
@@ -106,44 +114,6 @@ def _covered(of: coverage.Coverage, relaxed: int) -> str:
     return (coverage_text(of) or f"unknown ({counted(of.rests_on) or 'no task yet'})") + words
 
 
-@click.group()
-def schedule() -> None:
-    """Show the periodic sweeps and when products are crawled again.
-
-    \b
-    Example:
-      reviewloop schedule list
-    """
-
-
-@schedule.command("list")
-@db_option
-@json_option
-def list_(db: str | None, as_json: bool) -> None:
-    """List the periodic sweeps, and the products that are crawled again and again.
-
-    \b
-    Example:
-      reviewloop schedule list --json
-    """
-    settings = settings_of(db)
-    path = sqlite_file(settings.database_url)
-    recrawls = []
-    if path is None or path.is_file():
-        with store_there(settings) as store, store.read() as conn:
-            recrawls = products.recrawls(conn)
-    if as_json:
-        print_json({"sweeps": SWEEPS, "recrawls": recrawls})
-        return
-    out = printed()
-    out.print(table(("sweep", "every", "does"), ((s.name, seconds(s.every_s), s.does) for s in SWEEPS)))
-    if recrawls:
-        rows = ((r.product, seconds(r.every_s), clock(r.next_at)) for r in recrawls)
-        out.print(table(("product", "again every", "next time (UTC)"), rows))
-    else:
-        out.print("  No product is crawled again: give one --recrawl 7d when you add it.", style="dim")
-
-
 @click.command()
 @db_option
 @json_option
@@ -152,7 +122,8 @@ def verify(db: str | None, as_json: bool) -> None:
 
     From the event log and the tables: nothing was lost, doubled, or moved where it may not go.
     Each subtask is in exactly one queue, only legal transitions, never more than 5 recalls in a round, every attempt
-    counted once, no page or review stored twice. Works while a runner runs. Exit status 1 if there is a violation.
+    counted once, no page or review stored twice, nothing overdue for long. docs/verify.md says what is proved, and what
+    is not. Works while a runner runs. Exit status 1 if there is a violation.
 
     \b
     Example:
@@ -161,7 +132,9 @@ def verify(db: str | None, as_json: bool) -> None:
     with store_there(settings_of(db)) as store, store.read() as conn:
         found = check_invariants(conn, read_now(conn))
     if as_json:
-        print_json({"violations": [asdict(v) for v in found.violations], "counts": dict(found.counts)})
+        told = {"violations": [asdict(v) for v in found.violations], "counts": dict(found.counts)}
+        live = {kind: asdict(one) for kind, one in found.live.overdue.items()}
+        print_json({**told, "as_of": found.live.as_of, "overdue": live})
     else:
         out = printed()
         if found.violations:
@@ -174,5 +147,10 @@ def verify(db: str | None, as_json: bool) -> None:
         out.print(
             "Checked: " + ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in found.counts.items())
         )
+        if dropped := found.counts["logs_dropped"]:
+            out.print(
+                f"{dropped:,} subtasks ended so long ago that their event log was dropped: how they came to their "
+                "state can't be proved any more."
+            )
     if found.violations:
         sys.exit(1)

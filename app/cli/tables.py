@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.output import Cell, labelled, percent, seconds, shown, table, table_of
-from app.cli.waits import wait_text
+from app.cli.output import Cell, clock, labelled, percent, short, table, table_of
+from app.durations import seconds
+from app.harmless import shown
 from app.permits import PermitWorth
 from app.summary import Summary, by_cause
-from splitter.catalog.model import Catalog
+from app.waits import unplanned_texts, wait_text
 from tasks.store.coverage import Coverage
 from tasks.store.manual import ManualRow
+from tasks.store.products import ProductRow
 from tasks.store.reports import PairRow
+from tasks.store.reviews import ReviewRow
+
+if TYPE_CHECKING:
+    from splitter.catalog.model import Catalog
 
 _NODES_A_TABLE = 8
 _BETWEEN = 3
 """Characters that a column of a table takes beside its cells."""
 _SUBTASKS_SHOWN = 8
+_PRODUCTS_SHOWN = 10
 
 _SLOT_SECOND = "slot second"
 _PRICES = f"permit, {_SLOT_SECOND}: pages that one more of it adds, by the last plan"
@@ -77,7 +85,7 @@ def pair_matrices(pairs: Sequence[PairRow], width: int) -> Iterator[Table]:
                 (site, *(_pair_cell(cells.get((site, node)), best[site] == node) for node in columns))
                 for site in best
             ),
-            "Completion rate / active time per page, of each (site, node)",
+            "Completion rate and active time per page, of each (site, node)",
             "* least active time per collected page among the nodes that were tried there",
         )
 
@@ -163,8 +171,9 @@ def _best(pairs: Sequence[PairRow]) -> str | None:
 def _pair_cell(pair: PairRow | None, best: bool) -> Text:
     if pair is None:
         return Text("·", style="dim")
-    rates = f"{percent(pair.stats.completion) or '-'} / {seconds(pair.stats.efficiency_s) or '-'}"
-    return Text(f"{rates} *", style="bold green") if best else Text(rates)
+    a_page = (seconds(pair.stats.efficiency_s) or "").replace(" ", "")
+    rates = f"{percent(pair.stats.completion) or '-'} {a_page}".rstrip()
+    return Text(f"{rates}*", style="bold green") if best else Text(rates)
 
 
 def pair_list(pairs: Sequence[PairRow], products: Sequence[str] = ()) -> Table:
@@ -191,7 +200,8 @@ def pair_list(pairs: Sequence[PairRow], products: Sequence[str] = ()) -> Table:
     }
     if not products:
         del columns["product"]
-    return table_of(list(zip(products or [""] * len(pairs), pairs, strict=True)), columns)
+    least = ("answers in", "waited", "active", "silent", "failed", "tried", "attempts")
+    return table_of(list(zip(products or [""] * len(pairs), pairs, strict=True)), columns, least=least)
 
 
 def print_manual(out: Console, rows: Sequence[ManualRow], db_hint: str = "") -> None:
@@ -214,12 +224,18 @@ def print_manual(out: Console, rows: Sequence[ManualRow], db_hint: str = "") -> 
     out.print(f"\n  More: reviewloop failed show {rows[0].subtask_id}{db_hint}", style="dim")
 
 
-def print_summary(out: Console, done: Summary, db_hint: str = "", catalog: Catalog | None = None) -> None:
-    """Print what a run came to; with its catalog, also what waits for hosts."""
+def print_summary(
+    out: Console, done: Summary, db_hint: str = "", catalog: Catalog | None = None, *, matrix: bool = False
+) -> None:
+    """Print what a run came to; with its catalog, also what waits for hosts.
+
+    Args:
+        matrix: also how each node did on each site.
+    """
     totals = done.totals
-    if done.pairs:
-        for matrix in pair_matrices(done.pairs, out.width):
-            out.print(matrix)
+    if done.pairs and matrix:
+        for made in pair_matrices(done.pairs, out.width):
+            out.print(made)
     labelled(out, "Queues", queue_line(done.queues))
     labelled(
         out,
@@ -227,10 +243,41 @@ def print_summary(out: Console, done: Summary, db_hint: str = "", catalog: Catal
         f"{totals.pages:,} pages, {totals.reviews:,} reviews ({done.added.pages:,} and {done.added.reviews:,} "
         f"of them by this run) of {totals.products:,} products on {totals.tasks:,} tasks",
     )
+    if totals.voices:
+        labelled(out, "Voices", counted(totals.voices))
     hits = counted(totals.targets) or "none"
     labelled(out, "Took", f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {hits}")
     if catalog is not None and done.at is not None:
         for n, one in enumerate(done.waits):
             labelled(out, "" if n else "Waiting", wait_text(one, catalog, done.at))
+    for text in unplanned_texts(done.unplanned):
+        labelled(out, "Not asked", text)
+    if done.products:
+        _print_products(out, done.products)
     out.print()
     print_manual(out, done.manual, db_hint)
+
+
+def _print_products(out: Console, rows: Sequence[ProductRow]) -> None:
+    more = len(rows) - _PRODUCTS_SHOWN
+    columns: dict[str, Callable[[ProductRow], Cell]] = {
+        "product": lambda row: row.name,
+        "reviews": lambda row: row.reviews,
+        "pages": lambda row: row.pages,
+    }
+    made = table_of(rows[:_PRODUCTS_SHOWN], columns)
+    made.caption = f"and {more:,} products more: reviewloop product list" if more > 0 else None
+    out.print(made)
+
+
+def print_samples(out: Console, rows: Sequence[ReviewRow]) -> None:
+    """Print reviews, as examples."""
+    for row in rows:
+        title = short(row.title or row.page_title, 50)
+        out.print(Text(f"   {shown(row.product)}", style="cyan") + f"  {shown(title)}")
+        out.print(f"     {shown(short(row.body, 90))}")
+        written = clock(row.published_at) or row.date_text or "no date"
+        out.print(
+            f"     {shown(row.url)}  {shown(row.author or 'anonymous')}, {written}, by {row.node}",
+            style="dim",
+        )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AsyncExitStack, closing, suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime
+from functools import partial
 from threading import Thread
 from types import TracebackType
 
@@ -19,16 +20,20 @@ from sqlalchemy.exc import ProgrammingError
 
 from app import loops, wiring
 from app.cluster.broker import open_redis
-from app.config import Settings
-from splitter.catalog.model import Catalog, Kind
+from app.cluster.pulse import EVERY_S, Pulse
+from app.config import MIGRATIONS, Settings
+from splitter.catalog.entries import entries_of
+from splitter.catalog.model import Catalog
+from splitter.catalog.names import Kind
 from splitter.errors import InputError
-from tasks.domain.errors import TaskError
+from tasks.domain.errors import TaskError, WrongRevision
 from tasks.fetching.redis_permits import RedisPermits
 from tasks.jobs.celery_tasks import ask_for_turn, be_ready_to_ask
-from tasks.store import nodes
+from tasks.store import closing, nodes
 from tasks.store.database import Store
 from tasks.store.leases import Lease
 from tasks.store.nodes import Node
+from tasks.store.revision import check_revision
 from tasks.store.writer import Writer
 from tasks.worker.node import CrawlNode
 from tasks.worker.redis_seen import RedisSeen
@@ -92,8 +97,12 @@ class NodeProcess:
     def _live(self) -> None:
         try:
             # Bringing the schema up is the control worker's part; to import it costs a node a tenth of its start.
-            with closing(Store.open(self._settings.database_url)) as store, loops.runner() as runner:
-                runner.run(self._serve(store))
+            store = Store.open(self._settings.database_url)
+            try:
+                with loops.runner() as runner:
+                    runner.run(self._serve(store))
+            finally:
+                store.close()
         except BaseException as error:
             if not self._ready.done():
                 self._ready.set_exception(error)
@@ -102,6 +111,7 @@ class NodeProcess:
 
     async def _serve(self, store: Store) -> None:
         end = asyncio.Event()
+        beating = asyncio.create_task(_beating(Pulse(self._settings.pulse_file)))
         catalog = self._settings.catalog()
         # What may be far away is connected to at the same time.
         Thread(target=_be_ready_to_ask, daemon=True).start()
@@ -118,7 +128,10 @@ class NodeProcess:
                 serving.cancel()
                 describing.cancel()
                 await self._stop(node)
-                await self._seen.close()
+                beating.cancel()
+                with suppress(TimeoutError):  # Redis may be away
+                    async with asyncio.timeout(_CLOSE_S):
+                        await self._seen.close()
         finally:
             # A writer that waits for a database that doesn't answer is left behind.
             last = Thread(target=writer.close, daemon=True)
@@ -134,12 +147,15 @@ class NodeProcess:
         on_free: Callable[[], None],
     ) -> CrawlNode:
         try:
-            row = await writer.run(self._registered)
-        except ProgrammingError as error:
-            raise InputError(
-                "the database has no tables, or old ones: start a worker with -Q control first, or run "
-                f"`python -m app.cluster.migrate` ({error.orig})"
-            ) from None
+            entries = entries_of(catalog)
+            row = await writer.run(partial(self._registered, entries))
+        except (ProgrammingError, WrongRevision) as error:
+            told = (
+                error
+                if isinstance(error, WrongRevision)
+                else f"its tables are of another version: {error.orig}"
+            )
+            raise InputError(f"{told}; a worker with -Q control does so at its start") from None
         on_free()
         self._seen = SeenPages(
             RedisSeen(redis, time.monotonic),
@@ -148,14 +164,25 @@ class NodeProcess:
         )
         permits = RedisPermits(redis, time.monotonic, self._settings.crawl().longest_wait_s)
         tools = await stack.enter_async_context(
-            wiring.deps(self._settings, catalog, RobotsBook(writer), permits, self._seen, address=row.address)
+            wiring.deps(
+                self._settings,
+                catalog,
+                RobotsBook(writer),
+                permits,
+                self._seen,
+                address=row.address,
+                requests=stack.enter_context(wiring.request_log(self._settings)),
+            )
         )
-        node = CrawlNode(row, tools, catalog, writer, self._settings.loop().recall, on_free)
+        tools.reader.start()
+        recall = self._settings.loop().recall
+        node = CrawlNode(row, tools, catalog, writer, recall, on_free, entries=entries)
         node.open()
         return node
 
-    def _registered(self, conn: Connection, now: datetime) -> Node:
+    def _registered(self, entries: Mapping[str, str], conn: Connection, now: datetime) -> Node:
         """Register the node, by its row and this process's settings over it; from now on it may be given leases."""
+        check_revision(conn, MIGRATIONS)
         row = nodes.find(conn, self._name) or Node(self._name, frozenset(Kind), self._slots)
         kinds = self._settings.kinds or row.kinds
         node = Node(
@@ -165,7 +192,12 @@ class NodeProcess:
             self._settings.address or row.address,
             wiring.machine(self._settings),
         )
-        nodes.register(conn, now, node)
+        # One process is one node: what it has under way is a dead predecessor's.
+        if back := closing.take_back(conn, now, self._name, "its process was killed"):
+            log.warning(
+                "node %s was killed: %d subtasks that it had under way are taken back", self._name, back
+            )
+        nodes.register(conn, now, node, entries)
         return node
 
     async def _stop(self, node: CrawlNode) -> None:
@@ -174,6 +206,13 @@ class NodeProcess:
                 await node.stop("the worker stops")
         except Exception:
             log.exception("node %s did not stop in order: its leases will run out", self._name)
+
+
+async def _beating(pulse: Pulse) -> None:
+    """Beat until cancelled: the loop that crawls says by itself that it is not held."""
+    while True:
+        pulse.beat()
+        await asyncio.sleep(EVERY_S)
 
 
 async def _served(turns: TurnRequests, redis: Redis) -> None:

@@ -26,6 +26,8 @@ class Program:
         stop_signal: asks it to end in order; it gets the same one where the parent is killed (Linux).
         stop_s: what it may take for that; then it is killed.
         user: the account it runs under; None: this process's own.
+        pulse: file of its pulse (`app.cluster.pulse`); None: it has none.
+        silent_s: silence of its pulse after which it is frozen or held.
     """
 
     name: str
@@ -35,6 +37,8 @@ class Program:
     stop_signal: signal.Signals = signal.SIGTERM
     stop_s: float = 20.0
     user: str | None = None
+    pulse: Path | None = None
+    silent_s: float = 60.0
 
 
 def start(program: Program) -> subprocess.Popen[bytes]:

@@ -29,6 +29,9 @@ from app.cluster.processes import Program, account, last_lines
 from splitter.errors import InputError, ReviewloopError
 from tasks.store.database import open_engine
 
+POSTGRES = "postgres"
+"""Of a cluster's folder: the one with PostgreSQL's data."""
+
 _ACCOUNT = "pgserver"
 _SOCKET = ".s.PGSQL.5432"
 _SOCKET_PATH_MOST = 103  # bytes: what every system's sockaddr_un holds
@@ -74,7 +77,7 @@ class PostgresServer:
     @property
     def url(self) -> str:
         """Of its database."""
-        return f"postgresql+psycopg2://postgres@/postgres?host={self._sockets}"
+        return url_of(self._sockets)
 
     def prepare(self) -> None:
         """Make the database where there is none, and end a server that an earlier run left behind.
@@ -153,6 +156,11 @@ class PostgresServer:
             if done.returncode != 0:
                 output.seek(0)
                 raise ServerFailed(f"{program} of PostgreSQL failed: {output.read().strip()[-2000:]}")
+
+
+def url_of(sockets: str | Path) -> str:
+    """The address of the database of a server that listens in this folder."""
+    return f"postgresql+psycopg2://postgres@/postgres?host={sockets}"
 
 
 class RedisServer:

@@ -5,9 +5,7 @@ One thread does it all: a child ends with the thread that made it (see `app.clus
 
 from __future__ import annotations
 
-import fcntl
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,18 +16,22 @@ from types import FrameType
 
 from sqlalchemy.exc import DBAPIError
 
-from app.cluster import processes
-from app.cluster.broker import check
+from app.cluster import processes, programs
+from app.cluster.frozen import FROZEN_S, Stillness
 from app.cluster.processes import Program, last_lines
-from app.cluster.servers import PostgresServer, RedisServer
-from app.config import DEFAULT_DATABASE, Settings, as_environment
-from app.embedded import Until
-from splitter.errors import InputError, ReviewloopError
+from app.cluster.pulse import last_beat
+from app.cluster.servers import POSTGRES, PostgresServer, RedisServer
+from app.cluster.servers_needed import check
+from app.config import DEFAULT_DATABASE, Settings
+from app.holding import alone_in
+from app.until import Until
+from app.web.address import DEFAULT_PORT, address_of, listening_near
+from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s
-from tasks.jobs.celery_tasks import CONTROL, crawl_queue
-from tasks.store import reports
+from tasks.store import todo
 from tasks.store.database import Store
-from tasks.store.nodes import Node
+from tasks.store.nodes import Node, set_addresses
+from tasks.store.outages import away
 
 _CHECK_EVERY_S = 0.1
 _WATCH_EVERY_S = 0.5
@@ -37,7 +39,6 @@ _WATCH_EVERY_S = 0.5
 _CAME_UP_S = 10.0
 _GIVE_UP_AFTER = 5
 _BACKOFF_S, _BACKOFF_MOST_S = 0.5, 30.0
-_QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 Say = Callable[[str], None]
 
@@ -69,6 +70,7 @@ class Supervisor:
         self._say = say
         self._clock = clock
         self._kept: dict[str, _Kept] = {}
+        self._frozen = Stillness(clock)
 
     def start(self, program: Program) -> None:
         """Start a program and keep it running."""
@@ -78,14 +80,44 @@ class Supervisor:
         """Whether a program runs now."""
         return self._kept[name].process.poll() is None
 
+    def pid(self, name: str) -> int | None:
+        """The process of a program; None where it does not run now."""
+        process = self._kept[name].process
+        return process.pid if process.poll() is None else None
+
+    def end_frozen(self, names: Sequence[str]) -> None:
+        """Kill those of these programs that are stopped, or wait for something that never comes (`frozen`)."""
+        for name in names:
+            pid = self.pid(name)
+            if pid is not None and (still_s := self._frozen.still_s(pid)) > FROZEN_S:
+                self._say(f"{name} has not run for {still_s:.0f} s: it is killed")
+                self._kept[name].process.kill()
+
     def check(self) -> None:
-        """Start again what has ended, after a growing delay. Raises ClusterFailed where that is no use."""
+        """Kill what is silent; start again what has ended, after a growing delay.
+
+        Raises:
+            ClusterFailed: that is no use.
+        """
         for kept in self._kept.values():
+            self._kill_silent(kept)
             if kept.again_at is None and kept.process.poll() is not None:
                 self._ended(kept)
             elif kept.again_at is not None and self._clock() >= kept.again_at:
                 kept.process, kept.started_at = processes.start(kept.program), self._clock()
                 kept.again_at = None
+
+    def _kill_silent(self, kept: _Kept) -> None:
+        """Kill a program that is frozen, or whose loop is held: it can't end itself."""
+        if kept.program.pulse is None or kept.again_at is not None:
+            return
+        try:
+            beat = last_beat(kept.program.pulse)
+        except ValueError:  # it starts
+            return
+        silent_s = beat.silent_s(self._clock())
+        if silent_s > kept.program.silent_s and beat.pid == kept.process.pid and beat.kill():
+            self._say(f"{kept.program.name} is silent for {silent_s:.0f} s and was killed")
 
     def _ended(self, kept: _Kept) -> None:
         now, program = self._clock(), kept.program
@@ -116,6 +148,8 @@ class Cluster:
 
     Attributes:
         settings: with the addresses of the servers.
+        supervisor: keeps the servers running, and whatever else is started with it.
+        signalled: True once Ctrl-C, SIGTERM or SIGHUP came.
     """
 
     def __init__(self, settings: Settings, folder: Path, say: Say) -> None:
@@ -123,22 +157,22 @@ class Cluster:
         self._folder = folder
         self._logs = folder / "logs"
         self._say = say
-        self._supervisor = Supervisor(say)
+        self.supervisor = Supervisor(say)
         self._stack = ExitStack()
-        self._signalled = False
+        self.signalled = False
 
     def __enter__(self) -> Cluster:
         """Start the servers. Raises InputError, ServerFailed."""
         with ExitStack() as stack:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._logs.mkdir(exist_ok=True)
-            stack.enter_context(_only_one(self._folder / "lock"))
+            stack.enter_context(alone_in(self._folder))
             stack.enter_context(self._signals())
             if self.settings.database_url == DEFAULT_DATABASE:
-                postgres = PostgresServer(self._folder / "postgres", self._log("postgres"), self._say)
+                postgres = PostgresServer(self._folder / POSTGRES, self.log("postgres"), self._say)
                 self.settings = replace(self.settings, database_url=self._served(stack, postgres))
             if not self.settings.redis_url:
-                redis = RedisServer(self._folder / "redis", self._log("redis"))
+                redis = RedisServer(self._folder / "redis", self.log("redis"))
                 self.settings = replace(self.settings, redis_url=self._served(stack, redis))
             check(self.settings)
             self._stack = stack.pop_all()
@@ -148,72 +182,77 @@ class Cluster:
         """Stop the servers; their data stays."""
         self._stack.close()
 
-    def run(self, store: Store, nodes: Sequence[Node], until: Until, watch: Callable[[], None]) -> None:
+    def run(
+        self,
+        store: Store,
+        nodes: Sequence[Node],
+        until: Until,
+        watch: Callable[[], None],
+        web: bool = False,
+    ) -> None:
         """Run the workers until `until` or a signal; then every lease is given back.
 
         Args:
             watch: called about twice a second, to show progress.
+            web: serve the dashboard on this machine, too.
 
         Raises:
             ClusterFailed: a program ends again and again.
         """
-        programs = [
-            self._worker("control", CONTROL, 2, self.settings),
-            self._celery("beat", self.settings, "beat"),
-            *(self._node(node) for node in nodes),
+        with store.begin() as conn:
+            set_addresses(conn, nodes)
+        started = [
+            programs.control(self.settings, self.log("control")),
+            programs.beat(self.settings, self.log("beat")),
+            *(programs.node(node, self.settings, self.log(node.name)) for node in nodes),
         ]
+        if web:
+            started.append(self._dashboard())
         end_at = None if until.seconds is None else time.monotonic() + until.seconds
         watch_at = time.monotonic()
         try:
-            for program in programs:
-                self._supervisor.start(program)
-            while not self._signalled and (end_at is None or time.monotonic() < end_at):
-                self._supervisor.check()
+            for program in started:
+                self.supervisor.start(program)
+            while not self.signalled and (end_at is None or time.monotonic() < end_at):
+                self.supervisor.check()
                 if time.monotonic() >= watch_at:
+                    self.supervisor.end_frozen([program.name for program in started])
                     watch_at = time.monotonic() + _WATCH_EVERY_S
                     if self._watched(store, watch) and until.done:
                         break
                 time.sleep(_CHECK_EVERY_S)
         finally:
-            self._supervisor.stop([program.name for program in programs])
+            self.supervisor.stop([program.name for program in started])
+
+    def _dashboard(self) -> Program:
+        """The dashboard, at its usual port where that is free."""
+        with listening_near(DEFAULT_PORT) as sock:
+            self._say(f"Dashboard: {address_of(sock)}")
+            return programs.web(self.settings, self.log("web"), sock.getsockname()[1])
 
     def _watched(self, store: Store, watch: Callable[[], None]) -> bool:
         """Show progress; True where all is settled. A database that is away is no reason to end."""
         try:
             watch()
             with store.read() as conn:
-                return reports.all_settled(conn)
+                return todo.all_settled(conn)
         except DBAPIError as error:
-            if not error.connection_invalidated and not _refused(error):
+            if not away(error):
                 raise
             return False
-
-    # --- what runs ------------------------------------------------------------------------------------------
-
-    def _node(self, node: Node) -> Program:
-        settings = replace(self.settings, address=node.address, kinds=node.kinds)
-        return self._worker(node.name, crawl_queue(node.name), node.slots, settings)
-
-    def _worker(self, name: str, queue: str, slots: int, settings: Settings) -> Program:
-        options = ("-P", "threads", "-c", str(slots), "-Q", queue, "-n", f"{name}@%h", *_QUIET)
-        return self._celery(name, settings, "worker", *options)
-
-    def _celery(self, name: str, settings: Settings, *arguments: str) -> Program:
-        command = [sys.executable, "-m", "celery", "--quiet", "-A", "app.celery", *arguments, "-l", "WARNING"]
-        return Program(name=name, command=command, log=self._log(name), environment=as_environment(settings))
 
     def _served(self, stack: ExitStack, server: PostgresServer | RedisServer) -> str:
         """Serve for as long as the stack is open; returns the server's address."""
         name = server.program.name
         stack.callback(server.clean_up)
         server.prepare()
-        self._supervisor.start(server.program)
-        stack.callback(self._supervisor.stop, [name])
-        server.wait(lambda: self._supervisor.alive(name))
+        self.supervisor.start(server.program)
+        stack.callback(self.supervisor.stop, [name])
+        server.wait(lambda: self.supervisor.alive(name))
         return server.url
 
-    def _log(self, name: str) -> Path:
-        """A new log; the one of the last run is kept beside it."""
+    def log(self, name: str) -> Path:
+        """A new log file of a program; the one of the last run is kept beside it."""
         log = self._logs / f"{name}.log"
         if log.exists():
             log.replace(log.with_suffix(".log.1"))
@@ -224,7 +263,7 @@ class Cluster:
         """Ctrl-C, SIGTERM and a closed terminal end `run` in order."""
 
         def note(_number: int, _frame: FrameType | None) -> None:
-            self._signalled = True
+            self.signalled = True
 
         before = {
             number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -236,25 +275,5 @@ class Cluster:
                 signal.signal(number, handler)
 
 
-@contextmanager
-def _only_one(lock: Path) -> Iterator[None]:
-    """Hold a folder's lock. Raises InputError where another process has it."""
-    with lock.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"another cluster runs in {lock.parent}: end it, or name another folder with --data"
-            ) from None
-        yield
-
-
 def _how(status: int) -> str:
     return f"status {status}" if status >= 0 else signal.Signals(-status).name
-
-
-def _refused(error: DBAPIError) -> bool:
-    """Whether a connection could not be made."""
-    from psycopg2 import OperationalError
-
-    return isinstance(error.orig, OperationalError)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from app.lab.markup import sample_text
+from splitter.catalog.patterns import compile_pattern
 
 
 class Answer(StrEnum):
@@ -92,7 +92,7 @@ def refusal(answer: Answer, blocked: Sequence[str] = ()) -> Document:
         KeyError: an answer of another sort.
     """
     status, text = _PLAIN[answer]
-    if status != 200 or not blocked or any(re.search(pattern, text) for pattern in blocked):
+    if status != 200 or not blocked or any(compile_pattern(pattern).search(text) for pattern in blocked):
         return _DOCUMENTS[answer]
     words = next((text for pattern in blocked if (text := sample_text(pattern))), "")
     return notice(200, words) if words else _DOCUMENTS[answer]

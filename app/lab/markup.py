@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
 
+from splitter.catalog.patterns import compile_pattern
+
 _NUMBERED = re.compile(r"\((?!\?)[^()]*\)")
 _TOKEN = re.compile(
     r"(?P<space>\s*[>+~]\s*|\s+)|(?P<tag>[A-Za-z][\w-]*|\*)|\#(?P<id>[\w-]+)|\.(?P<cls>[\w-]+)"
@@ -237,8 +239,8 @@ def _put(attributes: dict[str, str], name: str, value: str) -> None:
 def sample_text(pattern: str, number: int | None = None) -> str:
     """A text that a plain regular expression matches, a number in its group; empty for one that is not plain."""
     text = _NUMBERED.sub(str(number), pattern, count=1) if number is not None else pattern
-    text = re.sub(r"\\s[*+?]?|\[\^[^\]]*\][*+]\??|\.[*+]\??", "", text)
+    text = re.sub(r"\\s[*+?]?|\[\^[^\[\]]*\][*+]\??|\.[*+]\??", "", text)
     text = re.sub(r"\\([.()\[\]?*+/{}-])", r"\1", re.sub(r"(?<!\\)[?^$]", "", text.split("|")[0]))
-    match = re.search(pattern, text)
+    match = compile_pattern(pattern).search(text)
     right = match is not None and (number is None or match[1] == str(number))
     return text if right else ""

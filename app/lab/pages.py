@@ -34,7 +34,10 @@ class PageName:
 _COMPLAINT = ("/complaint/", ".html")
 _SHAPES = {"complaint": _COMPLAINT, "thread": ("/thread-", "-1-1.html")}
 # Where a site's own search is read by what its links look like.
-_SHAPES_OF_SITES = {"12365auto.com": ("/zlts/20131118/", ".shtml")}
+_SHAPES_OF_SITES = {
+    "12365auto.com": ("/zlts/20131118/", ".shtml"),
+    "itunes.apple.com": ("/cn/rss/customerreviews/page=1/id=", "/sortby=mostrecent/json"),
+}
 
 
 def path_of(seed: int, rules: str, page: PageName) -> str:
@@ -46,7 +49,7 @@ def path_of(seed: int, rules: str, page: PageName) -> str:
 
 def page_at(seed: int, rules: str, site: str, path: str) -> PageName | None:
     """The page a path of a site names; None for a path that `path_of` never gives."""
-    id_ = next((part for part in re.split(r"[/.-]", path) if _ID.fullmatch(part)), "")
+    id_ = next((part for part in re.split(r"[/.=-]", path) if _ID.fullmatch(part)), "")
     page = _decode(site, id_)
     if page is None or path_of(seed, rules, page) != path:
         return None

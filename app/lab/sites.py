@@ -11,6 +11,7 @@ from functools import partial
 from html import escape
 
 from app.lab import chance
+from app.lab.engines.made import json_text
 from app.lab.markup import NotSimple, records
 from app.lab.pages import SAMPLE, TEMPLATES, WORDING, Content
 from splitter.catalog.rules import PageRules
@@ -33,6 +34,8 @@ def site_format(rules: PageRules) -> Writer:
     """How the pages of a site are written: HTML in the chrome."""
     if rules.main_text:
         return article
+    if rules.format == "json":
+        return partial(json_page, rules)
     try:
         made_page(rules, Content("", "", (SAMPLE,)))
     except NotSimple:
@@ -40,9 +43,23 @@ def site_format(rules: PageRules) -> Writer:
     return partial(made_page, rules)
 
 
+def json_page(rules: PageRules, content: Content) -> str:
+    """A document made from the paths of its rules; of one that is embedded, the script element that holds it."""
+    text = json_text(rules, content.title, _rows(rules, content))
+    name = rules.embedded.partition("#")[2]
+    return f'<script type="application/json" id="{name}">{text}</script>' if name else text
+
+
 def made_page(rules: PageRules, content: Content) -> str:
     """A page made from the selectors of its rules. Raises NotSimple."""
-    rows = [
+    in_head = rules.page_title in ("", "title")
+    heading = "" if in_head else records(rules.page_title, [[(".", content.title)]])
+    return heading + records(rules.review, _rows(rules, content))
+
+
+def _rows(rules: PageRules, content: Content) -> list[list[tuple[str, str]]]:
+    """The posts of a page: of each the fields of the rules, with their values."""
+    return [
         [
             (rules.id, post.key),
             (rules.title, post.title),
@@ -53,9 +70,6 @@ def made_page(rules: PageRules, content: Content) -> str:
         ]
         for post in content.posts
     ]
-    in_head = rules.page_title in ("", "title")
-    heading = "" if in_head else records(rules.page_title, [[(".", content.title)]])
-    return heading + records(rules.review, rows)
 
 
 def article(content: Content) -> str:

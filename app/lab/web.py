@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from html import escape
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
-from app.lab.answers import HTML, Answer, Document, redirect, refusal
+from app.lab.answers import HTML, JSON, Answer, Document, redirect, refusal
 from app.lab.chrome import UTF8, Chrome, encoding_of
 from app.lab.corpus import Corpus, Listed
 from app.lab.engines.formats import engine_format
 from app.lab.engines.model import Results, address, hit_of
+from app.lab.lists import listed, page_of, sitemap
 from app.lab.profile import Role
 from app.lab.query import Query, read_query
 from app.lab.sites import site_format
 from splitter.catalog.model import Catalog, Engine
 
 _CACHED_DOCUMENTS = 2048
+# Of pages made by script.
+_SCRIPT_PATH = "/app.js"
+_PART = "part=reviews"
+_SHELL = f'<div id="app">加载中……</div>\n<script src="{_SCRIPT_PATH}"></script>'
+_SCRIPT = f"""\
+fetch(location.pathname + "?{_PART}").then(answer => answer.json()).then(part => {{
+  document.getElementById("app").innerHTML = part.html;
+}});
+""".encode()
 
 
 class LocalWeb:
@@ -28,9 +40,11 @@ class LocalWeb:
         self._corpus = corpus
         self._formats = {name: engine_format(name, engine) for name, engine in catalog.engines.items()}
         self._engines: dict[str, list[str]] = {}
+        self._lists: dict[str, list[str]] = {}
         self._own: dict[tuple[str, str], Document] = {}
         for name, engine in catalog.engines.items():
-            self._engines.setdefault(_bare(urlsplit(engine.url).hostname or ""), []).append(name)
+            by_host = self._lists if engine.discover == "list" else self._engines
+            by_host.setdefault(_bare(urlsplit(engine.url).hostname or ""), []).append(name)
             for (host, path), document in self._formats[name].own.items():
                 self._own[_bare(host), path] = document
         self._sites = {_bare(site): site for site in catalog.sites}
@@ -85,12 +99,18 @@ class LocalWeb:
         name = self._engine_at(host, target)
         if name is not None:
             return self._results(name, path, query_string)
+        site = self._sites.get(_bare(host))
+        if site is not None and (of_list := self._of_list(site, target)) is not None:
+            return of_list
         if (own := self._own.get((_bare(host), path))) is not None:
             return own
         if (to := self._redirected(host, path, query_string)) is not None:
             return to
-        site = self._sites.get(_bare(host))
-        return refusal(Answer.NOT_FOUND) if site is None else self._page(site, path)
+        if site is None:
+            return refusal(Answer.NOT_FOUND)
+        if self.catalog.renders(site):
+            return self._made_by_script(site, path, query_string)
+        return self._page(site, path)
 
     def _engine_at(self, host: str, target: str) -> str | None:
         """The engine whose result page is asked for: of several at one address, the one whose fixed parameters fit."""
@@ -124,29 +144,63 @@ class LocalWeb:
         if page is None:
             return refusal(Answer.NOT_FOUND)
         content = self._corpus.content(page)
+        rules = self.catalog.rules_of(site)
+        if rules.format == "json" and not rules.embedded:
+            return Document(200, JSON, self._writers[site](content).encode())
         return Document(200, chrome.content_type, chrome.page(content.title, self._writers[site](content)))
+
+    def _made_by_script(self, site: str, path: str, query_string: str) -> Document:
+        """A page of which the document says nothing: its script asks for what stands in it."""
+        if path == _SCRIPT_PATH:
+            return Document(200, "text/javascript", _SCRIPT, headers=(("Cache-Control", "max-age=600"),))
+        page = self._corpus.find(site, path)
+        if page is None:
+            return self._page(site, path)
+        content = self._corpus.content(page)
+        if query_string == _PART:
+            return Document(200, JSON, json.dumps({"html": self._writers[site](content)}).encode())
+        chrome = self._chromes[site]
+        return Document(200, chrome.content_type, chrome.page(content.title, _SHELL))
 
     def _results(self, name: str, path: str, query_string: str) -> Document:
         engine = self.catalog.engines[name]
         query = read_query(engine, query_string)
         found = self._found(engine, query)
-        listed = found[: engine.max_hits]
+        return self._page_of(name, query, found, lambda: _next_url(engine, path, query_string, query))
+
+    def _of_list(self, site: str, target: str) -> Document | None:
+        """A sitemap, or a page of a list, of a site; None for what is neither."""
+        for name in self._lists.get(_bare(site), ()):
+            engine = self.catalog.engines[name]
+            if (document := sitemap(engine, self._corpus, site, target.partition("?")[0])) is not None:
+                return document
+            if number := page_of(engine, target):
+                query, found = Query((), site, number), listed(self._corpus, site)
+                return self._page_of(name, query, found, lambda: target)
+        return None
+
+    def _page_of(
+        self, name: str, query: Query, found: Sequence[Listed], next_url: Callable[[], str]
+    ) -> Document:
+        engine = self.catalog.engines[name]
+        shown_of = found[: engine.max_hits]
         start = (query.page - 1) * engine.hits_per_page
-        shown = listed[start : start + engine.hits_per_page]
-        more = bool(shown) and start + len(shown) < len(listed)
+        shown = shown_of[start : start + engine.hits_per_page]
+        more = bool(shown) and start + len(shown) < len(shown_of)
         results = Results(
             engine=engine,
             keywords=query.keywords,
             page=query.page,
             found=min(len(found), engine.count_cap or len(found)),
             entries=tuple(hit_of(entry.url, self._corpus.content(entry.page)) for entry in shown),
-            next_url=_next_url(engine, path, query_string, query) if more else "",
+            next_url=next_url() if more else "",
         )
         written = self._formats[name]
         text = written.results(results)
         if written.content_type != HTML:
-            return Document(200, written.content_type, text.encode())
-        return Document(200, HTML, self._engine_chromes[name].page(" ".join(query.keywords), text))
+            return Document(200, written.content_type, text.encode(), headers=written.headers)
+        page = self._engine_chromes[name].page(" ".join(query.keywords), text)
+        return Document(200, HTML, page, headers=written.headers)
 
     def _found(self, engine: Engine, query: Query) -> tuple[Listed, ...]:
         """What an engine has for a query: of one site, or of all reached through it; it lists the first."""

@@ -71,12 +71,12 @@ class Subtask:
         self.listed = False
 
     def view(self, site: str, kind: str, hosts: tuple[str, ...]) -> SubtaskView:
-        """As strategies see it; its site has this name, kind, and these hosts."""
+        """As strategies see it; its site has this name and kind, and these hosts (the engine's, the site's)."""
         return SubtaskView(
             id=self.id,
             site=site,
             kind=kind,
-            hosts=hosts,
+            hosts=hosts[-1:] if self.listed else hosts,
             left=sum(self.todo),
             priority=0,
             failed_on=self.failed_on,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from app.simulator.world import LANES, Block, World
+from app.simulator.world import Block, World
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import rest_s
 from tasks.domain.failures import ErrorClass
@@ -24,6 +24,10 @@ from tasks.scheduling.statistics import Knowledge
 
 LONGEST_WAIT_S = 30.0
 """A permit further ahead ends an attempt, as in production."""
+
+_LANES_AT_WORK = 1
+"""Pages of an attempt are worked off one after the other, however many of its lanes have one: `seconds_per_page` is
+the attempt's."""
 
 _UNLIMITED = Limits(per_address_per_s=1000, total_per_s=10_000)
 _FASTEST_S = 0.01
@@ -77,14 +81,17 @@ class Hosts:
         self._addresses = {name: name for name in self._names}
         self._rng = rests_rng
         self._limits: dict[str, Limits] = {}
+        self._only_block: set[str] = set()
         self._of_site: dict[str, tuple[str, str]] = {}
         for number, site in enumerate(world.sites):
             engine = world.engines.get(site.spec.engine or "")
             if world.rationed(number):
                 self._of_site[site.name] = (engine.name if engine is not None else site.name, site.name)
                 own = _limits(site.spec.per_address_per_s, site.spec.total_per_s)
-                blocks = own is _UNLIMITED and world.ever_blocks[number]
-                self._limits[site.name] = _most(world, number) if blocks else own
+                if own is _UNLIMITED and world.ever_blocks[number]:
+                    own = _most(world, number)
+                    self._only_block.add(site.name)
+                self._limits[site.name] = own
             if engine is not None:
                 self._limits[engine.name] = _limits(engine.per_address_per_s, engine.total_per_s)
         self._hits_per_result_page = world.scenario.work.hits_per_result_page
@@ -212,10 +219,16 @@ class Hosts:
             self._of_site.__getitem__,
             self._limits.__getitem__,
             self._request_s(knowledge, now_s),
-            LANES,
+            _LANES_AT_WORK,
             self._hits_per_result_page,
         )
-        return [view if self.limited(name) else _without_limit(view) for name, view in found.items()]
+        return [self._known_limits(view) for view in found.values()]
+
+    def _known_limits(self, view: HostView) -> HostView:
+        """The view with no limit that a catalog would not have."""
+        if not self.limited(view.host):
+            return replace(view, address_limit=None, pages_per_s=math.inf, address_pages_per_s=math.inf)
+        return replace(view, pages_per_s=math.inf) if view.host in self._only_block else view
 
     def _running(self) -> Sequence[tuple[str, str, int, int]]:
         return [
@@ -256,8 +269,3 @@ def _most(world: World, site: int) -> Limits:
         for number, node in enumerate(world.nodes)
     ]
     return Limits(per_address_per_s=min(1000.0, max(per_s)), total_per_s=min(10_000.0, sum(per_s)))
-
-
-def _without_limit(view: HostView) -> HostView:
-    """A host that only blocks."""
-    return replace(view, address_limit=None, pages_per_s=math.inf, address_pages_per_s=math.inf)

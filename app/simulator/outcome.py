@@ -18,7 +18,7 @@ class Options:
     """What may be different from one run of a scenario to the next.
 
     Attributes:
-        modification: False: every attempt gets the default quota and budget.
+        modification: False: every attempt gets the default quota and budget, and none ends early.
         recall: False: every failed subtask goes to a person at once.
         oracle: work the bound out, too.
         timeline: keep sums over time of every pair.

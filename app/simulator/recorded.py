@@ -22,7 +22,8 @@ from app.simulator.scenario import (
     SiteSpec,
     Work,
 )
-from splitter.catalog.model import Catalog, Kind, Limits
+from splitter.catalog.model import Catalog, Limits
+from splitter.catalog.names import Kind
 from tasks.domain.failures import ErrorClass
 from tasks.fetching.hosts import HostBook
 from tasks.store import nodes

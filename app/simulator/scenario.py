@@ -11,7 +11,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from splitter.catalog.model import Bounds, Kind
+from splitter.catalog.model import Bounds
+from splitter.catalog.names import Kind
 from splitter.errors import InputError
 
 ANY = "*"

@@ -100,7 +100,7 @@ def _chosen(strategy: str | AllocationStrategy, options: Options) -> AllocationS
         return strategy
     if strategy not in ALLOCATION:
         raise InputError(f"there is no strategy {strategy!r}: there is {', '.join(ALLOCATION)}")
-    return ALLOCATION[strategy](options.allocating)
+    return ALLOCATION[strategy](replace(options.allocating, floors=options.modification))
 
 
 class _Engine:

@@ -31,7 +31,7 @@ from bench.buffer_peers.server import page_server
 from bench.buffer_peers.web import catalog
 from bench.tools.delayproxy import delayed
 from splitter.errors import ReviewloopError
-from tasks.jobs.celery_tasks import CONTROL, crawl_queue
+from tasks.jobs.queues import CONTROL, crawl_queue
 from tasks.store.database import Store
 from tasks.store.known_pages import page_count, page_keys
 from tasks.worker.redis_seen import RedisSeen

@@ -11,8 +11,9 @@ from random import Random
 
 from bench.tools.addresses import keyword, site
 from bench.tools.pages import RESULT_RULES, RULES
-from splitter.catalog.model import Catalog, Engine, Kind, Limits
+from splitter.catalog.model import Catalog, Engine, Limits
 from splitter.catalog.model import Site as CatalogSite
+from splitter.catalog.names import Kind
 
 SITES = 10
 HITS = 40

@@ -1,50 +1,34 @@
 """The whole loop over real HTTP on loopback: pages over time in worlds drawn by seed, beside what could be had.
 
-The lab and `reviewloop run` are processes of their own; a world is a regime (`bench.field.worlds`) and a seed. Runs are
-compared with a bound by linear programming (`bench.field.bound`), and strategies seed by seed (`bench.field.contest`).
+The lab and `reviewloop run` (or `up`) are processes of their own; a world is a regime (`bench.field.worlds`) and a
+seed. Runs are compared with a bound by linear programming (`bench.field.bound`), and strategies seed by seed
+(`bench.field.contest`).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from app.version import VERSION
-from bench.field import contest, records
-from bench.field.measured import run_once
+from bench.field import asked, code, contest, records
+from bench.field.asked import Asked, Choice
+from bench.field.measured import OURS, run_once
 from bench.field.records import SMALL, Bound, Record, bound_of
 from bench.field.report import draw_pages
 from bench.field.worlds import JOBS, Regime, World, draw
 from bench.tools.plots import check_there
-from splitter.errors import InputError
-from tasks.scheduling.strategies import ALLOCATION
 
 MARK_S = 45.0
-OURS = "feedback"
-DEFAULT_STRATEGIES = (OURS, "random")
-ALL_STRATEGIES = (OURS, "random", "hash", "sed", "feedback2014")
 RUNS = Path("field-runs.jsonl")
 """Finished runs of ``full``, where no other file is named."""
 
-_SECONDS, _FULL_SECONDS = 50.0, 240.0
-_FULL_SEEDS = 5
 _SMALLEST_SECONDS = 4.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A run that is wanted."""
-
-    regime: Regime
-    job: str
-    seed: int
-    strategy: str
-    nodes: int | None
-    seconds: float
+_AROUND_S = 60.0
+"""A run takes so much longer than its time at most: start, end, `verify`, the bound."""
 
 
 def run(
@@ -55,55 +39,59 @@ def run(
     regime: str | None = None,
     strategies: str | None = None,
     job: str | None = None,
+    runner: str | None = None,
     seeds: int | None = None,
     seed_from: int = 1,
     seconds: float | None = None,
     nodes: int | None = None,
     runs: Path | None = None,
+    limit_minutes: float | None = None,
     plots: Path | None = None,
 ) -> dict[str, Any]:
     """Measure.
 
     Args:
         smallest: one short run in a tiny world.
-        full: all strategies, five seeds, 240 s a run; the small job in every regime and the long one in `scarce`.
+        full: everything, five seeds, 240 s a run, the most important first (`bench.field.asked.full`).
         regime: only these, separated by commas.
         strategies: only these, separated by commas.
         job: small or long.
+        runner: embedded or cluster.
         seeds: how many worlds of each regime.
         seed_from: the first seed.
         seconds: the most a run takes.
         nodes: None: four, in `shipped` eight.
-        runs: file of finished runs, which are not run again, and which new ones are added to. None: with ``full``
-            `RUNS`, else none.
+        runs: file of finished runs, which are not run again with the same code, and which new ones are added to.
+            None: with ``full`` `RUNS`, else none.
+        limit_minutes: no run is begun that may end later; None: there is no limit.
         plots: folder for the picture of pages over time; None: none.
 
     Returns:
-        ``ratios``: see `bench.field.contest.ratios`; ``figures``: every run, and `feedback` against each other
-        strategy.
+        ``ratios``: see `bench.field.contest.ratios`; ``figures``: the code's version, every run, and `feedback`
+        against each other strategy.
 
     Raises:
-        InputError: no such regime, strategy or job, the file of runs is not one, or plots can't be drawn.
+        InputError: no such regime, strategy, job or runner, the file of runs is not one, or plots can't be drawn.
         ReviewloopError: a run did not start.
     """
+    begin_s = time.monotonic()
     if smallest:
         return _smallest()
     if plots is not None:
         check_there()
-    wanted = list(
-        _wanted(
-            regimes=_named("regime", regime, tuple(Regime), tuple(Regime)),
-            strategies=_named(
-                "strategy", strategies, tuple(ALLOCATION), ALL_STRATEGIES if full else DEFAULT_STRATEGIES
-            ),
-            jobs=_named("job", job, tuple(JOBS), tuple(JOBS) if full else (SMALL,)),
-            everything_long=job is not None,
-            seeds=range(seed_from, seed_from + (seeds or (_FULL_SEEDS if full else 1))),
-            seconds=seconds or (_FULL_SECONDS if full else _SECONDS),
-            nodes=nodes,
-        )
+    choice = Choice(
+        regimes=regime,
+        strategies=strategies,
+        jobs=job,
+        runners=runner,
+        seeds=seeds,
+        seed_from=seed_from,
+        seconds=seconds,
+        nodes=nodes,
     )
-    measured = _measured(wanted, runs or (RUNS if full else None))
+    wanted = asked.full(choice) if full else asked.few(choice)
+    until_s = begin_s + 60.0 * limit_minutes if limit_minutes is not None else None
+    measured = _measured(wanted, runs or (RUNS if full else None), until_s)
     if plots is not None:
         draw_pages(plots / "field.png", measured)
     return _result(measured)
@@ -111,11 +99,11 @@ def run(
 
 def _smallest() -> dict[str, Any]:
     world = draw(Regime.SCARCE, 1, products=1, nodes=2, sites=3)
-    asked = Asked(
+    one = Asked(
         regime=Regime.SCARCE, job=SMALL, seed=1, strategy=OURS, nodes=2,
         seconds=_SMALLEST_SECONDS,
     )  # fmt: skip
-    return _result([_record(asked, world, bound_of(world, _mark_s(asked)))])
+    return _result([_record(one, world, bound_of(world, _mark_s(one)), code.version())])
 
 
 def _result(found: Sequence[Record]) -> dict[str, Any]:
@@ -123,45 +111,18 @@ def _result(found: Sequence[Record]) -> dict[str, Any]:
     return {
         "bench": "field",
         "ratios": contest.ratios(found),
-        "figures": {"runs": runs, "against": contest.compared(found, OURS)},
+        "figures": {
+            "version": found[0].version if found else None,
+            "runs": runs,
+            "against": contest.compared(found, OURS),
+        },
     }
 
 
-def _named(what: str, given: str | None, known: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
-    """The names in a list separated by commas. Raises InputError."""
-    names = tuple(default) if given is None else tuple(part.strip() for part in given.split(","))
-    for name in names:
-        if name not in known:
-            raise InputError(f"{what} {name!r}: there is {', '.join(known)}")
-    return tuple(dict.fromkeys(names))
-
-
-def _wanted(
-    *,
-    regimes: Iterable[str],
-    strategies: Sequence[str],
-    jobs: Sequence[str],
-    everything_long: bool,
-    seeds: Iterable[int],
-    seconds: float,
-    nodes: int | None,
-) -> Iterator[Asked]:
-    """Runs in their order: strategies take turns within a world. The long job is for `scarce`, unless it was named."""
-    chosen = [Regime(name) for name in regimes]
-    for seed in seeds:
-        for job in jobs:
-            for regime in chosen:
-                if job != SMALL and regime is not Regime.SCARCE and not everything_long:
-                    continue
-                for strategy in strategies:
-                    yield Asked(
-                        regime=regime, job=job, seed=seed, strategy=strategy, nodes=nodes, seconds=seconds
-                    )  # fmt: skip
-
-
-def _measured(wanted: Sequence[Asked], file: Path | None) -> list[Record]:
-    """The wanted runs: those in the file as they are there, the others run now and added to it."""
+def _measured(wanted: Sequence[Asked], file: Path | None, until_s: float | None) -> list[Record]:
+    """The wanted runs: those in the file as they are there, the others run now and added to it, while there is time."""
     finished = {one.key: one for one in records.read(file)} if file is not None and file.exists() else {}
+    version = code.version()
 
     @cache
     def world_of(regime: Regime, job: str, seed: int, nodes: int | None) -> World:
@@ -172,12 +133,17 @@ def _measured(wanted: Sequence[Asked], file: Path | None) -> list[Record]:
         return bound_of(world_of(*world_key), mark_s)
 
     found = []
-    for place, asked in enumerate(wanted, 1):
-        world_key = (asked.regime, asked.job, asked.seed, asked.nodes)
+    for place, one in enumerate(wanted, 1):
+        world_key = (one.regime, one.job, one.seed, one.nodes)
         world = world_of(*world_key)
-        key = (asked.regime, asked.job, world.nodes, asked.seed, asked.strategy, asked.seconds)
+        key = (
+            version, one.runner.value, one.regime.value, one.job, world.nodes, one.seed, one.strategy, one.seconds,
+        )  # fmt: skip
         if key not in finished:
-            finished[key] = _record(asked, world, its_bound(world_key, _mark_s(asked)))
+            if until_s is not None and time.monotonic() + one.seconds + _AROUND_S > until_s:
+                print(f"the time is over: {len(wanted) - place + 1} runs are left out", file=sys.stderr)
+                break
+            finished[key] = _record(one, world, its_bound(world_key, _mark_s(one)), version)
             if file is not None:
                 records.append(file, finished[key])
         found.append(finished[key])
@@ -195,21 +161,24 @@ def _tell(one: Record, place: str) -> None:
     )
 
 
-def _mark_s(asked: Asked) -> float:
+def _mark_s(one: Asked) -> float:
     """The mark; of a shorter run its end."""
-    return min(MARK_S, asked.seconds)
+    return min(MARK_S, one.seconds)
 
 
-def _record(asked: Asked, world: World, its_bound: Bound) -> Record:
-    measured = run_once(world, asked.strategy, seconds=asked.seconds, mark_s=_mark_s(asked))
+def _record(one: Asked, world: World, its_bound: Bound, version: str) -> Record:
+    measured = run_once(
+        world, one.strategy, seconds=one.seconds, mark_s=_mark_s(one), runner=one.runner
+    )  # fmt: skip
     return Record(
-        regime=asked.regime.value,
-        job=asked.job,
+        regime=one.regime.value,
+        job=one.job,
         nodes=world.nodes,
-        seed=asked.seed,
-        strategy=asked.strategy,
-        seconds=asked.seconds,
-        version=VERSION,
+        seed=one.seed,
+        strategy=one.strategy,
+        seconds=one.seconds,
+        version=version,
         bound=its_bound,
         measured=measured,
+        runner=one.runner.value,
     )

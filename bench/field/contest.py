@@ -10,6 +10,7 @@ from typing import Any
 
 from scipy.stats import t as students_t
 
+from bench.field.measured import Measured, Runner
 from bench.field.records import Record
 
 RATIOS = ("pages_of_bound", "requests_per_page", "done_of_bound")
@@ -82,20 +83,38 @@ def is_done(one: Record, records: Iterable[Record]) -> bool:
     return one.measured.ended_well and one.measured.pages >= _SAME_PAGES * max(of_random, default=0)
 
 
-def compared(records: Sequence[Record], ours: str) -> dict[str, dict[str, Any]]:
-    """Our strategy against each other one: differences of the pages at the mark and in the end, and of 90 % times."""
+def compared(records: Sequence[Record], ours: str) -> dict[str, dict[str, dict[str, float | None]]]:
+    """Our strategy against each other one, and on a cluster against embedded, in the same worlds.
+
+    By `LABEL.OURS_vs_OTHER`: ours / theirs - 1 of the pages at the mark and in the end; theirs / ours - 1 of the time
+    at which half was stored (positive: ours was sooner).
+    """
     grouped = _grouped(records)
-    told: dict[str, dict[str, Any]] = {}
+    told = {}
     for (label, other), runs in grouped.items():
-        mine = {one.seed: one.measured for one in grouped.get((label, ours), ())}
-        pairs = [(mine[one.seed], one.measured) for one in runs if one.seed in mine and one.measured.pages]
-        if other == ours or not pairs:
-            continue
-        told[f"{label}.{ours}_vs_{other}"] = {
-            "pages_at_mark": _shown([(float(a.pages_at_mark), float(b.pages_at_mark)) for a, b in pairs]),
-            "pages": _shown([(float(a.pages), float(b.pages)) for a, b in pairs]),
-        }
+        if other != ours and (pairs := _pairs(grouped.get((label, ours), ()), runs)):
+            told[f"{label}.{ours}_vs_{other}"] = _differences(pairs)
+    embedded = {one.label: runs for (_, name), runs in grouped.items() if name == ours for one in runs}
+    for label, runs in embedded.items():
+        alone = label.removesuffix(f"-{Runner.CLUSTER}")
+        if alone != label and (pairs := _pairs(runs, embedded.get(alone, ()))):
+            told[f"{label}.{ours}_vs_{Runner.EMBEDDED}"] = _differences(pairs)
     return told
+
+
+def _pairs(ours: Iterable[Record], theirs: Iterable[Record]) -> list[tuple[Measured, Measured]]:
+    """Runs of the same seeds; those without a page are left out."""
+    mine = {one.seed: one.measured for one in ours if one.measured.pages}
+    return [(mine[one.seed], one.measured) for one in theirs if one.seed in mine and one.measured.pages]
+
+
+def _differences(pairs: Sequence[tuple[Measured, Measured]]) -> dict[str, dict[str, float | None]]:
+    halves = [(b.stored_at["half"], a.stored_at["half"]) for a, b in pairs]
+    return {
+        "pages_at_mark": _shown([(a.pages_at_mark, b.pages_at_mark) for a, b in pairs]),
+        "pages": _shown([(a.pages, b.pages) for a, b in pairs]),
+        "half_sooner": _shown([(b, a) for b, a in halves if a is not None and b is not None]),
+    }
 
 
 def _shown(pairs: Sequence[tuple[float, float]]) -> dict[str, float | None]:
@@ -138,6 +157,7 @@ def shown(one: Record, records: Iterable[Record]) -> dict[str, Any]:
         "load": measured.load,
         "database_kb": round(measured.database_bytes / 1000),
         "violations": measured.violations,
+        "time_left_within": _rounded(measured.time_left_within),
     }
 
 

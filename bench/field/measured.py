@@ -1,32 +1,47 @@
-"""One run: a world's lab, `reviewloop run` and `verify`, each in a process of its own, and what came of it."""
+"""One run: a world's lab, `reviewloop run` or `up`, and `verify`, each in a process of its own, and what came of it."""
 
 from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import tempfile
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
+from bench.field import said
 from bench.field.processes import command, ended_by_sigterm
-from bench.field.worlds import TaskHits, World, hits
+from bench.field.stored import StoredPages, counts, served
+from bench.field.worlds import World, hits
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
-from tasks.domain.states import State
+from tasks.store.database import Store
 
 SLOTS = 4
-SHARES = {"half": 0.5, "most": 0.9, "all": 1.0}
-"""Shares of what is there whose times are measured."""
+OURS = "feedback"
+"""The strategy that others are compared with."""
 
-_START_AND_END_S = 30.0
+ABLATION: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {f"{OURS}-no-modification": ("--no-modification",), f"{OURS}-no-recall": ("--no-recall",)}
+)
+"""Our strategy with a part of it switched off: name, options. (Without allocation it is `random`.)"""
+
+
+class Runner(StrEnum):
+    """Which of the two runners."""
+
+    EMBEDDED = "embedded"  # `run`: SQLite, one process
+    CLUSTER = "cluster"  # `up`: PostgreSQL, Redis, a Celery worker for each node
+
+
+_START_AND_END_S: Mapping[Runner, float] = MappingProxyType({Runner.EMBEDDED: 30.0, Runner.CLUSTER: 120.0})
 """A run has so long to start and to end, besides its time."""
 
 _VERIFY_S = 120.0
@@ -51,15 +66,17 @@ class Measured:
         site_outcomes: of the requests to sites, by what they were answered.
         subtasks, manual: all of them, and those that wait for a person.
         targets, given_up: all of them, and those given up.
-        attempts, released, recalls: how many.
+        attempts, released, recalls: how many; those that the end of the run gave back are not among the released.
         most_attempts: of one subtask.
-        run_cpu_s: of the run's process, its start included.
+        run_cpu_s: of the run's process, its start included; of a cluster also of its servers and workers.
         lab_cpu_s: of the lab's, its start left out.
-        start_cpu_s: of the run's process, before the first request.
+        start_cpu_s: of the run's process, before the first request; a cluster's servers and workers left out.
         database_bytes: its size in the end.
         load: processes of the machine that wanted a core, on average over the run's last minute; where it is above
             the number of cores, others took part of the run's time.
         violations: that `verify` found; None: it said nothing.
+        ran_s: how long it took by its own clock; None: it had to be ended.
+        time_left: by its own clock, what it said of the time left.
     """
 
     there: int
@@ -88,6 +105,8 @@ class Measured:
     database_bytes: int
     load: float
     violations: int | None
+    ran_s: float | None = None
+    time_left: said.Readings = ()
 
     @property
     def requests_per_page(self) -> float | None:
@@ -110,6 +129,11 @@ class Measured:
         return self.released / max(1, self.attempts)
 
     @property
+    def time_left_within(self) -> float | None:
+        """Share of what it said of the time left from half-way on that was right; None: nothing to compare."""
+        return said.within(self.time_left, self.ran_s) if self.settled and self.ran_s is not None else None
+
+    @property
     def ended_well(self) -> bool:
         """True where it ended by itself with status 0, and at most 2 % are MANUAL or given up."""
         few = self.manual <= 0.02 * self.subtasks and self.given_up <= 0.02 * self.targets
@@ -120,27 +144,36 @@ class Measured:
         return asdict(self)
 
 
-def run_once(world: World, strategy: str, *, seconds: float, mark_s: float, slots: int = SLOTS) -> Measured:
+def run_once(
+    world: World,
+    strategy: str,
+    *,
+    seconds: float,
+    mark_s: float,
+    slots: int = SLOTS,
+    runner: Runner = Runner.EMBEDDED,
+    kept: Path | None = None,
+) -> Measured:
     """Run a world's job from an empty store.
 
     Args:
-        strategy: of allocation.
+        strategy: of allocation, or one of `ABLATION`.
         seconds: the run is ended after so long.
         mark_s: from the first request on.
+        runner: of the two.
+        kept: folder for its files, the store's `run.db` among them; None: they are removed.
 
     Raises:
         ReviewloopError: the lab or the run did not start; with the end of what it said.
     """
-    with ended_by_sigterm(), tempfile.TemporaryDirectory(prefix="reviewloop-field-") as name:
-        folder = Path(name)
-        sites, profile, log, db = (
-            folder / part for part in ("sites.yaml", "profile.yaml", "log.jsonl", "run.db")
-        )
+    with ended_by_sigterm(), _folder(kept) as folder:
+        sites, profile, log = (folder / part for part in ("sites.yaml", "profile.yaml", "log.jsonl"))
         sites.write_text(world.sites_yaml(), "utf-8")
         profile.write_text(world.profile_yaml(), "utf-8")
-        own = ("--seed", str(world.seed), "--sites", str(sites), "--json")
-        lab_options = ("lab", "--port", "0", "--profile", str(profile), "--log", str(log), *own)
-        url = f"sqlite:///{db}"
+        seed, own = ("--seed", str(world.seed)), ("--sites", str(sites), "--json")
+        lab_options = ("lab", "--port", "0", "--profile", str(profile), "--log", str(log), *seed, *own)
+        url = f"sqlite:///{folder / 'run.db'}"
+        where = ("up", "--data", str(folder)) if runner is Runner.CLUSTER else ("run", "--db", url, *seed)
         with command(lab_options, folder / "lab.txt", piped=True) as lab:
             ready = lab.first_line()
             if not ready:
@@ -148,33 +181,64 @@ def run_once(world: World, strategy: str, *, seconds: float, mark_s: float, slot
             lab_start_cpu_s = lab.cpu_s()
             address = "{host}:{port}".format(**json.loads(ready))
             options = (
-                "run", "--until-done", "--for", f"{seconds:g}", "--lab", address, "--nodes", str(world.nodes),
-                "--slots", str(slots), "--allocation", strategy, "--db", url, *own, *world.names,
+                *where, "--until-done", "--for", f"{seconds:g}", "--lab", address, "--nodes", str(world.nodes),
+                "--slots", str(slots), *_allocation(strategy), *own, *world.names,
             )  # fmt: skip
             with command(options, folder / "run.txt") as run:
-                ended = run.wait(seconds + _START_AND_END_S)
+                ended = run.wait(seconds + _START_AND_END_S[runner])
             ended_at, load = datetime.now(UTC), os.getloadavg()[0]
             lab_ended = lab.wait(0)
-        if not db.exists() or not log.stat().st_size:
+        if not log.exists() or not log.stat().st_size:
             raise ReviewloopError(f"the run asked the lab nothing: {_tail(folder / 'run.txt')}")
         size = sum(path.stat().st_size for path in folder.glob("run.db*"))
-        with command(("verify", "--db", url, "--json"), folder / "verify.txt") as verify:
-            verify.wait(_VERIFY_S)
         begin, asked = _requests(log, world.catalog)
-        stored = _stored(db, begin, hits(world))
+        with _database(runner, folder, url) as db, closing(Store.open(db)) as store:
+            with command(("verify", "--db", db, "--json"), folder / "verify.txt") as verify:
+                verify.wait(_VERIFY_S)
+            with store.read() as conn:
+                stored = StoredPages.of(conn, begin, hits(world))
+            counted = {"database_bytes": size, **counts(store)}
+        told = (folder / "run.txt").read_text("utf-8", "replace")
         return Measured(
             **stored.document(mark_s),
             **asked,
-            **_counts(db),
+            **counted,
             ended_s=round((ended_at - begin).total_seconds(), 1),
             status=ended.status,
             run_cpu_s=round(ended.cpu_s, 2),
             start_cpu_s=round(ended.cpu_before(begin), 2),
             lab_cpu_s=round(lab_ended.cpu_s - lab_start_cpu_s, 2),
-            database_bytes=size,
             load=round(load, 2),
             violations=_violations(folder / "verify.txt"),
+            ran_s=said.ran_s(told),
+            time_left=said.readings(told),
         )
+
+
+def _allocation(strategy: str) -> tuple[str, ...]:
+    """The options of a strategy, or of ours with a part of it switched off."""
+    if strategy in ABLATION:
+        return ("--allocation", OURS, *ABLATION[strategy])
+    return ("--allocation", strategy)
+
+
+@contextmanager
+def _folder(kept: Path | None) -> Iterator[Path]:
+    if kept is not None:
+        yield kept
+        return
+    with tempfile.TemporaryDirectory(prefix="reviewloop-field-") as name:
+        yield Path(name)
+
+
+@contextmanager
+def _database(runner: Runner, folder: Path, url: str) -> Iterator[str]:
+    """The address of the store that a run left behind, while it can be read."""
+    if runner is Runner.EMBEDDED:
+        yield url
+        return
+    with served(folder, folder / "postgres.txt") as address:
+        yield address
 
 
 def _tail(path: Path) -> str:
@@ -207,67 +271,6 @@ def _requests(log: Path, catalog: Catalog) -> tuple[datetime, dict[str, Any]]:
 
 def _bare(host: str) -> str:
     return host.removeprefix("www.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """Times at which pages were stored, ascending, and how many are there."""
-
-    there: int
-    times: tuple[float, ...]
-    others: int
-
-    def document(self, mark_s: float) -> dict[str, Any]:
-        """Fields of `Measured`."""
-        last_s = int(self.times[-1]) + 1 if self.times else 0
-        return {
-            "there": self.there,
-            "pages": len(self.times),
-            "others": self.others,
-            "pages_at_mark": bisect_right(self.times, mark_s),
-            "stored_by_s": tuple(bisect_right(self.times, t) for t in range(1, last_s + 1)),
-            "stored_at": {name: self._time_of(share) for name, share in SHARES.items()},
-        }
-
-    def _time_of(self, share: float) -> float | None:
-        place = max(1, round(share * self.there))
-        return round(self.times[place - 1], 1) if len(self.times) >= place else None
-
-
-def _stored(db: Path, begin: datetime, tasks: Sequence[TaskHits]) -> _Stored:
-    there = frozenset().union(*(task.pages for task in tasks))
-    with closing(sqlite3.connect(db)) as conn:
-        rows = conn.execute("SELECT url, fetched_at FROM pages").fetchall()
-    times = sorted(
-        (datetime.fromisoformat(at).replace(tzinfo=UTC) - begin).total_seconds()
-        for url, at in rows
-        if url in there
-    )
-    return _Stored(len(there), tuple(times), len(rows) - len(times))
-
-
-def _counts(db: Path) -> dict[str, Any]:
-    with closing(sqlite3.connect(db)) as conn:
-        states = dict(conn.execute("SELECT state, count(*) FROM subtasks GROUP BY state").fetchall())
-        targets = dict(conn.execute("SELECT state, count(*) FROM targets GROUP BY state").fetchall())
-        outcomes = dict(conn.execute("SELECT outcome, count(*) FROM attempts GROUP BY outcome").fetchall())
-        most = "SELECT max(n) FROM (SELECT count(*) AS n FROM attempts GROUP BY subtask_id)"
-        (most_attempts,) = conn.execute(most).fetchone()
-        recalls = "SELECT count(*) FROM events WHERE transition = 'recall'"
-        (recalled,) = conn.execute(recalls).fetchone()
-        unplanned = "SELECT count(*) FROM virtual_tasks WHERE planned_at IS NULL"
-        (to_plan,) = conn.execute(unplanned).fetchone()
-    return {
-        "settled": not to_plan and all(State(state).settled for state in states),
-        "subtasks": sum(states.values()),
-        "manual": states.get("MANUAL", 0),
-        "targets": sum(targets.values()),
-        "given_up": targets.get("given_up", 0),
-        "attempts": sum(outcomes.values()),
-        "released": outcomes.get("released", 0),
-        "recalls": recalled,
-        "most_attempts": most_attempts or 0,
-    }
 
 
 def _violations(said: Path) -> int | None:

@@ -11,12 +11,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench.field import bound
 from bench.field.bound import Facts
-from bench.field.measured import SHARES, SLOTS, Measured
+from bench.field.measured import SLOTS, Measured, Runner
+from bench.field.stored import SHARES
 from bench.field.worlds import JOBS, Regime, World, draw, hits
 from splitter.errors import InputError
 from tasks.worker.settings import CrawlSettings
 
 SMALL = "small"
+
+Key = tuple[str, str, str, str, int, int, str, float]
+"""Version, runner, regime, job, nodes, seed, strategy, seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +29,7 @@ class Bound:
 
     Attributes:
         pages_at_mark: on average.
-        possible_at: by name (see `bench.field.measured.SHARES`), when that share could be stored; None: never.
+        possible_at: by name (see `bench.field.stored.SHARES`), when that share could be stored; None: never.
     """
 
     pages_at_mark: float
@@ -34,7 +38,11 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A finished run: of what, its bound, and what was measured."""
+    """A finished run: of what, its bound, and what was measured.
+
+    Attributes:
+        version: of the code it ran (`bench.field.code.version`).
+    """
 
     regime: str
     job: str
@@ -45,16 +53,24 @@ class Record:
     version: str
     bound: Bound
     measured: Measured
+    runner: str = Runner.EMBEDDED.value
 
     @property
     def label(self) -> str:
-        """The regime; of another than the small job, with the job's name."""
-        return self.regime if self.job == SMALL else f"{self.regime}-{self.job}"
+        """The regime; with the job's name where that is not small, and with the runner's where it is a cluster."""
+        parts = [self.regime]
+        if self.job != SMALL:
+            parts.append(self.job)
+        if self.runner != Runner.EMBEDDED:
+            parts.append(self.runner)
+        return "-".join(parts)
 
     @property
-    def key(self) -> tuple[str, str, int, int, str, float]:
+    def key(self) -> Key:
         """What makes it another run than others."""
-        return (self.regime, self.job, self.nodes, self.seed, self.strategy, self.seconds)
+        return (
+            self.version, self.runner, self.regime, self.job, self.nodes, self.seed, self.strategy, self.seconds,
+        )  # fmt: skip
 
     @property
     def facts(self) -> Facts:

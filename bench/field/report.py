@@ -1,8 +1,8 @@
-"""Runs of `bench field` as a table and a picture.
+"""Runs of `bench field` as tables and a picture.
 
-    python -m bench.field.report RUNS.jsonl
+    python -m bench.field.report RUNS.jsonl [VERSION]
 
-writes the table of docs/strategies.md anew.
+writes those of docs/strategies.md anew. Runs of one version of the code only: without VERSION, of the file's last run.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from app.version import ROOT
 from bench.field import bound, contest
+from bench.field.measured import OURS, Measured
 from bench.field.records import Record, read
+from bench.field.worlds import JOBS
 from bench.tools import plots
 from splitter.errors import InputError
 
 DOCUMENT = ROOT / "docs" / "strategies.md"
+PICTURES: Mapping[str, str] = MappingProxyType({job: f"plots/field-{job}.png" for job in JOBS})
+"""By job, beside the document."""
+
 _BEGIN, _END = "<!-- field -->\n", "<!-- end of field -->\n"
 _POINTS = 24
 
@@ -30,9 +36,10 @@ def table(records: Sequence[Record]) -> Iterator[str]:
     """Lines of Markdown: medians over the seeds, by regime and strategy."""
     yield (
         "| regime | strategy | seeds | pages at the mark, of the bound | requests a page | half, 90 %, all stored at | "
-        "done | end, of the bound | released | CPU a page | violations |"
+        "done | end, of the bound | given up, MANUAL | most attempts | released | CPU a page | time left right | "
+        "violations |"
     )
-    yield "|" + "---|" * 11
+    yield "|" + "---|" * 14
     ratios = contest.ratios(records)
     for label, strategy in dict.fromkeys((one.label, one.strategy) for one in records):
         runs = [one for one in records if (one.label, one.strategy) == (label, strategy)]
@@ -49,11 +56,46 @@ def table(records: Sequence[Record]) -> Iterator[str]:
             ),
             f"{sum(contest.is_done(one, records) for one in runs)} of {len(runs)}",
             _number(told["done_of_bound"]),
-            f"{statistics.median(one.released_share for one in measured):.0%}",
+            f"{_share(measured, 'given_up', 'targets')}, {_share(measured, 'manual', 'subtasks')}",
+            str(max(one.most_attempts for one in measured)),
+            f"{statistics.median(one.released_share for one in measured):.1%}",
             _number(_median(one.cpu_ms_per_page for one in measured), " ms"),
+            _percent(_median(one.time_left_within for one in measured)),
             str(sum(one.violations or 0 for one in measured)),
         ]
         yield f"| {' | '.join(cells)} |"
+
+
+def differences(records: Sequence[Record]) -> Iterator[str]:
+    """Lines of Markdown: paired differences to our strategy, with their lower 95 % bounds where there are two seeds."""
+    yield "| regime | ours against | seeds | pages at the mark | pages in the end | half of the pages sooner by |"
+    yield "|" + "---|" * 6
+    for name, found in contest.compared(records, OURS).items():
+        label, _, pair = name.partition(".")
+        seeds = found["pages_at_mark"]["seeds"]
+        cells = [
+            label,
+            f"`{pair.removeprefix(f'{OURS}_vs_')}`",
+            str(seeds),
+            *map(_difference, found.values()),
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _difference(found: Mapping[str, float | None]) -> str:
+    if found["mean"] is None:
+        return "-"
+    lower = f" (at least {found['lower_95']:+.1%})" if found["lower_95"] is not None else ""
+    return f"{found['mean']:+.1%}{lower}"
+
+
+def _share(measured: Sequence[Measured], part: str, whole: str) -> str:
+    """The median share of a count in another one."""
+    return f"{statistics.median(getattr(one, part) / max(1, getattr(one, whole)) for one in measured):.1%}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -71,12 +113,30 @@ def _time(value: float | None) -> str:
 
 
 def written(text: str, records: Sequence[Record]) -> str:
-    """A document with its table made anew. Raises InputError where it has no place for it."""
+    """A document with its tables made anew. Raises InputError where it has no place for it."""
     head, begin, rest = text.partition(_BEGIN)
     _, end, tail = rest.partition(_END)
     if not begin or not end:
         raise InputError(f"there is no place for the table: {_BEGIN.strip()} and {_END.strip()}")
-    return head + begin + "\n".join(table(records)) + "\n" + end + tail
+    said = f"Code: {records[0].version}. Seeds: {_seeds(records)}."
+    jobs = dict.fromkeys(one.job for one in records)
+    pictures = (f"![Pages over time, {job} job]({PICTURES[job]})" for job in jobs)
+    parts = ("\n".join(table(records)), "\n".join(differences(records)), *pictures)
+    return f"{head}{begin}{said}\n\n" + "\n\n".join(parts) + f"\n{end}{tail}"
+
+
+def _seeds(records: Iterable[Record]) -> str:
+    return ", ".join(map(str, sorted({one.seed for one in records})))
+
+
+def of_one_version(records: Sequence[Record], version: str | None = None) -> list[Record]:
+    """The runs of one version of the code; None: of the last run's. Raises InputError where there is none."""
+    chosen = version or (records[-1].version if records else "")
+    found = [one for one in records if one.version == chosen]
+    if not found:
+        versions = ", ".join(dict.fromkeys(one.version for one in records))
+        raise InputError(f"no runs of version {chosen!r}: there is {versions or 'none at all'}")
+    return found
 
 
 def draw_pages(path: Path, records: Sequence[Record]) -> None:
@@ -84,7 +144,7 @@ def draw_pages(path: Path, records: Sequence[Record]) -> None:
     by_label: dict[str, dict[str, Points]] = {}
     for label in dict.fromkeys(one.label for one in records):
         runs = [one for one in records if one.label == label]
-        last_s = max(one.seconds for one in runs)
+        last_s = max(min(one.seconds, one.measured.ended_s) for one in runs)
         times = [last_s * n / _POINTS for n in range(_POINTS + 1)]
         by_label[label] = {
             name: [(t, statistics.fmean(stored_by(one, t) for one in group)) for t in times]
@@ -121,8 +181,12 @@ def _bounds(runs: Sequence[Record], times: Sequence[float]) -> Points:
 
 
 def main() -> None:
-    """Write the document's table of the runs in the file that the command line names."""
-    records = read(Path(sys.argv[1]))
+    """Write the document's tables and picture of the runs in the file that the command line names."""
+    file, *version = sys.argv[1:]
+    records = of_one_version(read(Path(file)), *version)
+    for job, picture in PICTURES.items():
+        if of_job := [one for one in records if one.job == job]:
+            draw_pages(DOCUMENT.parent / picture, of_job)
     DOCUMENT.write_text(written(DOCUMENT.read_text("utf-8"), records), "utf-8")
 
 

@@ -36,7 +36,7 @@ class AiohttpDownloader(Downloader):
         local_address: str | None = None,
         limits: FetchLimits | None = None,
         proxy: str | None = None,
-        trusts: Callable[[str], bool] = lambda _url: False,
+        private: Callable[[str], bool] = lambda _url: False,
     ) -> None:
         if proxy is not None:
             raise ValueError("the downloader over aiohttp knows the lab only: no proxy")
@@ -46,7 +46,7 @@ class AiohttpDownloader(Downloader):
             lab=lab,
             local_address=local_address,
             limits=limits,
-            trusts=trusts,
+            private=private,
         )
         self._agent = user_agent
         self._source = local_address

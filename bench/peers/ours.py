@@ -18,9 +18,11 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from app import loops, wiring
+from app import loops, opening, wiring
 from app.config import Settings
-from app.embedded import EmbeddedRunner, Until, numbered_nodes
+from app.crawl_nodes import numbered_nodes
+from app.embedded import EmbeddedRunner
+from app.until import Until
 from bench.peers.contest import Call, Figures, Watch, called, tell
 from bench.tools.addresses import (
     HITS,
@@ -32,8 +34,9 @@ from bench.tools.addresses import (
     site,
 )
 from bench.tools.pages import RESULT_RULES, RULES
-from splitter.catalog.model import Catalog, Engine, Kind, Limits
+from splitter.catalog.model import Catalog, Engine, Limits
 from splitter.catalog.model import Site as CatalogSite
+from splitter.catalog.names import Kind
 from tasks.store import products
 from tasks.store.database import Store, read_now
 from tasks.store.products import NewProduct
@@ -71,7 +74,7 @@ def crawl(call: Call) -> Figures:
     settings = Settings(
         database_url=f"sqlite:///{call.database}", lab=("127.0.0.1", call.port), slots=SLOTS, seed=1
     )
-    with wiring.opened_store(settings) as store:
+    with opening.opened_store(settings) as store:
         _add_products(store, max(1, call.pages // PAGES_OF_A_PRODUCT))
         watch = Watch()
         loops.run(_run(settings, store, call))

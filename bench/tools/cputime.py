@@ -29,6 +29,21 @@ def family_s(pid: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def tree(pid: int) -> dict[int, float]:
+    """CPU seconds, with those of their ended children, of a process and of all that descend from it, by pid."""
+    told = {int(folder.name): _fields(folder) for folder in Path("/proc").iterdir() if folder.name.isdigit()}
+    found: dict[int, float] = {}
+    waiting = [pid]
+    while waiting:
+        here = waiting.pop()
+        if (fields := told.get(here)) is None:
+            continue
+        ticks = sum(fields[place] for place in (_USER, _SYSTEM, _CHILDREN_USER, _CHILDREN_SYSTEM))
+        found[here] = ticks / os.sysconf("SC_CLK_TCK")
+        waiting += [other for other, of in told.items() if of is not None and of[_PARENT] == here]
+    return found
+
+
 def _fields(folder: Path) -> list[int] | None:
     """Numbers behind the name and the state of a process; None: it has ended."""
     try:

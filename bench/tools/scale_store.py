@@ -26,8 +26,9 @@ from app.cluster.servers import PostgresServer
 from app.config import MIGRATIONS
 from bench.tools.cputime import family_s
 from bench.tools.pages import RESULT_RULES, RULES
-from splitter.catalog.model import Catalog, Engine, Kind, Limits
+from splitter.catalog.model import Catalog, Engine, Limits
 from splitter.catalog.model import Site as CatalogSite
+from splitter.catalog.names import Kind
 from tasks.fetching.hosts import HostBook
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState

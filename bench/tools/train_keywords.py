@@ -1,4 +1,4 @@
-"""Trains the weights of `splitter.keyword_classifier` on the development half of the gold titles.
+"""Trains the weights of `splitter.keyword_classifier` on the gold titles that may be learned from.
 
     python -m bench.tools.train_keywords ../shared/data splitter/data/keyword-weights.txt
 
@@ -17,10 +17,9 @@ from math import exp, sqrt
 from pathlib import Path
 
 from bench.tools.titles import PARTS, Title, conll, dairy, letters_of
-from splitter.keyword_classifier import Odds, neighbour_kind, opening_trait, word_traits
-from splitter.keywords import candidates, without_asides
-from splitter.normalize import normalize, without_amounts
-from splitter.words import words_of
+from splitter.keyword_classifier import Odds, opening_trait, traits_after, traits_before, word_traits
+from splitter.keywords import candidates, name_words, without_asides
+from splitter.normalize import normalize
 
 EPOCHS, STEP, PENALTY, SEED = 6, 0.15, 1e-4, 0
 LEAST = 3
@@ -31,10 +30,10 @@ Example = tuple[list[str], int]
 
 _HEAD = """\
 # Weights of splitter/keyword_classifier.py: trait, then for a brand, a product word, a model (0 stands for none of
-# them). Made by `python -m bench.tools.train_keywords` from {titles} titles: the development half (even SHA-256) of
+# them). Made by `python -m bench.tools.train_keywords` from {titles} titles, all but the fifth for testing, of
 # products/taobao_titles_ner.conll (data of Jie et al., NAACL 2019) and products/jd_titles_ner.conll (sample of GAIIC
-# 2022, task 2), without the dairy titles. No title and no word of one is in here: only lengths, roles, places, and
-# first and last characters of words.
+# 2022, task 2), without the dairy titles. No title is in here: only lengths, roles, places, characters and single
+# words that at least {least} titles have.
 """
 
 
@@ -56,7 +55,7 @@ def examples(titles: Iterable[Title]) -> list[Example]:
     """The words of titles that may be keywords, as the classifier sees them, with their gold parts."""
     found: list[Example] = []
     for title in titles:
-        words = words_of(without_amounts(without_asides(normalize(title.text))))
+        words = name_words(without_asides(normalize(title.text)))
         places, _ = candidates(words)
         text, at = letters_of(title.text)
         begin = 0
@@ -90,8 +89,8 @@ def traits_of(words: Sequence[str], places: Sequence[int]) -> list[list[str]]:
             f"of {min(count // 3, 6)}",
             f"from start {min(number, 4)}",
             f"from end {min(count - 1 - number, 3)}",
-            f"before {neighbour_kind(words[place - 1]) if place else 'mark'}",
-            f"after {neighbour_kind(words[place + 1]) if place + 1 < len(words) else 'mark'}",
+            *(traits_before(words[place - 1]) if place else ["before mark"]),
+            *(traits_after(words[place + 1]) if place + 1 < len(words) else ["after mark"]),
         ]
         if not number:
             here.append(opening_trait(word))
@@ -129,7 +128,7 @@ def train(found: Sequence[Example]) -> dict[str, Odds]:
 def written(weights: dict[str, Odds], titles: int) -> str:
     """The text of the file of weights."""
     lines = ["\t".join((trait, *(f"{number:.2f}" for number in odds))) for trait, odds in weights.items()]
-    return _HEAD.format(titles=titles) + "\n".join(lines) + "\n"
+    return _HEAD.format(titles=titles, least=LEAST) + "\n".join(lines) + "\n"
 
 
 def main(shared: Path, target: Path) -> None:

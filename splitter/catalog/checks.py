@@ -87,9 +87,8 @@ def _read_as(model: type[_Model], raw: object) -> _Model | None:
 
 def _check_engine(engine: Engine) -> Findings:
     """What is wrong with an engine whose shape is right."""
-    yield from under(("url",), _url(engine.url))
-    yield from _params(engine)
-    yield from check_template(("site",), engine.site, ("words", "site"), needed="words")
+    yield from _list(engine) if engine.discover == "list" else _search(engine)
+    yield from _paging(engine)
     yield from _encoding(engine.encoding)
     yield from _headers(engine.headers)
     yield from _check_robots(engine.robots)
@@ -110,19 +109,48 @@ def _url(url: str) -> Findings:
         yield (), f"{url!r} holds more than an address; put the query into params"
 
 
-def _params(engine: Engine) -> Findings:
-    uses_query = False
+def _search(engine: Engine) -> Findings:
+    """Of an engine that is asked for words."""
+    yield from under(("url",), _url(engine.url))
+    yield from check_template(("site",), engine.site, ("words", "site"), needed="words")
+    carries = [name for name, value in engine.params.items() if "query" in (placeholders(value) or ())]
+    for name in carries:
+        if name in engine.paging_params:
+            yield ("paging_params",), f"'{name}' carries {{query}}; it cannot be left out without paging"
+    if not carries:
+        yield ("params",), "no parameter carries the query; write {query} as the value of one"
+    if "results" not in engine.model_fields_set:
+        yield ("results",), "missing; only engines with discover: list can do without"
+
+
+def _list(engine: Engine) -> Findings:
+    """Of an engine whose pages list others."""
+    yield from under(("url",), _url(engine.url.replace("{page}", "1")))
+    for key, default in (
+        ("site", "{words} site:{site}"),
+        ("times", None),
+        ("redirects", ()),
+        ("extra_words", ()),
+    ):
+        if getattr(engine, key) != default:
+            yield (key,), "a list is not asked for words; leave it out, or write discover: search"
+    for name, value in engine.params.items():
+        if "query" in (placeholders(value) or ()):
+            yield (
+                ("params", name),
+                "a list is not asked for words; leave {query} out, or write discover: search",
+            )
+    if engine.results.format == "json":
+        yield ("results", "format"), "a list is a sitemap, a feed or a page in HTML; leave format out"
+
+
+def _paging(engine: Engine) -> Findings:
     for name, value in engine.params.items():
         place: Place = ("params", name)
         yield from check_template(place, value, ("query", "page", "offset"))
         used = placeholders(value) or set()
-        uses_query = uses_query or "query" in used
-        if "query" in used and name in engine.paging_params:
-            yield ("paging_params",), f"'{name}' carries {{query}}; it cannot be left out without paging"
-        elif used & {"page", "offset"} and name not in engine.paging_params:
+        if "query" not in used and used & {"page", "offset"} and name not in engine.paging_params:
             yield place, f"depends on the page; add '{name}' to paging_params"
-    if not uses_query:
-        yield ("params",), "no parameter carries the query; write {query} as the value of one"
     for index, name in enumerate(engine.paging_params):
         if name not in engine.params:
             yield ("paging_params", index), f"no parameter {name!r}{_nearest(name, engine.params)}"

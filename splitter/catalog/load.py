@@ -7,6 +7,7 @@ checked here against the models; what the shapes cannot say is in ``splitter.cat
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -18,11 +19,11 @@ from pydantic_core import ErrorDetails
 from splitter import yamlfile
 from splitter.catalog.checks import problems_of
 from splitter.catalog.model import Catalog
+from splitter.catalog.names import BUILTIN
 from splitter.errors import CatalogError
 from splitter.yamlfile import Document, Place, Problem
 
-BUILTIN = ("paper-2014", "lab-login")
-"""Names of the catalogs that come with the project."""
+_LINK = re.compile(r"[./\w-]+\.yaml")
 
 
 def find_catalog(spec: str | None, default: Path) -> Catalog:
@@ -42,10 +43,17 @@ def find_catalog(spec: str | None, default: Path) -> Catalog:
 
 def builtin(name: str) -> Catalog:
     """A catalog that comes with the project. Raises CatalogError for an unknown name."""
+    return parse_catalog(builtin_text(name), f"{name}.yaml")
+
+
+def builtin_text(name: str) -> str:
+    """The text of a catalog that comes with the project. Raises CatalogError for an unknown name."""
     if name not in BUILTIN:
         raise CatalogError(f"no built-in catalog {name!r}; there is {', '.join(BUILTIN)}")
-    text = files("splitter").joinpath("data", f"{name}.yaml").read_text("utf-8")
-    return parse_catalog(text, f"{name}.yaml")
+    data = files("splitter").joinpath("data")
+    text = data.joinpath(f"{name}.yaml").read_text("utf-8")
+    # A checkout without symbolic links has the path of the link's target as the file's text.
+    return data.joinpath(text).read_text("utf-8") if _LINK.fullmatch(text) else text
 
 
 def load_catalog(path: Path) -> Catalog:

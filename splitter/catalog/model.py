@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field
 
-from splitter.catalog.rules import Entry, PageRules, ResultRules
+from splitter.catalog.names import Group, Kind
+from splitter.catalog.rules import EVERY_LINK, Entry, PageRules, ResultRules
 from splitter.catalog.sign_in import SignInRules
 
 
-class Kind(StrEnum):
-    """What a node may crawl and what a site is reached through (source terms: 0 and 1)."""
-
-    META = "meta"
-    MICROBLOG = "microblog"
-
-
 class Limits(Entry):
-    """How often a host may be asked, in requests per second."""
+    """How often a host may be asked, in requests per second.
+
+    Attributes:
+        per_address_per_s: by one node address.
+        total_per_s: by all nodes.
+    """
 
     per_address_per_s: float = Field(gt=0, le=1000)
     total_per_s: float = Field(gt=0, le=10000)
 
 
 class Bounds(Entry):
-    """Lowest and highest value a decision may take."""
+    """Lowest and highest value a decision may take.
+
+    Attributes:
+        min: the lowest.
+        max: the highest.
+    """
 
     min: float = Field(ge=0)
     max: float = Field(gt=0)
@@ -67,8 +70,10 @@ class Engine(Entry):
     """How a query becomes a search URL and how a result page is read.
 
     Attributes:
-        kind: node kind that may ask it.
-        url: address without query string.
+        kind: the kind of nodes that may ask it.
+        discover: ``search``: it is asked for words. ``list``: it has pages that list others (a sitemap, a category),
+            and what mentions the product there are the hits; no words are sent.
+        url: address without query string; of a list with ``{page}`` where its pages have addresses of their own.
         params: query parameters in their order; values may hold ``{query}``, ``{page}`` (1, 2, ...) and
             ``{offset}`` (``first + (page - 1) * step``).
         paging_params: names of the parameters left out with ``--no-paging``.
@@ -76,7 +81,7 @@ class Engine(Entry):
         site: how the site restriction is put; holds ``{words}`` and ``{site}``. ``{words}`` alone: no
             restriction.
         extra_words: words added to every query (投诉).
-        encoding: of the query in the URL.
+        encoding: what the query is in, in the URL.
         first, step: see ``params``.
         hits_per_page: hits on a full result page.
         max_hits: the most hits the engine ever lists for one query (its cap).
@@ -86,16 +91,17 @@ class Engine(Entry):
         redirects: regular expressions over the addresses of hits that are links of the engine's own which lead on
             to the page; the page's address is resolved before it is fetched.
         inline: a hit is a whole post, which is stored from the result page (``results.post``).
-        results: how its result pages are read.
-        limits: of the engine's host.
+        results: how its result pages are read; of a list left out: every link is taken, and sitemaps need no rules.
+        limits: those of the engine's host.
         private: that host may be on a private address (an instance of one's own).
         robots: whether its host's robots.txt is obeyed, and why; None: obeyed, without a word about it.
         sign_in: how it is signed in to; None: it asks nobody to.
     """
 
     kind: Kind
+    discover: Literal["search", "list"] = "search"
     url: str
-    params: dict[str, str]
+    params: dict[str, str] = Field(default_factory=dict)
     paging_params: tuple[str, ...] = ()
     join: str = " "
     site: str = "{words} site:{site}"
@@ -110,22 +116,11 @@ class Engine(Entry):
     headers: dict[str, str] = Field(default_factory=dict)
     redirects: tuple[str, ...] = ()
     inline: bool = False
-    results: ResultRules
+    results: ResultRules = EVERY_LINK
     limits: Limits | None = None
     private: bool = False
     robots: RobotsDecision | None = None
     sign_in: SignInRules | None = None
-
-
-class Group(StrEnum):
-    """What kind of place a site is, for people: lists are sorted by it, and commands take it."""
-
-    REGULATOR = "regulator"
-    COMPLAINTS = "complaints"
-    FORUM = "forum"
-    MICROBLOG = "microblog"
-    SHOP = "shop"
-    NEWS = "news"
 
 
 class Site(Entry):
@@ -138,10 +133,11 @@ class Site(Entry):
         rules: name of the page rules its pages are read with.
         encoding: what its pages are in where neither headers nor pages say it; empty: unknown.
         robots: whether its robots.txt is obeyed, and why; None: obeyed, without a word about it.
+        render: ``browser``: its pages are made by script, and read as a browser shows them; None: as its rules say.
         judge: whether records that are no review, or not of the product searched for, are refused.
         pages: result pages fetched per task, unless a command names another number.
         chunk_pages: search URLs in one subtask.
-        limits: of the site's own host.
+        limits: those of the site's own host.
         private: that host, and its subdomains, may be on a private address (an intranet).
         quota: bounds of the hits one attempt may take.
         budget_s: bounds of the seconds one attempt may take.
@@ -156,6 +152,7 @@ class Site(Entry):
     rules: str
     encoding: str = ""
     robots: RobotsDecision | None = None
+    render: Literal["browser"] | None = None
     judge: bool = True
     pages: int = Field(default=1, ge=1, le=1000)
     chunk_pages: int = Field(default=1, ge=1, le=1000)
@@ -163,12 +160,21 @@ class Site(Entry):
     private: bool = False
     quota: Bounds = Bounds(min=5, max=200)
     budget_s: Bounds = Bounds(min=10, max=300)
-    refresh_s: float | None = Field(default=None, gt=0)
+    refresh_s: float | None = Field(default=None, gt=0, examples=[604_800])
     sign_in: SignInRules | None = None
 
 
 class Catalog(Entry):
-    """Engines, sites and rules, checked against each other (see ``splitter.catalog.load``)."""
+    """Engines, sites and rules, checked against each other (see ``splitter.catalog.load``).
+
+    Attributes:
+        version: the version of this format, 1.
+        name: what messages call the catalog.
+        limits: those of every host whose engine or site sets none.
+        rules: how pages of sites are read; sites name them.
+        engines: through which sites are searched; sites name them.
+        sites: what is crawled; the name of each is its domain.
+    """
 
     version: int = 1
     name: str
@@ -188,3 +194,8 @@ class Catalog(Entry):
     def rules_of(self, site: str) -> PageRules:
         """The page rules of a site. Raises KeyError for an unknown site."""
         return self.rules[self.sites[site].rules]
+
+    def renders(self, site: str) -> bool:
+        """Whether a browser runs the scripts of a site's pages. Raises KeyError for an unknown site."""
+        # A hit that its result page holds as a whole post is not fetched.
+        return (self.sites[site].render or self.rules_of(site).render) is not None

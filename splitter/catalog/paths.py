@@ -1,6 +1,7 @@
 """How the rules of JSON answers name things: paths, values, conditions.
 
-path        ``feed.entry[]``: keys, from the top; ``[]`` is every member of a list. A list at the top is ``[]``.
+path        ``feed.entry[]``: keys, from the top; ``[]`` is every member of a list, ``[2]`` its third. A list at the top
+            is ``[]``.
 paths       ``data.cards[].mblog, data.cards[].card_group[].mblog``: of all of them, as in CSS.
 value       a path (its first value that is not empty) or a text with ``{path}`` in it; ``a | b``: b where a is
             empty.
@@ -20,11 +21,12 @@ EACH = "[]"
 """The step of a path that stands for every member of a list."""
 
 Path = tuple[str, ...]
-"""Keys and EACH, from the top."""
+"""Keys, places in lists (``[2]``) and EACH, from the top."""
 
 _KEY = r"[^\s.,\[\]{}|=!&<>\"'()\\^$*+?]+"
-_PATH = re.compile(rf"(?:{_KEY}|(?:\[\]))(?:\[\])*(?:\.{_KEY}(?:\[\])*)*")
-_STEP = re.compile(rf"\[\]|{_KEY}")
+_MEMBER = r"\[\d{0,4}\]"
+_PATH = re.compile(rf"(?:{_KEY}|{_MEMBER})(?:{_MEMBER})*(?:\.{_KEY}(?:{_MEMBER})*)*")
+_STEP = re.compile(rf"{_MEMBER}|{_KEY}")
 _TEST = re.compile(rf"({_PATH.pattern})(!?=)(.*)", re.DOTALL)
 
 
@@ -48,13 +50,18 @@ class Comparison:
     differs: bool
 
 
+def place_of(step: str) -> int | None:
+    """The place in a list that a step names, from 0; None for a key and for EACH."""
+    return int(step[1:-1]) if step[0] == "[" and step != EACH else None
+
+
 @lru_cache(maxsize=1024)
 def path_of(text: str) -> Path:
     """A path, taken apart. Raises ValueError for what is none."""
     stripped = text.strip()
     if not _PATH.fullmatch(stripped):
         raise ValueError(
-            f"{text!r} is no path; write keys and dots, [] for a list's members: data.cards[].mblog"
+            f"{text!r} is no path; write keys and dots, [] for a list's members, [0] for its first: data.cards[].mblog"
         )
     return tuple(_STEP.findall(stripped))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from string import Formatter
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from splitter.catalog.paths import condition_of, path_of, paths_of, values_of
+from splitter.catalog.patterns import BadPattern, compile_pattern
 from splitter.catalog.rules import PageRules, ResultRules
 from splitter.yamlfile import Place
 
@@ -18,7 +19,7 @@ Findings = Iterator[tuple[Place, str]]
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*")
 _EMPTY_PAGE = LexborHTMLParser("")
 _HIT_FIELDS = ("link", "title", "abstract", "time")
-_RECORD_RULES = ("review", "body", "id", "title", "author", "date", "rating")
+_RECORD_RULES = ("review", "body", "id", "title", "author", "date", "rating", "variant")
 
 
 def under(place: Place, found: Findings) -> Findings:
@@ -41,7 +42,8 @@ def check_selector(place: Place, selector: str) -> Findings:
 def check_field(place: Place, text: str) -> Findings:
     """A field of a rule can be parsed: selectors and attribute names."""
     for part in text.split(" | "):
-        yield from _one_field(place, part.strip())
+        for one in part.split(" & "):
+            yield from _one_field(place, one.strip())
 
 
 def _one_field(place: Place, text: str) -> Findings:
@@ -60,13 +62,13 @@ def _one_field(place: Place, text: str) -> Findings:
 def check_regex(place: Place, pattern: str, *, group: bool = False) -> Findings:
     """A regular expression compiles and says something; with `group`, it has one."""
     try:
-        compiled = re.compile(pattern)
-    except re.error as error:
+        compiled = compile_pattern(pattern)
+    except BadPattern as error:
         yield place, f"bad regular expression {pattern!r}: {error}"
         return
     if group and not compiled.groups:
         yield place, f"{pattern!r} has no group; put the number in one: ([\\d,]+)"
-    elif not group and compiled.match(""):
+    elif not group and compiled.search("") is not None:
         yield place, f"{pattern!r} matches everything; write what only such a page says"
 
 
@@ -124,8 +126,7 @@ def check_result_rules(rules: ResultRules) -> Findings:
 
 def _html_document(rules: ResultRules) -> Findings:
     yield from check_selector(("hit",), rules.hit)
-    if rules.embedded:
-        yield ("embedded",), "names scripts that hold JSON; write format: json beside it or leave it out"
+    yield from _embedded(rules.embedded, False)
     if rules.next:
         yield from check_selector(("next",), rules.next)
     if rules.found:
@@ -135,15 +136,24 @@ def _html_document(rules: ResultRules) -> Findings:
 def _json_document(rules: ResultRules) -> Findings:
     if rules.hit.strip():
         yield from _json(("hit",), paths_of, rules.hit)
-    if rules.embedded:
-        yield from check_selector(("embedded",), rules.embedded)
     for name in ("found", "next"):
         if text := getattr(rules, name):
             yield from _json((name,), path_of, text)
-            if rules.embedded and not text.startswith("[]"):
-                yield (name,), "with embedded, the document is a list; begin with []"
-    if rules.embedded and not all(path.strip().startswith("[]") for path in rules.hit.split(",")):
-        yield ("hit",), "with embedded, the document is a list; begin with []"
+    paths = (("hit", rules.hit), ("found", rules.found), ("next", rules.next))
+    yield from _embedded(rules.embedded, True, paths)
+
+
+def _embedded(selector: str, json: bool, paths: Iterable[tuple[str, str]] = ()) -> Findings:
+    """The scripts that hold the JSON; `paths` are from the top of the document."""
+    if not selector:
+        return
+    if not json:
+        yield ("embedded",), "names scripts that hold JSON; write format: json beside it or leave it out"
+        return
+    yield from check_selector(("embedded",), selector)
+    for name, text in paths:
+        if text and not all(path.strip().startswith("[]") for path in text.split(",")):
+            yield (name,), "with embedded, the document is a list; begin with []"
 
 
 def _json(place: Place, read: Callable[[str], object], text: str) -> Findings:
@@ -156,20 +166,25 @@ def _json(place: Place, read: Callable[[str], object], text: str) -> Findings:
 def check_page_rules(rules: PageRules) -> Findings:
     """Page rules are either record rules that select something or `main_text`."""
     yield from _page_reading(rules)
+    json = rules.format == "json"
     if rules.review:
-        yield from check_selector(("review",), rules.review)
+        yield from (
+            _json(("review",), paths_of, rules.review) if json else check_selector(("review",), rules.review)
+        )
     for name in (*_RECORD_RULES[1:], "page_title"):
         if text := getattr(rules, name):
-            yield from check_field((name,), text)
+            yield from _json((name,), values_of, text) if json else check_field((name,), text)
     if rules.next:
-        yield from check_selector(("next",), rules.next)
+        yield from _json(("next",), path_of, rules.next) if json else check_selector(("next",), rules.next)
+    yield from _embedded(rules.embedded, json, (("review", rules.review), ("next", rules.next)))
     for index, pattern in enumerate(rules.blocked):
-        yield from check_regex(("blocked", index), pattern)
+        if not (json and condition_of(pattern)):
+            yield from check_regex(("blocked", index), pattern)
 
 
 def _page_reading(rules: PageRules) -> Findings:
     if rules.main_text:
-        for name in (*_RECORD_RULES, "next"):
+        for name in (*_RECORD_RULES, "next", "embedded"):
             if getattr(rules, name):
                 yield (name,), "main_text reads pages without record rules; leave out one of the two"
         return

@@ -1,7 +1,8 @@
 """Rules by which result pages and pages are read.
 
 A *field* in a rule is ``"css selector"`` (its text) or ``"css selector@attribute"``; ``"@attribute"`` is an
-attribute of the record itself, ``"."`` its whole text, and ``"a | b"`` is b where a is empty. In the rules of JSON
+attribute of the record itself, ``"."`` its whole text, ``"a & b"`` both with a blank between, and ``"a | b"`` is b
+where a is empty. In the rules of JSON
 answers it is a path or a text with ``{path}`` in it (see ``splitter.catalog.paths``).
 """
 
@@ -19,20 +20,27 @@ class Entry(BaseModel):
 
 
 class PostRules(Entry):
-    """Fields, inside a hit, of the whole post it is (engines with `inline`); empty where there is none."""
+    """Fields, inside a hit, of the whole post it is (engines with `inline`); empty where there is none.
+
+    Attributes:
+        id: the post's own id on its site; empty: its address tells it apart.
+        body: its text.
+        author, date, rating, variant: as in `PageRules`.
+    """
 
     id: str = ""
     body: str
     author: str = ""
     date: str = ""
     rating: str = ""
+    variant: str = ""
 
 
 class ResultRules(Entry):
     """How a result page of an engine is read.
 
     Attributes:
-        format: of the page. In ``json`` fields are paths or templates, and so are (see each) the other rules.
+        format: of the pages. In ``json`` fields are paths or templates, and so are (see each) the other rules.
         embedded: CSS selector of the script elements whose texts are the JSON; the document is the list of what
             they hold, so that paths begin with ``[]``. Empty: the whole answer is the JSON.
         hit: CSS selector of one hit; of JSON, paths of the objects that are hits.
@@ -66,22 +74,32 @@ class ResultRules(Entry):
     post: PostRules | None = None
 
 
+EVERY_LINK = ResultRules(hit="a[href]", link="@href", title=".")
+"""Of a page that lists others: each link is one."""
+
+
 class PageRules(Entry):
     """How a page of a site is read into reviews: by records (`review` and `body`) or by `main_text`.
 
     Attributes:
         main_text: there are no record rules; the page's main text is its one review, found without any (a feed gives
             one for each entry).
-        review: CSS selector of one review record on the page.
+        format: of the pages. In ``json`` fields are paths or templates; a feed in its place is read as one.
+        embedded: as in `ResultRules`.
+        review: CSS selector of one review record on the page; of JSON, paths of the objects that are reviews.
         id: field of the record's own id on its site; empty: its place on the page serves.
-        title, body, author, date, rating: fields of the record; empty where the site has none.
+        title, body, author, date, rating, variant: fields of the record; empty where the site has none.
         page_title: field of the page's title.
-        next: CSS selector of the link to the next part of the review list; empty: lists have one part.
+        next: CSS selector of the link to the next part of the review list, of JSON the path of its address; empty:
+            lists have one part.
         blocked: regular expressions over the page's text or final address that mean captcha, login wall or
             refusal although the status may be 200.
+        render: ``browser``: its pages are made by script, and read as a browser shows them (docs/browser.md).
     """
 
     main_text: bool = False
+    format: Literal["html", "json"] = "html"
+    embedded: str = ""
     review: str = ""
     id: str = ""
     title: str = ""
@@ -89,6 +107,8 @@ class PageRules(Entry):
     author: str = ""
     date: str = ""
     rating: str = ""
+    variant: str = ""
     page_title: str = "title"
     next: str = ""
     blocked: tuple[str, ...] = ()
+    render: Literal["browser"] | None = None

@@ -59,9 +59,9 @@ class OAuth2Login(Entry):
     """Signing in for a bearer token (RFC 6749, RFC 7636 with S256).
 
     Attributes:
-        grant: which way.
+        grant: how the token is got.
         token_url: where tokens are given and renewed.
-        scopes: asked for.
+        scopes: the scopes asked for.
         authorize_url, redirect_uri: of the authorization code; the client is redirected to `redirect_uri` with
             the code, and that address is never asked.
         login: how the person signs in who gives consent.
@@ -92,9 +92,12 @@ class BrowserCookies(Entry):
 
 
 class SignInRules(Entry):
-    """How a site or engine is signed in to: by `form`, by `oauth2` or by a browser's `cookies`.
+    """How a site or engine is signed in to: one of `form`, `oauth2` and `cookies`.
 
     Attributes:
+        form: with name and password, by a page's form.
+        oauth2: for a bearer token.
+        cookies: with those of a browser in which a person signed in.
         hosts: host names that get the cookies or the token, each exactly as written. Cookies go, besides, only
             where their own domain, path and scheme allow.
         renew_before_s: how long before its end a sign-in is renewed.

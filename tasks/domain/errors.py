@@ -3,8 +3,10 @@
 ReviewloopError
 └── TaskError
     ├── IllegalTransition   a subtask was asked to go where the state machine does not lead
-    ├── UnknownSubtask, UnknownNode
-    └── StoreBusy           the database refused for longer than the busy timeout
+    ├── UnknownSubtask, UnknownNode, UnknownSchedule
+    ├── StoreBusy           the database refused for longer than the busy timeout
+    ├── StoreUnwritable     the database's file takes no more writes
+    └── WrongRevision       the database has another version's schema
 """
 
 from splitter.errors import InputError, ReviewloopError
@@ -26,5 +28,17 @@ class UnknownNode(TaskError, InputError):
     """There is no node of that name."""
 
 
+class UnknownSchedule(TaskError, InputError):
+    """There is no schedule of that number or product."""
+
+
 class StoreBusy(TaskError):
     """The database refused for longer than the busy timeout."""
+
+
+class WrongRevision(TaskError):
+    """The database has another version's schema, or none."""
+
+
+class StoreUnwritable(TaskError):
+    """The database's file takes no more writes: its disk is full, or it may not be written to."""

@@ -22,6 +22,7 @@ class ErrorClass(StrEnum):
     TOO_LARGE = "too_large"  # body or headers over the limit
     REDIRECTS = "redirects"  # too many, or a loop
     BAD_CONTENT = "bad_content"  # not text, or not decodable
+    UNREADABLE = "unreadable"  # it can't be read in the time and memory of one page
     SCHEME_REFUSED = "scheme_refused"  # neither http nor https
     ADDRESS_REFUSED = "address_refused"  # private, loopback, link-local ... address
     ROBOTS = "robots"  # robots.txt refuses the URL
@@ -99,8 +100,21 @@ class FailureReason(StrEnum):
     ROBOTS = "robots"  # robots.txt refuses the search
     BAD_URL = "bad_url"  # scheme or address refused, or 404 for the search itself
     NODE_ERROR = "node_error"  # the node itself failed (a defect, out of disk, ...)
+    UNKNOWN_SITE = "unknown_site"  # the catalog has no such site any more
+    UNREADABLE = "unreadable"  # its row in the database can't be read
 
     @property
     def curable(self) -> bool:
         """True where another node may succeed; the others go to MANUAL at once."""
-        return self not in (FailureReason.BAD_RULE, FailureReason.ROBOTS, FailureReason.BAD_URL)
+        return self not in _INCURABLE
+
+
+_INCURABLE = frozenset(
+    {
+        FailureReason.BAD_RULE,
+        FailureReason.ROBOTS,
+        FailureReason.BAD_URL,
+        FailureReason.UNKNOWN_SITE,
+        FailureReason.UNREADABLE,
+    }
+)

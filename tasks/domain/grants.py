@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+LONGEST_QUEUE_S = 5.0
+"""A node is given nothing at a host that grants it no permit within so many seconds, or whose permits are
+reserved so far ahead: it could only wait."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressGrants:

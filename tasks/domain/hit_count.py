@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from splitter.catalog.model import Engine
+if TYPE_CHECKING:
+    from splitter.catalog.model import Engine
 
 
 class Provenance(StrEnum):

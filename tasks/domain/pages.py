@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from tasks.domain.voices import VoiceJudgement
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
@@ -63,6 +65,21 @@ class ResultPage:
     more: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """A page that lists others (a sitemap, a category), as read.
+
+    Attributes:
+        hits: what it lists, whatever that is about.
+        further: addresses of lists that it names, newest first.
+        more: there is a next page of it.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    further: tuple[str, ...] = ()
+    more: bool = False
+
+
 class Review(NamedTuple):
     """One review as read from a page. A tuple: pages bring tens of them, and it is made in a third of the time.
 
@@ -71,6 +88,9 @@ class Review(NamedTuple):
         date_text: the date as written.
         date: aware, where it could be read (sites of the catalog are read as UTC+8).
         rating: as written, as a number, where there is one.
+        variant: which one of the product it is of, as written: an app's version, a car's model, a colour; empty where
+            it does not say.
+        voice: whose it is, as a model judged it; None: not judged.
     """
 
     key: str
@@ -80,6 +100,8 @@ class Review(NamedTuple):
     date_text: str
     date: datetime | None
     rating: float | None
+    variant: str = ""
+    voice: VoiceJudgement | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
+from tasks.domain.change_point import still_counts
+
+HALF_LIFE_S = 1800.0
+"""Age at which an attempt counts half in decisions: sites change within the hour (2014 product paper, figure 4)."""
+
+MEMORY = 60.0
+"""Attempts of a pair after which an older one of the same pair counts 1 / e."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairStats:
@@ -76,12 +84,22 @@ class PairStats:
 
         Args:
             attempt: one that `counts`; any other leaves the sums as they are.
-            memory: every earlier attempt counts 1 - 1 / memory as much as before. Of a pair that is crawled all the
-                time, what counts is then its last `memory` attempts or so: a change is seen within as many.
+            memory: every earlier attempt counts 1 - 1 / memory as much as before, and less where this one shows that
+                the pair has changed (`tasks.domain.change_point`). Of a pair that is crawled all the time, what
+                counts is then its last `memory` attempts or so. Infinite: nothing is forgotten.
         """
         if not attempt.counts:
             return self
-        keep, added = 1.0 - 1.0 / memory, attempt.sums().values()
+        keep = 1.0
+        if memory < math.inf:
+            keep = (1.0 - 1.0 / memory) * still_counts(
+                attempts=self.attempts,
+                tried=self.tried,
+                collected=self.collected,
+                active_s=self.active_s,
+                now=(attempt.tried, attempt.collected, attempt.active_s),
+            )
+        added = attempt.sums().values()
         return PairStats.of([total * keep + more for total, more in zip(self.values(), added, strict=True)])
 
     @property

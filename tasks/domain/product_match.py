@@ -23,15 +23,34 @@ LEAST_SHARE = 0.51
 TEXT_CHARS = 20_000
 """Characters of a page that are matched."""
 
+_LONGER = (
+    r"(?![\s-]?(?:pro|max|plus|ultra|mini|lite|coupe|turbo|sport|cross|note|fold|flip|air|se)+(?![a-z]))"
+    r"(?!(?![a-d]{1,2}柱|4s|abs|esp|app|suv|mpv|cvt|dct|dsg|led|at(?![a-z])|mt(?![a-z])|vs(?![a-z])|ok)[a-z]{1,3}\d{0,2}(?![a-z\d]))"
+)
+"""What makes a longer model of one: an affix, or up to three letters right behind it; parts of a car are none."""
+
+_SEVERAL = 1
+"""Of more keyword sets than this, one alone that is without brand, line or model does not tell what a page is about."""
+
+_ONE_BRAND = 1
+"""Of more brands than this, without line or model, a page must name one: not every service is 福田南山服务."""
+
+_ABBREVIATED = 3  # characters of a product word that people shorten to its first and last
+
+_OPENING = 80
+"""Characters a page opens with, its title first, where what it is about is named; and how far words are that belong
+together."""
+
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 
 class Verdict(StrEnum):
-    """What a page is to a product."""
+    """What a page is to a product. REMOVED: it was a review of it, until a person deleted what was collected."""
 
     REVIEW = "review"
     WRONG_PRODUCT = "wrong_product"
     NO_REVIEW = "no_review"
+    REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +86,13 @@ def product_match(keyword_sets: Sequence[Sequence[str]], text: str) -> ProductMa
     """Whether a text (of `matchable_text`) is about the product of some keyword sets; without any set, it is."""
     if not keyword_sets:
         return ProductMatch(matches=True, missing=())
-    best, missing = max((_match(words, text) for words in keyword_sets), key=lambda found: found[0])
-    return ProductMatch(best >= LEAST_SHARE, missing)
+    found = [_match(words, text) for words in keyword_sets]
+    share, missing = max(found, key=lambda one: one[0])
+    if share >= LEAST_SHARE and len(keyword_sets) > _SEVERAL:
+        matching = [words for words, one in zip(keyword_sets, found, strict=True) if one[0] >= LEAST_SHARE]
+        if len(matching) == 1 and match_weights(tuple(dict.fromkeys(matching[0]))).common:
+            return ProductMatch(matches=False, missing=missing)
+    return ProductMatch(share >= LEAST_SHARE, missing)
 
 
 def matched_share(words: Sequence[str], text: str) -> float:
@@ -80,10 +104,48 @@ def _match(keywords: Sequence[str], text: str) -> tuple[float, tuple[str, ...]]:
     """What `matched_share` gives, and the words that the text lacks."""
     words = tuple(dict.fromkeys(keywords))
     of = match_weights(words)
-    missing = tuple(word for word in words if not contains(text, word))
-    if of.identifying.issubset(missing):
+    named = {word for word in of.naming if _names(text, word, words)}
+    missing = tuple(word for word in words if word not in named and not _has(text, word, words))
+    if of.identifying.issubset(missing) or len(named) < of.least_named:
+        return 0.0, missing or of.naming
+    if of.brands and not any(_near(text, brand, words) for brand in of.brands):
+        return 0.0, missing or of.naming
+    if len(of.brands) > _ONE_BRAND and set(of.brands).issubset(missing):
         return 0.0, missing
+    if of.common and (missing or not any(contains(text[:_OPENING], word) for word in words)):
+        return 0.0, missing or words
     return 1 - sum(of.weights[word] for word in missing) / sum(of.weights.values()), missing
+
+
+def _has(text: str, word: str, words: tuple[str, ...]) -> bool:
+    """Whether a text contains a keyword of a set; a brand also where its line in the set is there: 特仑苏 is 蒙牛."""
+    if contains(text, word):
+        return True
+    lines = [line for line in words if lexicon().brand_of.get(line) == word]
+    return any(contains(text, line) for line in lines)
+
+
+def _near(text: str, brand: str, words: tuple[str, ...]) -> bool:
+    """Whether a brand opens a text, or stands near another word of its set: 光明 far from 牛奶 is light."""
+    others = [word for word in words if word != brand]
+    for pattern in _patterns(brand):
+        for found in pattern.finditer(text):
+            around = text[max(0, found.start() - _OPENING) : found.end() + _OPENING]
+            if found.start() < _OPENING or any(contains(around, word) for word in others):
+                return True
+    return not contains(text, brand)
+
+
+def _names(text: str, word: str, words: tuple[str, ...]) -> bool:
+    """Whether a text names a line or model itself.
+
+    Not a longer model that begins like it (帝豪GL, H6 Coupe), not only the kind of thing it is (牛奶 for 纯牛奶), and a
+    number only behind the word before it (马自达3).
+    """
+    place = words.index(word)
+    whole = place + 1 == len(words) or not words[place + 1].isascii()
+    before = words[place - 1] if place and word.isdigit() else ""
+    return any(one.search(text) for one in _naming_patterns(word, before, whole))
 
 
 def contains(text: str, word: str) -> bool:
@@ -94,18 +156,37 @@ def contains(text: str, word: str) -> bool:
 @lru_cache(maxsize=8192)
 def _patterns(word: str) -> tuple[re.Pattern[str], ...]:
     """How a word may be written: as it is, as its brand is written elsewhere, as another spelling, or by its head."""
-    known, role = lexicon(), roles().get(word)
-    spellings = {word, *known.names_of.get(word, ())}
-    spellings |= {other for other, one in known.same.items() if one == word}
-    if role is Role.BRAND:
-        spellings |= {line for line, brand in known.brand_of.items() if brand == word}
-    if role is Role.PRODUCT and len(word) > 2 and _CHINESE.fullmatch(word[-1]):
+    spellings = _spellings(word)
+    if roles().get(word) is Role.PRODUCT and len(word) > 2 and _CHINESE.fullmatch(word[-1]):
         spellings.add(word[-2:])  # 纯牛奶: people say 牛奶
     return tuple(_pattern(spelling.casefold()) for spelling in sorted(spellings))
 
 
-def _pattern(word: str) -> re.Pattern[str]:
-    """Letters and digits match only as a whole: 11 is not in 2011, mate not in estimate."""
+@lru_cache(maxsize=8192)
+def _naming_patterns(word: str, before: str, whole: bool) -> tuple[re.Pattern[str], ...]:
+    """How a line or model is named.
+
+    Args:
+        before: the word that a number must stand behind; may be empty.
+        whole: not as the beginning of a longer model.
+    """
+    spellings = _spellings(word)
+    if roles().get(word) is Role.PRODUCT and len(word) == _ABBREVIATED and _CHINESE.fullmatch(word[0]):
+        spellings.add(word[0] + word[-1])  # 纯牛奶: 纯奶
+    longer = _LONGER if whole else ""
+    if not before:
+        return tuple(_pattern(spelling.casefold(), longer) for spelling in sorted(spellings))
+    heads = "|".join(re.escape(one.casefold()) for one in sorted(_spellings(before)))
+    return (re.compile(rf"(?:{heads})[^\d]{{0,3}}{word}(?![\d.]\d|\d){longer}"),)
+
+
+def _spellings(word: str) -> set[str]:
+    known = lexicon()
+    return {word, *known.names_of.get(word, ()), *(other for other, one in known.same.items() if one == word)}
+
+
+def _pattern(word: str, longer: str = "") -> re.Pattern[str]:
+    """Letters and digits match only as a whole: 11 is not in 2011, mate not in estimate; blanks don't matter."""
     before = r"(?<![a-z])" if re.match("[a-z]", word) else r"(?<![\d.])" if word[:1].isdigit() else ""
     after = r"(?![a-z])" if re.search("[a-z]$", word) else r"(?![\d.]\d|\d)" if word[-1:].isdigit() else ""
-    return re.compile(before + re.escape(word) + after)
+    return re.compile(before + r"[\s-]*".join(map(re.escape, word.split())) + after + longer)

@@ -48,9 +48,14 @@ class Transition(StrEnum):
     WAKE = "wake"
     RETRY = "retry"
     CANCEL = "cancel"
+    SET_ASIDE = (
+        "set_aside"  # nobody can do anything with it: its site left the catalog, its row can't be read
+    )
 
 
 _CANCELLABLE = (State.PRIORITY, State.WAIT, State.CRAWL, State.SLEEP, State.FAILED, State.MANUAL)
+
+_UNLEASED = (State.PRIORITY, State.WAIT, State.SLEEP, State.FAILED)
 
 LEGAL: Mapping[Transition, Mapping[State | None, State]] = MappingProxyType(
     {
@@ -66,12 +71,13 @@ LEGAL: Mapping[Transition, Mapping[State | None, State]] = MappingProxyType(
         Transition.WAKE: {State.SLEEP: State.DONE},
         Transition.RETRY: {State.MANUAL: State.WAIT},
         Transition.CANCEL: dict.fromkeys(_CANCELLABLE, State.CANCELLED),
+        Transition.SET_ASIDE: dict.fromkeys(_UNLEASED, State.MANUAL),
     }
 )
 
 
 def source(transition: Transition) -> State | None:
-    """The one queue a transition starts from. Raises KeyError for CANCEL, which has several."""
+    """The one queue a transition starts from. Raises KeyError for CANCEL and SET_ASIDE, which have several."""
     froms = LEGAL[transition]
     if len(froms) != 1:
         raise KeyError(transition)

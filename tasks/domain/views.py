@@ -15,12 +15,14 @@ class NodeView:
         kinds: "meta", "microblog".
         free: attempts it can be given now (free slots and room in its buffer).
         slots: attempts it runs at once; 0: nobody should wait for it.
+        lacks: sites that its catalog does not have as the scheduler's has them.
     """
 
     name: str
     kinds: frozenset[str]
     free: int
     slots: int
+    lacks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,7 @@ class SubtaskView:
     """A waiting subtask as a strategy sees it.
 
     Attributes:
-        hosts: every host it is sure to ask (engine's host, site's host).
+        hosts: every host it is sure to ask (the engine's, where a result page is still to be read; the site's).
         left: targets left to fetch, as far as known (hits; an unread result page counts as a full one).
         failed_on: nodes that failed it in this round, the oldest failure first.
         assigned: a node a person asked for (`failed assign`); None otherwise.

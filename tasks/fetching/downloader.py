@@ -11,7 +11,7 @@ sent once more, as HTTP allows for a GET (RFC 9112, 9.3.1).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -60,6 +60,16 @@ class FetchLimits:
     idle_s: float = 15.0
 
 
+Trusts = Callable[[str], bool]
+Note = Callable[[str, int, int, float, str], None]
+"""Told of a request once it is over: URL, status (0: none), bytes of the body, seconds, error class (empty: none)."""
+
+
+def nothing(_url: str) -> bool:
+    """Trusts no address to be private."""
+    return False
+
+
 class Downloader:
     """Fetches pages for one node; use it as an async context manager, in one event loop.
 
@@ -74,7 +84,8 @@ class Downloader:
             them); it may be on a private address, for the operator chose it. It resolves the names of the hosts,
             so only literal addresses are guarded here, and the proxy has to guard the rest. None:
             no proxy, whatever the environment says.
-        trusts: true for a URL whose host may be on a private address, because the catalog says so of that very site.
+        private: true for a URL whose host may be on a private address, because the catalog says so. Such a host is
+            asked only for what its requests trust (`fetch`): a connection to it may stand already.
 
     Raises:
         ValueError: a proxy of another scheme.
@@ -89,12 +100,12 @@ class Downloader:
         lab: tuple[str, int] | None = None,
         limits: FetchLimits | None = None,
         proxy: str | None = None,
-        trusts: Callable[[str], bool] = lambda _url: False,
+        private: Trusts = nothing,
     ) -> None:
         if proxy is not None and not proxy.startswith(_PROXY_SCHEMES):
             raise ValueError(f"a proxy's address starts with one of {', '.join(_PROXY_SCHEMES)}")
         self._clock = clock
-        self._trusts = trusts
+        self._private = private
         self._in_lab = lab is not None
         self._lab_origin = f"http://{lab[0]}:{lab[1]}" if lab else ""
         self._limits = limits or FetchLimits()
@@ -143,6 +154,8 @@ class Downloader:
         headers: Mapping[str, str] | None = None,
         before_request: BeforeRequest | None = None,
         follow: bool = True,
+        trusts: Trusts = nothing,
+        note: Note | None = None,
     ) -> Response:
         """Fetch one page, through its redirects.
 
@@ -153,6 +166,8 @@ class Downloader:
             before_request: called with each address about to be asked, the redirected ones too; what it returns
                 are headers for this address alone (cookies, tokens). A FetchError it raises ends the fetch.
             follow: False: a redirect is an answer like any other.
+            trusts: true for a URL that this request may ask for on a private address; asked of redirects, too.
+            note: called after each request, those to redirects too.
 
         Returns:
             The answer with its 2xx status; its URL is the last one asked. A conditional request (If-None-Match or
@@ -172,13 +187,20 @@ class Downloader:
                 raise FetchError(ErrorClass.REDIRECTS, f"{len(asked)} redirects, the last one to {url}")
             asked.add(url)
             authority = authority_of(url)
-            trusted = self._trusts(url)
+            trusted = trusts(url)
             if not trusted:
                 check_authority(authority, self._in_lab)
+                if self._private(url) and not self._in_lab:
+                    raise FetchError(
+                        ErrorClass.ADDRESS_REFUSED,
+                        f"{authority} is private, and not asked for what others link to",
+                    )
             given = headers if authority == first else None
             if before_request is not None and (more := await before_request(url)):
                 given = {**(given or {}), **more}
-            answer = await self._ask(url, authority, timeout_s, spent_s, given, trusted=trusted)
+            answer = await self._noted(
+                self._ask(url, authority, timeout_s, spent_s, given, trusted=trusted), url, spent_s, note
+            )
             spent_s = answer.elapsed_s
             if 200 <= answer.status < 300:
                 return answer
@@ -190,6 +212,21 @@ class Downloader:
             if answer.status == 304 and given and not _CONDITIONS.isdisjoint(map(str.lower, given)):
                 return answer
             raise status_error(answer, self._clock())
+
+    async def _noted(
+        self, asking: Coroutine[None, None, Response], url: str, spent_s: float, note: Note | None
+    ) -> Response:
+        """The answer of a request, which `note` is told of."""
+        if note is None or self._multi is None:
+            return await asking
+        began_s = self._multi.time()
+        try:
+            answer = await asking
+        except FetchError as error:
+            note(url, 0, 0, self._multi.time() - began_s, error.error)
+            raise
+        note(url, answer.status, len(answer.body), answer.elapsed_s - spent_s, "")
+        return answer
 
     async def _ask(
         self,

@@ -28,10 +28,10 @@ class HostBook:
             if engine.limits is not None or host not in self._limits:
                 self._limits[host] = engine.limits or catalog.limits
         self._engine_of = {name: site.engine for name, site in catalog.sites.items()}
-        self._private = {name for name, site in catalog.sites.items() if site.private}
-        self._private |= {
-            self._engine_host[name] for name, engine in catalog.engines.items() if engine.private
-        }
+        self._private_sites = {name for name, site in catalog.sites.items() if site.private}
+        engines = {name: engine for name, engine in catalog.engines.items() if engine.private}
+        self._private = self._private_sites | {self._engine_host[name] for name in engines}
+        self._private_searches = {_place(engine.url) for engine in engines.values()}
         decided = {name: site.robots for name, site in catalog.sites.items()}
         # An engine's host that is a site, too, goes by the site's decision.
         decided = {self._engine_host[name]: one.robots for name, one in catalog.engines.items()} | decided
@@ -39,8 +39,37 @@ class HostBook:
         self._named: dict[str, str] = {}
 
     def may_be_private(self, url: str) -> bool:
-        """True where the catalog allows the host of a URL to be on a private address."""
+        """True where the catalog says that the host of a URL may be on a private address.
+
+        Whether it may be asked there is another question: `is_private_search`, `is_private_page`.
+        """
         return bool(self._private) and self.name(url) in self._private
+
+    def is_private_search(self, url: str) -> bool:
+        """True for the search of an engine that may be private: its scheme, host, port and path, whatever the query."""
+        return bool(self._private_searches) and _place(url) in self._private_searches
+
+    def is_private_page(self, site: str, url: str) -> bool:
+        """True for an address of a site that may be private (or of its subdomains), on the port of its scheme."""
+        if site not in self._private_sites or self.name(url) != site:
+            return False
+        return urlsplit(url).port in (None, {"http": 80, "https": 443}[url.partition(":")[0]])
+
+    def is_private_robots(self, url: str) -> bool:
+        """True for the robots.txt of either."""
+        if not self.may_be_private(url) or not url.endswith("/robots.txt"):
+            return False
+        scheme, authority, path = _place(url)
+        searched = any((scheme, authority) == place[:2] for place in self._private_searches)
+        return path == "/robots.txt" and (searched or self.is_private_page(self.name(url), url))
+
+    def is_private(self, url: str) -> bool:
+        """True for any of these: what a person may ask for by hand."""
+        return (
+            self.is_private_search(url)
+            or self.is_private_robots(url)
+            or self.is_private_page(self.name(url), url)
+        )
 
     def obeys_robots(self, url: str) -> bool:
         """True unless the catalog decides that the robots.txt of a URL's host is not obeyed."""
@@ -78,6 +107,12 @@ class HostBook:
         """(engine's host, site's host) of a site; a site that left the catalog has only itself."""
         engine = self._engine_of.get(site)
         return (self.of_engine(engine) if engine is not None else site), site
+
+
+def _place(url: str) -> tuple[str, str, str]:
+    """Scheme, host with port, and path of an address."""
+    scheme, authority = url.partition(":")[0], authority_of(url)
+    return scheme, authority, urlsplit(url).path or "/"
 
 
 def slower(limits: Limits, crawl_delay_s: float | None) -> Limits:

@@ -20,6 +20,7 @@ _UNREADABLE = frozenset({"compress", "x-compress", "dcb", "dcz"})
 # Codings whose members (frames) may follow each other, and how the next one starts.
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 _MAX_MEMBERS = 16
+_MOST_UNPACKED, _MOST_RATIO = 52_428_800, 100.0  # a sitemap may have 50 MiB unpacked
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 # The largest window a zstd decoder on the web has to have (RFC 9659, 3).
 _ZSTD_WINDOW_BYTES = 8 * 1024 * 1024
@@ -32,6 +33,17 @@ _BROKEN = (zlib.error, brotli.error, zstandard.ZstdError)
 
 _Member = tuple[bytes, bytes, bool]
 """What came out of a gzip member, a zstd frame or a whole body; the data after it; whether its end was seen."""
+
+
+def unpacked(body: bytes) -> bytes:
+    """A list as it is read: one that is a packed file (sitemap.xml.gz), unpacked.
+
+    Raises:
+        FetchError: as `inflated`.
+    """
+    if not body.startswith(_MAGIC["gzip"]):
+        return body
+    return inflated(body, "gzip", max_bytes=_MOST_UNPACKED, max_ratio=_MOST_RATIO)
 
 
 def inflated(body: bytes, content_encoding: str, *, max_bytes: int, max_ratio: float) -> bytes:

@@ -50,7 +50,11 @@ ALONE = 0.25
 """What faults leave of the share of an address, where the host answers another one well: it has not too much to do."""
 
 HEARD = 4
-"""Answers after which an address counts fully in what is said of the host."""
+"""Answers after which an address counts fully in what is said of the host, ..."""
+
+HEARD_WELL = 2
+"""... and those after which it does where none was a fault: of a host that was slowed for the faults of others a new
+address gets its first answers late."""
 
 RECENT_S = 60.0
 """So long after its last answer it counts."""
@@ -181,7 +185,8 @@ class AddressPace(NamedTuple):
         """How much it counts in what is said of the host: 0 nothing, 1 a little, 2 fully."""
         if not self.answers or now - self.at >= RECENT_S:
             return 0
-        return 2 if self.answers >= HEARD else 1
+        well = self.answers >= HEARD_WELL and self.faults.untroubled
+        return 2 if well or self.answers >= HEARD else 1
 
     def answered_well(self, now: float) -> bool:
         """Whether it was, lately, as far as there is full evidence."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
@@ -13,6 +14,13 @@ ROBOTS_TOKEN = "reviewloop"
 
 # Parsed at most this far (RFC 9309, 2.5 asks for at least 500 KiB).
 MAX_CHARS = 500 * 1024
+MAX_LINES = 10_000
+MAX_LINE_CHARS = 4096
+"""Of a line; no address is that long."""
+# Of a rule; real ones have five. What stands behind them is cut off, so that a rule refuses rather more.
+_MAX_STARS = 20
+_AGENT = ("user-agent", "useragent", "user agent")
+_SMALL_CHARS = 32 * 1024
 
 
 class RobotsState(StrEnum):
@@ -59,7 +67,16 @@ class RobotsRules:
         text = text[:MAX_CHARS].lstrip("\ufeff").replace("\0", "")
         if status >= 300 or text.lstrip()[:1] == "<":
             return cls(RobotsState.ALLOW_ALL)
-        return cls(RobotsState.RULES, Protego.parse(text))
+        rules = Protego.parse(_within_bounds(text))
+        rules.can_fetch("/", ROBOTS_TOKEN)  # it sorts out the rules of a group with the first question
+        return cls(RobotsState.RULES, rules)
+
+    @classmethod
+    async def read(cls, text: str, status: int | None) -> Self:
+        """The same on an event loop: what is large is parsed in a thread, so that it holds nobody up."""
+        if len(text) <= _SMALL_CHARS:
+            return cls.parse(text, status)
+        return await asyncio.to_thread(cls.parse, text, status)
 
     def allows(self, url: str, user_agent: str) -> bool:
         """May this address be asked? Never where the state is DISALLOW_FOR_NOW or UNKNOWN.
@@ -75,3 +92,32 @@ class RobotsRules:
         """Seconds between requests that the host asks for, where it does."""
         delay = self._rules.crawl_delay(user_agent) if self._rules else None
         return None if delay is None else float(delay)
+
+
+def _within_bounds(text: str) -> str:
+    """The lines that may matter, each of bounded cost.
+
+    Of the groups of other crawlers one name stays: a rule is kept once for each name of its group, so two thousand
+    names and twenty thousand rules would be forty million.
+    """
+    kept: list[str] = []
+    for line in text.splitlines()[:MAX_LINES]:
+        line = line.partition("#")[0].strip()
+        if not line or len(line) > MAX_LINE_CHARS:
+            continue
+        if line.lower().startswith(_AGENT):
+            line = f"User-agent: {_agent(line)}"
+            if kept and kept[-1] == line:
+                continue
+        elif line.count("*") > _MAX_STARS:
+            line = "*".join(line.split("*", _MAX_STARS + 1)[:-1])
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _agent(line: str) -> str:
+    """The name of a group, where it may be ours: a star, or the beginning of our token; else one for all others."""
+    _, _, named = line.partition(":") if ":" in line else line.lower().rpartition("agent")
+    name = named.strip().lower()
+    bare = name.replace("*", "").strip()
+    return name if name == "*" or (bare and bare in ROBOTS_TOKEN) else "another"

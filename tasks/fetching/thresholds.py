@@ -9,11 +9,11 @@ for the longest, the rate was steady, and is taken over the longest. The share b
     `BELOW` x min(n / w / limit, the share before)
 
 and is held: for w seconds after the first refusal, for four times as long after each further one, up to
-`LONGEST_HOLD_S`. Then it is multiplied by `PROBE` once a hold, where at least half of it is used (as RFC 7661 asks), up
-to the limit; there the threshold is forgotten. Falling to just below what was refused and coming near it ever more
-slowly is the way of BIC (Xu, Harfoush and Rhee, Binary increase congestion control for fast long-distance networks,
-2004). The increase is multiplicative: additive increase makes those fair who share a link (Chiu and Jain, 1989), and a
-threshold is an address's own.
+`LONGEST_HOLD_S`. Then it is multiplied by `PROBE` once a hold, where at least four fifths of it are used (RFC 7661 asks
+for a half; but half of a rate shows nothing about the whole), up to the limit; there the threshold is forgotten.
+Falling to just below what was refused and coming near it ever more slowly is the way of BIC (Xu, Harfoush and Rhee,
+Binary increase congestion control for fast long-distance networks, 2004). The increase is multiplicative: additive
+increase makes those fair who share a link (Chiu and Jain, 1989), and a threshold is an address's own.
 
 Times are those of the caller's clock, in seconds.
 """
@@ -27,7 +27,7 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 FLOOR = 0.05
-"""The least share."""
+"""The least share of a pace."""
 
 BELOW = 0.85
 """The share of a rate that was refused which is kept afterwards."""
@@ -53,7 +53,7 @@ _BUCKETS = 2 * _WINDOW_BUCKETS
 # What a further refusal multiplies the hold by.
 _RARER = 4.0
 # A share is raised where at least so much of it is used.
-_USED = 0.5
+_USED = 0.8
 # A round lasts at least so long, and as long as so many requests take.
 _ROUND_S = 2.0
 _ROUND_REQUESTS = 4.0
@@ -95,7 +95,7 @@ class Threshold:
     """What a host is believed to bear of one address before it refuses it (module docstring).
 
     Attributes:
-        share: of the address's limit, from `FLOOR` to 1.
+        share: of the address's limit, up to 1; not less than one request in `LONGEST_WINDOW_S`.
         hold_s: before it is raised.
         refused_at: when it was last refused.
         raised_at: when the share last grew.
@@ -146,7 +146,8 @@ def threshold_refused(before: Threshold, answered: Answered, now: float, spacing
     if sum(counts[:_WINDOW_BUCKETS]) < LEAST_BORNE:
         return before
     per_s, window_s = refused_rate(counts)
-    share = max(FLOOR, BELOW * min(per_s * spacing_s, before.share))
+    least = min(1.0, spacing_s / LONGEST_WINDOW_S)
+    share = max(least, BELOW * min(per_s * spacing_s, before.share))
     return Threshold(share, min(LONGEST_HOLD_S, max(window_s, _RARER * before.hold_s)), now, now)
 
 

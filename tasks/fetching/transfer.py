@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from ipaddress import ip_address
 
@@ -42,7 +42,7 @@ class Wire:
     max_body_bytes: int
     max_line_bytes: int
     local_address: str | None
-    proxy: str | None
+    proxy: str | None = field(repr=False)
     guarded: bool
 
 

@@ -7,53 +7,92 @@ clock; `CLOCKS_S` is how far the clocks of the machines may lie apart.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
 from celery import shared_task
 from splitter.split import chunks
 
 from tasks.jobs import runtime, ticks
+from tasks.jobs.queues import CLOCKS_S, CONTROL, crawl_queue
 from tasks.jobs.repost_linking import link_reposts
+from tasks.jobs.retiring import drop_old
 from tasks.jobs.run_time_training import train_run_times
 from tasks.store.database import Store, read_now
 from tasks.store.leases import Lease
+from tasks.store.outages import away, passing
 from tasks.store.writer import Operation
 
+log = logging.getLogger("reviewloop.sweeps")
+
 T = TypeVar("T")
-
-CONTROL = "control"
-CRAWL_PREFIX = "crawl."
-CLOCKS_S = 30.0
+P = ParamSpec("P")
 
 
-def crawl_queue(node: str) -> str:
-    """The queue of a node."""
-    return CRAWL_PREFIX + node
+class _Outage:
+    """Tells once that the database went away, and once that it is back; used by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._since_s: float | None = None
+
+    def met(self, what: str, error: BaseException) -> None:
+        """A sweep could not run, as the database is away."""
+        with self._lock:
+            first, self._since_s = self._since_s is None, self._since_s or time.monotonic()
+        if first:
+            told = str(error).strip().splitlines() or [type(error).__name__]
+            log.warning("the database is away, no %s now; sweeps go on with its return: %s", what, told[0])
+
+    def over(self) -> None:
+        """A sweep has read and written the database."""
+        if self._since_s is None:
+            return
+        with self._lock:
+            since_s, self._since_s = self._since_s, None
+        if since_s is not None:
+            log.warning("the database is back after %.0f s", time.monotonic() - since_s)
 
 
-def node_of(queues: Sequence[str]) -> str | None:
-    """The node whose queue is among these; None if there is none.
+_outage = _Outage()
 
-    Raises:
-        ValueError: there are several: a process is one node.
-    """
-    nodes = sorted(queue.removeprefix(CRAWL_PREFIX) for queue in queues if queue.startswith(CRAWL_PREFIX))
-    if len(nodes) > 1:
-        raise ValueError(f"a worker process is one node, and -Q names {len(nodes)}: {', '.join(nodes)}")
-    return nodes[0] if nodes else None
+
+def _outlasting(task: Callable[P, None]) -> Callable[P, None]:
+    """A sweep that waits for the database's return where it is away: the next message runs it again."""
+
+    @wraps(task)
+    def run(*given: P.args, **named: P.kwargs) -> None:
+        try:
+            task(*given, **named)
+        except Exception as error:
+            if not away(error):
+                raise
+            _outage.met(" ".join((task.__name__, *map(str, given))), error)
+
+    return run
 
 
 @shared_task(name="tick")
+@_outlasting
 def tick(name: str) -> None:
     """Run a sweep by its name, or a `turn` of the loop, and notify the nodes of the leases it gave."""
     control = runtime.control()
     with control.turning:
         control.context.state.grants = control.grants()
-        with control.store.begin() as conn:
-            given = ticks.tick(conn, read_now(conn), control.context, (name,))
+        try:
+            with control.store.begin() as conn:
+                given = ticks.tick(conn, read_now(conn), control.context, (name,))
+        except Exception as error:
+            control.context.state.forget()  # its COMMIT may have failed
+            if not passing(error):
+                raise
+            log.warning("no %s now: %s", name, str(error).splitlines()[0])
+            return
+    _outage.over()
     settings = control.context.settings
     # As a rule one message per node, however many leases it gets: a broker delivers one message per round trip.
     for node in sorted({lease.node for lease in given}):
@@ -65,6 +104,7 @@ def tick(name: str) -> None:
 
 
 @shared_task(name="plan")
+@_outlasting
 def plan() -> None:
     """Make the tasks of new products; then let the loop turn at once."""
     if runtime.control().plan():
@@ -72,25 +112,56 @@ def plan() -> None:
 
 
 @shared_task(name="report")
+@_outlasting
 def report() -> None:
     """Write the report of subtasks that wait for a person."""
     runtime.control().report()
 
 
+@shared_task(name="alerts")
+@_outlasting
+def alerts() -> None:
+    """Look what is wrong, and tell people."""
+    runtime.control().alerts()
+
+
+@shared_task(name="deliver")
+@_outlasting
+def deliver() -> None:
+    """Make the reports and exports that are due, and hand them over; in one thread at a time."""
+    control = runtime.control()
+    if control.delivering.acquire(blocking=False):
+        try:
+            control.deliver()
+        finally:
+            control.delivering.release()
+
+
 @shared_task(name="seen")
+@_outlasting
 def seen() -> None:
     """Fill the shared set of stored pages, where it was lost."""
     runtime.control().fill_seen()
 
 
 @shared_task(name="reposts")
+@_outlasting
 def reposts() -> None:
     """Link reviews whose text is nearly an earlier one's."""
     store = runtime.control().store
     link_reposts(store, partial(_write, store), time.thread_time)
 
 
+@shared_task(name="retention")
+@_outlasting
+def retention() -> None:
+    """Drop what is old, in many short transactions."""
+    control = runtime.control()
+    drop_old(partial(_write, control.store), control.context.settings.keep_log)
+
+
 @shared_task(name="train")
+@_outlasting
 def train() -> None:
     """Train the run times that `balance` decides by."""
     control = runtime.control()

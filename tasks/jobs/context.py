@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
 from random import Random
 
+from splitter.catalog.entries import entries_of
 from splitter.catalog.model import Catalog
 
+from tasks.domain.batches import MOST_AT_ONCE
 from tasks.fetching.hosts import HostBook
 from tasks.jobs.scheduler_state import SchedulerState
+from tasks.scheduling.admission import bound
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Distances
 from tasks.scheduling.query_refinement import RefinementSettings
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.strategies import ALLOCATION
 from tasks.store.views import BufferRule
-from tasks.store.writer import MOST_AT_ONCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +29,12 @@ class LoopSettings:
 
     Attributes:
         allocation: name in `tasks.scheduling.strategies.ALLOCATION`.
-        modification: False: every attempt gets the site's default quota and budget.
+        modification: False: every attempt gets the site's default quota and budget, and none ends early.
         wait_limit: most subtasks let into WAIT (`tasks.scheduling.admission`); the others stay in PRIORITY, where a
             late urgent one overtakes them.
         lanes: requests of one attempt in flight at once, on the nodes.
         lease_batch: most leases in one message to a node.
+        keep_log: how long after its end the event log of a subtask is kept; None: for ever.
     """
 
     allocation: str = "feedback"
@@ -42,6 +46,7 @@ class LoopSettings:
     wait_limit: int = 1000
     lanes: int = 4
     lease_batch: int = MOST_AT_ONCE
+    keep_log: timedelta | None = None
 
     @property
     def uses_run_times(self) -> bool:
@@ -50,7 +55,9 @@ class LoopSettings:
 
     def strategy(self, distances: Distances | None, run_times: Mapping[str, Curve]) -> AllocationStrategy:
         """A new allocation strategy, by these settings, with these distances and run times of nodes."""
-        return ALLOCATION[self.allocation](replace(self.allocating, distances=distances, run_times=run_times))
+        return ALLOCATION[self.allocation](
+            replace(self.allocating, distances=distances, run_times=run_times, floors=self.modification)
+        )
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,16 @@ class Context:
     def host_names(self) -> frozenset[str]:
         """Every host of the catalog: engines' and sites'."""
         return frozenset(host for site in self.catalog.sites for host in self.hosts_of(site))
+
+    @cached_property
+    def most_waiting(self) -> int:
+        """The most subtasks in WAIT that a decision looks at."""
+        return bound(self.settings.wait_limit, len(self.catalog.sites))
+
+    @cached_property
+    def entries(self) -> dict[str, str]:
+        """By site, the hash of its entry in the catalog."""
+        return entries_of(self.catalog)
 
     @property
     def hosts_of(self) -> Callable[[str], tuple[str, str]]:

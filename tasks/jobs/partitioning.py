@@ -64,8 +64,10 @@ def refine(conn: Connection, now: datetime, context: Context, woken: Sequence[Sl
 
 
 def _engine(context: Context, site: str) -> Engine | None:
+    """The engine of a site; None where its queries can't be changed: it left the catalog, or is a list."""
     catalog = context.catalog
-    return catalog.engine_of(site) if site in catalog.sites else None
+    engine = catalog.engine_of(site) if site in catalog.sites else None
+    return engine if engine is not None and engine.discover == "search" else None
 
 
 def _may_change(partition: PartitionRow, limits: EngineLimits) -> bool:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from urllib.parse import urlsplit
 
 from splitter.catalog.model import Catalog
 from splitter.query import ProductQuery
 from splitter.split import SearchScope, task_chunks
+from sqlalchemy import Connection
 
 from tasks.fetching.robots import RobotsRules
-from tasks.store import products
+from tasks.jobs.obstacles import Obstacle, ObstacleKind
+from tasks.store import products, unplanned_sites
 from tasks.store.partitions import NewPartition
 from tasks.store.products import NewTask, VirtualTask
 from tasks.store.writer import Writer
 
 RobotsOf = Callable[[str], Awaitable[RobotsRules]]
+Unasked = Callable[[], Mapping[str, tuple[Obstacle, ...]]]
 
 _BATCH = 200
 
@@ -61,32 +66,85 @@ def permission(catalog: Catalog, site: str, rules: Mapping[str, RobotsRules], ag
     return Permission("permitted", "robots.txt of both hosts allows it")
 
 
-async def plan(writer: Writer, catalog: Catalog, robots_of: RobotsOf, agent: str) -> int:
+async def plan(
+    writer: Writer,
+    catalog: Catalog,
+    robots_of: RobotsOf,
+    agent: str,
+    unasked: Unasked = lambda: {},
+    *,
+    late: bool = False,
+) -> int:
     """Make the tasks of every virtual task that has none; returns how many.
 
-    Sites that robots.txt refuses get no task. Virtual tasks that come while this runs wait for its next run.
+    Sites that can't be asked, or that robots.txt refuses, get no task: they are noted. Virtual tasks that come while
+    this runs wait for its next run.
+
+    Args:
+        unasked: the sites that can't be asked now, and why; may take seconds, and is called in a thread.
+        late: also make tasks on sites noted earlier that can be asked now.
     """
     wanted = await writer.run(lambda conn, _now: products.unplanned(conn, _BATCH))
-    if not wanted:
+    noted = await writer.run(lambda conn, _now: unplanned_sites.sites(conn)) if late else []
+    if not wanted and not noted:
         return 0
-    allowed = await permitted(catalog, robots_of, agent)
+    blocked = await asyncio.to_thread(unasked)
+    asked = _wanted(catalog, wanted) | set(noted)
+    sites = [site for site in catalog.sites if site in asked and site not in blocked]
+    refused = await _refused(catalog, sites, robots_of, agent)
+    missing = {site: (str(those[0].kind), those[0].why) for site, those in blocked.items()} | refused
     made = 0
     for virtual_task in wanted:
-        planned = planned_tasks(catalog, virtual_task, allowed)
         made += await writer.run(
-            lambda conn, now, v=virtual_task, p=planned: products.plan(conn, now, v, p)  # type: ignore[misc]
+            partial(_plan_one, catalog=catalog, virtual_task=virtual_task, missing=missing)
         )
+    askable = [site for site in noted if site in sites and site not in refused]
+    if askable:
+        made += await writer.run(partial(_plan_late, catalog=catalog, askable=askable))
     return made
 
 
-async def permitted(catalog: Catalog, robots_of: RobotsOf, agent: str) -> tuple[str, ...]:
-    """The sites of the catalog that get tasks."""
-    urls = sorted({url for site in catalog.sites for url in addresses(catalog, site)})
+def _wanted(catalog: Catalog, virtual_tasks: Sequence[VirtualTask]) -> set[str]:
+    """The sites that any of these is to be looked for at."""
+    return {site for one in virtual_tasks for site in (catalog.sites if one.sites is None else one.sites)}
+
+
+def _plan_one(
+    conn: Connection,
+    now: datetime,
+    *,
+    catalog: Catalog,
+    virtual_task: VirtualTask,
+    missing: Mapping[str, tuple[str, str]],
+) -> int:
+    wanted = [site for site in catalog.sites if virtual_task.sites is None or site in virtual_task.sites]
+    sites = tuple(site for site in wanted if site not in missing)
+    made = products.plan(conn, now, virtual_task, planned_tasks(catalog, virtual_task, sites))
+    left_out = {site: missing[site] for site in wanted if site in missing}
+    unplanned_sites.put(conn, now, virtual_task, left_out)
+    return made
+
+
+def _plan_late(conn: Connection, now: datetime, *, catalog: Catalog, askable: Sequence[str]) -> int:
+    return sum(
+        unplanned_sites.plan_late(conn, now, virtual_task, planned_tasks(catalog, virtual_task, sites))
+        for virtual_task, sites in unplanned_sites.waiting_for(conn, askable, _BATCH)
+    )
+
+
+async def _refused(
+    catalog: Catalog, sites: Sequence[str], robots_of: RobotsOf, agent: str
+) -> dict[str, tuple[str, str]]:
+    """The sites of these that robots.txt refuses, with the kind of obstacle and why."""
+    urls = sorted({url for site in sites for url in addresses(catalog, site)})
     answers = await asyncio.gather(*(robots_of(url) for url in urls))
     rules = dict(zip(urls, answers, strict=True))
-    return tuple(
-        site for site in catalog.sites if permission(catalog, site, rules, agent).state != "not permitted"
-    )
+    allowed = {site: permission(catalog, site, rules, agent) for site in sites}
+    return {
+        site: (str(ObstacleKind.ROBOTS), found.why)
+        for site, found in allowed.items()
+        if found.state == "not permitted"
+    }
 
 
 def planned_tasks(catalog: Catalog, wanted: VirtualTask, sites: tuple[str, ...]) -> list[NewTask]:

@@ -85,6 +85,13 @@ def find(conn: Connection, now: datetime, most: int) -> reposts.Step | None:
     return reposts.Step(after, rows[-1][0], len(rows), links, keys)
 
 
+def compare_again(conn: Connection, numbers: Collection[int]) -> None:
+    """Link reviews that are no reposts any more to other originals, or make them originals."""
+    found = reposts.bodies(conn, numbers)
+    links, keys = _compare(conn, [_text(number, found[number]) for number in sorted(found)])
+    reposts.add(conn, links, keys)
+
+
 def _text(review_id: int, body: str) -> _Text:
     found = shingles(plain(body))
     return _Text(review_id, found, bands(found))

@@ -23,19 +23,25 @@ class Control:
     Attributes:
         plan: makes the tasks of new products; returns how many.
         report: writes the report of subtasks that wait for a person.
+        deliver: makes the reports and exports that are due, and hands them over.
         fill_seen: fills the shared set of stored pages, where it was lost.
         grants: asks what hosts grant now.
+        alerts: looks what is wrong, and tells people.
         turning: held during a tick. The database's lock turns a second tick away; within a process it waits
             instead, or a node's free slot would go unseen because a sweep happened to run.
+        delivering: held while files are handed over: a mail server that does not answer holds one thread.
     """
 
     store: Store
     context: Context
     plan: Callable[[], int]
     report: Callable[[], None]
+    deliver: Callable[[], object]
     fill_seen: Callable[[], None]
     grants: Callable[[], Grants]
+    alerts: Callable[[], None]
     turning: Lock = field(default_factory=Lock)
+    delivering: Lock = field(default_factory=Lock)
 
 
 Crawl = Callable[[Sequence[Lease]], None]

@@ -17,21 +17,25 @@ plan. Likewise with the trained run times of nodes (`tasks.jobs.run_time_trainin
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from splitter.catalog.entries import catalog_hash
 from sqlalchemy import Connection
 
 from tasks.domain.grants import Grants
+from tasks.domain.pair_stats import HALF_LIFE_S
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.balance.learned import Trained
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.scheduling.decision import AllocationStrategy, Distances
 from tasks.scheduling.proximity.coordinates import Delays
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.scheduling.statistics import HALF_LIFE_S, Knowledge
-from tasks.store import run_time_model, stats, views
+from tasks.scheduling.statistics import Knowledge
+from tasks.store import nodes, run_time_model, stats, views
+from tasks.store.measurements import SweepTimes
 from tasks.store.recorded import recorded_parameters
 
 _SHORT = timedelta(seconds=2)
@@ -97,6 +101,11 @@ class SchedulerState:
         turned_at_event: the newest event of the last turn (`tasks.jobs.turn`).
         next_turn_at: when the next turn may find something to do that the last one did not; None: nothing is known.
         gave_nothing: the last decision of a turn, where it gave nothing.
+        unreadable: the last tick met what it could not read.
+        checked_rows_at: when all rows were looked at for that last; None: never.
+        marked_at: when it left a mark of that for other schedulers.
+        sweep_times: how long sweeps and turns took, by name.
+        looked_at: when this scheduler looked at the leases last, on the database's clock; None: never.
     """
 
     def __init__(
@@ -113,6 +122,13 @@ class SchedulerState:
         self._run_times_read: datetime | None = None
         self._run_times_of: tuple[datetime, Mapping[str, object]] | None = None
         self.grants: Grants = {}
+        self._catalog: str | None = None
+        self._lacks: dict[str, tuple[str, frozenset[str]]] = {}
+        self.checked_rows_at: datetime | None = None
+        self.unreadable = False
+        self.sweep_times: defaultdict[str, SweepTimes] = defaultdict(SweepTimes)
+        self.looked_at: datetime | None = None
+        self.marked_at: datetime | None = None
         self._begin_anew()
         self.forget()
 
@@ -198,6 +214,25 @@ class SchedulerState:
             return begin - _SHORT
         self._looked_far = now
         return begin - _LONG
+
+    def lacks(self, conn: Connection, entries: Mapping[str, str]) -> dict[str, frozenset[str]]:
+        """By node whose catalog is another one than this: the sites that it has not, or has otherwise.
+
+        Args:
+            entries: of the scheduler's catalog, as hashes.
+        """
+        if self._catalog is None:
+            self._catalog = catalog_hash(entries)
+        told = nodes.catalogs(conn)
+        known = {
+            name: self._lacks[name] for name, of in told.items() if self._lacks.get(name, ("",))[0] == of
+        }
+        for name, of in told.items():
+            if name not in known and of != self._catalog:
+                has = nodes.entries(conn, name)
+                known[name] = of, frozenset(site for site in entries if has.get(site) != entries[site])
+        self._lacks = known
+        return {name: sites for name, (_, sites) in known.items()}
 
     def count_queued(self, conn: Connection) -> None:
         """Count for the ready queue what is in PRIORITY: every 30 s, less often where counting takes long."""

@@ -12,17 +12,16 @@ from splitter.catalog.model import Site
 from sqlalchemy import Connection
 
 from tasks.domain.backoff import backoff_s
-from tasks.domain.failures import FailureReason
 from tasks.domain.states import State, Transition
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
 from tasks.jobs.partitioning import refine
+from tasks.jobs.recalling import answers_others
 from tasks.scheduling import admission, rebalancing
 from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, as_detail, still_waiting
 from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.scheduling.recall import Recall, ToManual, after_failure
-from tasks.store import chunks, closing, leases, nodes, transitions, views
+from tasks.store import chunks, closing, leases, left_over, set_aside, transitions, views
 from tasks.store.chunks import LeftOver
 from tasks.store.leases import HITS_UNREAD, Grant, Lease
 from tasks.store.transitions import Move
@@ -47,10 +46,17 @@ def admit(conn: Connection, now: datetime, context: Context) -> int:
 
 def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     """WAIT to CRAWL: which node gets what; returns the leases given, for the notifications."""
-    open_nodes = views.open_nodes(conn, now, context.settings.buffer)
-    if not any(node.free for node in open_nodes):
+    nodes_now = open_nodes(conn, now, context)
+    if not any(node.free for node in nodes_now):
         return []
-    return give(conn, now, context, open_nodes)
+    return give(conn, now, context, nodes_now)
+
+
+def open_nodes(conn: Connection, now: datetime, context: Context) -> list[NodeView]:
+    """Nodes that are alive and not drained, with what each can be given now."""
+    lacks = context.state.lacks(conn, context.entries)
+    found = views.open_nodes(conn, now, context.settings.buffer)
+    return [replace(one, lacks=lacks[one.name]) if one.name in lacks else one for one in found]
 
 
 def give(conn: Connection, now: datetime, context: Context, open_nodes: Sequence[NodeView]) -> list[Lease]:
@@ -59,14 +65,14 @@ def give(conn: Connection, now: datetime, context: Context, open_nodes: Sequence
 
 
 def _allocation(
-    conn: Connection, now: datetime, context: Context, open_nodes: Sequence[NodeView]
+    conn: Connection, now: datetime, context: Context, open_nodes: Sequence[NodeView], *, keep: bool = False
 ) -> list[Assignment]:
     state = context.state
     state.measure(conn, now)
     if context.settings.uses_run_times:
         state.read_run_times(conn, now)
     state.count_queued(conn)
-    return _decide(conn, now, context, state.ready, state.strategy, open_nodes)
+    return _decide(conn, now, context, state.ready, state.strategy, open_nodes, keep=keep)
 
 
 def _give(
@@ -95,8 +101,15 @@ def rebalance(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     if not moves.returned:
         return []
     givers = {one.lease.node for one in moves.returned}
+    lacks = context.state.lacks(conn, context.entries)
     takers = [
-        NodeView(one.name, one.kinds, moves.takes.get(one.name, 0), 0 if one.name in givers else one.slots)
+        NodeView(
+            one.name,
+            one.kinds,
+            moves.takes.get(one.name, 0),
+            0 if one.name in givers else one.slots,
+            lacks.get(one.name, frozenset()),
+        )
         for one in loads
     ]
     ready = ReadyQueue()
@@ -112,7 +125,7 @@ def rebalance(conn: Connection, now: datetime, context: Context) -> list[Lease]:
         for lease in leases.unstarted_of(conn, node)
         if lease.attempt_id in why and lease.subtask_id in chosen
     }
-    closing.release(conn, now, released)
+    closing.release(conn, now, released, skip_locked=True)
     return _give(conn, now, context, assignments)
 
 
@@ -126,7 +139,8 @@ class Preview:
 
 def preview(conn: Connection, now: datetime, context: Context) -> Preview:
     """What `allocate` would decide now, for `explain`; changes nothing in the store."""
-    assignments = _allocation(conn, now, context, views.open_nodes(conn, now, context.settings.buffer))
+    nodes_now = open_nodes(conn, now, context)
+    assignments = _allocation(conn, now, context, nodes_now, keep=True)
     return Preview(tuple(assignments), still_waiting(context.state.ready, context.state.strategy))
 
 
@@ -138,6 +152,8 @@ def _decide(
     strategy: AllocationStrategy,
     open_nodes: Sequence[NodeView],
     returned: Sequence[SubtaskView] = (),
+    *,
+    keep: bool = False,
 ) -> list[Assignment]:
     """Load what waits and what is known of it, and let the strategy decide.
 
@@ -147,12 +163,16 @@ def _decide(
         strategy: decides.
         open_nodes: nodes that are alive and not drained.
         returned: subtasks that are still leased and would be waiting again.
+        keep: True leaves what waits of sites that left the catalog where it is; else it is set aside.
     """
     ready.clear()
-    most = admission.bound(context.settings.wait_limit, len(context.catalog.sites))
-    waiting = views.waiting(conn, now, most, context.hosts_of)
+    waiting = views.waiting(conn, now, context.most_waiting, context.hosts_of)
     if returned:
         waiting = sorted([*waiting, *returned], key=lambda one: (-one.priority, one.id))
+    gone = {view.id: view.site for view in waiting if view.site not in context.catalog.sites}
+    if gone and not keep:
+        set_aside.unknown_sites(conn, now, context.catalog, gone)
+    waiting = [view for view in waiting if view.id not in gone]
     if not waiting:
         return []
     knowledge = context.state.learn(conn, now)
@@ -213,61 +233,15 @@ def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
         detail["prices"] = as_detail(assignment.prices)
     if assignment.floor.least_share:
         detail["floor"] = as_detail(assignment.floor)
-    return Grant(subtask.id, assignment.node, limits.quota, limits.budget_s, detail, assignment.floor)
-
-
-def recall(conn: Connection, now: datetime, context: Context) -> None:
-    """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
-    silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
-    late: dict[Lease, str] = {}
-    silent: dict[Lease, FailureReason] = {}
-    for lease, started in leases.overdue(conn, now, _BATCH):
-        if not started and nodes.alive(conn, now, lease.node, silent_after):
-            late[lease] = "a live node did not start it in time"
-        else:
-            silent[lease] = FailureReason.SILENT if started else FailureReason.NOT_STARTED
-    if late:
-        closing.release(conn, now, late)
-    if silent:
-        closing.silence(conn, now, silent)
-    for view in views.failed(conn, _BATCH):
-        decision = after_failure(
-            view.reason,
-            view.node,
-            view.recalls,
-            view.failed_on,
-            context.settings.recall,
-            context.rng,
-            answers_others=_answers_others(context, view.site),
-            unanswered=view.idle_releases,
-        )
-        if isinstance(decision, Recall):
-            _recall(conn, now, view, decision)
-        else:
-            _to_manual(conn, now, view, decision)
-
-
-def _recall(conn: Connection, now: datetime, view: views.FailedView, decision: Recall) -> None:
-    note = transitions.EventData(
-        node=view.node,
-        reason=view.reason,
-        detail={
-            "recall": view.recalls + 1,
-            "delay_s": decision.not_before_delay_s,
-            "avoid": list(decision.avoid),
-        },
+    return Grant(
+        subtask.id,
+        assignment.node,
+        limits.quota,
+        limits.budget_s,
+        detail,
+        assignment.floor,
+        context.entries.get(subtask.site, ""),
     )
-    values = {
-        "recalls": view.recalls + 1,
-        "not_before": now + timedelta(seconds=decision.not_before_delay_s),
-        "assigned_node": None,
-    }
-    transitions.try_move(conn, now, view.id, Transition.RECALL, note, values=values)
-
-
-def _to_manual(conn: Connection, now: datetime, view: views.FailedView, decision: ToManual) -> None:
-    note = transitions.EventData(node=view.node, reason=view.reason, detail=asdict(decision))
-    transitions.try_move(conn, now, view.id, Transition.GIVE_UP, note)
 
 
 def wake(conn: Connection, now: datetime, context: Context) -> int:
@@ -282,8 +256,8 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
     if not sleeping:
         return 0
     context.state.learn(conn, now)
-    left = leases.left_to_do(conn, [view.id for view in sleeping])
-    tries = leases.most_tries(conn, [view.id for view in sleeping if left[view.id]])
+    left = left_over.left_to_do(conn, [view.id for view in sleeping])
+    tries = left_over.most_tries(conn, [view.id for view in sleeping if left[view.id]])
     follow_ups = chunks.follow_ups(
         conn,
         now,
@@ -309,7 +283,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
             "modification": asdict(limits),
             **refined.details.get(view.id, {}),
         }
-        moves.append(Move(view.id, transitions.EventData(node=view.node, detail=detail), {}))
+        moves.append(Move(view.id, transitions.EventData(node=view.node, detail=detail), {"left": 0}))
     transitions.move_many(conn, now, Transition.WAKE, moves)
     return len(moves)
 
@@ -317,14 +291,8 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
 def _go_on_at(now: datetime, context: Context, site: str, tries: int) -> datetime | None:
     """When targets that failed so often may be tried again: after a growing, jittered wait, where the site's host may
     be the cause. Faults of one pair are no reason to wait: another node may take them at once."""
-    if not tries or _answers_others(context, site):
+    if not tries or answers_others(context, site):
         return None
     recall = context.settings.recall
     longest_s = backoff_s(recall.backoff_s, tries, recall.backoff_max_s)
     return now + timedelta(seconds=context.rng.uniform(0.0, longest_s))
-
-
-def _answers_others(context: Context, site: str) -> bool:
-    """Whether each host of the site answers some address well: what failed at another address is not the host's."""
-    grants = context.state.grants
-    return all(host in grants and grants[host].well for host in context.hosts_of(site))

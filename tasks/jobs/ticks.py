@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from tasks.jobs import sweeps, turn
+from tasks.jobs import recalling, sweeps, turn
 from tasks.jobs.context import Context
-from tasks.store import products, retention
+from tasks.store import lapses, measurements, schedules, set_aside
 from tasks.store.database import try_lock
 from tasks.store.leases import Lease
 
 _SWEEPS: dict[str, Callable[[Connection, datetime, Context], object]] = {
     "admit": sweeps.admit,
-    "recall": sweeps.recall,
+    "recall": recalling.recall,
     "wake": sweeps.wake,
-    "recrawl_due": lambda conn, now, _: products.recrawl_due(conn, now),
-    "retention": lambda conn, now, _: retention.drop_old(conn, now),
+    "measure": lambda conn, now, context: measurements.save(
+        conn, now, dict(context.state.sweep_times), context.state.grants
+    ),
+    "recrawl_due": lambda conn, now, _: schedules.recrawl_due(conn, now),
 }
 """Sweeps that give no leases, by name."""
 
@@ -29,6 +32,9 @@ _LEASING: dict[str, Callable[[Connection, datetime, Context], list[Lease]]] = {
 }
 """Sweeps that give leases, by name."""
 
+_LOCK_S = 2.0
+"""The most a sweep waits for a row that another process holds; the next sweep tries again."""
+
 
 def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]) -> list[Lease]:
     """Run sweeps in this order under the scheduler's lock.
@@ -37,16 +43,36 @@ def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]
         Leases that were given: notify their nodes once the transaction is committed. Nothing happens where another
         scheduler holds the lock: it does the same work.
     """
-    if not try_lock(conn, "scheduler"):
+    if not try_lock(conn, "scheduler", _LOCK_S):
         return []
     given: list[Lease] = []
+    state, silent_after = context.state, timedelta(seconds=context.settings.recall.silent_after_s)
     try:
+        lapses.bridge(conn, now, state.looked_at, silent_after)
+        state.looked_at = now
+        if state.marked_at is None or abs(now - state.marked_at) >= lapses.longest(silent_after) / 3:
+            lapses.mark_look(conn, now)
+            state.marked_at = now
+        if state.unreadable:
+            _look_at_rows(conn, now, context)
         for name in names:
+            began_s = time.monotonic()
             if name in _LEASING:
                 given += _LEASING[name](conn, now, context)
             else:
                 _SWEEPS[name](conn, now, context)
-    except BaseException:
-        context.state.forget()  # it read what is now rolled back
+            state.sweep_times[name].add(time.monotonic() - began_s)
+    except BaseException as error:
+        state.unreadable = isinstance(error, set_aside.UNREADABLE)
+        state.forget()  # it read what is now rolled back
         raise
     return given
+
+
+def _look_at_rows(conn: Connection, now: datetime, context: Context) -> None:
+    """After a tick that met what it could not read: set aside the rows that can't be read, so that this one goes on."""
+    state = context.state
+    state.unreadable = False
+    if state.checked_rows_at is None or abs(now - state.checked_rows_at) >= set_aside.AGAIN:
+        set_aside.unreadable_rows(conn, now, context.most_waiting)
+        state.checked_rows_at = now

@@ -13,13 +13,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from tasks.domain.grants import AddressGrants, Grants
+from tasks.domain.grants import LONGEST_QUEUE_S, AddressGrants, Grants
 from tasks.domain.views import NodeView
-from tasks.jobs import sweeps
+from tasks.jobs import recalling, sweeps
 from tasks.jobs.context import Context
 from tasks.jobs.scheduler_state import GaveNothing
-from tasks.scheduling.capacity import IDLE_S, LONGEST_QUEUE_S
-from tasks.store import views
+from tasks.scheduling.capacity import IDLE_S
 from tasks.store.leases import Lease
 from tasks.store.todo import Todo, todo
 
@@ -29,7 +28,7 @@ def turn(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     state = context.state
     there = todo(conn, now)
     if there.overdue or there.failed:
-        sweeps.recall(conn, now, context)
+        recalling.recall(conn, now, context)
     if there.sleeping:
         sweeps.wake(conn, now, context)
     if (there.queued or there.sleeping) and there.last_event != state.turned_at_event:
@@ -44,7 +43,7 @@ def turn(conn: Connection, now: datetime, context: Context) -> list[Lease]:
 
 def _allocated(conn: Connection, now: datetime, context: Context, there: Todo) -> list[Lease]:
     state = context.state
-    open_nodes = views.open_nodes(conn, now, context.settings.buffer)
+    open_nodes = sweeps.open_nodes(conn, now, context)
     if not any(node.free for node in open_nodes):
         return []
     facts = _facts(there, open_nodes, state.grants)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-SHORTEST_S = 0.02
-"""Slots that become free within this time are served by one turn."""
+SHORTEST_S = 0.15
+"""Slots that become free within this time are served by one turn: until then nodes begin what they have prefetched."""
+DRY_S = 0.05
+"""The same where a node has nothing left."""
 PAUSE = 6.0
 """The pause between two turns, in times of what the first one took: turns take at most a seventh of the time."""
 
@@ -33,5 +35,5 @@ class TurnPace:
         """
         if self._ended_s is None:
             return 0.0
-        apart_s = SHORTEST_S if dry else max(SHORTEST_S, PAUSE * self._took_s)
+        apart_s = DRY_S if dry else max(SHORTEST_S, PAUSE * self._took_s)
         return min(apart_s, max(0.0, self._ended_s + apart_s - now_s))

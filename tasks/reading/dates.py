@@ -21,10 +21,11 @@ _NUMBERS |= {numeral: value for value, numeral in enumerate("一二三四五六�
 _WEEKDAYS = {numeral: day for day, numeral in enumerate("一二三四五六日")} | {"天": 6}
 _SIMPLE = str.maketrans("時鐘點個週剛間後發於號禮晝兩", "时钟点个周刚间后发于号礼昼两")
 
-# Clock: part of day, hour, minute, second, AM or PM, zone. A weekday may stand before it.
+# Clock: part of day, hour, minute, second, AM or PM, zone. A weekday may stand before it. Blanks are never given back
+# (*+): what has several runs of them beside each other would try every way to share them.
 _CLOCK = (
-    r"(?:[T\s,(（]*(?:(?:星期|周|礼拜)[一二三四五六日天][)）]?|(?:at|[A-Z][a-z]{2,8},?))?\s*"
-    r"(上午|下午|晚上|中午|凌晨|早上|傍晚)?\s*(?<!\d)(\d{1,2})[:时点](\d{1,2})(?:[:分](\d{1,2})(?:\.\d{1,9})?)?秒?"
+    r"(?:(?:T(?=\d)|[\s,(（]*+(?:(?:星期|周|礼拜)[一二三四五六日天][)）]?|(?:at|[A-Z][a-z]{2,8},?))?)\s*+"
+    r"(上午|下午|晚上|中午|凌晨|早上|傍晚)?\s*+(?<!\d)(\d{1,2})[:时点](\d{1,2})(?:[:分](\d{1,2})(?:\.\d{1,9})?)?秒?"
     r"(?:\s?([AaPp])\.?[Mm]\b)?(?:\s?(Z\b|GMT\b|UTC\b|[+-]\d\d:?\d\d\b))?)?"
 )
 _MONTH = r"(?P<m>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
@@ -47,7 +48,9 @@ _FULL = re.compile(
 _SHORT_YEAR = re.compile(
     rf"(?<![\d./-])(?P<y>\d\d)[-/年](?P<m>\d{{1,2}})[-/月](?P<d>\d{{1,2}})(?![\d/-])日?{_CLOCK}", re.ASCII
 )
-_AMERICAN = re.compile(rf"(?<!\d)(?P<m>\d{{1,2}})/(?P<d>\d{{1,2}})/(?P<y>\d{{4}})(?!\d){_CLOCK}", re.ASCII)
+_AMERICAN = re.compile(
+    rf"(?<![\d-])(?P<m>\d{{1,2}})[/-](?P<d>\d{{1,2}})[/-](?P<y>\d{{4}})(?!\d){_CLOCK}", re.ASCII
+)
 _NO_YEAR = re.compile(
     rf"(?P<y>今年|去年|前年)?(?<!\d)(?P<m>\d{{1,2}})\s?(?:-|/|月)\s?(?P<d>\d{{1,2}})(?!\d)\s?[日号]?{_CLOCK}",
     re.ASCII,
@@ -57,7 +60,7 @@ _DAY_WORD = re.compile(
 )
 _WEEKDAY = re.compile(rf"(上)?个?(?:星期|周|礼拜)([一二三四五六日天]){_CLOCK}", re.ASCII)
 _AGO = re.compile(
-    rf"{_NUMBER}\s*多?\s*(?:个半|个)?多?\s*(?P<unit>秒钟?|分钟?|小时|钟头|天|日|周|星期|月|年)\s*(?:多|半)?\s*(?:之|以)?前",
+    rf"{_NUMBER}\s*+多?\s*+(?:个半|个)?多?\s*+(?P<unit>秒钟?|分钟?|小时|钟头|天|日|周|星期|月|年)\s*+(?:多|半)?\s*+(?:之|以)?前",
     re.ASCII,
 )
 _AGO_ENGLISH = re.compile(
@@ -83,6 +86,10 @@ _AHEAD = timedelta(hours=1)
 _FIRST_YEAR = 1995
 
 
+_LONGEST = 100
+"""Characters of a text that a date is looked for in."""
+
+
 def read_date(text: str, now: datetime) -> datetime | None:
     """The time that a date on a page means, in China unless it names a zone; None where it can't be read.
 
@@ -92,7 +99,7 @@ def read_date(text: str, now: datetime) -> datetime | None:
     Args:
         now: aware; what relative dates and dates without year count from.
     """
-    text = text[:200].strip()
+    text = text[:_LONGEST].strip()
     if not text:
         return None
     if text[4:5] == "-" and text.isascii():

@@ -62,7 +62,7 @@ _BOILERPLATE = re.compile(
 # Lines after the last sentence: what to read or do next.
 _AFTERWARDS = re.compile(
     r"推荐|正在加载|加载更多|展开|收起|返回|[上下]一[篇页条]|下页|相关(?:阅读|新闻|文章|链接)|点击查看|扫一?扫|分享到|点赞|举报"
-    r"|更多(?:精彩|内容|>>)"
+    r"|更多(?:精彩|内容|>>)|责任编辑|责编|本文来源"
 )
 # Breadcrumbs: 首页 > 快讯 > 公司.
 _CRUMBS = re.compile(r"(?:您?(?:所在|现在|当前)的?位置|^首页\s*[>»/›])")
@@ -123,7 +123,7 @@ class DenseText:
         headed: share of the gaps between its sentences in which the headline of another page stands: 0 to 1. Near 1
             where the text is a list of pages with an abstract each.
         sentences: how many blocks of it read like sentences.
-        around: the lines before and after it, nearest to its beginning first: where dates and authors are named.
+        before, after: the lines around it, in the order of the page: where dates and authors are named.
     """
 
     text: str
@@ -131,7 +131,8 @@ class DenseText:
     of_page: float
     headed: float
     sentences: int
-    around: tuple[str, ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
 
 
 def link_share(tree: LexborHTMLParser) -> tuple[float, int]:
@@ -154,10 +155,11 @@ def dense_text(tree: LexborHTMLParser) -> DenseText | None:
         for block in blocks:
             block.noise = False
         sentences = every
-    best = _widened(_densest(blocks, sentences), sentences)
+    best = _densest(blocks, sentences)
+    first_of_page = _first_article(best, sentences)
+    best = _widened(best, sentences) if first_of_page is None else first_of_page
     kept = _trimmed([block for block in blocks if _belongs(block) and best in block.ancestors()])
     first, last = blocks.index(kept[0]), blocks.index(kept[-1])
-    around = [*reversed(blocks[max(0, first - _AROUND) : first + 4]), *blocks[last : last + _AROUND]]
     chosen = set(map(id, kept))
     return DenseText(
         text="\n".join(block.text for block in kept),
@@ -165,7 +167,8 @@ def dense_text(tree: LexborHTMLParser) -> DenseText | None:
         of_page=_chars(kept) / max(1, _chars(blocks)),
         headed=_headed(blocks[first : last + 1], chosen),
         sentences=sum(map(_is_sentence, kept)),
-        around=tuple(block.text for block in around),
+        before=tuple(block.text for block in blocks[max(0, first - _AROUND) : first + 4]),
+        after=tuple(block.text for block in blocks[last : last + _AROUND]),
     )
 
 
@@ -211,6 +214,34 @@ def _is_sentence(block: _Block) -> bool:
 
 def _belongs(block: _Block) -> bool:
     return not block.noise and block.link_chars <= _MOST_LINKS * block.chars
+
+
+def _first_article(best: _Block, sentences: list[_Block]) -> _Block | None:
+    """The first of several articles one below the other, each under a heading of its own; None where there is one.
+
+    Pages that load the next article below the one that was asked for hold both.
+    """
+    for one in best.ancestors():
+        if one.parent is None or not _is_headed(one.node):
+            continue
+        beside: dict[int, _Block] = {}
+        for block in sentences:
+            around = next((outer for outer in block.ancestors() if outer.parent is one.parent), None)
+            if around is not None and around.node.tag == one.node.tag and _is_headed(around.node):
+                beside.setdefault(around.node.mem_id, around)
+        if len(beside) > 1:
+            return next(iter(beside.values()))
+    return None
+
+
+def _is_headed(node: LexborNode) -> bool:
+    """Whether an element begins an article: a heading of the first rank stands in it, not as a link to another page."""
+    heading = node.css_first("h1") or (node.css_first("h2") if node.tag == "article" else None)
+    return (
+        heading is not None
+        and heading.css_first("a[href]") is None
+        and len(heading.text().strip()) >= _HEADLINE_CHARS
+    )
 
 
 def _widened(best: _Block, sentences: list[_Block]) -> _Block:

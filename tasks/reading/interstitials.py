@@ -11,8 +11,9 @@ the page behind it is known by its own address however many engines list it.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from html import unescape
+
+from splitter.catalog.patterns import compile_pattern
 
 from tasks.domain.address import joined
 from tasks.domain.failures import ErrorClass, FetchError
@@ -32,7 +33,7 @@ _REDIRECT_BYTES = 20_000
 _ADDRESS = r"(https?:(?:\\?/){2}[^\"'\s<>]{1,4000})"
 _REDIRECTS = (
     re.compile(
-        r"<meta\b[^>]{1,200}?\bcontent\s*=\s*[\"']?\s*\d{1,3}\s*;\s*url\s*=\s*[\"']?" + _ADDRESS, re.I
+        r"<meta\b[^<>]{1,200}?\bcontent\s*+=\s*+[\"']?\s*+\d{1,3}\s*+;\s*+url\s*+=\s*+[\"']?" + _ADDRESS, re.I
     ),
     re.compile(r"\blocation(?:\.href)?\s*(?:=|\.(?:replace|assign)\()\s*[\"']" + _ADDRESS),
     re.compile(r"\bvar\s+u(?:rl)?\s*=\s*[\"']" + _ADDRESS),
@@ -47,10 +48,11 @@ def check_blocked(text: str, final_url: str, patterns: tuple[str, ...]) -> Error
         final_url: after redirects; many hosts redirect to their captcha.
         patterns: `blocked` of the result or page rules.
     """
-    for pattern in _compiled(patterns):
-        match = pattern.search(text) or pattern.search(final_url)
+    for pattern in patterns:
+        compiled = compile_pattern(pattern)
+        match = compiled.search(text) or compiled.search(final_url)
         if match:
-            return refusal(f"{pattern.pattern} {match.group()}")
+            return refusal(f"{pattern} {match[0]}")
     return None
 
 
@@ -64,11 +66,6 @@ def raise_if_blocked(text: str, final_url: str, patterns: tuple[str, ...]) -> No
     error = check_blocked(text, final_url, patterns)
     if error is not None:
         raise FetchError(error, f"{final_url[:200]} answers: {text[:120]}")
-
-
-@lru_cache(maxsize=256)
-def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    return tuple(map(re.compile, patterns))
 
 
 def redirect_target(response: Response) -> str | None:

@@ -1,4 +1,4 @@
-"""Result pages that are JSON, or hold it in script elements, read by the catalog's paths (splitter.catalog.paths).
+"""Pages that are JSON, or hold it in script elements, read by the catalog's paths (splitter.catalog.paths).
 
 Strangers write these documents. So their length, depth and number of hits are limited, and characters that no database
 takes are dropped.
@@ -12,16 +12,27 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
-from splitter.catalog.paths import EACH, Path, Template, condition_of, path_of, paths_of, values_of
-from splitter.catalog.rules import ResultRules
+from splitter.catalog.paths import (
+    EACH,
+    Comparison,
+    Path,
+    Template,
+    condition_of,
+    path_of,
+    paths_of,
+    place_of,
+    values_of,
+)
+from splitter.catalog.patterns import compile_pattern
+from splitter.catalog.rules import PageRules, ResultRules
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.interstitials import check_blocked, refusal
 from tasks.reading.markup import collapsed, page_text, parse, parse_whole, select
+from tasks.reading.records import MOST_RECORDS
 
 _LONGEST = 4_000_000
 """Characters of one document: real answers have some hundred thousand; in memory it may be fifty times as much."""
-_MOST_HITS = 1000
 _SCANNED = 200_000
 _MAX_FOUND_DIGITS = 15
 _MARKUP = re.compile(r"[<&]")
@@ -31,19 +42,19 @@ _SURROGATES = re.compile("[\\ud800-\\udfff\\0]")
 _Compiled = TypeVar("_Compiled")
 
 
-class JsonAnswer:
-    """A result page in JSON, before its records are read as hits.
+class JsonRecords:
+    """A page in JSON, before its records are read as hits or reviews.
 
     Attributes:
-        records: the objects that the hit rule finds.
+        records: the objects that a rule finds.
     """
 
-    def __init__(self, text: str, url: str, rules: ResultRules) -> None:
+    def __init__(self, text: str, url: str, rules: ResultRules | PageRules, rule: str) -> None:
         """Raises FetchError for what is no JSON, too large, or a refusal in its place."""
-        self._text, self._url, self._rules = text[:_SCANNED], url, rules
-        self._document = _embedded(text, rules) if rules.embedded else _document(text, url, rules)
-        found = (record for path in _compiled(paths_of, rules.hit) for record in _walk(self._document, path))
-        self.records = list(islice((record for record in found if isinstance(record, dict)), _MOST_HITS))
+        self._text, self._url, self._blocked = text[:_SCANNED], url, rules.blocked
+        self._document = _embedded(text, rules.embedded) if rules.embedded else _document(text, url, rules)
+        found = (record for path in _compiled(paths_of, rule) for record in _walk(self._document, path))
+        self.records = list(islice((record for record in found if isinstance(record, dict)), MOST_RECORDS))
 
     def values(self, rule: str) -> list[str]:
         """A rule's value in every record; empty where it finds nothing, or where the rule is empty."""
@@ -57,6 +68,54 @@ class JsonAnswer:
         """The values at a path of the whole document, without empty ones; none for the empty path."""
         return [text for value in self._walk(path) if (text := _text(value))]
 
+    def first(self, rule: str) -> str:
+        """A rule's value from the top of the document; empty where it finds nothing."""
+        return _value(self._document, rule)
+
+    def raise_if_blocked(self) -> None:
+        """Raise the refusal that it is, by the patterns and conditions of its rules; nothing if it is none."""
+        for pattern in self._blocked:
+            tests = condition_of(pattern)
+            if tests is None:
+                error, says = check_blocked(self._text, self._url, (pattern,)), f"answers: {self.begins}"
+            else:
+                error = refusal(f"{pattern} {self._text[:500]}") if self._holds(pattern) else None
+                says = "; ".join(map(self._said, tests))[:300]
+            if error is not None:
+                raise FetchError(error, f"{says} ({self._url[:200]})")
+
+    @property
+    def begins(self) -> str:
+        """What the answer begins with."""
+        return collapsed(self._text[:120])
+
+    def _walk(self, path: str) -> Iterator[Any]:
+        return _walk(self._document, path_of(path)) if path else iter(())
+
+    def _said(self, test: Comparison) -> str:
+        """What stands where a condition looks, in words; of a list's member the whole list."""
+        path = test.path[:-1] if place_of(test.path[-1]) is not None else test.path
+        values = [" ".join(_texts(value)) for value in _walk_members(self._document, path)]
+        return f"{'.'.join(path)}: {', '.join(filter(None, values)) or 'nothing'}"
+
+    def _holds(self, pattern: str) -> bool:
+        tests = condition_of(pattern)
+        if tests is None:
+            return compile_pattern(pattern).search(self._text) is not None
+        return all(
+            any(_is(value, test.text) != test.differs for value in _walk(self._document, test.path))
+            for test in tests
+        )
+
+
+class JsonAnswer(JsonRecords):
+    """A result page in JSON, before its records are read as hits."""
+
+    def __init__(self, text: str, url: str, rules: ResultRules) -> None:
+        """Raises FetchError as `JsonRecords`."""
+        super().__init__(text, url, rules, rules.hit)
+        self._rules = rules
+
     def found(self) -> int | None:
         """The number of hits it reports; None where it reports none."""
         return next((number_of(_text(value)) for value in self._walk(self._rules.found)), None)
@@ -67,32 +126,14 @@ class JsonAnswer:
 
     def raise_unless_empty(self) -> None:
         """Of an answer without hits: raise a refusal (often an empty list) or BAD_RULE; not if it is proven empty."""
-        rules, says = self._rules, collapsed(self._text[:120])
-        for pattern in rules.blocked:
-            if condition_of(pattern) is None:
-                error = check_blocked(self._text, self._url, (pattern,))
-            else:
-                error = refusal(f"{pattern} {self._text[:500]}") if self._holds(pattern) else None
-            if error is not None:
-                raise FetchError(error, f"{self._url[:200]} answers: {says}")
+        rules = self._rules
+        self.raise_if_blocked()
         if any(map(self._holds, rules.empty)):
             return
         raise FetchError(
             ErrorClass.BAD_RULE,
             f"hit {rules.hit!r} matches {len(self.records)} objects, none with a usable link {rules.link!r}; "
-            f"no mark of an empty answer; it says: {says}",
-        )
-
-    def _walk(self, path: str) -> Iterator[Any]:
-        return _walk(self._document, path_of(path)) if path else iter(())
-
-    def _holds(self, pattern: str) -> bool:
-        tests = condition_of(pattern)
-        if tests is None:
-            return re.search(pattern, self._text) is not None
-        return all(
-            any(_is(value, test.text) != test.differs for value in _walk(self._document, test.path))
-            for test in tests
+            f"no mark of an empty answer; it says: {self.begins}",
         )
 
 
@@ -102,7 +143,7 @@ def number_of(text: str) -> int | None:
     return int(digits) if digits.isdecimal() and len(digits) <= _MAX_FOUND_DIGITS else None
 
 
-def _document(text: str, url: str, rules: ResultRules) -> Any:
+def _document(text: str, url: str, rules: ResultRules | PageRules) -> Any:
     stripped = text.lstrip("\ufeff \t\r\n")
     if not stripped:
         raise FetchError(ErrorClass.BAD_CONTENT, "an empty answer where JSON was due")
@@ -125,10 +166,10 @@ def _loaded(text: str) -> Any:
         raise FetchError(ErrorClass.BAD_CONTENT, f"broken JSON: {error}") from None
 
 
-def _embedded(text: str, rules: ResultRules) -> list[Any]:
+def _embedded(text: str, selector: str) -> list[Any]:
     """The documents in script elements, of those that hold JSON."""
     documents = []
-    for node in select(parse_whole(text), rules.embedded):
+    for node in select(parse_whole(text), selector):
         try:
             documents.append(_loaded(node.text(deep=True).strip()))
         except FetchError as error:
@@ -168,8 +209,23 @@ def _walk(value: Any, path: Path) -> Iterator[Any]:
     elif path[0] == EACH:
         for member in value if isinstance(value, list) else ():
             yield from _walk(member, path[1:])
+    elif (place := place_of(path[0])) is not None:
+        if isinstance(value, list) and place < len(value):
+            yield from _walk(value[place], path[1:])
     elif isinstance(value, dict) and path[0] in value:
         yield from _walk(value[path[0]], path[1:])
+
+
+def _walk_members(value: Any, path: Path) -> Iterator[Any]:
+    """What stands at a path; the members of what is a list there."""
+    for found in _walk(value, path):
+        yield from found if isinstance(found, list) else [found]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts of a value and of the members of a list."""
+    for one in value if isinstance(value, list) else [value]:
+        yield _text(one)
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Pages whose site has no rules: the main text by strategies that check each other, or the entries of a feed.
+"""Pages whose site has no rules: the main text by strategies that check each other; feeds are `tasks.reading.feeds`'.
 
 Density (`tasks.reading.density`) comes first: on Chinese pages it is right more often than trafilatura and costs a
 tenth (`reviewloop bench pagequality`). Where the page itself contradicts it (its own description stands elsewhere, or
@@ -12,20 +12,22 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from html import escape
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 from splitter.catalog.rules import PageRules
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead, Review
+from tasks.reading.authors import editors, element_author, line_author
 from tasks.reading.dates import read_date
 from tasks.reading.density import DenseText, dense_text, link_share
+from tasks.reading.feeds import is_feed, read_feed
 from tasks.reading.interstitials import raise_if_blocked
-from tasks.reading.markup import check_markup, collapsed, page_text, parse, parse_whole
-from tasks.reading.metadata import Metadata, byline_author, byline_date, read_metadata
+from tasks.reading.markup import page_text, parse, parse_whole
+from tasks.reading.metadata import Metadata, byline_date, read_metadata
 
 # A text shorter than this may be a refusal.
 _REFUSAL_CHARS = 200
@@ -47,25 +49,8 @@ _LIST_CHARS, _LIST_LINKS = 300, 0.6
 _LIST_HEADED, _LIST_ENTRIES = 0.6, 4
 _BOILERPLATE = re.compile(r"版权所有|ICP备|Copyright|©", re.IGNORECASE)
 
-# Atomic groups: a failing match must not try to read two comments as one.
-_FEED = re.compile(
-    r"\s*+(?:(?><\?xml[^>]*>|<!--.*?-->|<!DOCTYPE[^>]*>)\s*+)*+<(?:rss|feed|rdf:RDF)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_HEAD_CHARS = 4000
-_CDATA, _CDATA_END = "<![CDATA[", "]]>"
-_ENTRIES = "item, entry"
-_ENTRY_BODIES = (r"content\:encoded", "content", "description", "summary")
-_ENTRY_DATES = ("pubdate", r"dc\:date", "published", "issued", "created", "updated", "modified")
-_ENTRY_AUTHORS = (r"dc\:creator", "author name", "author")
-_ENTRY_KEYS = ("guid", "id")
-# RSS writes people as an address with the name behind it; only the name is shown.
-_ADDRESSED = re.compile(r"\S+@\S+ \(([^()]+)\)")
-# What blog programs put after an entry: links to the rest of it.
-_ONWARD = re.compile(
-    r"\s*(?:\(\s*浏览全文\s*引用此文\s*\)|\.\.\.\s*more|(?:阅读|浏览|查看)(?:全文|更多)|继续阅读|read more)\W*$",
-    re.IGNORECASE,
-)
+Library = Callable[[str, str], str]
+"""A page's main text by another's strategy, from its text and address; empty where it finds none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +83,9 @@ class MainText:
     listing: str = ""
 
 
-def read_main_text(text: str, url: str, rules: PageRules, now: datetime) -> PageRead:
+def read_main_text(
+    text: str, url: str, rules: PageRules, now: datetime, library: Library | None = None
+) -> PageRead:
     """Read a page without record rules: one review, its main text; of a feed, one for each entry; of a list none.
 
     Takes milliseconds: see the module.
@@ -108,13 +95,14 @@ def read_main_text(text: str, url: str, rules: PageRules, now: datetime) -> Page
         url: its final address.
         rules: of which only `blocked` is used.
         now: aware; what relative dates count from.
+        library: the strategy that is asked where density is in doubt; None: trafilatura.
 
     Raises:
         FetchError: the refusal's class; BAD_RULE where there is no main text; TOO_LARGE.
     """
-    if is_feed(text) and (feed := read_feed(text, now)).reviews:
+    if is_feed(text) and (feed := read_feed(text, url, now)).reviews:
         return feed
-    found = main_text(text, url)
+    found = main_text(text, url, library)
     if found.listing:
         raise_if_blocked(f"{found.metadata.page_title} {found.body}", url, rules.blocked)
         return PageRead(found.metadata.page_title, (), no_review="list")
@@ -135,26 +123,40 @@ def read_main_text(text: str, url: str, rules: PageRules, now: datetime) -> Page
     return PageRead(found.metadata.page_title, (review,))
 
 
-def main_text(text: str, url: str) -> MainText:
+def main_text(text: str, url: str, library: Library | None = None) -> MainText:
     """The main text of a page by all strategies that it needs. Raises FetchError(TOO_LARGE), see `check_markup`."""
     tree = parse_whole(text)
     metadata = read_metadata(tree)
     dense = dense_text(tree)
-    candidates, why = _candidates(text, url, metadata, dense)
+    candidates, why = _candidates(text, url, metadata, dense, library or _by_library)
     winner, reason = _winner(candidates, metadata)
     # Lines around the densest text are no byline of a text that stands elsewhere.
-    around = dense.around if dense and winner and winner.strategy != "trafilatura" else ()
+    near = dense if winner and winner.strategy != "trafilatura" else None
+    before, after = (near.before, near.after) if near else ((), ())
     body = _without_title(winner.text, metadata.title) if winner else ""
     return MainText(
         metadata=metadata,
         body=body,
         strategy=winner.strategy if winner else "",
         why=f"{why}; {reason}",
-        author=metadata.author or byline_author(around),
-        date_text=metadata.date_text or byline_date(around),
+        author=_author(tree, metadata, before, after, body),
+        date_text=metadata.date_text or byline_date((*reversed(before), *after)),
         candidates=candidates,
         listing=_listing(tree, dense, metadata, winner.text if winner else ""),
     )
+
+
+def _author(
+    tree: LexborHTMLParser, metadata: Metadata, before: tuple[str, ...], after: tuple[str, ...], body: str
+) -> str:
+    """Who wrote the text: as lines around it say, as the page says of itself, as its elements are called."""
+    edited = editors("\n".join((*before, *after, body[-_REFUSAL_CHARS:])))
+    named = (
+        metadata.author,
+        element_author(tree, "\n".join(before)),
+        line_author(before, after, body, metadata.title),
+    )
+    return next((name for name in named if name and name not in edited), "")
 
 
 def _listing(tree: LexborHTMLParser, dense: DenseText | None, metadata: Metadata, body: str) -> str:
@@ -163,6 +165,8 @@ def _listing(tree: LexborHTMLParser, dense: DenseText | None, metadata: Metadata
     A page is no list if its description or its title is about its text, or if that text is much of the page. Of the
     others, those are lists that have little text, or whose text is abstracts under the headlines of other pages.
     """
+    if metadata.home:
+        return "its own address is its site's root"
     if dense is None:
         links, chars = link_share(tree)
         many = chars >= _LIST_CHARS and links >= _LIST_LINKS
@@ -193,7 +197,7 @@ def _without_title(text: str, title: str) -> str:
 
 
 def _candidates(
-    text: str, url: str, metadata: Metadata, dense: DenseText | None
+    text: str, url: str, metadata: Metadata, dense: DenseText | None, library: Library
 ) -> tuple[tuple[Candidate, ...], str]:
     """Texts of the strategies, as many as it takes to be sure, and why so many."""
     found = [Candidate("density", dense.text)] if dense else []
@@ -204,8 +208,8 @@ def _candidates(
         return tuple(found), "the densest text holds the page's description"
     if dense and dense.share >= _SURE_SHARE and (described is None or described >= _MISSING):
         return tuple(found), f"the densest text holds {dense.share:.0%} of the page's sentences"
-    if library := _by_library(text, url):
-        found.append(Candidate("trafilatura", library))
+    if by_library := library(text, url):
+        found.append(Candidate("trafilatura", by_library))
     return tuple(found), "the densest text is in doubt" if dense else "no text is dense"
 
 
@@ -242,59 +246,3 @@ def _by_library(text: str, url: str) -> str:
     if document is None or isinstance(document, dict):
         return ""
     return document.text or ""
-
-
-def is_feed(text: str) -> bool:
-    """Whether a document is a feed (RSS, Atom), by its root element."""
-    return _FEED.match(text[:_HEAD_CHARS]) is not None
-
-
-def read_feed(text: str, now: datetime) -> PageRead:
-    """Read a feed: its title, and a review for every entry with a text.
-
-    By the HTML parser: it accepts malformed feeds, which no XML parser does, and expands no entities of their own.
-
-    Raises:
-        FetchError: TOO_LARGE for markup made to choke a parser.
-    """
-    check_markup(text)
-    tree = LexborHTMLParser(_without_cdata(text))
-    title = tree.css_first("title")
-    reviews = []
-    for place, entry in enumerate(tree.css(_ENTRIES)):
-        heading = _plain(_entry_value(entry, ("title",)))
-        body = _ONWARD.sub("", _plain(_entry_value(entry, _ENTRY_BODIES))) or heading
-        if not body:
-            continue
-        date_text = _entry_value(entry, _ENTRY_DATES)
-        key = _entry_value(entry, _ENTRY_KEYS) or f"#{place}"
-        author = _ADDRESSED.sub(r"\1", _plain(_entry_value(entry, _ENTRY_AUTHORS)))
-        reviews.append(Review(key, heading, body, author, date_text, read_date(date_text, now), None))
-    return PageRead(_plain(title.text()) if title is not None else "", tuple(reviews))
-
-
-def _without_cdata(text: str) -> str:
-    """A document with its CDATA sections written as escaped text, which an HTML parser reads."""
-    first, *sections = text.split(_CDATA)
-    parts = [first]
-    for section in sections:
-        inside, end, after = section.partition(_CDATA_END)
-        parts += [escape(inside, quote=False), after] if end else [section]
-    return "".join(parts)
-
-
-def _entry_value(entry: LexborNode, names: tuple[str, ...]) -> str:
-    for name in names:
-        node = entry.css_first(name)
-        if node is not None and (value := collapsed(node.text())):
-            return value
-    return ""
-
-
-def _plain(html: str) -> str:
-    """Text of a value that may hold markup."""
-    if "<" not in html and "&" not in html:
-        return collapsed(html)
-    tree = LexborHTMLParser(html)
-    tree.strip_tags(["script", "style"])
-    return collapsed(tree.body.text(separator=" ")) if tree.body is not None else ""

@@ -11,10 +11,17 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
-from tasks.reading.markup import collapsed
+from tasks.reading.authors import elsewhere, person
+from tasks.reading.markup import collapsed, text_of
+from tasks.reading.outline import DATE
 
 _MAX_JSON_CHARS = 500_000
 _MAX_JSON_DEPTH = 8
+# What an address has behind its host, if it is no root.
+_PATH = re.compile(r"(?:https?:)?//[^/?#]{3,100}/?([^/].{0,9}|)", re.IGNORECASE | re.DOTALL)
+_PART_OF_TITLE = 0.6
+_MOST_AUTHORS = 5
+_MOST_TIMES, _YEAR = 20, 4
 _BODIES = ("articleBody", "reviewBody", "text")
 _TITLES = ("headline", "name")
 _DATES = ("datePublished", "dateCreated", "uploadDate")
@@ -34,22 +41,31 @@ _META_DATES = (
     "date",
     "dc.date",
     "weibo:article:create_at",
+    "dcterms:created",
+    "displaydate",
+    "pub_date",
+    "og:time",
+    "apub:time",
 )
 _META_AUTHORS = ("author", "article:author", "og:article:author", "mediaid", "byl", "dc.creator")
+_META_SITES = ("og:site_name", "application-name", "sitename", "publisher", "dc.publisher")
 _META_TITLES = ("og:title", "twitter:title", "articletitle", "dc.title")
 _META_DESCRIPTIONS = ("og:description", "description")
 _DESCRIPTION_CHARS = 30
-# Site names hang on a title behind these.
-_SEPARATOR = re.compile(
-    r"\s*(?:[|｜_]|--+|[–—]+|::|»|\s[-@]\s|(?<=[\u4e00-\u9fff】》？！])-(?=[\u4e00-\u9fffA-Z]))\s*"
+# What stands between a title and the site's name. A dash may be the title's own.
+_BAR = re.compile(r"(?:(?<!\s)\s++)?+(?:[|｜_│]|::|(?<=\s)»(?=\s))\s*+")
+_DASH = re.compile(
+    r"(?<!\s)\s++(?:--++|[–—:：@-])\s++|(?:(?<!\s)\s++)?+--\s*+|(?<=[网报])-(?=\d)"
+    r"|(?<=[\u4e00-\u9fff】》？！])-(?=[\u4e00-\u9fffA-Z])|(?<![–—])[–—]{2,9}+(?=\S{2,8}$)"
 )
-_ADDRESS = re.compile(r"https?://|@|^[\w.-]+\.(?:com|cn|net|org)\b", re.I)
-_BYLINE_AUTHOR = re.compile(
-    r"(?:作\s*者|记\s*者|撰\s*文|文|发布者|发布人|投诉人|楼主|责任编辑|责编|编\s*辑|\bby)\s*[:：/|]\s*"
-    r"(?:记者)?([^\s:：,，;；()（）|/<>\[\]【】]{2,20})",
+_SITE = re.compile(
+    r"(?:^|\s)\S+\.(?:com|cn|net|org|de|at|ch|fr|uk|info|tv|io)$|^[^，。！？]{1,12}(?:网|论坛|频道|新闻|在线|社区|博客|官网|官方网站|门户|客户端"
+    r"|中心|资讯|日报|晚报|时报|头条|百科|贴吧|之家|The Paper)$",
     re.IGNORECASE,
 )
-_BYLINE_CHARS = 120
+_ADDRESS = re.compile(r"https?://|@|^[\w.-]+\.(?:com|cn|net|org)\b", re.I)
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_BYLINE_CHARS, _DATE_CHARS = 120, 40
 # Day and clock of elements side by side: 10-0812:00.
 _DAY_AND_CLOCK = re.compile(r"(-[0-3]\d)(?=\d\d[:：])")
 _DAY = r"(?<!\d)(?:199\d|20[0-4]\d)\s?[-/.年]\s?\d{1,2}\s?[-/.月]\s?\d{1,2}\s?日?"
@@ -80,6 +96,7 @@ class Metadata:
         body: the whole text, where JSON-LD holds it.
         date_text: as written.
         description: what it says it is about; empty where that is too short to be of use.
+        home: whether the address it gives as its own is a site's root: a home page.
     """
 
     title: str
@@ -88,6 +105,7 @@ class Metadata:
     author: str
     date_text: str
     description: str
+    home: bool
 
 
 def read_metadata(tree: LexborHTMLParser) -> Metadata:
@@ -96,14 +114,16 @@ def read_metadata(tree: LexborHTMLParser) -> Metadata:
     metas = _metas(tree)
     element = tree.css_first("title")
     page_title = collapsed(element.text())[:_PAGE_TITLE_CHARS] if element is not None else ""
+    sites = _site_names(metas, json_ld, page_title)
     descriptions = (text for text in _named(metas, _META_DESCRIPTIONS) if len(text) >= _DESCRIPTION_CHARS)
     return Metadata(
-        title=_title(tree, page_title, [json_ld.get("title", ""), *_named(metas, _META_TITLES)]),
+        title=_title(tree, page_title, [json_ld.get("title", ""), *_named(metas, _META_TITLES)], sites),
         page_title=page_title,
         body=json_ld.get("body", ""),
-        author=json_ld.get("author", "") or _author(metas),
-        date_text=json_ld.get("date", "") or next(iter(_named(metas, _META_DATES)), ""),
+        author=_author([json_ld.get("author", ""), *_named(metas, _META_AUTHORS)], sites),
+        date_text=json_ld.get("date", "") or next(iter(_named(metas, _META_DATES)), "") or _marked_date(tree),
         description=next(descriptions, "").rstrip(".…"),
+        home=_is_home(tree, metas),
     )
 
 
@@ -121,40 +141,115 @@ def _named(metas: dict[str, str], names: tuple[str, ...]) -> list[str]:
     return [metas[name] for name in names if name in metas]
 
 
-def _author(metas: dict[str, str]) -> str:
-    named = (name for name in _named(metas, _META_AUTHORS) if not (name.isdigit() or _ADDRESS.search(name)))
-    return next(named, "")
+def _author(names: list[str], sites: set[str]) -> str:
+    """The first name of a person; empty where all are ids, addresses or the site's own."""
+    persons = (name for one in names if (name := person(one)) and not _is_site(name, sites))
+    return next(persons, "")
 
 
-def _title(tree: LexborHTMLParser, page_title: str, candidates: list[str]) -> str:
-    """The title two places agree on: a heading or meta tag that the title element holds; else its own first part."""
+def _is_home(tree: LexborHTMLParser, metas: dict[str, str]) -> bool:
+    link = tree.css_first('link[rel="canonical"]')
+    said = [link.attributes.get("href") or "" if link is not None else "", *_named(metas, ("og:url",))]
+    own = [match[1] for one in said if (match := _PATH.match(one.strip()))]
+    return bool(own) and not any(own)
+
+
+def _marked_date(tree: LexborHTMLParser) -> str:
+    """The day that the first element for one says, comments and lists of other pages apart."""
+    for node in tree.css('[itemprop="datePublished"], time[datetime]')[:_MOST_TIMES]:
+        attributes = node.attributes
+        text = attributes.get("datetime") or attributes.get("content") or ""
+        if text[:_YEAR].isdecimal() and not elsewhere(node):
+            return text
+    return ""
+
+
+def _site_names(metas: dict[str, str], json_ld: dict[str, str], page_title: str) -> set[str]:
+    """What a site is called, by what a page says of itself: squeezed, as `_squeezed` does."""
+    said = [*_named(metas, _META_SITES), json_ld.get("publisher", ""), *_BAR.split(page_title)[1:]]
+    said += [part for part in _DASH.split(page_title)[1:] if _SITE.search(part)]
+    return {name for one in said if (name := _squeezed(one))}
+
+
+def _is_site(name: str, sites: set[str]) -> bool:
+    name = _squeezed(name)
+    return any(site == name or (_HAN.search(name) and site.startswith(name)) for site in sites)
+
+
+def _title(tree: LexborHTMLParser, page_title: str, candidates: list[str], sites: set[str]) -> str:
+    """The title two places agree on: a heading or meta tag that the title element holds; else its own part.
+
+    What the title element has besides it is the site's (its name, a section, a slogan), on either side. A heading that
+    is the site's name is no title.
+    """
     headings = [collapsed(node.text()) for tag in ("h1", "h2") for node in tree.css(tag)[:5]]
     least, most = _HEADING_CHARS
     squeezed = _squeezed(page_title)
-    likely = [text for text in [*headings, *candidates] if least <= len(text) <= most]
+    own = _without_site(page_title, sites)
+    said = [*headings, *(one for one in candidates if _without_site(one, sites) == one)]
+    likely = [text for text in said if least <= len(text) <= most and not _is_called(text, sites)]
     parts = [text for text in likely if _squeezed(text) in squeezed and len(_squeezed(text)) < len(squeezed)]
     if parts:  # the first words of the title, and as many as any place has
-        return max(parts, key=lambda text: (squeezed.startswith(_squeezed(text)), len(text)))
-    if page_title:
-        return _first_part(page_title)
-    return next(iter(likely), "")
+        best = max(parts, key=lambda text: (_squeezed(own).startswith(_squeezed(text)), len(text)))
+        if 2 * len(best) >= len(own) or _squeezed(own).startswith(_squeezed(best)):
+            return best
+    if any(_squeezed(own) == _squeezed(text) for text in likely):
+        return own
+    return _longest_parts(own) or next(iter(likely), "")
+
+
+def _without_site(title: str, sites: set[str]) -> str:
+    """A title without what stands beside it: all behind a | or _, and at a dash what is the site's name.
+
+    A part that is no site's name, and longer than the one before it, is the title itself behind a section's name.
+    """
+    kept = title
+    for pattern in (_BAR, _DASH):
+        parts = [part for part in pattern.split(kept) if part]
+        whole = [part for part in parts if not _is_called(part, sites)]
+        if len(parts) < 2 or not whole:
+            continue
+        if pattern is _DASH:
+            first, last = kept.find(whole[0]), kept.rfind(whole[-1]) + len(whole[-1])
+            kept = kept[first:last]
+        else:
+            kept = whole[0] if 2 * len(whole[0]) >= len(max(whole, key=len)) else max(whole, key=len)
+    return kept
+
+
+def _longest_parts(title: str) -> str:
+    """A title that stands nowhere else without the short parts at its dashes: sites and sections are called shortly."""
+    parts = [part for part in _DASH.split(title) if part]
+    most = max(map(len, parts), default=0)
+    long = [place for place, part in enumerate(parts) if len(part) >= _PART_OF_TITLE * most]
+    if not long:
+        return title
+    return title[title.find(parts[long[0]]) : title.rfind(parts[long[-1]]) + len(parts[long[-1]])]
+
+
+def _is_called(part: str, sites: set[str]) -> bool:
+    """Whether a part of a title is the name of a site or of a section of one."""
+    squeezed = _squeezed(part)
+    return squeezed in sites or _SITE.search(part) is not None
 
 
 def _squeezed(text: str) -> str:
     return "".join(text.split()).lower()
 
 
-def _first_part(title: str) -> str:
-    parts = [part for part in _SEPARATOR.split(title) if part]
-    if len(parts) <= 1:
-        return title
-    # Titles come before their site's name; a short first part before a long one is a column's.
-    return parts[0] if 2 * len(parts[0]) >= len(max(parts, key=len)) else max(parts, key=len)
-
-
 def _json_ld(tree: LexborHTMLParser) -> dict[str, str]:
     """Title, body, author and date of the first things of a text's type in JSON-LD scripts."""
     found: dict[str, str] = {}
+    for thing in json_ld_things(tree):
+        if _TEXT_TYPES.search(str(thing.get("@type", ""))):
+            for key, value in _of_thing(thing):
+                if value:
+                    found.setdefault(key, value)
+    return found
+
+
+def json_ld_things(tree: LexborHTMLParser) -> Iterator[dict[str, Any]]:
+    """The objects of a page's JSON-LD scripts, inner ones behind the one they are in."""
     for script in tree.css('script[type="application/ld+json"]')[:20]:
         source = script.text()
         if len(source) > _MAX_JSON_CHARS:
@@ -163,12 +258,7 @@ def _json_ld(tree: LexborHTMLParser) -> dict[str, str]:
             data = json.loads(source, strict=False)
         except (ValueError, RecursionError):
             continue
-        for thing in _things(data, 0):
-            if _TEXT_TYPES.search(str(thing.get("@type", ""))):
-                for key, value in _of_thing(thing):
-                    if value:
-                        found.setdefault(key, value)
-    return found
+        yield from _things(data, 0)
 
 
 def _things(data: Any, depth: int) -> Iterator[dict[str, Any]]:
@@ -184,37 +274,37 @@ def _things(data: Any, depth: int) -> Iterator[dict[str, Any]]:
 
 def _of_thing(thing: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key, names in (("title", _TITLES), ("body", _BODIES), ("date", _DATES)):
-        yield key, _string(next((thing[name] for name in names if thing.get(name)), ""))
-    author = thing.get("author")
-    first = author[0] if isinstance(author, list) and author else author
-    yield "author", _string(first.get("name") if isinstance(first, dict) else first)
+        yield key, plain_string(next((thing[name] for name in names if thing.get(name)), ""))
+    authors = thing.get("author")
+    every = authors if isinstance(authors, list) else [authors]
+    yield "author", ", ".join(name for one in every[:_MOST_AUTHORS] if (name := _named_person(one)))
+    publisher = thing.get("publisher")
+    yield "publisher", plain_string(publisher.get("name") if isinstance(publisher, dict) else publisher)
 
 
-def _string(value: Any) -> str:
+def _named_person(author: Any) -> str:
+    if isinstance(author, dict):
+        return "" if "Organization" in str(author.get("@type")) else plain_string(author.get("name"))
+    return plain_string(author)
+
+
+def plain_string(value: Any) -> str:
+    """A text without markup, blanks collapsed; empty for what is no text."""
     if not isinstance(value, str):
         return ""
     text = unescape(value)
     if "<" in text and ">" in text:
         root = LexborHTMLParser(text).body
-        text = root.text(separator=" ") if root is not None else ""
+        text = text_of(root) if root is not None else ""
     return collapsed(text)
-
-
-def byline_author(lines: tuple[str, ...]) -> str:
-    """The author that lines around a text name; empty where none does."""
-    named = (match[1] for line in _short(lines) if (match := _BYLINE_AUTHOR.search(line)))
-    return next((name for name in named if not name.isdigit()), "")
 
 
 def byline_date(lines: tuple[str, ...]) -> str:
     """The date as lines around a text write it; empty where none does."""
-    found = (
-        match.group()
-        for pattern in _BYLINE_DATES
-        for line in _short(lines)
-        if (match := pattern.search(line))
-    )
-    return _DAY_AND_CLOCK.sub(r"\1 ", next(found, ""))
+    short = _short(lines)
+    found = (match.group() for pattern in _BYLINE_DATES for line in short if (match := pattern.search(line)))
+    other = (line[match.start() :][:_DATE_CHARS] for line in short if (match := DATE.search(line)))
+    return _DAY_AND_CLOCK.sub(r"\1 ", next(found, "") or next(other, ""))
 
 
 def _short(lines: tuple[str, ...]) -> list[str]:

@@ -26,8 +26,8 @@ _NOT_WRITTEN = re.compile(
     r"|抱歉[,，].{0,20}(?:已被|不存在|删除).{0,40}"
 )
 _CONTROLS = re.compile(
-    r"(?:举报|回复|赞\s*[\[(（]\d+|点赞|收藏|转发|评论|分享|删除|展开|收起|更多|下一页|上一页|首页|尾页|登录|注册|返回|顶部|楼主|沙发|查看|全部|全文"
-    r"|[\[(（]?\d+[\])）]?|[\s|·>»/,，.。:：])+"
+    r"(?:举报|回复|赞\s*+[\[(（]\d++[\])）]?|点赞|收藏|转发|评论|分享|删除|展开|收起|更多|下一页|上一页|首页|尾页|登录|注册|返回|顶部|楼主|沙发|查看|全部|全文"
+    r"|[\[(（]?\d++[\])）]?|[\s|·>»/,，.。:：])++"
 )
 _LOGIN = re.compile(
     r"(?:请先?|需要|必须|您还没有?|尚未)登[录陆]|登[录陆]后(?:才能|可以?|即可|查看|继续)|用户登[录陆]|忘记密码|扫码登[录陆]"
@@ -45,6 +45,8 @@ _OPINION = re.compile(
     r"我|俺|咱|自己|老公|老婆|孩子|宝宝|朋友|同事|买了|买的|喝了|用了|吃了|收到|感觉|觉得|投诉|退货|客服|好喝|难喝|好用|好吃|难吃|失望|满意|推荐|不错"
 )
 _LEAST_SPECS = 4
+# What a site puts where nobody wrote is shorter, and a data sheet begins earlier.
+_MOST_BOILERPLATE, _MOST_SHEET = 2000, 20_000
 
 
 class RejectReason(StrEnum):
@@ -60,28 +62,30 @@ class RejectReason(StrEnum):
 
 def screen_reviews(
     read: PageRead, reviews: Sequence[Review], *, main_text: bool
-) -> tuple[tuple[Review, ...], Mapping[str, int]]:
+) -> tuple[tuple[Review, ...], Mapping[str, int], tuple[tuple[str, Review], ...]]:
     """Separate reviews from records that are none.
 
     Args:
         read: the page, or the first page of a list.
         reviews: its records, of all pages of the list.
-        main_text: whether they were read without record rules.
+        main_text: whether they were read without record rules. What a text with a title must be (longer than a sign-in
+            wall, no sheet of goods) replies need not: they are short.
 
     Returns:
-        The reviews, and how many records are none, by reason (`RejectReason`).
+        The reviews; how many records are none, by reason (`RejectReason`); and these records, each with its reason.
     """
     kept: list[Review] = []
-    refused: Counter[str] = Counter()
+    refused: list[tuple[str, Review]] = []
     for review in reviews:
-        reason = reject_reason(review, main_text=main_text)
+        reason = reject_reason(review, main_text=main_text and (bool(review.title) or len(reviews) == 1))
         if reason is None:
             kept.append(review)
         else:
-            refused[reason.value] += 1
+            refused.append((reason.value, review))
+    counts = Counter(reason for reason, _ in refused)
     if not reviews and read.no_review:
-        refused[read.no_review] += 1
-    return tuple(kept), dict(refused)
+        counts[read.no_review] += 1
+    return tuple(kept), dict(counts), tuple(refused)
 
 
 def reject_reason(review: Review, *, main_text: bool) -> RejectReason | None:
@@ -89,7 +93,9 @@ def reject_reason(review: Review, *, main_text: bool) -> RejectReason | None:
     body = review.body
     if _WORD.search(body) is None:
         return RejectReason.EMPTY
-    if _NOT_WRITTEN.fullmatch(body.strip(" 。.!！[]【】")) or _CONTROLS.fullmatch(body):
+    if len(body) <= _MOST_BOILERPLATE and (
+        _NOT_WRITTEN.fullmatch(body.strip(" 。.!！[]【】")) or _CONTROLS.fullmatch(body)
+    ):
         return RejectReason.BOILERPLATE
     if not main_text:
         return None
@@ -97,5 +103,6 @@ def reject_reason(review: Review, *, main_text: bool) -> RejectReason | None:
         return RejectReason.LOGIN
     if len(_WORD.findall(body[: 4 * _LEAST_TEXT])) < _LEAST_TEXT:
         return RejectReason.SHORT
+    body = body[:_MOST_SHEET]
     sheet = len(set(_SPEC.findall(body))) + len(set(_SHOP.findall(body)))
     return RejectReason.GOODS if sheet >= _LEAST_SPECS and _OPINION.search(body) is None else None

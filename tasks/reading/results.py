@@ -1,28 +1,39 @@
 """Result pages of search engines, read into hits by the catalog's rules, whatever their format.
 
 Empty, blocked and broken are three answers: an engine that says it has nothing gives an empty ResultPage, one
-that refuses gives the refusal's error, and a page in which the rules find nothing gives BAD_RULE.
+that refuses gives the refusal's error, and a page in which the rules find nothing gives BAD_RULE. What no pattern of
+the engine knows is judged by traits that no engine owns (`page_outcome`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.rules import PostRules, ResultRules
 
 from tasks.domain.address import joined
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.reading.dates import read_date
-from tasks.reading.extract import LONGEST_ID, Records, rating_of
-from tasks.reading.interstitials import raise_if_blocked
+from tasks.reading.interstitials import raise_if_blocked, refusal
 from tasks.reading.json_results import JsonAnswer, number_of
 from tasks.reading.markup import first, page_text, parse
+from tasks.reading.page_outcome import Outcome, outcome
+from tasks.reading.records import LONGEST_ID, Records, rating_of
 
 # What stands at the end of a long post to show it whole, or short again; the letter is an icon's.
-_FULL_TEXT = re.compile(r"[\s\u200b]*(?:(?:展开|收起)全文\s*[a-z]?|(?:展开c|收起d))\s*$")
+_FULL_TEXT = re.compile(
+    r"(?:(?<![\s\u200b])[\s\u200b]++)?+(?:(?:展开|收起)全文\s*+[a-z]?|(?:展开c|收起d))\s*+$"
+)
+
+
+_SEEMS: Mapping[Outcome, str] = {
+    "empty": "seems an empty answer whose words `empty` lacks",
+    "broken": "seems a broken rule",
+}
 
 
 def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | None = None) -> ResultPage:
@@ -74,6 +85,7 @@ def _posts(
         answer.texts(rules.author),
         answer.values(rules.date),
         answer.values(rules.rating),
+        answer.texts(rules.variant),
         strict=True,
     )
     return [
@@ -85,8 +97,9 @@ def _posts(
             date_text=date,
             date=_time(date, now),
             rating=rating_of(rating),
+            variant=variant,
         )
-        for key, title, body, author, date, rating in rows
+        for key, title, body, author, date, rating, variant in rows
     ]
 
 
@@ -108,7 +121,7 @@ class _HtmlAnswer:
     """A result page in HTML; its methods are those of `JsonAnswer`."""
 
     def __init__(self, text: str, url: str, rules: ResultRules) -> None:
-        self._url, self._rules = url, rules
+        self._text, self._url, self._rules = text, url, rules
         self._tree = parse(text, keep_hidden=rules.post is not None)
         self._records = Records(self._tree, rules.hit)
 
@@ -121,23 +134,32 @@ class _HtmlAnswer:
         """The number before the first hit, where engines print it, or else anywhere on the page."""
         if not self._rules.found:
             return None
-        search = re.compile(self._rules.found).search
+        search = compile_pattern(self._rules.found).search
         before = page_text(self._tree, before=self._records.nodes[0])
         match = search(before) or search(page_text(self._tree))
-        return number_of(match[1] or "") if match else None
+        return number_of(match[1]) if match else None
 
     def has_next(self) -> bool:
         return bool(self._rules.next) and first(self._tree, self._rules.next) is not None
 
     def raise_unless_empty(self) -> None:
         rules, shown = self._rules, page_text(self._tree)
-        if any(re.search(pattern, shown) for pattern in rules.empty):
+        if any(compile_pattern(pattern).search(shown) for pattern in rules.empty):
             return
         raise_if_blocked(shown, self._url, rules.blocked)
+        if not self._text.strip(" \ufeff\t\r\n"):
+            # 360 answers so to addresses it does not serve; no rule could read more of it.
+            raise FetchError(ErrorClass.FORBIDDEN, f"{self._url[:200]} answers with an empty body")
+        likely, sure = outcome(self._text, self._tree, self._url)
+        if likely == "refused":
+            raise FetchError(
+                refusal(shown[:2000]), f"{self._url[:200]} seems to refuse ({sure:.2f}): {shown[:120]}"
+            )
         filled = sum(map(bool, self.values(rules.link)))
         links = len(self._tree.css("a[href]"))
         raise FetchError(
             ErrorClass.BAD_RULE,
-            f"hit {rules.hit!r} matches {len(self._records.nodes)}, link {rules.link!r} is filled in {filled} of "
+            f"{_SEEMS[likely]} ({sure:.2f}): hit {rules.hit!r} matches {len(self._records.nodes)}, "
+            f"link {rules.link!r} is filled in {filled} of "
             f"them, none usable; no mark of an empty answer; the page has {links} links and says: {shown[:120]}",
         )

@@ -10,22 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-from splitter.catalog.model import Limits
-
-from tasks.domain.grants import AddressGrants, Grants, HostGrants
+from tasks.domain.grants import LONGEST_QUEUE_S, AddressGrants, Grants, HostGrants
 from tasks.domain.views import HostView, SubtaskView
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from splitter.catalog.model import Limits
+
+    Array = NDArray[np.float64]
+
 
 REQUEST_S = 0.2
 """Seconds a request takes, where nothing is known."""
-
-LONGEST_QUEUE_S = 5.0
-"""A node is given nothing at a host that grants it no permit within so many seconds, or whose permits are
-reserved so far ahead: it could only wait."""
 
 IDLE_S = 0.5
 """A host whose permits are reserved no further ahead is not asked as often as it grants."""
@@ -232,10 +231,22 @@ class HostCapacity:
             view = self.views.get(host)
             if view is None:
                 continue
-            limit = 0 if node in view.waits_s else 1 if node in view.probing else view.address_limit
+            if node in view.waits_s:
+                limit: int | None = 0
+            elif node in view.probing:
+                limit = 1
+            else:
+                limit = _of_address(view, node)
             if limit is not None:
                 left = min(left, max(0, limit - self.held(host, node)))
         return left
+
+
+def _of_address(view: HostView, node: str) -> int | None:
+    """Attempts that use up what a host grants a node's address now; None: any."""
+    if view.address_limit is None:
+        return None
+    return math.ceil(view.address_limit * view.shares.get(node, 1.0) - _ROUNDING)
 
 
 def total_pages(
@@ -262,6 +273,8 @@ def address_pages(
         hosts: by name.
         pages_per_s: that an attempt requests. (sites, nodes)
     """
+    import numpy as np  # commands that only list do without it
+
     most = np.full(pages_per_s.shape, np.inf)
     for place, one in enumerate(examples):
         for view in _views(one, hosts):

@@ -44,11 +44,13 @@ class AllocationSettings:
     Attributes:
         nearest: (`proximity`) a site goes to a random one of so many nearest nodes: 1 is the paper's Top-1.
         distances: (`proximity`, and the distance prior of `feedback`) None: nothing was measured.
+        floors: (`feedback`) attempts that make few pages of their requests end early; False: modification is off.
         run_times: (`balance`) curves of nodes by a trained network; of other nodes the means of their attempts count.
     """
 
     nearest: int = 3
     distances: Distances | None = None
+    floors: bool = True
     run_times: Mapping[str, Curve] = field(default_factory=dict)
 
 

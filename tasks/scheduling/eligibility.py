@@ -1,6 +1,7 @@
 """Eligibility: whether a node may take a subtask, and if not, why. The only module that decides this.
 
-1. The node has the subtask's kind: meta (0) or microblog (1) (2014 paper, allocation 1).
+1. The node has the subtask's kind: meta (0) or microblog (1) (2014 paper, allocation 1); and its catalog has the site
+   as the scheduler's has it.
 2. Where a person asked for a node, it is the only one.
 3. None of the subtask's hosts refuses the node's address at present.
 4. A node that failed the subtask before is avoided. Where rules 1 to 3 leave no other node, the oldest failure among
@@ -15,11 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from tasks.domain.views import HostView, NodeView, SubtaskView
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Nodes = Mapping[str, NodeView]
 """Nodes that are alive and not drained, by name."""
@@ -85,9 +88,15 @@ def of_sites(examples: Sequence[SubtaskView], nodes: Nodes, hosts: Hosts) -> NDA
         Array of (sites, nodes).
     """
     kinds = {one.kind: [one.kind in node.kinds for node in nodes.values()] for one in examples}
+    import numpy as np  # commands that only list do without it
+
     allowed = np.array([kinds[one.kind] for one in examples], bool).reshape(len(examples), len(nodes))
     columns = {name: column for column, name in enumerate(nodes)}
+    lacking = [(column, node.lacks) for column, node in enumerate(nodes.values()) if node.lacks]
     for row, one in enumerate(examples):
+        for column, lacks in lacking:
+            if one.site in lacks:
+                allowed[row, column] = False
         for host in one.hosts:
             for name in hosts[host].resting if host in hosts else ():
                 if name in columns:
@@ -102,6 +111,8 @@ def _excluded(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> st
         return "is not alive or is drained"
     if subtask.kind not in view.kinds:
         return f"does not crawl {subtask.kind} sites"
+    if subtask.site in view.lacks:
+        return f"has another entry of {subtask.site} in its catalog, or none"
     if subtask.assigned is not None and subtask.assigned != node:
         return f"a person asked for {subtask.assigned}"
     for name in subtask.hosts:

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from random import Random
 
+from tasks.domain.page_floor import NO_FLOOR
+from tasks.domain.pair_stats import HALF_LIFE_S
 from tasks.scheduling import eligibility
 from tasks.scheduling.decision import (
     MOST_CANDIDATES,
@@ -32,13 +34,14 @@ from tasks.scheduling.pair_backoff import PairBackoff
 from tasks.scheduling.permit_needs import WouldTake
 from tasks.scheduling.planner import Planner
 from tasks.scheduling.ready_queue import Group, Level, ReadyQueue
-from tasks.scheduling.statistics import HALF_LIFE_S, Knowledge
+from tasks.scheduling.statistics import Knowledge
 
 
 class Feedback:
     """The strategy. It remembers its plan, which it can make anew, and which nodes were refused not long ago."""
 
     def __init__(self, settings: AllocationSettings) -> None:
+        self._settings = settings
         self._backoff = PairBackoff(HALF_LIFE_S)
         self._planner = Planner(settings, self._backoff)
         self._idle: dict[str, tuple[float, int]] = {}
@@ -131,11 +134,19 @@ class Feedback:
                     return group
         return None
 
-    def _would_take(self, ready: ReadyQueue, group: Group) -> WouldTake:
-        """Of the group, whether a node would take it, had it a free slot."""
+    def _would_take(self, ready: ReadyQueue, group: Group, without: str | None = None) -> WouldTake:
+        """Of the group, whether a node would take it, had it a free slot.
+
+        Args:
+            without: a node that turns out to be bad: the others don't wait for it, however well it was drawn.
+        """
         hosts, planner = group.first.hosts, self._planner
+        best_pace = None
+        if without is not None and planner.includes(group.first.site, without):
+            best_pace = planner.best_pace(ready, group, without)
         return lambda name: (
-            self._backoff.allows(hosts, name, self._now_s, ready) and planner.sooner(ready, group, name)
+            self._backoff.allows(hosts, name, self._now_s, ready)
+            and planner.sooner(ready, group, name, best_pace)
         )
 
     def _can_take(self, ready: ReadyQueue, group: Group, node: str) -> bool:
@@ -162,7 +173,10 @@ class Feedback:
                 lambda name: self._remark(ready, group, name, node),
                 [node, *others],
             )
-        floor = self._planner.permit_needs.floor(ready, group, node, self._would_take(ready, group))
+        floor = NO_FLOOR
+        if self._settings.floors:
+            would_take = self._would_take(ready, group, without=node)
+            floor = self._planner.permit_needs.floor(ready, group, node, would_take)
         forgiven = eligibility.forgiven(group.first, ready.nodes, ready.hosts)
         return Assignment(
             subtask=ready.take(group, node),

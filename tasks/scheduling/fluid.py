@@ -16,9 +16,9 @@ which has collected most by half of T*: x = y + z, y before it, z after it,
     max sum r y   subject to   sum_i r y <= h            sum_j y <= c T* / 2
                                sum_i r (y + z) >= h      sum_j z <= c (1/2 + SLACK) T*
 
-with the hosts' bounds likewise. Each page requested costs `REQUEST_COST` pages there, so that of two ways that collect
-the same the one with fewer requests is taken. The dual values of the first line are shadow prices: what one more permit
-of a host, and one more second of a node's slot, would add in pages.
+with the hosts' bounds likewise. Each page requested of a host with a limit costs `REQUEST_COST` pages there, so that of
+two ways that collect the same the one with fewer requests is taken. The dual values of the first line are shadow
+prices: what one more permit of a host, and one more second of a node's slot, would add in pages.
 
 y is the division: a node works at the sites where its y is positive. A greedy index (each slot to the site where it
 yields most now) does worse: it takes the easy pages of a site whose only good node has nothing else to do, and leaves
@@ -37,8 +37,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csc_array
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -60,7 +58,7 @@ SLACK = 0.01
 """How much later than T* the division may end, as a share."""
 
 REQUEST_COST = 0.05
-"""Pages that a request is worth at least, wherever hosts grant more than is asked for."""
+"""Pages that a request is worth at least where a host has a limit, also if it grants more than is asked for."""
 
 EARLY = 0.5
 """Share of T* by which most pages are wanted."""
@@ -152,7 +150,7 @@ class _Program:
         self._rates = demand.rates[site, node]
         wanted, at_site = np.unique(site, return_inverse=True)
         users, at_node = np.unique(node, return_inverse=True)
-        self._asks = demand.asks[site, node]
+        self._rationed = np.zeros(site.size)
         self._pages = demand.pages[wanted]
         self._users, self._nodes, self._all_hosts = users, demand.slots.size, len(demand.hosts)
         self._limited: list[int] = []  # hosts that have a row, after those of the nodes
@@ -160,9 +158,12 @@ class _Program:
         self._collects = _Entries(at_site, column, self._rates, wanted.size)
         uses, bounds = [_Entries(at_node, column, np.ones(site.size), users.size)], [demand.slots[users]]
         for number, (places, per_s) in enumerate(demand.hosts):
-            inside = np.flatnonzero(np.isin(site, places))
+            of_host = np.zeros(demand.pages.size, np.bool_)
+            of_host[places] = True
+            inside = np.flatnonzero(of_host[site])
             if inside.size:
                 asked = demand.asks[site[inside], node[inside]]
+                self._rationed[inside] = asked
                 uses.append(_Entries(np.zeros(inside.size, np.intp), inside, asked, 1))
                 bounds.append(np.array([per_s]))
                 self._limited.append(number)
@@ -188,7 +189,7 @@ class _Program:
     def early(self, drain_s: float) -> tuple[Array, tuple[Array, Array]] | None:
         """y of the second program, and the shadow prices of permits and slots; None where it can't be solved."""
         count, uses, collects = self._rates.size, self._uses, self._collects
-        cost = np.concatenate([REQUEST_COST * self._asks - self._rates, np.zeros(count)])
+        cost = np.concatenate([REQUEST_COST * self._rationed - self._rates, np.zeros(count)])
         both = collects.times(-1.0).beside(collects.times(-1.0).moved(count))
         matrix = _below([uses, uses.moved(count), collects, both])
         right = np.concatenate(
@@ -249,6 +250,9 @@ def _below(parts: list[_Entries]) -> _Entries:
 def _least(cost: Array, entries: _Entries, right: Array) -> tuple[Array, Array] | None:
     """x >= 0 with the least cost @ x of those with entries @ x <= right (HiGHS), and by how much each unit of `right`
     would lower that cost; None where there is no x."""
+    from scipy.optimize import linprog  # takes a second, which only who plans pays
+    from scipy.sparse import csc_array
+
     matrix: Any = csc_array((entries.value, (entries.row, entries.column)), (entries.rows, cost.size))
     found = linprog(cost, A_ub=matrix, b_ub=right, method="highs")
     if found.x is None:

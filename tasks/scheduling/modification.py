@@ -43,7 +43,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-from scipy.optimize import brentq
 from splitter.catalog.model import Bounds
 
 from tasks.domain.pair_stats import PairStats
@@ -160,8 +159,8 @@ def modify(stats: PairStats, left: int, quota: Bounds, budget_s: Bounds) -> Modi
     pages = min(max(shared, lowest), fits)
     seconds = spell.budget_s(min(pages, max(left, 1)))
     why = (
-        f"{stats.attempts:.1f} attempts: chance of a bad turn {spell.hazard:.2%} a page, "
-        f"{spell.seconds_per_page:.2f} s a page: most pages per second with {best} at a time"
+        f"{best} hits at a time give most pages a second where a page takes {spell.seconds_per_page:.2f} s and "
+        f"{spell.hazard:.2%} of pages begin a block or an outage (from {stats.attempts:.1f} attempts)"
     )
     return Modification(pages, min(max(seconds, budget_s.min), budget_s.max), spell.objective(pages), why)
 
@@ -239,6 +238,8 @@ def _pages_90(pages: float) -> float:
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:
     """Where a rising function crosses 0 in [low, high]; the nearer end where it does not."""
+    from scipy.optimize import brentq
+
     if rising(low) >= 0:
         return low
     return float(brentq(rising, low, high, xtol=1e-15)) if rising(high) > 0 else high

@@ -9,6 +9,9 @@ have there, and they grow back with time. With s the attempts at once that were 
 Multiplicative decrease as in congestion control (Chiu and Jain, 1989), with an increase by time, since a node that is
 held back gathers no successes to increase by. A share below 1 is kept by waiting between attempts: after one that is
 expected to take d seconds the next one begins d / share later.
+
+A refused address that is granted less than its limit, as one that learned how often it may ask
+(`tasks.fetching.thresholds`), is kept back by its permits. Its attempts are not held back besides.
 """
 
 from __future__ import annotations
@@ -57,6 +60,8 @@ class PairBackoff:
             (name, node) for name, view in ready.hosts.items() for node in view.resting - view.unanswered
         )
         for host, node in resting - self._resting:
+            if ready.hosts[host].shares.get(node, 1.0) < 1.0:
+                continue  # its permits are kept back already
             known = ready.nodes.get(node)
             before = min(
                 self.share((host,), node, now_s), float(max(1, known.slots if known is not None else 1))

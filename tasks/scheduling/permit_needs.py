@@ -18,6 +18,8 @@ _NEAR = 0.8
 _SOON_S = 20.0
 """What waits of a site is left to its best nodes where they are done with it so soon."""
 
+_Key = tuple[str, tuple[str, ...], tuple[str, ...], int]
+"""Site, hosts and nodes avoided of subtasks, and the version of the ready queue: the same nodes are needed there."""
 
 WouldTake = Callable[[str], bool]
 """Whether a node would take the group, had it a free slot: one that would not takes no permits, however good it is."""
@@ -32,7 +34,7 @@ class PermitNeeds:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._chances: dict[tuple[str, tuple[str, ...], int], list[tuple[float, str, float]]] = {}
+        self._chances: dict[_Key, list[tuple[float, str, float]]] = {}
 
     def near_best(self, ready: ReadyQueue, group: Group, node: str, would_take: WouldTake) -> bool:
         """Whether the node makes nearly as many pages of a request as those it would take permits from."""
@@ -58,8 +60,8 @@ class PermitNeeds:
 
         It is compared with the last of the other nodes that are needed there, the best ones first: as many as use up
         what the site's host grants in all, or as get done with what waits of the site within `_SOON_S`, if those are
-        fewer. A node counts that uses up its address's limit with at most half of its slots: another one has not the
-        slots to take the permits, whatever they are worth. A node that rests counts where its rest is over before this
+        fewer. A node counts that uses up its address's limit with its slots: another one has not the slots to take
+        the permits, whatever they are worth. A node that rests counts where its rest is over before this
         one would be done. 0 where there are not so many others, or no limits.
         """
         plan, first = self._plan, group.first
@@ -67,7 +69,7 @@ class PermitNeeds:
         if limit is None:
             return 0.0
         row = plan.belief.page_chance[plan.sites[first.site]]
-        key = first.site, first.failed_on, ready.version
+        key = first.site, first.hosts, first.failed_on, ready.version
         others = self._chances.get(key)
         if others is None:
             waits = ((name, eligibility.rest_s(first, name, ready.nodes, ready.hosts)) for name in plan.nodes)
@@ -75,7 +77,7 @@ class PermitNeeds:
             found = (
                 (float(row[plan.nodes[name]]), name, rest_s)
                 for name, rest_s in waits
-                if rest_s is not None and 2.0 * needs[plan.nodes[name]] <= plan.slots[plan.nodes[name]]
+                if rest_s is not None and needs[plan.nodes[name]] <= plan.slots[plan.nodes[name]]
             )
             others = self._chances[key] = sorted(found, reverse=True)
         per_s = limit.address_pages_per_s * limit.shares.get(node, 1.0) * float(row[plan.nodes[node]])

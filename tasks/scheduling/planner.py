@@ -225,22 +225,34 @@ class Planner:
         pair = group.first.site, node
         self._given_s[pair] = self._given_s.get(pair, 0.0) + self.seconds(group, node)
 
-    def sooner(self, ready: ReadyQueue, group: Group, node: str) -> bool:
+    def sooner(self, ready: ReadyQueue, group: Group, node: str, best_pace: float | None = None) -> bool:
         """Whether the node is done with the group's next subtask before it would be done by waiting.
 
         Waiting: until the nodes that are planned for the site begin the last page that waits there, and then one
         subtask's time on the best node that may run it.
+
+        Args:
+            best_pace: of the nodes that are waited for (`best_pace`); None: of all.
         """
         if group.first.assigned == node:
             return True
         plan = self.plan
-        best = self._best_pace(ready, group)
+        best = self.best_pace(ready, group) if best_pace is None else best_pace
         if best <= 0:
             return True  # no node was allowed when the plan was made
         site = plan.sites[group.first.site]
         waited_s = float(plan.wait_s[site])
         rate = self.rate(group, node) * float(plan.requesting[site, plan.nodes[node]])
         return group.pages / max(rate, 1e-9) <= waited_s + group.pages / best
+
+    def best_pace(self, ready: ReadyQueue, group: Group, without: str | None = None) -> float:
+        """The best yield of the group's site on any node that may take it: nodes that failed it are not waited for."""
+        plan = self.plan
+        row = plan.sites[group.first.site]
+        if not group.first.failed_on and without is None:
+            return float(plan.best_pace[row])
+        able = [plan.nodes[name] for name in plan.nodes if name != without and ready.may_take(group, name)]
+        return float((plan.rates[row, able] * plan.requesting[row, able]).max(initial=0.0))
 
     def prices(self, site: str, node: str) -> Prices | None:
         """What a permit and a slot are worth at the pair; None where it is not in the plan."""
@@ -276,15 +288,6 @@ class Planner:
             order = np.argsort(-self.plan.rates[self.plan.sites[site]], kind="stable").tolist()
             known = self._nodes_of[site] = [names[column] for column in order]
         return known
-
-    def _best_pace(self, ready: ReadyQueue, group: Group) -> float:
-        """The best yield of the group's site on any node that may take it: nodes that failed it are not waited for."""
-        plan = self.plan
-        row = plan.sites[group.first.site]
-        if not group.first.failed_on:
-            return float(plan.best_pace[row])
-        able = [plan.nodes[name] for name in plan.nodes if ready.may_take(group, name)]
-        return float((plan.rates[row, able] * plan.requesting[row, able]).max(initial=0.0))
 
 
 def _attempt_s(knowledge: Knowledge, now_s: float) -> float:

@@ -39,8 +39,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, digamma, ndtr, zeta
 
+from tasks.domain.change_point import ALIKE
 from tasks.domain.pair_stats import SUMS
 from tasks.scheduling.statistics import Knowledge
 
@@ -64,9 +64,6 @@ _PRIOR_PAIRS = 30.0
 
 POOL_WEIGHT = 5.0
 """Weight of the level above against a site's, a node's or all data, in weights of a prior."""
-
-ALIKE = 0.1
-"""Correlation of pages of one attempt, from 0 (independent) to 1 (an attempt says as much as one page)."""
 
 RECALL_AFTER_S = 60.0
 """What a silent attempt costs."""
@@ -151,6 +148,8 @@ class Posterior(NamedTuple):
         Args:
             scores: standard normal numbers; array of (3, sites, nodes).
         """
+        from scipy.special import betaincinv, digamma, ndtr, zeta
+
         page, bad, slow = ndtr(scores[0]), ndtr(scores[1]), scores[2] * np.sqrt(zeta(2.0, self.seconds_shape))
         return self._belief(
             np.asarray(betaincinv(self.page_a, self.page_b, page), np.float64),

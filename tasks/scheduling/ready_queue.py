@@ -86,7 +86,8 @@ class ReadyQueue:
         hosts: by name, as they were set last.
         backlog: by site that has waiting subtasks.
         pending: by site, what has still to be admitted: it can't be given away yet, but a plan reckons with it.
-        sites: by site that ever had one, an example of its subtasks (kind and hosts are the same for all).
+        sites: by site that ever had one, an example of its subtasks: of those with most hosts (kind is the same for
+            all; what has its result pages behind it asks its engine's host no more).
         waiting: number of subtasks.
         version: grows whenever a site is new, a node appears or goes, or a host refuses others than before: a plan
             made for an older version is outdated.
@@ -126,7 +127,8 @@ class ReadyQueue:
         waits.left += max(1, subtask.left)
         self.waiting += 1
         self.changes += 1
-        if subtask.site not in self.sites:
+        known = self.sites.get(subtask.site)
+        if known is None or len(subtask.hosts) > len(known.hosts):
             self.sites[subtask.site] = subtask
             self.version += 1
 
@@ -143,9 +145,9 @@ class ReadyQueue:
         self.pending = pending
 
     def set_node(self, node: NodeView) -> None:
-        """A node appears, or its kinds or free slots changed."""
+        """A node appears, or its kinds, catalog or free slots changed."""
         known = self.nodes.get(node.name)
-        if known is None or known.kinds != node.kinds:
+        if known is None or (known.kinds, known.lacks) != (node.kinds, node.lacks):
             self.version += 1
             self.changes += 1
         self.nodes[node.name] = node

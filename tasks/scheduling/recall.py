@@ -1,6 +1,9 @@
 """Recall: when a lease is over, and what becomes of a subtask whose attempt failed.
 
-- A lease is in force while now < deadline; at the exact deadline it is over.
+- A lease is in force while now < deadline; from the exact deadline on it may be taken back, and may not be begun. One
+  that nobody has taken back yet can still be renewed and closed.
+- Silence counts only while a scheduler looks: after an absence of the database, Redis or the scheduler, or a step of
+  the database's clock, every lease gets a new time (`tasks.store.lapses`).
 - Progress renews it to now + `silent_after_s`. A granted send time counts as progress if it is at most half
   of that ahead: as one request may last the other half, a lease that is kept never runs out. A longer wait
   is no progress: the attempt has to end by itself.
@@ -95,6 +98,10 @@ SUGGESTIONS: dict[FailureReason, str] = {
     "`sites try`, correct them, then retry all with this cause",
     FailureReason.ROBOTS: "the host's robots.txt refuses this search: take the site out of sites.yaml, abandon",
     FailureReason.BAD_URL: "correct the engine's url and params in sites.yaml, then retry",
+    FailureReason.UNKNOWN_SITE: "put the site, its engine and its rules back into sites.yaml, restart what runs, "
+    "then retry; or abandon",
+    FailureReason.UNREADABLE: "see what its row holds (`failed show`): a newer version or a hand wrote it; correct it "
+    "or update, then retry, or abandon",
     FailureReason.NODE_ERROR: "read the node's log (a defect, or its disk is full), repair the node, then retry",
 }
 """By reason: what a person could do about it."""

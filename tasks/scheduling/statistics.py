@@ -1,8 +1,8 @@
 """What attempts say about every (site, node), held so that nothing has to be faded one by one.
 
-Sums fade in two ways (`tasks.domain.pair_stats`): with time, by 2 ** -(age / half-life), and with every new attempt
-of the same pair, by 1 - 1 / memory, so that a busy pair is known by its last `memory` attempts or so and a change is
-seen within as many, however much was seen before.
+Sums fade in three ways (`tasks.domain.pair_stats`): with time, by 2 ** -(age / half-life); with every new attempt of
+the same pair, by 1 - 1 / memory, so that a busy pair is known by its last `memory` attempts or so; and with an attempt
+that shows a change, by how much it does (`tasks.domain.change_point`).
 
 What running attempts have reported so far is held apart and replaced whenever it is read anew: it counts in every
 answer, but is never folded in.
@@ -18,13 +18,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.domain.pair_stats import SUMS, AttemptResult, PairStats
-
-HALF_LIFE_S = 1800.0
-"""Age at which an attempt counts half in decisions: sites change within the hour (2014 product paper, figure 4)."""
-
-MEMORY = 60.0
-"""Attempts of a pair after which an older one of the same pair counts 1 / e."""
+from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY, SUMS, AttemptResult, PairStats
 
 _LONGEST = 500.0
 """Half-lives after which the moment is moved: far from the largest float."""

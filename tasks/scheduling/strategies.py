@@ -25,4 +25,4 @@ ALLOCATION: Mapping[str, Callable[[AllocationSettings], AllocationStrategy]] = M
         "random": RandomNode,
     }
 )
-"""By the name an operator uses; `random` stands for allocation switched off."""
+"""By the name an operator uses (`tasks.scheduling.strategy_names`)."""

@@ -7,7 +7,10 @@
 - Attempts in a row that no host answered anything are counted (a refused connection is no answer, a 403 is one). From
   `PATIENT_RELEASES` on the subtask waits longer each time, whatever the host's rests and permits say. Releases by the
   node (drain, stop, not started in time, rebalanced) don't count: they are not the host's fault.
-- After `RecallSettings.most_unanswered` of them a person is asked, where the host did not answer.
+- After `RecallSettings.most_unanswered` of them a person is asked, where the host did not answer. Many subtasks may
+  share the few attempts at a host: so also after as many of theirs together, once each node was left unanswered
+  `SILENT_RESTS` times in a row. Then all that waits for it goes to a person together
+  (`tasks.store.set_aside.unanswered`).
 """
 
 from __future__ import annotations
@@ -16,12 +19,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from tasks.domain.backoff import backoff_s
-from tasks.domain.grants import HostGrants
-from tasks.scheduling.capacity import LONGEST_QUEUE_S
+from tasks.domain.grants import LONGEST_QUEUE_S, HostGrants
 from tasks.scheduling.recall import RecallSettings
 
 PATIENT_RELEASES = 10
 """Attempts in a row without an answer from which on the subtask waits by itself."""
+
+SILENT_RESTS = 9
+"""The fewest rests in a row of each node after which a host counts as dead: the ninth begins after 13 minutes."""
 
 FIRST_WAIT_S = 30.0
 """The first of these waits; each further one doubles it."""
@@ -54,13 +59,15 @@ class Standing:
 
     Attributes:
         rest_s: seconds until its rest there ends; 0: it has none, or it is over.
-        unanswered: the host did not answer it the last time.
+        unanswered: the host did not answer it the last time, ...
+        times: ... nor the times before, in a row; 0: it did.
         permit_s: seconds until its address is granted a permit.
     """
 
     node: str
     rest_s: float = 0.0
     unanswered: bool = False
+    times: int = 0
     permit_s: float = 0.0
 
     @property
@@ -72,6 +79,15 @@ class Standing:
 def another_could(node: str, standings: Collection[Standing]) -> bool:
     """Whether a node other than this one could ask the host now, as far as is known."""
     return any(one.node != node and not one.unanswered and one.wait_s == 0.0 for one in standings)
+
+
+def answers_nobody(times: Collection[int], settings: RecallSettings) -> bool:
+    """Whether a host left every node unanswered so often that a person is asked.
+
+    Args:
+        times: by node that may ask it, how often in a row.
+    """
+    return bool(times) and min(times) >= SILENT_RESTS and sum(times) >= settings.most_unanswered
 
 
 def wait_s(standings: Collection[Standing], releases: int, factor: float) -> float:

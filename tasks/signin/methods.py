@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.sign_in import BrowserCookies, FormLogin
 
 from tasks.signin.browser import Form, Session
@@ -53,7 +54,7 @@ class FormSignIn(SignIn):
         form = page.form(rules.form)
         values = {rules.user_field: user, rules.password_field: self.password_sent(form, password)}
         after = session.submit(page, form, form.filled(values))
-        pattern = re.compile(rules.signed_in)
+        pattern = compile_pattern(rules.signed_in)
         if not pattern.search(after.shown()) and not pattern.search(after.url):
             raise SignInRefused(
                 f"{rules.page}: signing in as {credentials.name} did not work: nothing matches signed_in "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Row, bindparam, func, select
+from sqlalchemy import BigInteger, Connection, bindparam, func, select
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
@@ -17,7 +17,7 @@ from tasks.scheduling.unasked import Unasked
 from tasks.store import stats
 from tasks.store.hosts import Rest
 from tasks.store.leases import Counters
-from tasks.store.statement_batch import update_each
+from tasks.store.prepared import Prepared, update_each
 from tasks.store.tables import attempts, pages
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -46,6 +46,14 @@ class AttemptReport:
     near: RoundTrip | None = None
     answered: bool = False
     unasked: Unasked | None = None
+
+    def __str__(self) -> str:
+        """For the log."""
+        did, how = self.counters, self.reason or self.note or "ended"
+        return (
+            f"{how}; {did.collected} of {did.offered} hits stored, {did.requests} requests, "
+            f"{did.active_s:.1f} s active, {did.wait_s:.1f} s waited"
+        )
 
 
 def _storable(response: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,11 +86,11 @@ def end_attempts(conn: Connection, now: datetime, ended: Sequence[Ended]) -> Non
     if not ended:
         return
     by_id = {end.attempt_id: end for end in ended}
-    rows = {row.id: row for row in conn.execute(_OPEN, {"ids": list(by_id)})}
+    rows = {row.id: row for row in _OPEN.rows(conn, {"ids": list(by_id)})}
     if not rows:
         return
     # The pages that are stored count, whatever the node had time to report.
-    stored = conn.execute(_COLLECTED, {"ids": list(rows)})
+    stored = _COLLECTED.rows(conn, {"ids": list(rows)})
     collected = {row.attempt_id: row.stored for row in stored}
     # In the order in which they ended: older ones count less.
     changes = {
@@ -101,23 +109,23 @@ def end_attempts(conn: Connection, now: datetime, ended: Sequence[Ended]) -> Non
 
 
 _ids = bindparam("ids", expanding=True, type_=BigInteger())
-_OPEN = (
-    select(attempts)
+_COUNTED = tuple(Counters().columns())
+_OPEN = Prepared(
+    select(*(attempts.c[name] for name in ("id", "site", "node", *_COUNTED)))
     .where(attempts.c.id.in_(_ids), attempts.c.outcome.is_(None))
     .order_by(attempts.c.id)
     .with_for_update()
 )
-_COLLECTED = (
+_COLLECTED = Prepared(
     select(pages.c.attempt_id, func.count().label("stored"))
     .where(pages.c.attempt_id.in_(_ids), pages.c.late.is_(False))
     .group_by(pages.c.attempt_id)
 )
-_COUNTED = tuple(Counters().columns())
 
 
-def _closed_columns(end: Ended, row: Row[Any], collected: int) -> dict[str, Any]:
+def _closed_columns(end: Ended, row: Any, collected: int) -> dict[str, Any]:
     """Columns of an attempt's row that its end changes."""
-    counted = {name: row._mapping[name] for name in _COUNTED}
+    counted = {name: getattr(row, name) for name in _COUNTED}
     reason, last_response = end.reason, None
     if end.report is not None:
         counted = end.report.counters.columns()
@@ -135,7 +143,7 @@ def _closed_columns(end: Ended, row: Row[Any], collected: int) -> dict[str, Any]
     }
 
 
-def _result(row: Row[Any], closed: Mapping[str, Any]) -> AttemptResult:
+def _result(row: Any, closed: Mapping[str, Any]) -> AttemptResult:
     """A closed attempt as the statistics count it: a cancelled one like a released one."""
     outcome = closed["outcome"]
     return AttemptResult(

@@ -12,14 +12,27 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from itertools import chain
 from typing import Any
 
-from sqlalchemy import Connection, Insert, Table, TableValuedAlias, column, func, insert, literal, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    Insert,
+    Table,
+    TableValuedAlias,
+    column,
+    func,
+    insert,
+    literal,
+    select,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import Text, TypeEngine
 
-from tasks.store.statement_batch import DEFERRED
+from tasks.store.prepared import executed, executed_many, insertion
+from tasks.store.statement_batch import DEFERRED, defer
 
 _ROWS_A_STATEMENT = 1000
 _VALUES_A_STATEMENT = 10_000
@@ -44,7 +57,7 @@ def insert_rows(
     if not rows:
         return
     if conn.dialect.name == "sqlite":
-        conn.exec_driver_sql(_statement("?", 1, table, columns, new_only), list(rows))
+        executed_many(conn, _one_row(table, columns, new_only), rows)
         return
     for start in range(0, len(rows), _ROWS_A_STATEMENT):
         some = rows[start : start + _ROWS_A_STATEMENT]
@@ -59,6 +72,11 @@ def time_writer(conn: Connection) -> Callable[[datetime | None], Any]:
 
 def _as_text(time: datetime | None) -> str | None:
     return time.astimezone(UTC).isoformat(" ", "microseconds")[:_ZONE_AT] if time is not None else None
+
+
+@cache
+def _one_row(table: Table, columns: tuple[str, ...], new_only: bool) -> str:
+    return _statement("?", 1, table, columns, new_only)
 
 
 def _statement(mark: str, rows: int, table: Table, columns: tuple[str, ...], new_only: bool) -> str:
@@ -81,13 +99,14 @@ def rows_with(
     wanted = tuple(values)
     if not wanted:
         return ()
-    mark = "?" if conn.dialect.name == "sqlite" else "%s"
+    sqlite = conn.dialect.name == "sqlite"
+    mark = "?" if sqlite else "%s"
     found: list[tuple[Any, ...]] = []
     for start in range(0, len(wanted), _VALUES_A_STATEMENT):
         some = wanted[start : start + _VALUES_A_STATEMENT]
         marks = ", ".join([mark] * len(some))
         statement = f"SELECT {columns} FROM {table.name} WHERE {key} IN ({marks}) {rest}"
-        found.extend(conn.exec_driver_sql(statement, some))
+        found.extend(executed(conn, statement, some) if sqlite else conn.exec_driver_sql(statement, some))
     return found
 
 
@@ -109,22 +128,54 @@ def as_table(
     )
 
 
-def insert_of(
+def insert_many(
     conn: Connection,
     table: Table,
     same: Mapping[str, Any],
-    columns: Sequence[str],
+    columns: tuple[str, ...],
     rows: Sequence[tuple[Any, ...]],
-) -> tuple[Insert, list[dict[str, Any]] | None]:
-    """An INSERT of many rows, and the parameters to execute it with.
+) -> None:
+    """Insert many rows; may be deferred.
 
     Args:
         same: columns that have the same value in every row.
         columns: the others, in the order of each row's values; rows are numbered in the order given.
     """
-    if conn.dialect.name == "sqlite" or len(rows) == 1:
-        return insert(table), [{**same, **dict(zip(columns, row, strict=True))} for row in rows]
+    if _one_by_one(conn, rows):
+        insertion(table, (*same, *columns)).defer(conn, _each(same, columns, rows))
+    else:
+        defer(conn, _insert_from(table, same, columns, rows))
+
+
+def inserted(
+    conn: Connection,
+    table: Table,
+    same: Mapping[str, Any],
+    columns: tuple[str, ...],
+    rows: Sequence[tuple[Any, ...]],
+    *returning: Column[Any],
+) -> Sequence[Any]:
+    """Insert many rows as `insert_many` does; these columns of each, in any order."""
+    if _one_by_one(conn, rows):
+        added = insertion(table, (*same, *columns), *returning)
+        return added.rows_of_each(conn, _each(same, columns, rows))
+    return conn.execute(_insert_from(table, same, columns, rows).returning(*returning)).all()
+
+
+def _one_by_one(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> bool:
+    return conn.dialect.name == "sqlite" or len(rows) == 1
+
+
+def _each(
+    same: Mapping[str, Any], columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> list[dict[str, Any]]:
+    return [{**same, **dict(zip(columns, row, strict=True))} for row in rows]
+
+
+def _insert_from(
+    table: Table, same: Mapping[str, Any], columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> Insert:
     given = as_table([(name, table.c[name].type) for name in columns], rows)
     of_all = [literal(value, table.c[name].type) for name, value in same.items()]
     wanted = select(*of_all, *(given.c[name] for name in columns))
-    return insert(table).from_select([*same, *columns], wanted), None
+    return insert(table).from_select([*same, *columns], wanted)

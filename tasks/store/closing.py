@@ -20,8 +20,9 @@ from tasks.scheduling import unasked
 from tasks.scheduling.unasked import Standing, Unasked
 from tasks.store import nodes, transitions
 from tasks.store.attempt_ends import AttemptReport, Ended, end_attempts
-from tasks.store.hosts import recovered, rest_host, rests_at
-from tasks.store.leases import Counters, Lease, in_force, left_to_do
+from tasks.store.hosts import RestAt, recovered, rest_host, rests_at
+from tasks.store.leases import Counters, Lease, in_force, open_leases
+from tasks.store.left_over import left_to_do
 from tasks.store.tables import attempts, subtasks
 from tasks.store.transitions import Move
 from tasks.store.writer import BatchOperation
@@ -122,14 +123,13 @@ def _released(item: Close, row: Row[Any], **detail: Any) -> _End:
     """Given back by its node: that is not the host's fault, and the subtask may go again at once."""
     idle = 0 if item.report.answered else row.idle_releases
     values = {"idle_releases": idle, "not_before": row.not_before, "waits_for": None}
-    return _End(AttemptOutcome.RELEASED, values, {"detail": detail})
+    return _End(AttemptOutcome.RELEASED, values, {"detail": {**detail, "idle_releases": idle}})
 
 
 def _failed(item: Close, row: Row[Any], idle: int) -> _End:
     values = {"idle_releases": idle, **_failure(row, item.lease, item.report.reason)}
-    return _End(
-        AttemptOutcome.FAILED, values, {"reason": item.report.reason, "detail": _counted(item.report)}
-    )
+    detail = {**_counted(item.report), "idle_releases": idle}
+    return _End(AttemptOutcome.FAILED, values, {"reason": item.report.reason, "detail": detail})
 
 
 def _unasked(
@@ -138,20 +138,21 @@ def _unasked(
     row: Row[Any],
     host: Unasked,
     standings: Sequence[Standing],
-    rests: Mapping[tuple[str, str], tuple[str, datetime]],
+    rests: Mapping[tuple[str, str], RestAt],
 ) -> _End:
     """Ended as its host could not be asked (`tasks.scheduling.unasked` says what follows)."""
     idle = 0 if item.report.answered else row.idle_releases + 1
     if host.unreachable and (
         not host.settings.enabled
         or idle >= host.settings.most_unanswered
+        or unasked.answers_nobody([one.times for one in standings], host.settings)
         or unasked.another_could(item.lease.node, standings)
     ):
         return _failed(item, row, idle)
     wait_s = unasked.wait_s(standings, idle, host.factor)
-    cause, until = rests.get((host.host, item.lease.node), (NO_PERMIT, now))
-    if host.unreachable or until > now:
-        waits = HostWait(host.host, UNREACHABLE if host.unreachable else cause)
+    rest = rests.get((host.host, item.lease.node), RestAt(NO_PERMIT, now, 0))
+    if host.unreachable or rest.until > now:
+        waits = HostWait(host.host, UNREACHABLE if host.unreachable else rest.cause)
     else:
         waits = HostWait(host.host, NO_PERMIT)
     values = {
@@ -160,7 +161,7 @@ def _unasked(
         "waits_for": str(waits) if wait_s > 0.0 else None,
     }
     why = str(waits) if host.unreachable else item.given_back
-    detail = {"why": why, "delay_s": wait_s, "idle_releases": idle}
+    detail = {"why": why, "delay_s": wait_s, "idle_releases": idle, "waits_for": values["waits_for"]}
     return _End(AttemptOutcome.RELEASED, values, {"detail": detail})
 
 
@@ -169,20 +170,22 @@ def _standings(
     now: datetime,
     row: Row[Any],
     host: Unasked,
-    rests: Mapping[tuple[str, str], tuple[str, datetime]],
+    rests: Mapping[tuple[str, str], RestAt],
 ) -> list[Standing]:
     """How the live nodes that may take the subtask stand with the host."""
     standings = []
     for node in nodes.live(conn, now, timedelta(seconds=host.settings.node_silent_after_s)):
         if row.kind not in node.kinds or row.assigned_node not in (None, node.name):
             continue
-        cause, until = rests.get((host.host, node.name), ("", now))
+        rest = rests.get((host.host, node.name), RestAt("", now, 0))
+        unanswered = rest.cause == UNREACHABLE
         granted = host.grants.of(node.permit_address).next_s
         standings.append(
             Standing(
                 node=node.name,
-                rest_s=max(0.0, (until - now).total_seconds()),
-                unanswered=cause == UNREACHABLE,
+                rest_s=max(0.0, (rest.until - now).total_seconds()),
+                unanswered=unanswered,
+                times=rest.times if unanswered else 0,
                 permit_s=max(granted, host.grants.next_s),
             )
         )
@@ -194,16 +197,19 @@ def _counted(report: AttemptReport) -> dict[str, Any]:
     return report.counters.columns() | ({"note": report.note} if report.note else {})
 
 
-def release(conn: Connection, now: datetime, given_back: Mapping[Lease, str]) -> list[Lease]:
+def release(
+    conn: Connection, now: datetime, given_back: Mapping[Lease, str], *, skip_locked: bool = False
+) -> list[Lease]:
     """Move leases that have not begun back to WAIT without a recall.
 
     Args:
         given_back: each lease with the reason, for the event log.
+        skip_locked: pass over those that another transaction has locked (`transitions.locked`).
 
     Returns:
         Those that were released: not the ones that are over or have begun.
     """
-    rows = in_force(conn, given_back, subtasks.c.lease_started)
+    rows = in_force(conn, given_back, subtasks.c.lease_started, skip_locked=skip_locked)
     released = [one for one in given_back if one.token in rows and not rows[one.token].lease_started]
     moves = [_move(lease, {}, detail={"why": given_back[lease]}) for lease in released]
     transitions.move_many(conn, now, Transition.RELEASE, moves)
@@ -212,13 +218,31 @@ def release(conn: Connection, now: datetime, given_back: Mapping[Lease, str]) ->
     return released
 
 
+def take_back(conn: Connection, now: datetime, node: str | None, why: str) -> int:
+    """Move the leases of a process that is gone back to WAIT, begun or not, without a recall; returns how many.
+
+    Args:
+        node: whose; None: of every node (one process runs them all).
+        why: for the event log.
+    """
+    open_ones = open_leases(conn, node)
+    rows = in_force(conn, open_ones, subtasks.c.idle_releases)
+    gone = [lease for lease in open_ones if lease.token in rows]
+    left = left_to_do(conn, [lease.subtask_id for lease in gone])
+    moves = [_move(lease, {"left": left[lease.subtask_id]}, detail={"why": why}) for lease in gone]
+    transitions.move_many(conn, now, Transition.RELEASE, moves)
+    end_attempts(conn, now, [Ended(lease.attempt_id, "released") for lease in gone])
+    return len(gone)
+
+
 def silence(conn: Connection, now: datetime, overdue: Mapping[Lease, FailureReason]) -> list[Lease]:
     """Take back leases that ran out, each with its reason: CRAWL to FAILED, attempts closed as silent.
 
     Returns:
-        Those that were taken back: not the ones that are over, nor those renewed since `leases.overdue` read them.
+        Those that were taken back: not the ones that are over, nor those renewed since `leases.overdue` read them, nor
+        those that another transaction has locked: it may be renewing them, or closing.
     """
-    rows = in_force(conn, overdue, subtasks.c.lease_deadline, subtasks.c.failed_on)
+    rows = in_force(conn, overdue, subtasks.c.lease_deadline, subtasks.c.failed_on, skip_locked=True)
     silent = [one for one in overdue if one.token in rows and rows[one.token].lease_deadline <= now]
     if not silent:
         return []

@@ -7,11 +7,13 @@ an advisory lock (`try_lock`) around anything that must not run twice at once.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
+import uuid
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
@@ -19,7 +21,6 @@ from typing import Any, TypeVar
 
 from splitter.errors import InputError
 from sqlalchemy import (
-    URL,
     Column,
     ColumnElement,
     Connection,
@@ -37,7 +38,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, OperationalError
 
 from tasks.domain.errors import StoreBusy
-from tasks.store.statement_batch import batching, enable_batching
+from tasks.store.statement_batch import batching
 
 T = TypeVar("T")
 
@@ -46,8 +47,6 @@ BUSY_TIMEOUT_S = 30.0
 # 64 MiB of pages kept in memory, and a checkpoint every 16 MiB of log: random places of an index are met again before
 # they are written (measured: 8 % less CPU a page stored, docs/benchmarks.md).
 _MEMORY = ("cache_size=-65536", "wal_autocheckpoint=4000")
-
-_ROWS_AT_ONCE = 4000
 
 
 def open_engine(url: str, *, pool_size: int = 5) -> Engine:
@@ -59,37 +58,28 @@ def open_engine(url: str, *, pool_size: int = 5) -> Engine:
     try:
         parsed = make_url(url)
     except ArgumentError:
+        _, at, place = url.rpartition("@")  # what stands before it may hold a password
         raise InputError(
-            f"database URL {url!r} cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
+            f"database URL {f'***@{place}' if at else url!r} cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
         ) from None
     if parsed.get_backend_name() == "sqlite":
         return _open_sqlite(url)
     if parsed.get_backend_name() == "postgresql":
-        driver = parsed.set(drivername="postgresql+psycopg2")
-        return _open_postgres(driver, pool_size)
+        from tasks.store.postgres import open_postgres  # with its driver, which SQLite does without
+
+        return open_postgres(parsed.set(drivername="postgresql+psycopg2"), pool_size)
     raise InputError(
         f"database {parsed.get_backend_name()!r} is not supported: write sqlite:///FILE or "
         "postgresql://USER@HOST/NAME"
     )
 
 
-def _open_postgres(url: URL, pool_size: int) -> Engine:
-    engine = create_engine(
-        url,
-        pool_size=pool_size,
-        max_overflow=pool_size,
-        pool_pre_ping=True,
-        use_native_hstore=False,  # saves each connection a round trip that looks for a type no table has
-        # Rows of one INSERT, so that those of a batch travel in one round trip.
-        executemany_mode="values_plus_batch",
-        insertmanyvalues_page_size=_ROWS_AT_ONCE,
-    )
-    enable_batching(engine)
-    return engine
-
-
 def _open_sqlite(url: str) -> Engine:
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False})
+
+    @event.listens_for(engine, "do_connect")
+    def _before(_dialect: object, _record: object, _args: object, _given: object) -> None:
+        _owners_alone(engine.url.database)
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
@@ -106,6 +96,16 @@ def _open_sqlite(url: str) -> Engine:
         connection.exec_driver_sql(f"BEGIN {mode}")
 
     return engine
+
+
+def _owners_alone(file: str | None) -> None:
+    """Make a new database file readable by its owner alone; SQLite gives its -wal and -shm the same rights.
+
+    Where that is not possible, SQLite itself says so.
+    """
+    if file and file != ":memory:" and not file.startswith("file:"):
+        with suppress(OSError):
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _to_wal(cursor: Any) -> None:
@@ -125,10 +125,15 @@ class Store:
     """An open database: `begin` a transaction that writes, `read` in one that does not.
 
     Thread safe: each call takes a connection of its own from the pool.
+
+    Attributes:
+        patient: True lets `read` take as long as it needs (reports); a runner's reads have the limits of
+            `tasks.store.postgres`, so that no process waits for good.
     """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.patient = False
 
     @classmethod
     def open(cls, url: str, *, pool_size: int = 5) -> Store:
@@ -171,7 +176,11 @@ class Store:
             {"sqlite_begin": "DEFERRED"} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         )
         with self.engine.connect().execution_options(**options) as conn:
-            yield conn
+            if not self.patient or self.is_sqlite:
+                yield conn
+                return
+            with unhurried(conn):
+                yield conn
 
     def close(self) -> None:
         """Close every connection."""
@@ -187,23 +196,53 @@ def read_now(conn: Connection) -> datetime:
     return now.astimezone(UTC)
 
 
-def try_lock(conn: Connection, name: str) -> bool:
+def begun(conn: Connection) -> tuple[datetime, int | None]:
+    """The database's clock (`read_now`), and the number of this transaction, for `committed`; None with SQLite."""
+    if conn.dialect.name == "sqlite":
+        return read_now(conn), None
+    now, number = conn.execute(text("SELECT clock_timestamp(), txid_current()")).one()
+    return now.astimezone(UTC), number
+
+
+def committed(conn: Connection, number: int) -> bool | None:
+    """Whether a transaction whose COMMIT got no answer was committed; None: that is not decided yet."""
+    # After a failover the number may not have been reached yet, which PostgreSQL would call an error.
+    known = text("SELECT CASE WHEN :number < txid_current() THEN txid_status(:number) END")
+    status = conn.execute(known, {"number": number}).scalar_one()
+    return None if status == "in progress" else status == "committed"
+
+
+@contextmanager
+def unhurried(conn: Connection) -> Iterator[None]:
+    """Lift the limits on statements and silence from this transaction; nothing to lift with SQLite."""
+    if conn.dialect.name == "sqlite":
+        yield
+        return
+    from tasks.store.postgres import UNHURRIED
+
+    driver: Any = conn.connection.driver_connection
+    driver.patient = True
+    try:
+        conn.exec_driver_sql(UNHURRIED)
+        yield
+    finally:
+        driver.patient = False
+
+
+def try_lock(conn: Connection, name: str, lock_timeout_s: float) -> bool:
     """Take the lock `name` until the transaction ends; False if another transaction has it.
 
     With SQLite every writing transaction excludes the others already.
+
+    Args:
+        lock_timeout_s: from now on in this transaction, the most that a statement waits for a row.
     """
     if conn.dialect.name == "sqlite":
         return True
     key = zlib.crc32(name.encode())
-    return bool(conn.execute(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": key}).scalar_one())
-
-
-def lost_deadlock(error: Exception) -> bool:
-    """Whether PostgreSQL aborted a transaction to resolve a deadlock: the same transaction may succeed later.
-
-    Deadlocks cannot be ruled out: transactions of several processes store pages, and each page's address is unique.
-    """
-    return isinstance(error, OperationalError) and getattr(error.orig, "pgcode", None) == "40P01"
+    both = text("SELECT set_config('lock_timeout', :most, true), pg_try_advisory_xact_lock(:key)")
+    given = {"key": key, "most": f"{1000 * lock_timeout_s:.0f}ms"}
+    return bool(conn.execute(both, given).one()[1])
 
 
 def unstorable(error: BaseException) -> bool:
@@ -243,3 +282,21 @@ def count_by(conn: Connection, column: Column[T], *where: ColumnElement[bool]) -
     """
     rows = conn.execute(select(column, func.count()).where(*where).group_by(column))
     return {row[0]: row[1] for row in rows}
+
+
+def stream(conn: Connection, statement: str, at_once: int = 5_000) -> Iterator[Sequence[Any]]:
+    """The rows of a plain SQL query, as the driver has them, without the whole result in memory.
+
+    A server-side cursor of PostgreSQL, the cursor of SQLite: nothing of SQLAlchemy's cost a row.
+    """
+    cursor: Any
+    if conn.dialect.name == "sqlite":
+        cursor = conn.connection.cursor()
+    else:
+        cursor = conn.connection.cursor(name=f"stream_{uuid.uuid4().hex}", withhold=True)
+        cursor.itersize = at_once
+    try:
+        cursor.execute(statement)
+        yield from cursor
+    finally:
+        cursor.close()

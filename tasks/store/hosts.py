@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, exists, select, update
 
 from tasks.domain.breaker import BreakerState, state_of
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.database import insert_new, insert_or
+from tasks.store.prepared import Prepared
 from tasks.store.statement_batch import defer
 from tasks.store.tables import host_rests, hosts
 
@@ -110,18 +111,41 @@ def recovered(conn: Connection, now: datetime, gave: Collection[tuple[str, str]]
     does may be probed from every other address at once.
     """
     if gave:
-        half_open = tuple_(host_rests.c.host, host_rests.c.node).in_(gave) & (host_rests.c.until <= now)
-        silent = host_rests.c.cause == UNREACHABLE
-        back = select(host_rests.c.host).where(half_open, silent)
-        resting = silent & (host_rests.c.until > now) & host_rests.c.host.in_(back)
-        defer(conn, update(host_rests).where(resting).values(until=now))
-        defer(conn, delete(host_rests).where(half_open))
+        pairs = [{"of_host": host, "of_node": node, "now": now} for host, node in sorted(gave)]
+        _MAY_BE_PROBED.defer(conn, pairs)
+        _CLOSE.defer(conn, pairs)
+
+
+_now = bindparam("now", type_=host_rests.c.until.type)
+_HALF_OPEN = (
+    (host_rests.c.host == bindparam("of_host"))
+    & (host_rests.c.node == bindparam("of_node"))
+    & (host_rests.c.until <= _now)
+)
+_SILENT = host_rests.c.cause == UNREACHABLE
+_back = host_rests.alias("back")
+_MAY_BE_PROBED = Prepared(
+    update(host_rests)
+    .where(
+        _SILENT,
+        host_rests.c.until > _now,
+        host_rests.c.host == bindparam("of_host"),
+        exists().where(
+            _back.c.host == host_rests.c.host,
+            _back.c.node == bindparam("of_node"),
+            _back.c.until <= _now,
+            _back.c.cause == UNREACHABLE,
+        ),
+    )
+    .values(until=_now)
+)
+_CLOSE = Prepared(delete(host_rests).where(_HALF_OPEN))
 
 
 def rests_s(conn: Connection, now: datetime) -> dict[str, dict[str, float]]:
     """For which nodes each host rests now (breaker open), and for how long: host to node to seconds."""
     found: dict[str, dict[str, float]] = {}
-    for row in conn.execute(_RESTING, {"now": now}):
+    for row in _RESTS.rows(conn, {"now": now}):
         found.setdefault(row.host, {})[row.node] = (row.until - now).total_seconds()
     return found
 
@@ -129,7 +153,7 @@ def rests_s(conn: Connection, now: datetime) -> dict[str, dict[str, float]]:
 def unanswered(conn: Connection, now: datetime) -> dict[str, list[str]]:
     """The nodes of those that rest now (breaker open) because the host does not answer them, by host."""
     found: dict[str, list[str]] = {}
-    for row in conn.execute(_UNANSWERED, {"now": now}):
+    for row in _UNANSWERED.rows(conn, {"now": now}):
         found.setdefault(row.host, []).append(row.node)
     return found
 
@@ -140,15 +164,24 @@ def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
     Give each of these pairs one attempt at a time.
     """
     found: dict[str, dict[str, str]] = {}
-    for row in conn.execute(_PROBING, {"now": now}):
+    for row in _PROBING.rows(conn, {"now": now}):
         found.setdefault(row.host, {})[row.node] = row.cause
     return found
 
 
-def rests_at(conn: Connection, names: Collection[str]) -> dict[tuple[str, str], tuple[str, datetime]]:
-    """Breakers of these hosts that are not closed: by (host, node) the cause, and when the rest ends, or ended."""
+@dataclass(frozen=True, slots=True)
+class RestAt:
+    """A breaker that is not closed: its cause, when its rest ends, or ended, and refusals in a row."""
+
+    cause: str
+    until: datetime
+    times: int
+
+
+def rests_at(conn: Connection, names: Collection[str]) -> dict[tuple[str, str], RestAt]:
+    """Breakers of these hosts that are not closed, by (host, node)."""
     rows = conn.execute(select(host_rests).where(host_rests.c.host.in_(names)))
-    return {(row.host, row.node): (row.cause, row.until) for row in rows}
+    return {(row.host, row.node): RestAt(row.cause, row.until, row.times) for row in rows}
 
 
 def breakers(conn: Connection, now: datetime) -> list[Breaker]:
@@ -157,6 +190,7 @@ def breakers(conn: Connection, now: datetime) -> list[Breaker]:
     return [Breaker(**row._mapping, state=state_of(row.until, now)) for row in rows]
 
 
-_RESTING = select(host_rests).where(host_rests.c.until > bindparam("now"))
-_UNANSWERED = _RESTING.where(host_rests.c.cause == UNREACHABLE)
-_PROBING = select(host_rests).where(host_rests.c.until <= bindparam("now"))
+_RESTING = select(host_rests).where(host_rests.c.until > _now)
+_RESTS = Prepared(_RESTING)
+_UNANSWERED = Prepared(_RESTING.where(_SILENT))
+_PROBING = Prepared(select(host_rests).where(host_rests.c.until <= _now))

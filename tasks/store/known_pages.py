@@ -8,7 +8,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, bindparam, func, select
 
+from tasks.domain.product_match import Verdict
 from tasks.store.database import Store, columns_of
+from tasks.store.prepared import Prepared
 from tasks.store.tables import page_products, pages
 
 _BATCH = 500
@@ -47,10 +49,10 @@ def known_pages(
     """
     if not keys:
         return {}
-    rows = conn.execute(_WITH_LINKS, {"keys": list(keys), "products": list(product_ids)})
+    rows = _WITH_LINKS.rows(conn, {"keys": list(keys), "products": list(product_ids)})
     known: dict[bytes, KnownPage] = {}
     for row in rows:
-        columns = dict(row._mapping)
+        columns = row._asdict()
         key, product_id = bytes(columns.pop("url_key")), columns.pop("product_id")
         linked = frozenset([product_id] if product_id is not None else [])
         known[key] = KnownPage(**columns, linked_to=linked | known[key].linked_to if key in known else linked)
@@ -66,8 +68,9 @@ _KNOWN = (
 _LINK = and_(
     page_products.c.page_id == pages.c.id,
     page_products.c.product_id.in_(bindparam("products", expanding=True)),
+    page_products.c.verdict != Verdict.REMOVED.value,
 )
-_WITH_LINKS = (
+_WITH_LINKS = Prepared(
     select(*_KNOWN, page_products.c.product_id)
     .select_from(pages.outerjoin(page_products, _LINK))
     .where(pages.c.url_key.in_(bindparam("keys", expanding=True)))

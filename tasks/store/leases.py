@@ -11,14 +11,15 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Select, bindparam, func, select, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, Row, bindparam, select, update
 
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.states import State, Transition
 from tasks.store import transitions
-from tasks.store.bulk import insert_of
+from tasks.store.bulk import inserted
 from tasks.store.database import columns_of
-from tasks.store.statement_batch import defer, update_each
+from tasks.store.hosts import recovered
+from tasks.store.prepared import Prepared, update_each
 from tasks.store.tables import UtcDateTime, attempts, pages, subtasks, targets
 from tasks.store.transitions import Move
 from tasks.store.writer import BatchOperation
@@ -34,6 +35,7 @@ class Grant:
     Attributes:
         detail: the data behind the decision, for `explain`.
         floor: when the attempt ends early.
+        entry: hash of the site's entry that was decided by.
     """
 
     subtask_id: int
@@ -42,11 +44,16 @@ class Grant:
     budget_s: float
     detail: Mapping[str, Any]
     floor: PageFloor = NO_FLOOR
+    entry: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """What a node needs to start an attempt; the content of a notification (`as_message`)."""
+    """What a node needs to start an attempt; the content of a notification (`as_message`).
+
+    Attributes:
+        entry: hash of its site's entry in the scheduler's catalog (`splitter.catalog.entries`); empty: any.
+    """
 
     subtask_id: int
     attempt_id: int
@@ -57,6 +64,7 @@ class Lease:
     budget_s: float
     least_share: float = 0.0
     slack: float = 0.0
+    entry: str = ""
 
     @property
     def floor(self) -> PageFloor:
@@ -116,17 +124,22 @@ class Counters:
         return asdict(self) | rounded
 
 
-def in_force(conn: Connection, leases: Iterable[Lease], *columns: ColumnElement[Any]) -> dict[str, Row[Any]]:
+def in_force(
+    conn: Connection, leases: Iterable[Lease], *columns: ColumnElement[Any], skip_locked: bool = False
+) -> dict[str, Any]:
     """Lock the subtasks of these leases and find out which are in force.
 
     Args:
         columns: of `subtasks`, wanted besides ``id`` and ``lease_token``.
+        skip_locked: pass over those that another transaction has locked (`transitions.locked`).
 
     Returns:
         The subtasks' rows of the leases in force, by token.
     """
     of = {lease.token: lease.subtask_id for lease in leases}
-    rows = transitions.locked(conn, set(of.values()), subtasks.c.lease_token, *columns)
+    rows = transitions.locked(
+        conn, set(of.values()), subtasks.c.lease_token, *columns, skip_locked=skip_locked
+    )
     return {row.lease_token: row for row in rows.values() if of.get(row.lease_token) == row.id}
 
 
@@ -134,7 +147,7 @@ def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within
     """Give subtasks in WAIT to nodes; those that have left WAIT meanwhile are passed over."""
     wanted = {one.subtask_id: one for one in grants}
     columns = (subtasks.c.site, subtasks.c.product_id, subtasks.c.round, subtasks.c.attempts)
-    rows = transitions.locked(conn, wanted, *columns, state=State.WAIT)
+    rows = transitions.locked(conn, wanted, *columns, state=State.WAIT, skip_locked=True)
     given = [(one, rows[one.subtask_id]) for one in wanted.values() if one.subtask_id in rows]
     if not given:
         return []
@@ -154,6 +167,7 @@ def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within
                 budget_s=one.budget_s,
                 least_share=one.floor.least_share,
                 slack=one.floor.slack,
+                entry=one.entry,
             )
         )
         values = {
@@ -182,6 +196,7 @@ _OPENED = (
     "budget_s",
     "least_share",
     "slack",
+    "entry",
 )
 
 
@@ -192,11 +207,10 @@ def _open_attempts(
     opened = []
     for one, row in given:
         of = (one.subtask_id, row.product_id, row.attempts + 1, row.round, row.site)
-        limits = (one.quota, one.budget_s, one.floor.least_share, one.floor.slack)
+        limits = (one.quota, one.budget_s, one.floor.least_share, one.floor.slack, one.entry)
         opened.append((*of, one.node, tokens[one.subtask_id], *limits))
     same = {"allocated_at": now, "errors": {}}
-    statement, rows = insert_of(conn, attempts, same, _OPENED, opened)
-    made = conn.execute(statement.returning(attempts.c.subtask_id, attempts.c.id), rows)
+    made = inserted(conn, attempts, same, _OPENED, opened, attempts.c.subtask_id, attempts.c.id)
     return {row.subtask_id: row.id for row in made}
 
 
@@ -206,11 +220,13 @@ class Renewal:
 
     Attributes:
         counters: what the attempt has done so far; None at its start.
+        gave: hosts that gave a page of it since the last renewal that said so.
     """
 
     lease: Lease
     keep: timedelta
     counters: Counters | None = None
+    gave: frozenset[str] = frozenset()
 
 
 def start_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> list[Work | None]:
@@ -220,32 +236,36 @@ def start_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> lis
     if not mine:
         return [None] * len(items)
     started = [lease.attempt_id for lease in mine.values()]
-    defer(conn, _STARTED, {"ids": started, "now": now})
-    rows = conn.execute(_BEGUN, {"ids": list(mine)})
+    _STARTED.defer(conn, {"ids": started, "now": now})
+    rows = _BEGUN.rows(conn, {"ids": list(mine)})
     todo = _to_do(conn, mine)
-    works = {row.id: Work(*row[1:], tuple(todo.get(row.id, ()))) for row in rows}
+    works = {
+        row.id: Work(row.product_id, row.task_id, row.chunk, tuple(todo.get(row.id, ()))) for row in rows
+    }
     # Of a notification that came twice within the batch, the first one.
     return [works.pop(i.lease.subtask_id, None) if i.lease.token in begun else None for i in items]
 
 
 _ids = bindparam("ids", expanding=True, type_=BigInteger())
 _now = bindparam("now", type_=UtcDateTime())
-_STARTED = update(attempts).where(attempts.c.id.in_(_ids)).values(started_at=_now, progress_at=_now)
-_BEGUN = select(subtasks.c.id, subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk).where(
-    subtasks.c.id.in_(_ids)
+_STARTED = Prepared(update(attempts).where(attempts.c.id.in_(_ids)).values(started_at=_now, progress_at=_now))
+_BEGUN = Prepared(
+    select(subtasks.c.id, subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk).where(
+        subtasks.c.id.in_(_ids)
+    )
 )
 
 
 def _to_do(conn: Connection, of: Collection[int]) -> dict[int, list[WorkTarget]]:
     """Targets to do, in their order, by subtask; with the validators of pages that are known."""
     found: dict[int, list[WorkTarget]] = {}
-    for row in conn.execute(_TO_DO, {"ids": list(of)}):
-        columns = dict(row._mapping)
+    for row in _TO_DO.rows(conn, {"ids": list(of)}):
+        columns = row._asdict()
         found.setdefault(columns.pop("subtask_id"), []).append(WorkTarget(**columns))
     return found
 
 
-_TO_DO = (
+_TO_DO = Prepared(
     select(targets.c.subtask_id, targets.c.url_key.label("key"), *columns_of(WorkTarget, targets, pages))
     # A page whose reviews were withheld is wanted whole, not "unchanged".
     .outerjoin(
@@ -266,6 +286,7 @@ def progress_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> 
         if i.counters is not None and i.lease.token in kept
     ]
     update_each(conn, attempts, ("id",), rows, progress_at=now)
+    recovered(conn, now, {(host, i.lease.node) for i in items if i.lease.token in kept for host in i.gave})
     return [i.lease.token in kept for i in items]
 
 
@@ -284,10 +305,10 @@ PROGRESS: BatchOperation[Renewal, bool] = BatchOperation(5, progress_many)
 
 
 def _open_leases(
-    conn: Connection, statement: Select[Any], parameters: Mapping[str, Any]
+    conn: Connection, statement: Prepared, parameters: Mapping[str, Any]
 ) -> list[tuple[Lease, bool]]:
     """Leases of subtasks in CRAWL, in the order of their subtasks, each with whether its attempt has begun."""
-    read = [dict(row._mapping) for row in conn.execute(statement, parameters)]
+    read = [row._asdict() for row in statement.rows(conn, parameters)]
     started = [bool(columns.pop("lease_started")) for columns in read]
     return [(Lease(**columns), begun) for columns, begun in zip(read, started, strict=True)]
 
@@ -295,6 +316,13 @@ def _open_leases(
 def overdue(conn: Connection, now: datetime, limit: int) -> list[tuple[Lease, bool]]:
     """Leases that have run out (deadline <= now), each with whether its attempt had begun."""
     return _open_leases(conn, _OVERDUE, {"now": now, "most": limit})
+
+
+def open_leases(conn: Connection, node: str | None) -> list[Lease]:
+    """Leases of a node, or of all, begun or not."""
+    if node is None:
+        return [lease for lease, _ in _open_leases(conn, _ALL, {})]
+    return [lease for lease, _ in _open_leases(conn, _OF_NODE, {"of_node": node})]
 
 
 def unstarted_of(conn: Connection, node: str) -> list[Lease]:
@@ -308,32 +336,9 @@ _OPEN = (
     .where(subtasks.c.state == State.CRAWL)
     .order_by(subtasks.c.id)
 )
-_OVERDUE = _OPEN.where(subtasks.c.lease_deadline <= bindparam("now")).limit(bindparam("most"))
-_UNSTARTED = _OPEN.where(subtasks.c.lease_node == bindparam("of_node"), subtasks.c.lease_started.is_(False))
-
-
-def most_tries(conn: Connection, of: Collection[int]) -> dict[int, int]:
-    """How often the targets still to do of each subtask have been tried, at most; 0 where none has been."""
-    if not of:
-        return {}
-    rows = conn.execute(
-        select(targets.c.subtask_id, func.max(targets.c.tries))
-        .where(targets.c.subtask_id.in_(of), targets.c.state == "todo")
-        .group_by(targets.c.subtask_id)
-    )
-    return {row[0]: row[1] for row in rows}
-
-
-def left_to_do(conn: Connection, of: Collection[int]) -> dict[int, int]:
-    """Hits still to do of each subtask, an unread result page counted as `HITS_UNREAD`."""
-    left = dict.fromkeys(of, 0)
-    for subtask_id, kind, n in conn.execute(_LEFT, {"ids": list(of)}):
-        left[subtask_id] += n * (HITS_UNREAD if kind == "result" else 1)
-    return left
-
-
-_LEFT = (
-    select(targets.c.subtask_id, targets.c.kind, func.count())
-    .where(targets.c.subtask_id.in_(_ids), targets.c.state == "todo")
-    .group_by(targets.c.subtask_id, targets.c.kind)
+_ALL = Prepared(_OPEN)
+_OF_NODE = Prepared(_OPEN.where(subtasks.c.lease_node == bindparam("of_node")))
+_OVERDUE = Prepared(_OPEN.where(subtasks.c.lease_deadline <= bindparam("now")).limit(bindparam("most")))
+_UNSTARTED = Prepared(
+    _OPEN.where(subtasks.c.lease_node == bindparam("of_node"), subtasks.c.lease_started.is_(False))
 )

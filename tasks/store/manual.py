@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import urlsplit
 
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from splitter.errors import InputError
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
+from tasks.domain.failures import FetchError
+from tasks.domain.page_key import canonical, page_key
 from tasks.domain.states import State, Transition
-from tasks.store import leases, nodes, transitions
+from tasks.store import left_over, nodes, transitions
 from tasks.store.tables import events, products, subtasks, targets
 
 
@@ -42,7 +48,7 @@ def listed(conn: Connection) -> list[ManualRow]:
     """Every subtask in MANUAL, grouped by cause (reason, then site)."""
     last = (
         select(events.c.subtask_id, func.max(events.c.id).label("id"))
-        .where(events.c.transition == "give_up")
+        .where(events.c.transition.in_((Transition.GIVE_UP, Transition.SET_ASIDE)))
         .group_by(events.c.subtask_id)
         .subquery()
     )
@@ -55,29 +61,43 @@ def listed(conn: Connection) -> list[ManualRow]:
         .order_by(subtasks.c.reason, subtasks.c.site, subtasks.c.id)
     )
     return [
-        ManualRow(
-            subtask_id=r.id,
-            product=r.name,
-            site=r.site,
-            chunk=r.chunk,
-            reason=r.reason or "",
-            attempts=r.attempts,
-            round=r.round,
-            recalls=r.recalls,
-            nodes=tuple(r.failed_on),
-            since=r.at,
-            why=(r.detail or {}).get("why", ""),
-            suggestion=(r.detail or {}).get("suggestion", ""),
-        )
+        manual_row(r, r.at, (r.detail or {}).get("why", ""), (r.detail or {}).get("suggestion", ""))
         for r in rows
     ]
 
 
-def retry(conn: Connection, now: datetime, subtask_id: int, *, node: str | None = None) -> int:
+def manual_row(row: Row[Any], since: datetime, why: str, suggestion: str) -> ManualRow:
+    """A subtask of MANUAL, from its row with the product's name."""
+    return ManualRow(
+        subtask_id=row.id,
+        product=row.name,
+        site=row.site,
+        chunk=row.chunk,
+        reason=row.reason or "",
+        attempts=row.attempts,
+        round=row.round,
+        recalls=row.recalls,
+        nodes=tuple(row.failed_on),
+        since=since,
+        why=why,
+        suggestion=suggestion,
+    )
+
+
+def retry(
+    conn: Connection,
+    now: datetime,
+    subtask_id: int,
+    *,
+    node: str | None = None,
+    urls: Mapping[int, str] = MappingProxyType({}),
+) -> int:
     """Begin a new round of a subtask in MANUAL: no recalls, no node to avoid, its targets untried.
 
     Args:
         node: the only node it may go to; None: any.
+        urls: other addresses of targets that are to do or given up, by the targets' numbers; an empty one leaves its
+            target out.
 
     Returns:
         How many targets are to do.
@@ -86,6 +106,7 @@ def retry(conn: Connection, now: datetime, subtask_id: int, *, node: str | None 
         UnknownSubtask: there is no such subtask.
         IllegalTransition: it is not in MANUAL.
         UnknownNode, InputError: there is no such node, or it is not of the subtask's kind.
+        InputError: an address can't be one of the subtask; nothing is changed.
     """
     row = conn.execute(
         select(subtasks.c.state, subtasks.c.round, subtasks.c.kind).where(subtasks.c.id == subtask_id)
@@ -98,12 +119,14 @@ def retry(conn: Connection, now: datetime, subtask_id: int, *, node: str | None 
         )
     if node is not None:
         _check_kind(conn, subtask_id, row.kind, node)
+    if urls:
+        _edit(conn, subtask_id, urls)
     conn.execute(
         update(targets)
         .where(targets.c.subtask_id == subtask_id, targets.c.state.in_(("todo", "given_up")))
         .values(state="todo", tries=0, reason=None)
     )
-    left = leases.left_to_do(conn, [subtask_id])[subtask_id]
+    left = left_over.left_to_do(conn, [subtask_id])[subtask_id]
     transitions.move(
         conn,
         now,
@@ -124,6 +147,43 @@ def retry(conn: Connection, now: datetime, subtask_id: int, *, node: str | None 
         },
     )
     return left
+
+
+def _edit(conn: Connection, subtask_id: int, urls: Mapping[int, str]) -> None:
+    """Change addresses of targets; all are checked before any is changed. Raises InputError."""
+    t = targets.c
+    mine = select(t.id, t.url, t.kind, t.task_id).where(
+        t.subtask_id == subtask_id, t.state.in_(("todo", "given_up"))
+    )
+    known = {row.id: row for row in conn.execute(mine)}
+    if strange := sorted(set(urls) - set(known)):
+        raise InputError(f"subtask {subtask_id} has no target {strange[0]} that is to do or given up")
+    if all(urls.get(number, known[number].url) == "" for number in known):
+        raise InputError(f"subtask {subtask_id} would have no address left: abandon it")
+    new = {number: url for number, url in urls.items() if url}
+    keys = {}
+    for number, url in new.items():
+        own = urlsplit(known[number].url).hostname
+        try:
+            if known[number].kind == "hit":
+                new[number] = canonical(url)
+            keys[number] = page_key(url)
+        except FetchError as error:
+            raise InputError(f"target {number}: {error}") from None
+        if urlsplit(url).hostname != own:
+            raise InputError(f"target {number}: {url[:200]} is not at {own}, which its subtask asks")
+    task_id = next(iter(known.values())).task_id
+    taken = select(t.url).where(t.task_id == task_id, t.url_key.in_(keys.values()), t.id.not_in(keys))
+    twice = conn.execute(taken).scalar()
+    if twice is not None or len(set(keys.values())) < len(keys):
+        raise InputError(f"its task has {twice or 'one of these addresses'} already")
+    for number in urls:  # first out of each other's way: two may be exchanged
+        conn.execute(update(targets).where(t.id == number).values(url_key=number.to_bytes(16)))
+    for number, url in new.items():
+        conn.execute(update(targets).where(t.id == number).values(url=url, url_key=keys[number]))
+    for number in set(urls) - set(new):
+        values = {"state": "refused", "reason": "left_out", "url_key": page_key(known[number].url)}
+        conn.execute(update(targets).where(t.id == number).values(**values))
 
 
 def chosen(conn: Connection, *, reason: str | None = None, site: str | None = None) -> list[int]:

@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
-from tasks.store.database import Store
+from tasks.store.database import Store, unhurried
 
 _LOCK = 7_203_118  # any number, the same in every process
 
@@ -21,7 +21,7 @@ def upgrade(store: Store, scripts: Path) -> None:
     Args:
         scripts: the folder ``migrations``.
     """
-    with store.begin() as conn:
+    with store.begin() as conn, unhurried(conn):
         if not store.is_sqlite:
             conn.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
         if current(conn) != newest(scripts):

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
-from splitter.catalog.model import Kind
-from sqlalchemy import Connection, Row, func, select, update
+from splitter.catalog.entries import catalog_hash
+from splitter.catalog.names import Kind
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from tasks.domain.errors import UnknownNode
+from tasks.domain.proxy import Proxy
 from tasks.domain.states import State
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store.database import insert_or
+from tasks.store.prepared import Prepared
 from tasks.store.statement_batch import defer
 from tasks.store.tables import attempts, nodes, subtasks
 
 _LEAST_AT_HOSTS = 0.1
 """Least share of a node's attempts counted as at their hosts, as heartbeats are some seconds old."""
+
+
+CLOCK_S = 10.0
+"""Clocks that are further apart are told: messages expire by them, and dates of reviews are relative to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +37,8 @@ class Node:
         kinds: what it may crawl.
         slots: attempts it runs at once.
         address: source address it binds; None = the system's choice.
-        machine: whose outgoing address it then shares with other nodes there.
+        machine: whose outgoing address it then shares with other nodes there: a computer, or a proxy's HOST:PORT.
+        proxy: that it goes through, of a node that is about to start; None: none, or not known.
     """
 
     name: str
@@ -37,6 +46,7 @@ class Node:
     slots: int
     address: str | None = None
     machine: str | None = None
+    proxy: Proxy | None = None
 
     @property
     def permit_address(self) -> str:
@@ -53,6 +63,8 @@ class NodeRow:
         running, waiting: leases it has begun, and has not begun.
         waits_since: since when it has had unbegun leases and begun none; None where it has none.
         parameters: of its machine, as it reported them (2019 balance paper); None: not reported.
+        catalog: hash of the entries of its catalog; None: not reported.
+        clock_s: how far its clock is ahead of the database's, as of its last heartbeat.
     """
 
     node: Node
@@ -65,19 +77,36 @@ class NodeRow:
     waiting: int
     waits_since: datetime | None = None
     parameters: NodeParameters | None = None
+    catalog: str | None = None
+    clock_s: float = 0.0
 
 
-def register(conn: Connection, now: datetime, node: Node) -> None:
-    """Insert or update a node; whether it is drained stays as it was."""
+def register(
+    conn: Connection, now: datetime, node: Node, entries: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Insert or update a node that starts; whether it is drained stays as it was.
+
+    Args:
+        entries: of its catalog, as hashes (`splitter.catalog.entries`); empty: not told, so it is given any site.
+    """
     values = {
         "kinds": sorted(node.kinds),
         "slots": node.slots,
         "address": node.address,
         "machine": node.machine,
         "seen_at": now,
+        "catalog": catalog_hash(entries) if entries else None,
+        "entries": dict(entries) or None,
+        "registered_at": now,
     }
-    statement = insert_or(conn.dialect, nodes).values(name=node.name, registered_at=now, **values)
+    statement = insert_or(conn.dialect, nodes).values(name=node.name, **values)
     defer(conn, statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
+
+
+def set_addresses(conn: Connection, given: Sequence[Node]) -> None:
+    """Note the addresses of nodes about to start: their processes take them from rows that an earlier run wrote."""
+    for node in given:
+        conn.execute(update(nodes).where(nodes.c.name == node.name).values(address=node.address))
 
 
 def describe(conn: Connection, names: Sequence[str], parameters: NodeParameters) -> None:
@@ -95,25 +124,32 @@ class NodeLoad:
         backlog: leases it has not begun.
         idle: attempts it has begun that hold no slot: they wait for a permit or for the database.
         storing: those of them that wait for the database.
+        clock_s: how far its clock is ahead of the database's.
     """
 
     attempts_per_s: float
     backlog: int
     idle: int
     storing: int = 0
+    clock_s: float = 0.0
 
 
 def heartbeat(conn: Connection, now: datetime, name: str, load: NodeLoad) -> bool:
     """Record that a node lives, and its load; True if it is drained. Raises UnknownNode."""
-    row = conn.execute(
-        update(nodes)
-        .where(nodes.c.name == name)
-        .values(seen_at=now, **asdict(load))
-        .returning(nodes.c.drained)
-    ).one_or_none()
-    if row is None:
+    rows = _BEAT.rows(
+        conn, {"of_name": name, "now": now, **{f"new_{key}": n for key, n in asdict(load).items()}}
+    )
+    if not rows:
         raise UnknownNode(f"node {name!r} is not registered")
-    return bool(row.drained)
+    return bool(rows[0].drained)
+
+
+_BEAT = Prepared(
+    update(nodes)
+    .where(nodes.c.name == bindparam("of_name"))
+    .values(seen_at=bindparam("now"), **{one.name: bindparam(f"new_{one.name}") for one in fields(NodeLoad)})
+    .returning(nodes.c.drained)
+)
 
 
 def alive(conn: Connection, now: datetime, name: str, silent_after: timedelta) -> bool:
@@ -127,11 +163,11 @@ def at_hosts(conn: Connection) -> dict[str, float]:
 
     The others wait for the database, which may be far away, and send no request meanwhile.
     """
-    rows = conn.execute(_STORING)
+    rows = _STORING.rows(conn)
     return {name: max(_LEAST_AT_HOSTS, 1.0 - storing / begun) for name, storing, begun in rows}
 
 
-_STORING = (
+_STORING = Prepared(
     select(nodes.c.name, nodes.c.storing, func.count())
     .join(subtasks, (subtasks.c.lease_node == nodes.c.name) & subtasks.c.lease_started)
     .where(nodes.c.storing > 0, subtasks.c.state == State.CRAWL)
@@ -141,7 +177,7 @@ _STORING = (
 
 def permit_addresses(conn: Connection) -> dict[str, str]:
     """By node, the address its permits are granted to."""
-    return {row.name: _node(row).permit_address for row in conn.execute(_NODES)}
+    return {row.name: _node(row).permit_address for row in _NODES.rows(conn)}
 
 
 def live(conn: Connection, now: datetime, silent_after: timedelta | None) -> list[Node]:
@@ -183,15 +219,16 @@ def _unknown(conn: Connection, name: str) -> UnknownNode:
 
 def listed(conn: Connection) -> Sequence[NodeRow]:
     """Every node, by name."""
-    leases = {(row.lease_node, bool(row.lease_started)): row for row in conn.execute(_LEASES)}
+    leases = {(row.lease_node, bool(row.lease_started)): row for row in _LEASES.rows(conn)}
     return [
-        _listed(row, leases.get((row.name, True)), leases.get((row.name, False)))
-        for row in conn.execute(_NODES)
+        _listed(row, leases.get((row.name, True)), leases.get((row.name, False))) for row in _NODES.rows(conn)
     ]
 
 
-_NODES = select(nodes).order_by(nodes.c.name)
-_LEASES = (
+_NODES = Prepared(
+    select(*(column for column in nodes.c if column is not nodes.c.entries)).order_by(nodes.c.name)
+)
+_LEASES = Prepared(
     select(
         subtasks.c.lease_node,
         subtasks.c.lease_started,
@@ -205,7 +242,7 @@ _LEASES = (
 )
 
 
-def _listed(row: Row[Any], started: Row[Any] | None, unstarted: Row[Any] | None) -> NodeRow:
+def _listed(row: Any, started: Any | None, unstarted: Any | None) -> NodeRow:
     """A node, with the sums over the leases it has begun and over those it has not."""
     waits_since = None
     if unstarted is not None:
@@ -220,9 +257,39 @@ def _listed(row: Row[Any], started: Row[Any] | None, unstarted: Row[Any] | None)
         running=started.n if started is not None else 0,
         waiting=unstarted.n if unstarted is not None else 0,
         waits_since=waits_since,
-        parameters=NodeParameters.of(row.parameters) if row.parameters is not None else None,
+        parameters=_parameters(row.parameters),
+        catalog=row.catalog,
+        clock_s=row.clock_s,
     )
 
 
-def _node(row: Row[Any]) -> Node:
-    return Node(row.name, frozenset(Kind(kind) for kind in row.kinds), row.slots, row.address, row.machine)
+def catalogs(conn: Connection) -> dict[str, str]:
+    """By node that told of its catalog, the hash of all its entries."""
+    return {row.name: row.catalog for row in _CATALOGS.rows(conn)}
+
+
+_CATALOGS = Prepared(select(nodes.c.name, nodes.c.catalog).where(nodes.c.catalog.is_not(None)))
+
+
+def entries(conn: Connection, name: str) -> dict[str, str]:
+    """The entries of a node's catalog, as hashes by site; empty where it told none."""
+    told = conn.execute(select(nodes.c.entries).where(nodes.c.name == name)).scalar_one_or_none()
+    return dict(told) if isinstance(told, dict) else {}
+
+
+def _parameters(told: Any) -> NodeParameters | None:
+    """A row that another version wrote must not end every turn: what can't be read counts as not reported."""
+    try:
+        return NodeParameters.of(told) if told is not None else None
+    except (ValueError, TypeError, LookupError):
+        return None
+
+
+_KINDS = frozenset(Kind)
+
+
+def _node(row: Any) -> Node:
+    told = row.kinds if isinstance(row.kinds, list) else ()
+    # A kind that only a newer version knows is none that could be given here.
+    kinds = frozenset(Kind(kind) for kind in told if kind in _KINDS)
+    return Node(row.name, kinds, row.slots, row.address, row.machine)

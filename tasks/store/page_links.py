@@ -19,7 +19,8 @@ from sqlalchemy import Column, ColumnElement, Connection, FromClause, Row, Selec
 from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.store.bulk import insert_rows, time_writer
 from tasks.store.known_pages import KnownPage
-from tasks.store.statement_batch import defer, update_each
+from tasks.store.prepared import update_each
+from tasks.store.statement_batch import defer
 from tasks.store.tables import (
     page_products,
     page_refusals,

@@ -18,11 +18,12 @@ from sqlalchemy import Connection, Row, bindparam, case, update
 
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
-from tasks.store import page_links, transitions
-from tasks.store.database import insert_new
+from tasks.store import page_links, refused, transitions
 from tasks.store.known_pages import KnownPage, known_pages
 from tasks.store.leases import Lease, in_force
 from tasks.store.page_links import Link
+from tasks.store.prepared import Prepared, new_rows
+from tasks.store.refused import Refused
 from tasks.store.reviews import OfPage, save_new_reviews, save_reviews
 from tasks.store.statement_batch import defer
 from tasks.store.tables import attempts, pages, subtasks, targets
@@ -40,6 +41,7 @@ class NewPage:
         size: bytes of these bodies.
         etag, last_modified: validators for the next fetch.
         refused: records that are no review, by reason; `reviews` holds none of them.
+        refused_records: these records, each with its reason, as far as they are kept.
         text: what it is judged by (`tasks.domain.product_match.matchable_text`); None: not judged.
     """
 
@@ -54,6 +56,7 @@ class NewPage:
     etag: str | None = None
     last_modified: str | None = None
     refused: Mapping[str, int] = field(default_factory=dict)
+    refused_records: tuple[Refused, ...] = ()
     text: str | None = None
 
 
@@ -84,6 +87,11 @@ class _Arrival:
         """Its reviews, to be saved."""
         return self.lease, self.link.page_id, self.page.url, self.site, self.page.reviews
 
+    def refused(self, *, taken: bool) -> list[Refused]:
+        """Its records that are not stored as reviews; `taken`: its reviews are."""
+        others = [] if taken else refused.of_another_product(self.page.reviews)
+        return [*others, *self.page.refused_records]
+
 
 def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> list[bool]:
     """Store pages with their reviews, and their targets as stored; False where a page was stored already.
@@ -101,7 +109,7 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
         for times in sorted(set(tries.values())):
             its = [target for target, n in tries.items() if n == times]
             given = {"targets": its, "of_reason": "late" if late else None, "more": times}
-            defer(conn, _ARE_STORED, given)
+            _ARE_STORED.defer(conn, given)
     fresh: list[_Arrival] = []
     again: list[_Arrival] = []
     for one in came:
@@ -114,6 +122,8 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
     page_links.add(conn, now, [one.link for one in fresh])
     page_links.save_refusals(conn, {one.link.page_id: one.page.refused for one in fresh if one.page.refused})
     save_reviews(conn, now, [one.reviews() for one in fresh if one.link.verdict is Verdict.REVIEW])
+    kept_back = {one.link.page_id: one.refused(taken=one.link.verdict is Verdict.REVIEW) for one in fresh}
+    refused.save(conn, now, kept_back)
     if again:
         _save_again(conn, now, again)
     for one in fresh:
@@ -125,7 +135,7 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> l
 
 
 _TARGETS = targets.c.id.in_(bindparam("targets", expanding=True))
-_ARE_STORED = (
+_ARE_STORED = Prepared(
     update(targets)
     .where(_TARGETS)
     .values(state="stored", reason=bindparam("of_reason"), tries=targets.c.tries + bindparam("more"))
@@ -164,8 +174,8 @@ def _insert_pages(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> 
         }
         for one in came
     ]
-    added = conn.execute(insert_new(conn.dialect, pages, pages.c.url_key, pages.c.id), rows)
-    return {bytes(key): page_id for key, page_id in added}
+    added = new_rows(conn, pages, tuple(rows[0]), pages.c.url_key, pages.c.id)
+    return {bytes(key): page_id for key, page_id in added.rows_of_each(conn, rows)}
 
 
 def _save_again(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> None:
@@ -178,14 +188,17 @@ def _save_again(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> No
         one.link = replace(one.link, page_id=known[one.page.key].id)
     page_links.add(conn, now, [one.link for one in came])
     page_links.judge_again(conn, [one.link for one in came if one.link.verdict is not Verdict.NO_REVIEW])
-    refused: dict[int, Mapping[str, int]] = {}
+    no_reviews: dict[int, Mapping[str, int]] = {}
+    kept_back: dict[int, list[Refused]] = {}
     for one in came:
         page, stored = one.page, known[one.page.key]
         changed = page.content_hash != stored.content_hash
         taken = one.link.verdict is Verdict.REVIEW or stored.reviews > 0
         added = save_new_reviews(conn, now, one.reviews()) if taken and (changed or stored.withheld) else 0
         if changed:
-            refused[stored.id] = page.refused
+            no_reviews[stored.id] = page.refused
+        if changed or stored.withheld:
+            kept_back[stored.id] = one.refused(taken=taken)
         defer(
             conn,
             update(pages)
@@ -200,7 +213,8 @@ def _save_again(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> No
                 withheld=0 if taken else case((pages.c.reviews > 0, 0), else_=len(page.reviews)),
             ),
         )
-    page_links.save_refusals(conn, refused, again=True)
+    page_links.save_refusals(conn, no_reviews, again=True)
+    refused.save(conn, now, kept_back, again=True)
 
 
 # --- targets that gave no page ------------------------------------------------------------------------------
@@ -249,13 +263,13 @@ def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -
                 unchanged.setdefault((item.unchanged, subtask.product_id), item)
     for (state, reason, counts), ids in groups.items():
         given = {"targets": ids, "of_state": state, "of_reason": reason, "more": int(counts)}
-        defer(conn, _ENDED, given)
+        _ENDED.defer(conn, given)
     if unchanged:
         _are_unchanged(conn, now, unchanged, leases)
     return [None] * len(items)
 
 
-_ENDED = (
+_ENDED = Prepared(
     update(targets)
     .where(_TARGETS, targets.c.state == "todo")
     .values(

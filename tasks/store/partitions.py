@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from splitter.spans import Span
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import BindParameter, Connection, bindparam, func, insert, select, update
 
 from tasks.domain.hit_count import (
     EngineLimits,
@@ -29,7 +29,7 @@ from tasks.domain.hit_count import (
 )
 from tasks.domain.pages import ResultPage
 from tasks.store.database import count_by
-from tasks.store.statement_batch import update_each
+from tasks.store.prepared import Prepared, update_each
 from tasks.store.tables import pages, reviews, targets, task_parts, tasks
 
 _DATES = 5000
@@ -45,6 +45,7 @@ class PartitionRow:
         dropped: words that were left out, the first one first.
         own_words: a person chose its keywords.
         span: None: of any time.
+        new_hits: different hits that its task had not listed before: they became targets.
     """
 
     id: int
@@ -57,6 +58,7 @@ class PartitionRow:
     span: Span | None
     state: PartitionState
     listing: Listing
+    new_hits: int
     hits: HitCount
 
     @property
@@ -69,7 +71,7 @@ COLUMNS = tuple(column for column in task_parts.c if column.name != "chunks")
 """Those of a `PartitionRow`: search URLs are long, and every result page reads the partitions of its task."""
 
 
-def row_of(row: Row[*tuple[Any, ...]]) -> PartitionRow:
+def row_of(row: Any) -> PartitionRow:
     """A row of `COLUMNS`, read."""
     return PartitionRow(
         id=row.id,
@@ -82,6 +84,7 @@ def row_of(row: Row[*tuple[Any, ...]]) -> PartitionRow:
         span=Span(row.start_at, row.end_at) if row.start_at is not None else None,
         state=PartitionState(row.state),
         listing=Listing(row.reported, row.listed, row.pages_read, row.ended),
+        new_hits=row.new_hits,
         hits=HitCount(row.found, Provenance(row.provenance)),
     )
 
@@ -90,32 +93,42 @@ def by_id(conn: Connection, ids: Collection[int]) -> dict[int, PartitionRow]:
     """Partitions as they are, without a lock."""
     if not ids:
         return {}
-    rows = conn.execute(select(*COLUMNS).where(task_parts.c.id.in_(ids)))
-    return {row.id: row_of(row) for row in rows}
+    return {row.id: row_of(row) for row in _BY_ID.rows(conn, {"ids": list(ids)})}
 
 
 def of_tasks(conn: Connection, task_ids: Collection[int]) -> list[PartitionRow]:
     """All partitions of these tasks, locked, in the order of their ids."""
     if not task_ids:
         return []
-    rows = conn.execute(
-        select(*COLUMNS).where(task_parts.c.task_id.in_(task_ids)).order_by(task_parts.c.id).with_for_update()
-    )
-    return [row_of(row) for row in rows]
+    return [row_of(row) for row in _OF_TASKS.rows(conn, {"ids": list(task_ids)})]
+
+
+_ids: BindParameter[Any] = bindparam("ids", expanding=True)
+_BY_ID = Prepared(select(*COLUMNS).where(task_parts.c.id.in_(_ids)))
+_OF_TASKS = Prepared(
+    select(*COLUMNS).where(task_parts.c.task_id.in_(_ids)).order_by(task_parts.c.id).with_for_update()
+)
 
 
 # --- hit counts ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPage:
-    """A result page of a partition, as an attempt read it."""
+    """A result page of a partition, as an attempt read it.
+
+    Attributes:
+        new_hits: how many of its hits the task had not listed before.
+        first: it was not read before.
+    """
 
     part_id: int
     task_id: int
     attempt_id: int
     page: ResultPage
     limits: EngineLimits
+    new_hits: int
+    first: bool = True
 
 
 def count_hits(conn: Connection, read: Sequence[ReadPage]) -> dict[int, HitCount]:
@@ -125,13 +138,20 @@ def count_hits(conn: Connection, read: Sequence[ReadPage]) -> dict[int, HitCount
     of_attempts: dict[int, HitCount] = {}
     for one in read:
         row = rows[one.part_id]
-        listing = Listing(
-            row.listing.reported if one.page.found is None else one.page.found,
-            row.listing.listed + len(one.page.hits),
-            row.listing.pages + 1,
-            not one.page.more,
+        listing = row.listing
+        if one.first:
+            listing = Listing(
+                row.listing.reported if one.page.found is None else one.page.found,
+                row.listing.listed + len(one.page.hits),
+                row.listing.pages + 1,
+                not one.page.more,
+            )
+        row = replace(
+            row,
+            listing=listing,
+            new_hits=row.new_hits + one.new_hits,
+            hits=hit_count(listing, one.limits, row.state),
         )
-        row = replace(row, listing=listing, hits=hit_count(listing, one.limits, row.state))
         rows[row.id] = changed[row.id] = row
         of_attempts[one.attempt_id] = row.hits
     if changed:
@@ -145,6 +165,7 @@ def _counted(row: PartitionRow) -> dict[str, Any]:
         "id": row.id,
         "pages_read": row.listing.pages,
         "listed": row.listing.listed,
+        "new_hits": row.new_hits,
         "ended": row.listing.ended,
         "reported": row.listing.reported,
         "found": row.hits.found,

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, case, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Text, case, cast, func, insert, or_, select, update
 
 from tasks.domain.product_match import Verdict
+from tasks.domain.recurrence import Recurrence
+from tasks.store import schedules
+from tasks.store.bulk import rows_with
 from tasks.store.chunks import release_chunks
 from tasks.store.database import insert_new
 from tasks.store.partitions import NewPartition, insert_partitions
+from tasks.store.review_removal import restore_links
 from tasks.store.tables import page_products, pages, products, tasks, virtual_tasks
+from tasks.store.tables import schedules as of_products
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +31,7 @@ class NewProduct:
         aliases: alternative names; `alias_keywords` are theirs.
         pages: result pages a site; None = the site's own.
         recrawl_every: None = once.
+        sites: only these; None = all of the catalog; empty = none: it came by an import, and is not crawled.
     """
 
     name: str
@@ -35,6 +42,7 @@ class NewProduct:
     priority: int = 0
     pages: int | None = None
     recrawl_every: timedelta | None = None
+    sites: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,7 @@ class VirtualTask:
 
     Attributes:
         own_keywords: a person chose the keywords.
+        sites: only these; None = all of the catalog.
     """
 
     id: int
@@ -67,45 +76,109 @@ class VirtualTask:
     pages: int | None
     priority: int
     own_keywords: bool = False
+    sites: tuple[str, ...] | None = None
 
 
 def add(conn: Connection, now: datetime, product: NewProduct) -> bool:
-    """Add a product and its first virtual task; False if a product of that name is there already."""
-    row = (
-        insert_new(conn.dialect, products)
-        .values(
-            name=product.name,
-            keywords=list(product.own_keywords),
-            aliases=list(product.aliases),
-            priority=product.priority,
-            pages=product.pages,
-            recrawl_every_s=product.recrawl_every.total_seconds() if product.recrawl_every else None,
-            next_crawl_at=now + product.recrawl_every if product.recrawl_every else None,
-            created_at=now,
-        )
-        .returning(products.c.id)
-    )
-    product_id = conn.execute(row).scalar_one_or_none()
+    """Add a product and its first virtual task; False if a product of that name is there already.
+
+    A product that came by an import is added by its name a second time: from then on it is crawled.
+    """
+    nowhere = product.sites == ()
+    row = insert_new(conn.dialect, products).values(name=product.name, created_at=now, **_given(product))
+    product_id = conn.execute(row.returning(products.c.id)).scalar_one_or_none()
+    round_ = 1
     if product_id is None:
-        return False
+        if nowhere or (product_id := _imported(conn, product.name)) is None:
+            return False
+        conn.execute(update(products).where(products.c.id == product_id).values(**_given(product)))
+        restore_links(conn, product_id)
+        round_ = _last_round(conn, product_id).round + 1
     conn.execute(
         insert(virtual_tasks).values(
             product_id=product_id,
             keywords=list(product.keywords),
             aliases=[list(words) for words in product.alias_keywords],
+            round=round_,
             created_at=now,
+            planned_at=now if nowhere else None,  # no task is made of it
         )
     )
+    if (every := product.recrawl_every) is not None:
+        schedules.recrawl(conn, product_id, Recurrence(every=every), now + every)
     return True
 
 
-def any_there(conn: Connection) -> bool:
-    """Whether there is any product."""
-    return conn.execute(select(products.c.id).limit(1)).one_or_none() is not None
+def _given(product: NewProduct) -> dict[str, Any]:
+    """The columns that a person decides on."""
+    return {
+        "keywords": list(product.own_keywords),
+        "aliases": list(product.aliases),
+        "sites": None if product.sites is None else list(product.sites),
+        "priority": product.priority,
+        "pages": product.pages,
+    }
+
+
+def _imported(conn: Connection, name: str) -> int | None:
+    """The product of that name, where it only came by an import."""
+    row = conn.execute(select(products.c.id, products.c.sites).where(products.c.name == name)).one()
+    return int(row.id) if row.sites == [] else None
+
+
+def _last_round(conn: Connection, product_id: int) -> Row[Any]:
+    """A product's last virtual task."""
+    of_product = select(virtual_tasks).where(virtual_tasks.c.product_id == product_id)
+    return conn.execute(of_product.order_by(virtual_tasks.c.round.desc()).limit(1)).one()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownName:
+    """A product by its names: its own and its aliases, and the keyword sets of each."""
+
+    name: str
+    aliases: tuple[str, ...]
+    keyword_sets: tuple[tuple[str, ...], ...]
+
+
+def known_names(conn: Connection) -> list[KnownName]:
+    """The names of every product, in the order they were added; the keywords of its last round."""
+    rows = conn.execute(
+        select(
+            products.c.id,
+            products.c.name,
+            products.c.aliases,
+            virtual_tasks.c.keywords,
+            virtual_tasks.c.aliases,
+        )
+        .join(virtual_tasks, virtual_tasks.c.product_id == products.c.id)
+        .order_by(products.c.id, virtual_tasks.c.round)
+    )
+    last = {
+        product_id: KnownName(name, tuple(aliases), tuple(tuple(words) for words in (keywords, *sets)))
+        for product_id, name, aliases, keywords, sets in rows
+    }
+    return list(last.values())
+
+
+def ids(conn: Connection, names: Collection[str]) -> dict[str, int]:
+    """The numbers of products, by name."""
+    return dict(rows_with(conn, products, "name, id", "name", names))
+
+
+def any_to_crawl(conn: Connection) -> bool:
+    """Whether there is any product but those that only came by an import."""
+    wanted = or_(products.c.sites.is_(None), cast(products.c.sites, Text) != "[]")
+    return conn.execute(select(products.c.id).where(wanted).limit(1)).one_or_none() is not None
 
 
 def unplanned(conn: Connection, limit: int) -> list[VirtualTask]:
     """Virtual tasks whose tasks are still to be made: higher priority first, then first in, first out."""
+    return virtual_tasks_where(conn, virtual_tasks.c.planned_at.is_(None), limit)
+
+
+def virtual_tasks_where(conn: Connection, condition: ColumnElement[bool], limit: int) -> list[VirtualTask]:
+    """Virtual tasks by a condition: higher priority first, then first in, first out."""
     rows = conn.execute(
         select(
             virtual_tasks.c.id,
@@ -116,9 +189,10 @@ def unplanned(conn: Connection, limit: int) -> list[VirtualTask]:
             products.c.pages,
             products.c.priority,
             products.c.keywords.label("own"),
+            products.c.sites,
         )
         .join(products, products.c.id == virtual_tasks.c.product_id)
-        .where(virtual_tasks.c.planned_at.is_(None))
+        .where(condition)
         .order_by(products.c.priority.desc(), virtual_tasks.c.id)
         .limit(limit)
     )
@@ -132,6 +206,7 @@ def unplanned(conn: Connection, limit: int) -> list[VirtualTask]:
             pages=r.pages,
             priority=r.priority,
             own_keywords=bool(r.own),
+            sites=None if r.sites is None else tuple(r.sites),
         )
         for r in rows
     ]
@@ -144,7 +219,14 @@ def plan(conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Se
         .where(virtual_tasks.c.id == virtual_task.id, virtual_tasks.c.planned_at.is_(None))
         .values(planned_at=now)
     )
-    if claimed.rowcount != 1 or not planned:
+    return insert_tasks(conn, now, virtual_task, planned) if claimed.rowcount == 1 else 0
+
+
+def insert_tasks(
+    conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]
+) -> int:
+    """Insert tasks of a virtual task and the first subtask of each partition; returns how many tasks."""
+    if not planned:
         return 0
     rows = [
         {
@@ -163,38 +245,14 @@ def plan(conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Se
     return len(planned)
 
 
-def recrawl_due(conn: Connection, now: datetime) -> int:
-    """Begin a new round (a virtual task) of every product whose time has come; returns how many."""
-    due = conn.execute(
-        select(products.c.id, products.c.recrawl_every_s).where(products.c.next_crawl_at <= now)
-    ).all()
-    for product_id, every_s in due:
-        last = conn.execute(
-            select(virtual_tasks)
-            .where(virtual_tasks.c.product_id == product_id)
-            .order_by(virtual_tasks.c.round.desc())
-            .limit(1)
-        ).one()
-        conn.execute(
-            insert(virtual_tasks).values(
-                product_id=product_id,
-                keywords=last.keywords,
-                aliases=last.aliases,
-                round=last.round + 1,
-                created_at=now,
-            )
-        )
-        conn.execute(
-            update(products)
-            .where(products.c.id == product_id)
-            .values(next_crawl_at=now + timedelta(seconds=every_s))
-        )
-    return len(due)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductRow:
-    """A product as listed."""
+    """A product as listed.
+
+    Attributes:
+        recrawl_every_s, recrawl_cron: when it is crawled again: so long after the last time, or by a cron expression.
+        looked_for: False: at no site, as it was removed or came by an import.
+    """
 
     id: int
     name: str
@@ -202,8 +260,10 @@ class ProductRow:
     aliases: tuple[str, ...]
     priority: int
     recrawl_every_s: float | None
+    recrawl_cron: str | None
     pages: int
     reviews: int
+    looked_for: bool = True
 
 
 def listed(conn: Connection) -> list[ProductRow]:
@@ -222,17 +282,26 @@ def listed(conn: Connection) -> list[ProductRow]:
             ),
         )
         .join(pages, pages.c.id == page_products.c.page_id)
+        .where(page_products.c.verdict != Verdict.REMOVED)
         .group_by(page_products.c.product_id)
         .subquery()
     )
     rows = conn.execute(
-        select(products, virtual_tasks.c.keywords.label("words"), stored.c.pages.label("n"), stored.c.reviews)
+        select(
+            products,
+            virtual_tasks.c.keywords.label("words"),
+            stored.c.pages.label("n"),
+            stored.c.reviews,
+            of_products.c.every_s,
+            of_products.c.cron,
+        )
         .join(latest, latest.c.product_id == products.c.id)
         .join(
             virtual_tasks,
             (virtual_tasks.c.product_id == products.c.id) & (virtual_tasks.c.round == latest.c.round),
         )
         .outerjoin(stored, stored.c.product_id == products.c.id)
+        .outerjoin(of_products, of_products.c.product_id == products.c.id)
         .order_by(products.c.priority.desc(), products.c.id)
     )
     return [
@@ -242,28 +311,11 @@ def listed(conn: Connection) -> list[ProductRow]:
             keywords=tuple(r.words),
             aliases=tuple(r.aliases),
             priority=r.priority,
-            recrawl_every_s=r.recrawl_every_s,
+            recrawl_every_s=r.every_s,
+            recrawl_cron=r.cron,
             pages=r.n or 0,
             reviews=int(r.reviews or 0),
+            looked_for=r.sites != [],
         )
         for r in rows
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class RecrawlRow:
-    """A product that is looked at again and again."""
-
-    product: str
-    every_s: float
-    next_at: datetime
-
-
-def recrawls(conn: Connection) -> list[RecrawlRow]:
-    """Products with a recrawl schedule, the next one first."""
-    rows = conn.execute(
-        select(products.c.name, products.c.recrawl_every_s, products.c.next_crawl_at)
-        .where(products.c.next_crawl_at.is_not(None))
-        .order_by(products.c.next_crawl_at, products.c.id)
-    )
-    return [RecrawlRow(*tuple(row)) for row in rows]

@@ -30,7 +30,7 @@ class RecordedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTask:
-    """A task: its site, the kind that is, and the hits known of it."""
+    """A task: its site, the kind that is, and the hits known of it that no task before it has."""
 
     site: str
     kind: str
@@ -52,10 +52,11 @@ def recorded_attempts(conn: Connection) -> list[RecordedAttempt]:
 
 
 def recorded_tasks(conn: Connection) -> Sequence[RecordedTask]:
-    """Every task that had a hit, in the order they were made."""
+    """Every task with a hit that no task before it has, in the order they were made: a page is fetched once."""
+    first = select(func.min(targets.c.id)).where(targets.c.kind == "hit").group_by(targets.c.url_key)
     rows = conn.execute(
         select(tasks.c.site, tasks.c.kind, func.count())
-        .join(targets, (targets.c.task_id == tasks.c.id) & (targets.c.kind == "hit"))
+        .join(targets, (targets.c.task_id == tasks.c.id) & targets.c.id.in_(first))
         .group_by(tasks.c.id, tasks.c.site, tasks.c.kind)
         .order_by(tasks.c.id)
     )

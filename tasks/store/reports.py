@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, exists, func, select
+from sqlalchemy import Connection, Table, bindparam, func, select
 
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import State, Transition
 from tasks.store.database import count_by
+from tasks.store.prepared import Prepared
+from tasks.store.review_counts import by_voice
 from tasks.store.stats import attempt_sums
 from tasks.store.tables import (
     attempts,
@@ -24,7 +26,6 @@ from tasks.store.tables import (
     subtasks,
     targets,
     tasks,
-    virtual_tasks,
 )
 
 _LAST_DECISIONS = 1000
@@ -33,29 +34,28 @@ _LAST_DECISIONS = 1000
 
 def queues(conn: Connection) -> dict[str, int]:
     """Subtasks per queue, every queue named."""
-    return dict.fromkeys(map(str, State), 0) | {row.state: row.n for row in conn.execute(_QUEUES)}
+    return dict.fromkeys(map(str, State), 0) | {row.state: row.n for row in _QUEUES.rows(conn)}
 
 
-_QUEUES = select(subtasks.c.state, func.count().label("n")).group_by(subtasks.c.state)
+_QUEUES = Prepared(select(subtasks.c.state, func.count().label("n")).group_by(subtasks.c.state))
 _OPEN = [str(state) for state in State if not state.settled]
 
 
-def all_settled(conn: Connection) -> bool:
-    """True where every product is planned and every subtask DONE, CANCELLED or MANUAL."""
-    return not conn.execute(_UNSETTLED).scalar_one()
-
-
-_UNSETTLED = select(
-    exists().where(virtual_tasks.c.planned_at.is_(None)) | exists().where(subtasks.c.state.in_(_OPEN))
-)
-
-
 def open_left(conn: Connection) -> int:
-    """Hits to do of all open subtasks, as of the end of their last attempts."""
-    return int(conn.execute(_OPEN_LEFT).scalar_one() or 0)
+    """Hits to do of all open subtasks: as of the end of their last attempts, and what running ones have reported."""
+    waiting = int(conn.execute(_OPEN_LEFT).scalar_one() or 0)
+    running = (max(row.left, row.offered) - row.collected for row in conn.execute(_RUNNING_LEFT))
+    return waiting + sum(int(max(0, left)) for left in running)
 
 
-_OPEN_LEFT = select(func.sum(subtasks.c.left)).where(subtasks.c.state.in_(_OPEN))
+_OPEN_LEFT = select(func.sum(subtasks.c.left)).where(
+    subtasks.c.state.in_([state for state in _OPEN if state != State.CRAWL])
+)
+_RUNNING_LEFT = (
+    select(subtasks.c.left, attempts.c.offered, attempts.c.collected)
+    .join(attempts, subtasks.c.attempt_id == attempts.c.id)
+    .where(subtasks.c.state == State.CRAWL)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,7 @@ class Stored:
     reviews: int = 0
     page_id: int = 0
     review_id: int = 0
+    attempt_id: int = 0
 
 
 def stored_since(conn: Connection, mark: Stored) -> Stored:
@@ -104,6 +105,7 @@ def stored_since(conn: Connection, mark: Stored) -> Stored:
         mark.reviews + n_reviews,
         page_id or mark.page_id,
         review_id or mark.review_id,
+        mark.attempt_id,
     )
 
 
@@ -271,7 +273,9 @@ class Totals:
     """What is stored, and how far the targets are.
 
     Attributes:
+        recalls: all; of subtasks whose event log was dropped, those of their last round.
         reposts: reviews whose text is nearly an earlier one's, among those looked at so far.
+        voices: reviews by voice (`tasks.store.review_counts.by_voice`).
     """
 
     products: int
@@ -281,6 +285,7 @@ class Totals:
     recalls: int
     targets: Mapping[str, int]
     reposts: int
+    voices: Mapping[str, int]
 
 
 def totals(conn: Connection) -> Totals:
@@ -289,15 +294,17 @@ def totals(conn: Connection) -> Totals:
     def count(table: Any) -> int:
         return int(conn.execute(select(func.count()).select_from(table)).scalar_one())
 
-    recalls = select(func.count()).select_from(events).where(events.c.transition == "recall")
+    recalls = select(func.count()).select_from(events).where(events.c.transition == Transition.RECALL)
+    without_log = select(func.sum(subtasks.c.recalls)).where(subtasks.c.log_dropped)
     return Totals(
         products=count(products),
         tasks=count(tasks),
         pages=count(pages),
         reviews=count(reviews),
-        recalls=conn.execute(recalls).scalar_one(),
+        recalls=conn.execute(recalls).scalar_one() + int(conn.execute(without_log).scalar_one() or 0),
         targets=count_by(conn, targets.c.state, targets.c.kind == "hit"),
         reposts=count(review_links),
+        voices=by_voice(conn),
     )
 
 

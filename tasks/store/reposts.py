@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
 
 from tasks.store.bulk import insert_rows, rows_with
 from tasks.store.database import insert_new
@@ -59,9 +59,21 @@ def save(conn: Connection, step: Step) -> bool:
     )
     if moved.rowcount != 1:
         return False
-    insert_rows(conn, review_links, ("review_id", "original_id", "similarity"), step.links, new_only=True)
-    insert_rows(conn, review_bands, ("band", "review_id"), step.bands, new_only=True)
+    add(conn, step.links, step.bands)
     return True
+
+
+def add(conn: Connection, links: Sequence[Link], bands: Sequence[tuple[int, int]]) -> None:
+    """Insert links, and bands (band, review) of originals."""
+    insert_rows(conn, review_links, ("review_id", "original_id", "similarity"), links, new_only=True)
+    insert_rows(conn, review_bands, ("band", "review_id"), bands, new_only=True)
+
+
+def pull_back(conn: Connection) -> None:
+    """After the last reviews were deleted: their numbers may be given again, so the sweep looks at these."""
+    newest = select(func.coalesce(func.max(reviews.c.id), 0)).scalar_subquery()
+    behind = update(sweep_marks).where(sweep_marks.c.sweep == _SWEEP, sweep_marks.c.last_id > newest)
+    conn.execute(behind.values(last_id=newest))
 
 
 def mark(conn: Connection) -> int:

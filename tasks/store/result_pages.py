@@ -8,20 +8,20 @@ A batch of result pages of any size takes the same number of statements.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Row, bindparam, update
+from sqlalchemy import BigInteger, Connection, String, bindparam, cast, func, literal_column, select, update
 
 from tasks.domain.hit_count import EngineLimits
 from tasks.domain.pages import ResultPage
 from tasks.store import page_links, partitions
-from tasks.store.database import insert_new
 from tasks.store.known_pages import KnownPage, known_pages
 from tasks.store.leases import Lease, WorkTarget, in_force
-from tasks.store.statement_batch import defer, update_each
+from tasks.store.prepared import Prepared, new_rows, update_each
 from tasks.store.tables import attempts, subtasks, targets
 from tasks.store.writer import BatchOperation
 
@@ -76,9 +76,19 @@ class StoredHits:
     known: frozenset[bytes] = frozenset()
 
 
-_Leases = Mapping[str, Row[Any]]
+_Source = tuple[int, int]
+"""A result page: its subtask, and its target."""
+_Leases = Mapping[str, Any]
 """Leases in force, by token, with these columns of their subtasks."""
-_OF_SUBTASK = (subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id, *page_links.KEYWORDS)
+_COMMA: Any = literal_column("','")  # as a parameter it would be one of the statement's lists
+_UNREAD = (
+    select(func.aggregate_strings(cast(targets.c.id, String), _COMMA))
+    .where(targets.c.subtask_id == subtasks.c.id, targets.c.kind == "result", targets.c.state == "todo")
+    .scalar_subquery()
+    .label("unread")
+)
+"""Numbers of the result pages that are still to be read."""
+_OF_SUBTASK = (subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id, *page_links.KEYWORDS, _UNREAD)
 
 
 def save_result_pages(
@@ -87,16 +97,16 @@ def save_result_pages(
     """Store the hit counts and hits of result pages, and that these pages were read.
 
     Nothing is stored, and None returned, where the lease is over: the subtask may be done. Another attempt reads the
-    page again.
+    page again. A page that was read before is not counted again: a COMMIT whose answer was lost is done twice.
     """
     leases = in_force(conn, [item.lease for item in items], *_OF_SUBTASK)
     valid = [item for item in items if item.lease.token in leases]
     asked = {hit.key for item in valid for hit in item.hits if not hit.new}
     known = known_pages(conn, asked, {subtask.product_id for subtask in leases.values()})
     unread = _link_known_hits(conn, now, valid, leases, known)
-    todo = _new_targets(conn, now, valid, leases, known, unread)
+    made, todo = _new_targets(conn, now, valid, leases, known, unread)
     _results_are_read(conn, valid)
-    _count_hits(conn, valid, leases)
+    _count_hits(conn, valid, leases, made)
     return [
         _hits(item, todo.get((item.lease.subtask_id, item.target.id), []), known)
         if item.lease.token in leases
@@ -147,10 +157,10 @@ def _new_targets(
     leases: _Leases,
     known: Mapping[bytes, KnownPage],
     unread: Collection[tuple[int, int]],
-) -> dict[tuple[int, int], list[WorkTarget]]:
-    """Insert hits as targets; those to fetch, by (subtask, result target) and in their order."""
+) -> tuple[Counter[_Source], dict[_Source, list[WorkTarget]]]:
+    """Insert hits as targets; how many each result page brought, and those to fetch, in their order."""
     rows: list[dict[str, Any]] = []
-    of: dict[tuple[int, bytes], tuple[int, int]] = {}
+    of: dict[tuple[int, bytes], _Source] = {}
     for item in items:
         task_id, product_id = leases[item.lease.token].task_id, leases[item.lease.token].product_id
         for hit in item.hits:
@@ -173,16 +183,16 @@ def _new_targets(
                 }
             )
     if not rows:
-        return {}
-    added = conn.execute(
-        insert_new(conn.dialect, targets, *_TARGET),
-        rows,
-    )
+        return Counter(), {}
+    added = new_rows(conn, targets, tuple(rows[0]), *_TARGET).rows_of_each(conn, rows)
     # A hit that another result page listed before is a target already.
-    todo: dict[tuple[int, int], list[WorkTarget]] = {}
+    made: Counter[_Source] = Counter()
+    todo: dict[_Source, list[WorkTarget]] = {}
     for row in sorted(added, key=lambda row: row.id):
+        key = bytes(row.url_key)
+        source = of[row.task_id, key]
+        made[source] += 1
         if row.state == "todo":
-            key = bytes(row.url_key)
             page = known.get(key)
             whole = page if page is not None and not page.withheld else None
             target = WorkTarget(
@@ -194,8 +204,8 @@ def _new_targets(
                 etag=whole.etag if whole is not None else None,
                 last_modified=whole.last_modified if whole is not None else None,
             )
-            todo.setdefault(of[row.task_id, key], []).append(target)
-    return todo
+            todo.setdefault(source, []).append(target)
+    return made, todo
 
 
 _TARGET = (targets.c.id, targets.c.task_id, targets.c.url, targets.c.url_key, targets.c.state)
@@ -204,32 +214,51 @@ _TARGET = (targets.c.id, targets.c.task_id, targets.c.url, targets.c.url_key, ta
 def _results_are_read(conn: Connection, items: Sequence[ReadResultPage]) -> None:
     if items:
         read = [item.target.id for item in items]
-        defer(conn, _ARE_READ, {"ids": read})
+        _ARE_READ.defer(conn, {"ids": read})
     past_end = [target_id for item in items for target_id in item.past_end]
     if past_end:
-        defer(conn, _ARE_PAST_END, {"ids": past_end})
+        _ARE_PAST_END.defer(conn, {"ids": past_end})
     more = [item.lease.attempt_id for item in items if item.more]
     if more:
-        defer(conn, _SHOW_MORE, {"ids": more})
+        _SHOW_MORE.defer(conn, {"ids": more})
 
 
 _ids = bindparam("ids", expanding=True, type_=BigInteger())
-_ARE_READ = update(targets).where(targets.c.id.in_(_ids)).values(state="stored", reason="read")
-_ARE_PAST_END = (
+_ARE_READ = Prepared(update(targets).where(targets.c.id.in_(_ids)).values(state="stored", reason="read"))
+_ARE_PAST_END = Prepared(
     update(targets)
     .where(targets.c.id.in_(_ids), targets.c.state == "todo")
     .values(state="refused", reason="past_end")
 )
-_SHOW_MORE = update(attempts).where(attempts.c.id.in_(_ids)).values(more=True)
+_SHOW_MORE = Prepared(update(attempts).where(attempts.c.id.in_(_ids)).values(more=True))
 
 
-def _count_hits(conn: Connection, items: Sequence[ReadResultPage], leases: _Leases) -> None:
-    """Record how many hits the searches have, as far as these result pages show (`tasks.domain.hit_count`)."""
-    read = [
-        partitions.ReadPage(subtask.part_id, subtask.task_id, item.lease.attempt_id, item.page, item.limits)
-        for item in items
-        if (subtask := leases[item.lease.token]).part_id is not None
-    ]
+def _count_hits(
+    conn: Connection, items: Sequence[ReadResultPage], leases: _Leases, made: Counter[_Source]
+) -> None:
+    """Record how many hits the searches have, as far as these result pages show (`tasks.domain.hit_count`).
+
+    Args:
+        made: how many of its hits each result page listed first.
+    """
+    unread = {number for subtask in leases.values() for number in (subtask.unread or "").split(",")}
+    read = []
+    for item in items:
+        subtask = leases[item.lease.token]
+        source = item.lease.subtask_id, item.target.id
+        first = str(item.target.id) in unread
+        if subtask.part_id is not None and (first or made[source]):
+            one = partitions.ReadPage(
+                part_id=subtask.part_id,
+                task_id=subtask.task_id,
+                attempt_id=item.lease.attempt_id,
+                page=item.page,
+                limits=item.limits,
+                new_hits=made.pop(source, 0),
+                first=first,
+            )
+            read.append(one)
+            unread.discard(str(item.target.id))
     counted = partitions.count_hits(conn, read) if read else {}
     found = [
         {"id": attempt_id, "found": known.found, "found_provenance": known.provenance}

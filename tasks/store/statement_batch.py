@@ -12,10 +12,9 @@ SQLite has no round trips: there a deferred statement is executed at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Engine, Insert, Table, Update, bindparam, event, update
+from sqlalchemy import Connection, Delete, Engine, Insert, Update, event
 
 DEFERRED: Mapping[str, Any] = {"deferred": True}
 """Execution options of a statement that may be deferred: its result is not used, not even its rowcount."""
@@ -33,31 +32,6 @@ def defer(
     if isinstance(statement, Insert):
         statement = statement.inline()  # a row's new key would be a result
     conn.execute(statement, rows, execution_options=DEFERRED)
-
-
-def update_each(
-    conn: Connection, table: Table, key: Sequence[str], rows: Sequence[Mapping[str, Any]], **same: Any
-) -> None:
-    """Update rows of a table, each by its key; may be deferred.
-
-    Args:
-        key: columns that a row is found by.
-        rows: the key of each, and the columns to set, the same ones in every row.
-        same: columns that get the same value in every row; a column of the key may be one.
-    """
-    if not rows:
-        return
-    columns = (*(name for name in rows[0] if name not in key), *same)
-    names = {name: f"of_{name}" if name in key else f"new_{name}" for name in rows[0]}
-    added = {f"new_{name}": value for name, value in same.items()}
-    given = [{**{names[name]: value for name, value in row.items()}, **added} for row in rows]
-    defer(conn, _update(table, tuple(key), columns), given)
-
-
-@cache
-def _update(table: Table, key: tuple[str, ...], columns: tuple[str, ...]) -> Update:
-    found = update(table).where(*(table.c[name] == bindparam(f"of_{name}") for name in key))
-    return found.values({name: bindparam(f"new_{name}") for name in columns})
 
 
 def batching(conn: Connection) -> Connection:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, case, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, func, or_, select, tuple_
 
-from tasks.domain.pair_stats import SUMS, AttemptOutcome, AttemptResult, PairStats
+from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY, SUMS, AttemptOutcome, AttemptResult, PairStats
 from tasks.domain.states import State
 from tasks.scheduling.proximity.response_times import RoundTrip, moved
-from tasks.scheduling.statistics import HALF_LIFE_S, MEMORY, Knowledge
-from tasks.store.database import insert_new
-from tasks.store.statement_batch import defer, update_each
+from tasks.store.prepared import Prepared, new_rows, update_each
 from tasks.store.tables import attempts, pair_stats, subtasks
+
+if TYPE_CHECKING:
+    from tasks.scheduling.statistics import Knowledge
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +39,25 @@ def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
     for one in folds:
         of.setdefault((one.result.site, one.result.node), []).append(one)
     pairs = sorted(of)
-    defer(
-        conn,
-        insert_new(conn.dialect, pair_stats),
-        [{"site": site, "node": node, "faded_at": now} for site, node in pairs],
-    )
-    rows = conn.execute(_PAIRS, {"pairs": pairs})
+    new = [{"site": site, "node": node, "faded_at": now} for site, node in pairs]
+    new_rows(conn, pair_stats, ("site", "node", "faded_at")).defer(conn, new)
+    rows = _pairs(conn, pairs)
     folded = [_folded(row, now, of[row.site, row.node]) for row in rows]
     update_each(conn, pair_stats, ("site", "node"), folded)
 
 
+def _pairs(conn: Connection, pairs: Sequence[tuple[str, str]]) -> Sequence[Any]:
+    """The rows of these pairs, locked."""
+    if conn.dialect.name == "sqlite":
+        return _PAIR.rows_of_each(conn, [{"of_site": site, "of_node": node} for site, node in pairs])
+    return conn.execute(_PAIRS, {"pairs": pairs}).all()
+
+
+_PAIR = Prepared(
+    select(pair_stats).where(
+        pair_stats.c.site == bindparam("of_site"), pair_stats.c.node == bindparam("of_node")
+    )
+)
 _PAIRS = (
     select(pair_stats)
     .where(tuple_(pair_stats.c.site, pair_stats.c.node).in_(bindparam("pairs", expanding=True)))
@@ -56,7 +66,7 @@ _PAIRS = (
 )
 
 
-def _folded(row: Row[Any], now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
+def _folded(row: Any, now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
     """The pair's row with these attempts added."""
     plain = PairStats.of(getattr(row, name) for name in SUMS)
     faded = PairStats.of(getattr(row, f"f_{name}") for name in SUMS)
@@ -97,7 +107,7 @@ class ChangedPair:
 
 def changed(conn: Connection, since: datetime | None) -> list[ChangedPair]:
     """Pairs an attempt was folded into after `since`; None: all there are."""
-    rows = conn.execute(_ALL) if since is None else conn.execute(_CHANGED, {"since": since})
+    rows = _ALL.rows(conn) if since is None else _CHANGED.rows(conn, {"since": since})
     return [
         ChangedPair(
             site=row.site,
@@ -119,17 +129,16 @@ _CHANGING = (
     pair_stats.c.tried,
     pair_stats.c.wait_s,
 )
-_ALL = select(*_CHANGING)
-_CHANGED = _ALL.where(pair_stats.c.faded_at > bindparam("since"))
+_ALL = Prepared(select(*_CHANGING))
+_CHANGED = Prepared(select(*_CHANGING).where(pair_stats.c.faded_at > bindparam("since")))
 
 
 def running(conn: Connection) -> list[AttemptResult]:
     """What attempts that run have reported so far: provisional, until their closing adds them to their pairs."""
-    rows = conn.execute(_RUNNING)
-    return [AttemptResult(**row._mapping, outcome=AttemptOutcome.RELEASED) for row in rows]
+    return [AttemptResult(**row._asdict(), outcome=AttemptOutcome.RELEASED) for row in _RUNNING.rows(conn)]
 
 
-_RUNNING = (
+_RUNNING = Prepared(
     select(*(attempts.c[name] for name in ("site", "node", "offered", "tried", "collected", "active_s")))
     .join(subtasks, subtasks.c.attempt_id == attempts.c.id)
     .where(subtasks.c.state == State.CRAWL, attempts.c.tried > 0)
@@ -138,6 +147,10 @@ _RUNNING = (
 
 def knowledge(conn: Connection, now: datetime) -> Knowledge:
     """The statistics of every pair as a decision would have them now, with what runs."""
+    from tasks.scheduling.statistics import (
+        Knowledge,  # brings numpy, which commands that only list do without
+    )
+
     known = Knowledge()
     for row in changed(conn, None):
         age_s = (now - row.faded_at).total_seconds()

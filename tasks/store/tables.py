@@ -103,11 +103,28 @@ products = _table(
     Column("name", String(200), nullable=False, unique=True),
     Column("keywords", _Json, nullable=False),  # what a person set; [] = the splitter's
     Column("aliases", _Json, nullable=False),  # alternative names
+    Column("sites", _Json),  # only these sites; null = all of the catalog; [] = none: it came by an import
     _count("priority"),
     Column("pages", Integer),  # result pages a site; null = the site's own
-    Column("recrawl_every_s", Float),
-    _time("next_crawl_at"),
     _time("created_at", nullable=False),
+)
+
+schedules = _table(
+    "schedules",  # what comes again by the clock (tasks.store.schedules)
+    _id(),
+    Column("what", String(20), nullable=False),
+    Column("product_id", _Id, ForeignKey("products.id"), unique=True),  # of a recrawl; null: of all, or none
+    Column("cron", String(200)),
+    Column("zone", String(64)),  # of the cron expression
+    Column("every_s", Float),
+    Column("options", _Json, nullable=False),
+    _flag("paused"),
+    _time("next_at"),
+    _time("last_at"),
+    _time("taken_until"),  # somebody makes and hands over its file
+    _count("tries"),
+    Column("problem", Text),
+    Index(None, "next_at"),
 )
 
 virtual_tasks = _table(
@@ -120,6 +137,17 @@ virtual_tasks = _table(
     _time("created_at", nullable=False),
     _time("planned_at"),  # null: its tasks are still to be made
     UniqueConstraint("product_id", "round"),
+    Index(None, "planned_at"),
+)
+
+unplanned_sites = _table(
+    "unplanned_sites",  # a task is still to be made there, when the site can be asked
+    Column("virtual_task_id", _Id, ForeignKey("virtual_tasks.id"), primary_key=True),
+    Column("site", String(255), primary_key=True),
+    Column("obstacle", String(20), nullable=False),
+    Column("why", Text, nullable=False),
+    _time("since", nullable=False),
+    Index(None, "site"),
 )
 
 tasks = _table(
@@ -154,6 +182,7 @@ task_parts = _table(
     Column("state", String(12), nullable=False, server_default=text("'open'")),
     _count("pages_read"),
     _count("listed"),  # hits on these pages
+    _count("new_hits"),  # those of them that became targets: the task had not listed them before
     _flag("ended"),  # the last one had no next page
     Column("reported", BigInteger),
     Column("found", BigInteger),
@@ -190,6 +219,7 @@ subtasks = _table(
     _count("attempts"),
     _time("created_at", nullable=False),
     _time("changed_at", nullable=False),
+    _flag("log_dropped"),  # it ended so long ago that its events are gone (tasks.store.retention)
     Index("ix_subtasks_queue", "state", text("priority DESC"), "id"),
     Index(None, "state", "lease_deadline"),
     # So that subtasks are counted from the index alone:
@@ -247,6 +277,9 @@ attempts = _table(
     Column("errors", _Json, nullable=False),  # error class -> count
     Column("last_response", _Json),
     _flag("more"),  # the last result page showed that there is more
+    Column(
+        "entry", String(16), nullable=False, server_default=text("''")
+    ),  # hash of its site's, splitter.catalog.entries
     UniqueConstraint("subtask_id", "no"),
     Index(None, "site", "node"),
 )
@@ -300,7 +333,21 @@ nodes = _table(
     _count("idle"),  # attempts begun that hold no slot, as of the last heartbeat
     _count("storing"),  # those of them that wait for the database
     Column("parameters", _Json),  # tasks.scheduling.balance.parameters; null: not reported
+    Column("catalog", String(16)),  # splitter.catalog.entries: hash of all its entries
+    Column("entries", _Json),  # and of each, by site; null: not reported
+    _seconds("clock_s"),  # how far its clock is ahead of the database's
     _time("registered_at", nullable=False),
+)
+
+# Nodes that a person added to the usual one: tasks.store.added_nodes.
+added_nodes = _table(
+    "added_nodes",
+    Column("name", String(100), primary_key=True),
+    Column("kinds", _Json, nullable=False),
+    Column("slots", Integer),  # null: as many as the run gives each node
+    Column("address", String(64)),
+    Column("proxy", Text),  # with its password: nothing but the node itself reads it
+    _time("added_at", nullable=False),
 )
 
 pages = _table(
@@ -315,13 +362,14 @@ pages = _table(
     _count("bytes"),
     _count("reviews"),
     _time("fetched_at", nullable=False),
-    Column("node", String(100), nullable=False),
-    _ref("attempt_id", "attempts"),
+    Column("node", String(100), nullable=False),  # empty: imported
+    _ref("attempt_id", "attempts", nullable=True),  # null: imported
     _flag("late"),
     _time("checked_at"),  # when it was fetched again; null: never since fetched_at
     Column("etag", Text),
     Column("last_modified", Text),
     _count("withheld"),  # reviews read and not stored, as the page is about no product that it was found for
+    Column("source", String(100)),  # of import_sources, which it was imported from; null: crawled
     Index(None, "attempt_id"),
 )
 
@@ -330,12 +378,21 @@ page_products = _table(
     Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
     Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
     _time("linked_at", nullable=False),
-    # What the page is to the product: review | wrong_product | no_review
+    # What the page is to the product: review | wrong_product | no_review | removed
     Column("verdict", String(20), nullable=False, server_default=text("'review'")),
     # Keywords it lacks, separated by blanks.
     Column("missing", Text, nullable=False, server_default=text("''")),
     _count("refused"),  # reviews of the page that are not about this product
     Index(None, "product_id"),
+)
+
+# Where people's own reviews came from, and which columns of its files hold what (tasks.store.imports).
+import_sources = _table(
+    "import_sources",
+    Column("name", String(100), primary_key=True),
+    Column("shape", LargeBinary(16), nullable=False),  # hash of the columns of its last file
+    Column("columns", _Json, nullable=False),  # field -> column, as a person said; empty column: left out
+    _time("used_at", nullable=False),
 )
 
 # How many records of a page are no reviews of any product, by reason.
@@ -346,6 +403,7 @@ page_refusals = _table(
     Column("n", Integer, nullable=False),
 )
 
+_COPIES = text("same_as IS NOT NULL")
 reviews = _table(
     "reviews",
     _id(),
@@ -357,15 +415,43 @@ reviews = _table(
     Column("date_text", Text, nullable=False),
     _time("published_at"),
     Column("rating", Float),
+    Column("variant", Text, nullable=False, server_default=text("''")),  # an app's version, a car's model
     Column("url", Text, nullable=False),
     Column("site", String(255), nullable=False),
     Column("text_hash", LargeBinary(16), nullable=False),
     _ref("same_as", "reviews", nullable=True),  # the first review with an equal text
     _time("collected_at", nullable=False),
     Column("node", String(100), nullable=False),
-    _ref("attempt_id", "attempts"),
+    _ref("attempt_id", "attempts", nullable=True),
+    # Whose voice it is (tasks.domain.voices); null: not judged.
+    Column("voice", String(10)),
+    Column("voice_probability", Float),
+    Column("buyer", Float),
+    Column("sentiment", Float),
+    Column("voice_model", String(20)),
     UniqueConstraint("page_id", "key"),
     Index(None, "text_hash"),
+    # So that a review is deleted without a look at all others:
+    Index(None, "same_as", sqlite_where=_COPIES, postgresql_where=_COPIES),
+    Index(None, "voice"),  # so that they are counted from the index alone
+)
+
+# Records of pages that are no reviews of theirs, word for word: `judge` can take them in (tasks.store.refused).
+refused_reviews = _table(
+    "refused_reviews",
+    _id(),
+    _ref("page_id", "pages"),
+    Column("key", String(200), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("date_text", Text, nullable=False),
+    _time("published_at"),
+    Column("rating", Float),
+    Column("variant", Text, nullable=False, server_default=text("''")),
+    Column("reason", String(20), nullable=False),  # wrong_product, or tasks.reading.relevance.RejectReason
+    _time("refused_at", nullable=False),
+    UniqueConstraint("page_id", "key"),
 )
 
 review_links = _table(
@@ -414,4 +500,38 @@ events = _table(
     Column("reason", String(40)),
     Column("detail", _Json),
     Index(None, "subtask_id", "id"),
+)
+
+# What people did: tasks.store.audit.
+audit_log = _table(
+    "audit_log",
+    _id(),
+    _time("at", nullable=False),
+    Column("who", String(200), nullable=False),
+    Column("action", String(40), nullable=False),
+    Column("subject", String(500), nullable=False),
+    Column("detail", _Json, nullable=False),
+)
+
+# What people are told when something goes wrong, and when it is over: tasks.store.alerts.
+alerts = _table(
+    "alerts",
+    Column("rule", String(20), primary_key=True),
+    Column("subject", String(255), primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("level", Float),  # what the rule compares with while it is on
+    _time("since", nullable=False),
+    _flag("firing"),
+    _flag("told"),
+    _time("told_at"),
+    _time("claimed_at"),  # since when it is being sent
+    Column("trouble", Text, nullable=False, server_default=text("''")),
+)
+
+# What only the scheduler's process knows, for metrics: tasks.store.measurements.
+measurements = _table(
+    "measurements",
+    Column("name", String(40), primary_key=True),
+    _time("at", nullable=False),
+    Column("data", _Json, nullable=False),
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, bindparam, exists, false, func, or_, select
 
 from tasks.domain.states import State
-from tasks.store.tables import UtcDateTime, events, host_rests, subtasks
+from tasks.store.prepared import Prepared
+from tasks.store.tables import UtcDateTime, events, host_rests, subtasks, virtual_tasks
 from tasks.store.views import UNDER_WAY
 
 
@@ -38,28 +39,60 @@ class Todo:
 
 def todo(conn: Connection, now: datetime) -> Todo:
     """What there is to do."""
-    return Todo(**conn.execute(_TODO, {"now": now, "before": now - UNDER_WAY}).one()._mapping)
+    (found,) = _TODO.rows(conn, {"now": now, "before": now - UNDER_WAY})
+    return Todo(**found._asdict())
+
+
+def any_in(state: State, *where: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Whether anything is in a queue: the first of it, by the queue's index.
+
+    Of EXISTS, PostgreSQL makes a scan of the table where it believes that many rows are in the queue. It stops at the
+    first one, but that may stand behind all that is done.
+    """
+    first = select(subtasks.c.id).where(subtasks.c.state == state, *where)
+    return first.order_by(subtasks.c.priority.desc(), subtasks.c.id).limit(1).scalar_subquery().is_not(None)
+
+
+def all_settled(conn: Connection) -> bool:
+    """True where every product is planned and every subtask DONE, CANCELLED or MANUAL."""
+    return not _UNSETTLED.rows(conn)[0].unsettled
+
+
+_UNSETTLED = Prepared(
+    select(
+        or_(
+            exists().where(virtual_tasks.c.planned_at.is_(None)),
+            *(any_in(state) for state in State if not state.settled),
+        ).label("unsettled")
+    )
+)
 
 
 _now, _before = (bindparam(name, type_=UtcDateTime()) for name in ("now", "before"))
 _state, _not_before = subtasks.c.state, subtasks.c.not_before
-_TODO = select(
-    select(func.coalesce(func.max(events.c.id), 0)).scalar_subquery().label("last_event"),
-    select(func.count())
-    .where(_state == State.CRAWL, subtasks.c.lease_started, subtasks.c.changed_at <= _before)
-    .scalar_subquery()
-    .label("under_way"),
-    exists().where(_state == State.CRAWL, subtasks.c.lease_deadline <= _now).label("overdue"),
-    exists().where(_state == State.FAILED).label("failed"),
-    exists().where(_state == State.SLEEP).label("sleeping"),
-    exists().where(_state == State.PRIORITY).label("queued"),
-    exists().where(_state == State.WAIT, or_(_not_before.is_(None), _not_before <= _now)).label("due"),
-    select(func.min(_not_before))
-    .where(_state == State.WAIT, _not_before > _now)
-    .scalar_subquery()
-    .label("due_at"),
-    select(func.min(host_rests.c.until))
-    .where(host_rests.c.until > _now)
-    .scalar_subquery()
-    .label("rested_at"),
+_TODO = Prepared(
+    select(
+        select(func.coalesce(func.max(events.c.id), 0)).scalar_subquery().label("last_event"),
+        select(func.count())
+        .where(_state == State.CRAWL, subtasks.c.lease_started, subtasks.c.changed_at <= _before)
+        .scalar_subquery()
+        .label("under_way"),
+        func.coalesce(
+            select(func.min(subtasks.c.lease_deadline)).where(_state == State.CRAWL).scalar_subquery()
+            <= _now,
+            false(),
+        ).label("overdue"),
+        any_in(State.FAILED).label("failed"),
+        any_in(State.SLEEP).label("sleeping"),
+        any_in(State.PRIORITY).label("queued"),
+        any_in(State.WAIT, or_(_not_before.is_(None), _not_before <= _now)).label("due"),
+        select(func.min(_not_before))
+        .where(_state == State.WAIT, _not_before > _now)
+        .scalar_subquery()
+        .label("due_at"),
+        select(func.min(host_rests.c.until))
+        .where(host_rests.c.until > _now)
+        .scalar_subquery()
+        .label("rested_at"),
+    )
 )

@@ -12,12 +12,13 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, select, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
-from tasks.domain.states import State, Transition, source, target
-from tasks.store.bulk import as_table, insert_of
-from tasks.store.statement_batch import defer, update_each
+from tasks.domain.states import LEGAL, State, Transition, source, target
+from tasks.store.bulk import as_table, insert_many
+from tasks.store.prepared import Prepared, insertion, update_each
+from tasks.store.statement_batch import defer
 from tasks.store.tables import events, subtasks
 
 _NO_LEASE: Mapping[str, Any] = {
@@ -52,9 +53,9 @@ def create(
     """
     if not rows:
         return []
-    made = insert(subtasks).returning(subtasks.c.id, sort_by_parameter_order=True)
     added = {"state": State.PRIORITY, "failed_on": [], "created_at": now, "changed_at": now}
-    ids = list(conn.scalars(made, [{**added, **row} for row in rows]))
+    made = insertion(subtasks, (*added, *rows[0]), subtasks.c.id)
+    ids = [row.id for row in made.rows_of_each(conn, [{**added, **row} for row in rows])]
     _log(
         conn,
         now,
@@ -100,15 +101,26 @@ def try_move(
     """As `move`, but False instead of an exception where the compare fails."""
     begin = source(transition)
     end = target(transition, begin)
-    changed = conn.execute(
-        update(subtasks)
-        .where(subtasks.c.id == subtask_id, subtasks.c.state == begin, subtasks.c.lease_token.is_(None))
-        .values(state=end, changed_at=now, **(values or {}))
-    )
-    if changed.rowcount != 1:
+    given = {"state": end, "changed_at": now, **(values or {})}
+    key = {"of_subtask": subtask_id, "of_state": begin}
+    if not _moving(tuple(given)).rows(
+        conn, {**key, **{f"new_{name}": value for name, value in given.items()}}
+    ):
         return False
     _log(conn, now, [(subtask_id, transition, begin, end, event)])
     return True
+
+
+@cache
+def _moving(columns: tuple[str, ...]) -> Prepared:
+    """The compare-and-set of `try_move`; returns a row where it changed one."""
+    found = update(subtasks).where(
+        subtasks.c.id == bindparam("of_subtask"),
+        subtasks.c.state == bindparam("of_state"),
+        subtasks.c.lease_token.is_(None),
+    )
+    given = found.values({name: bindparam(f"new_{name}") for name in columns})
+    return Prepared(given.returning(subtasks.c.id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +139,27 @@ class Move:
 
 
 def locked(
-    conn: Connection, ids: Iterable[int], *columns: ColumnElement[Any], state: State | None = None
-) -> dict[int, Row[*tuple[Any, ...]]]:
-    """Lock these subtasks, or those of them that are in a queue; their rows, with these columns, by id."""
-    return {row.id: row for row in conn.execute(_locking(columns, state), {"ids": list(ids)})}
+    conn: Connection,
+    ids: Iterable[int],
+    *columns: ColumnElement[Any],
+    state: State | None = None,
+    skip_locked: bool = False,
+) -> dict[int, Any]:
+    """Lock these subtasks, or those of them that are in a queue; their rows, with these columns, by id.
+
+    Args:
+        skip_locked: pass over those that another transaction has locked: a sweep comes again, and waits for nobody.
+    """
+    return {row.id: row for row in _locking(columns, state, skip_locked).rows(conn, {"ids": list(ids)})}
 
 
 @cache
-def _locking(columns: tuple[ColumnElement[Any], ...], state: State | None) -> Select[Any]:
+def _locking(columns: tuple[ColumnElement[Any], ...], state: State | None, skip_locked: bool) -> Prepared:
     wanted = select(subtasks.c.id, *columns).where(subtasks.c.id.in_(bindparam("ids", expanding=True)))
     if state is not None:
         wanted = wanted.where(subtasks.c.state == state)
     # Every transaction locks in the same order.
-    return wanted.order_by(subtasks.c.id).with_for_update()
+    return Prepared(wanted.order_by(subtasks.c.id).with_for_update(skip_locked=skip_locked))
 
 
 def move_many(conn: Connection, now: datetime, transition: Transition, moves: Sequence[Move]) -> None:
@@ -184,6 +204,29 @@ def _set_all(conn: Connection, moves: Sequence[Move], begin: State | None, same:
     defer(conn, statement.values(**same, **{name: given.c[f"new_{name}"] for name in named}))
 
 
+def set_aside(conn: Connection, now: datetime, told: Mapping[int, EventData]) -> int:
+    """Move subtasks that nobody can do anything with to MANUAL, from any queue without a lease; returns how many.
+
+    Args:
+        told: the event of each; its reason becomes the subtask's.
+    """
+    if not told:
+        return 0
+    rows = locked(conn, told, subtasks.c.state, skip_locked=True)
+    logged = []
+    for row in rows.values():
+        begin, event = State(row.state), told[row.id]
+        if begin not in LEGAL[Transition.SET_ASIDE]:
+            continue
+        end = target(Transition.SET_ASIDE, begin)
+        mine = update(subtasks).where(subtasks.c.id == row.id)
+        clean: dict[str, Any] = {"failed_on": [], "not_before": None, "waits_for": None}
+        defer(conn, mine.values(state=end, changed_at=now, reason=event.reason, **clean))
+        logged.append((row.id, Transition.SET_ASIDE, begin, end, event))
+    _log(conn, now, logged)
+    return len(logged)
+
+
 def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> int | None:
     """Cancel a subtask that is not settled for good; returns the attempt whose lease this ends.
 
@@ -213,31 +256,37 @@ def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> int | 
 def renew(
     conn: Connection, tokens: Mapping[str, int], now: datetime, deadline: datetime, *, start: bool = False
 ) -> set[str]:
-    """Move the deadlines of leases that are still in force (now < deadline); not a transition.
+    """Move the deadlines of leases that were not taken back; not a transition.
+
+    A renewal that comes after the deadline counts as long as nobody has taken the lease back: the database may have
+    been away meanwhile. A lease is begun before its deadline only.
 
     Args:
         tokens: the leases' tokens, each with its subtask.
-        start: begin them: only those that have not begun.
+        start: begin them, those that have not begun; else only those that have are renewed.
 
     Returns:
-        The tokens of those that were in force.
+        The tokens of those that were renewed, or begun.
     """
-    given = {"ids": list(tokens.values()), "tokens": list(tokens), "now": now, "deadline": deadline}
-    return set(conn.scalars(_BEGIN if start else _RENEW, given))
+    given = {"ids": list(tokens.values()), "tokens": list(tokens), "deadline": deadline}
+    rows = _BEGIN.rows(conn, {**given, "now": now}) if start else _KEEP.rows(conn, given)
+    return {row.lease_token for row in rows}
 
 
-_RENEW = (
+_IN_FORCE = (
     update(subtasks)
     .where(
         subtasks.c.id.in_(bindparam("ids", expanding=True)),
         subtasks.c.lease_token.in_(bindparam("tokens", expanding=True)),
         subtasks.c.state == State.CRAWL,
-        subtasks.c.lease_deadline > bindparam("now"),
     )
     .values(lease_deadline=bindparam("deadline"), lease_started=True)
     .returning(subtasks.c.lease_token)
 )
-_BEGIN = _RENEW.where(subtasks.c.lease_started.is_(False))
+_BEGIN = Prepared(
+    _IN_FORCE.where(subtasks.c.lease_started.is_(False), subtasks.c.lease_deadline > bindparam("now"))
+)
+_KEEP = Prepared(_IN_FORCE.where(subtasks.c.lease_started))
 
 
 def _log(
@@ -251,7 +300,7 @@ def _log(
         (*moved, e.token, e.attempt_id, e.node, e.reason, dict(e.detail) if e.detail is not None else None)
         for *moved, e in rows
     ]
-    defer(conn, *insert_of(conn, events, {"at": now}, _LOGGED, logged))
+    insert_many(conn, events, {"at": now}, _LOGGED, logged)
 
 
 _LOGGED = tuple(column.name for column in events.c if column.name not in ("id", "at"))

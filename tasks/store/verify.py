@@ -1,32 +1,35 @@
-"""Check every invariant of the store, from the event log and the tables.
+"""Check every invariant of the store, from the event log and the tables (docs/verify.md lists them).
 
-Each subtask is in exactly one queue, the one its last event led to; only legal transitions, each from where the one
-before ended; never more than `MAX_RECALLS` recalls in a round; leases exactly where attempts run; every attempt
-numbered, closed and added to the statistics once; no page and no review stored twice; nothing lost.
+Each subtask is in exactly one queue, the one its last event led to; every attempt is allocated, begun and closed
+once, under one token; what rows say follows from their events; counters add up; no page and no review is stored twice;
+nothing is lost; nothing that is due waits for long.
 
-Set-based SQL, and one streaming pass over the event log, on a connection of `Store.read`: one consistent view.
+Set-based SQL and streaming passes over the tables, each linear in its rows, on a connection of `Store.read`: one
+consistent view.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import groupby, pairwise
-from typing import Any
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, func, or_, select
 
-from tasks.domain.hit_count import PartitionState, task_hit_count
+from tasks.domain.hit_count import PartitionState
 from tasks.domain.pair_stats import SUMS
-from tasks.domain.states import LEGAL, MAX_RECALLS, State, Transition
-from tasks.store.database import count_by
-from tasks.store.invariants import Violation, row_violations
-from tasks.store.partitions import COLUMNS, row_of
+from tasks.domain.states import State
+from tasks.store.grouped import TargetSums
+from tasks.store.invariants import Violation, order_violations, row_violations
+from tasks.store.liveness import BOUNDS, Liveness, liveness, overdue_violations
+from tasks.store.plan_invariants import plan_violations
+from tasks.store.replay import replay
 from tasks.store.stats import attempt_sums
-from tasks.store.tables import attempts, events, metadata, pair_stats, subtasks, targets, task_parts, tasks
+from tasks.store.tables import attempts, metadata, pair_stats, subtasks, task_parts
 
+_CACHE_KIB = 12 * 1024
+"""SQLite's cache while all is read once: as fast as the runner's larger one."""
 _CHECKED = (*SUMS, "wait_s")
 _COUNTED = (
     *("products", "virtual_tasks", "tasks", "task_parts", "subtasks", "targets", "attempts", "events"),
@@ -40,23 +43,37 @@ class Verification:
 
     Attributes:
         violations: empty where every invariant holds.
-        counts: rows looked at by table, and `overdue`: leases that have run out and wait for the recall sweep.
+        counts: rows looked at by table; `overdue`: leases that have run out and wait for the recall sweep;
+            `logs_dropped`: subtasks that ended so long ago that retention dropped their events, so that how they came
+            to their state can't be proved any more.
+        live: what is overdue as of the loop's last sign of life.
     """
 
     violations: tuple[Violation, ...]
     counts: Mapping[str, int]
+    live: Liveness
 
 
-def verify(conn: Connection, now: datetime) -> Verification:
-    """Check every invariant over the whole store; changes nothing."""
+def verify(conn: Connection, now: datetime, bounds: Mapping[str, timedelta] | None = BOUNDS) -> Verification:
+    """Check every invariant over the whole store; changes nothing.
+
+    Args:
+        bounds: how long things may be overdue; None: for ever, where no loop turns by itself.
+    """
+    if conn.dialect.name == "sqlite":
+        conn.exec_driver_sql(f"PRAGMA cache_size=-{_CACHE_KIB}")
+    counts, live, of_tasks = _counts(conn, now), liveness(conn), TargetSums()
     violations = (
-        *_log_violations(conn),
+        *replay(conn, of_tasks),
         *row_violations(conn),
+        *order_violations(conn),
+        *plan_violations(conn, of_tasks),
         *_statistics(conn),
+        *_faded(conn),
         *_lost_chunks(conn),
-        *_partition_violations(conn),
+        *(overdue_violations(conn, live, bounds) if bounds is not None else ()),
     )
-    return Verification(violations, _counts(conn, now))
+    return Verification(violations, counts, live)
 
 
 def _counts(conn: Connection, now: datetime) -> dict[str, int]:
@@ -65,64 +82,10 @@ def _counts(conn: Connection, now: datetime) -> dict[str, int]:
         for name in _COUNTED
     }
     overdue = select(func.count()).where(subtasks.c.state == State.CRAWL, subtasks.c.lease_deadline <= now)
+    without_log = select(func.count()).where(subtasks.c.log_dropped)
+    counts["logs_dropped"] = int(conn.execute(without_log).scalar_one())
     counts["overdue"] = int(conn.execute(overdue).scalar_one())
     return counts
-
-
-def _log_violations(conn: Connection) -> Iterator[Violation]:
-    """The event log against the queues, in one streaming pass over it."""
-    rows = conn.execute(
-        select(
-            subtasks.c.id,
-            subtasks.c.state,
-            subtasks.c.recalls,
-            events.c.id.label("event"),
-            events.c.transition,
-            events.c.from_state,
-            events.c.to_state,
-        )
-        .select_from(subtasks.outerjoin(events, events.c.subtask_id == subtasks.c.id))
-        .order_by(subtasks.c.id, events.c.id),
-        execution_options={"yield_per": 10_000},
-    )
-    for subtask_id, of_subtask in groupby(rows, key=lambda row: row.id):
-        yield from _chain(subtask_id, list(of_subtask))
-
-
-def _chain(subtask_id: int, rows: Sequence[Any]) -> Iterator[Violation]:
-    """The events of one subtask, in order, against its row."""
-    here, recalls = None, 0
-    for row in rows:
-        if row.event is None:
-            break
-        event = f"event {row.event} ({row.transition}: {row.from_state} to {row.to_state})"
-        if row.from_state != here:
-            yield Violation("chain", subtask_id, f"{event} does not start from {here}, where it was")
-        if not _legal(row.transition, row.from_state, row.to_state):
-            yield Violation("transition", subtask_id, f"{event} is no legal transition")
-        if row.transition == Transition.RECALL:
-            recalls += 1
-            if recalls == MAX_RECALLS + 1:
-                yield Violation(
-                    "recalls", subtask_id, f"{event} is more than recall {MAX_RECALLS} of a round"
-                )
-        elif row.transition == Transition.RETRY:
-            recalls = 0
-        here = row.to_state
-    last = rows[-1]
-    if last.state != here:
-        yield Violation("queue", subtask_id, f"is in {last.state}, but its last event led to {here}")
-    if last.recalls != recalls:
-        yield Violation(
-            "recalls", subtask_id, f"says {last.recalls} recalls, its events of the round {recalls}"
-        )
-
-
-def _legal(transition: str, begin: str | None, end: str) -> bool:
-    try:
-        return LEGAL[Transition(transition)].get(None if begin is None else State(begin)) == end
-    except ValueError:
-        return False
 
 
 def _statistics(conn: Connection) -> Iterator[Violation]:
@@ -149,6 +112,35 @@ def _statistics(conn: Connection) -> Iterator[Violation]:
                 yield Violation("statistics", None, message)
 
 
+def _faded(conn: Connection) -> Iterator[Violation]:
+    """Faded sums are at most the plain ones, and as of the last attempt that ended."""
+    ends = {
+        (row.site, row.node): row.at
+        for row in conn.execute(
+            select(
+                attempts.c.site,
+                attempts.c.node,
+                func.max(attempts.c.ended_at, type_=attempts.c.ended_at.type).label("at"),
+            ).group_by(attempts.c.site, attempts.c.node)
+        )
+    }
+    for row in conn.execute(select(pair_stats)):
+        name, values = f"{row.site} on {row.node}", row._mapping
+        for sum_ in SUMS:
+            plain, faded = values[sum_], values[f"f_{sum_}"]
+            if not -1e-6 <= faded <= plain + 1e-6 * max(1.0, plain):
+                yield Violation(
+                    "statistics", None, f"{name}: {sum_} is {plain:g}, faded {faded:g}, which is more"
+                )
+        if row.faded_at != ends.get((row.site, row.node)):
+            message = (
+                f"{name}: faded to {row.faded_at}, its last attempt ended at {ends.get((row.site, row.node))}"
+            )
+            yield Violation("statistics", None, message)
+        if (row.rtt_ms is None) != (row.rtt_n == 0):
+            yield Violation("statistics", None, f"{name}: response time {row.rtt_ms} rests on {row.rtt_n}")
+
+
 def _lost_chunks(conn: Connection) -> Iterator[Violation]:
     """Chunks whose predecessor is DONE and showed that there is more, and that were not released."""
     released = select(subtasks.c.task_id, subtasks.c.chunk).distinct().subquery()
@@ -170,43 +162,18 @@ def _lost_chunks(conn: Connection) -> Iterator[Violation]:
             yield Violation(
                 "lost", subtask_id, f"showed that there is more, but chunk {chunk + 1} was not released"
             )
-
-
-def _partition_violations(conn: Connection) -> Iterator[Violation]:
-    """Parts against each other and what their tasks have found."""
-    different = count_by(conn, targets.c.task_id, targets.c.kind == "hit")
-    rows = conn.execute(
-        select(*COLUMNS, tasks.c.found.label("of_task"), tasks.c.found_provenance.label("rests_on"))
-        .join(tasks, tasks.c.id == task_parts.c.task_id)
-        .order_by(task_parts.c.task_id, task_parts.c.id),
-        execution_options={"yield_per": 10_000},
+    before = subtasks.alias("before")
+    showed = select(attempts.c.id).join(before, before.c.id == attempts.c.subtask_id)
+    showed = showed.where(
+        before.c.part_id == subtasks.c.part_id,
+        before.c.task_id == subtasks.c.task_id,
+        before.c.chunk == subtasks.c.chunk - 1,
+        attempts.c.more,
     )
-    for task_id, group in groupby(rows, key=lambda row: row.task_id):
-        of_task = list(group)
-        yield from _replaced(task_id, of_task)
-        task = of_task[0]
-        found = task_hit_count([row_of(row).summand for row in of_task], different.get(task_id, 0))
-        if (task.of_task, task.rests_on) != (found.found, found.provenance):
-            message = (
-                f"task {task_id} has found {task.of_task} ({task.rests_on}), its partitions add up to "
-                f"{found.found} ({found.provenance})"
-            )
-            yield Violation("partitions", None, message)
-
-
-def _replaced(task_id: int, of_task: Sequence[Any]) -> Iterator[Violation]:
-    """Whether what was split or relaxed has what takes its place, and spans share no moment and leave none out."""
-    for part in of_task:
-        inside = sorted(
-            (one.start_at, one.end_at) for one in of_task if one.parent_id == part.id and one.start_at
-        )
-        below = [one for one in of_task if one.parent_id == part.id]
-        name = f"partition {part.id} of task {task_id}"
-        if (part.state in (PartitionState.SPLIT, PartitionState.RELAXED)) != bool(below):
-            yield Violation("partitions", None, f"{name} is {part.state} and is replaced by {len(below)}")
-        if part.state != PartitionState.SPLIT or not inside:
-            continue
-        meet = all(before[1] == after[0] for before, after in pairwise(inside))
-        whole = part.start_at is None or (part.start_at, part.end_at) == (inside[0][0], inside[-1][1])
-        if not (meet and whole):
-            yield Violation("partitions", None, f"{name}: the spans that replace it overlap or leave a gap")
+    early = (
+        select(subtasks.c.id, subtasks.c.chunk)
+        .join(task_parts, task_parts.c.id == subtasks.c.part_id)
+        .where(subtasks.c.parent_id.is_(None), subtasks.c.chunk > task_parts.c.first_chunk, ~showed.exists())
+    )
+    for subtask_id, chunk in conn.execute(early):
+        yield Violation("lost", subtask_id, f"chunk {chunk} was released, but the one before showed no more")

@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from splitter.catalog.model import Limits
-from sqlalchemy import Connection, Integer, Select, String, bindparam, func, select, true
+from sqlalchemy import Connection, Integer, Select, String, bindparam, exists, func, select, true
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.grants import Grants
@@ -26,7 +25,11 @@ from tasks.store.bulk import as_table
 from tasks.store.database import columns_of
 from tasks.store.leases import HITS_UNREAD
 from tasks.store.nodes import NodeRow
-from tasks.store.tables import attempts, subtasks
+from tasks.store.prepared import Prepared
+from tasks.store.tables import attempts, subtasks, targets
+
+if TYPE_CHECKING:
+    from splitter.catalog.model import Limits
 
 UNDER_WAY = timedelta(seconds=1.5)
 """An attempt given so long ago is past its result pages, as a rule."""
@@ -70,15 +73,22 @@ class BufferRule:
 
 def waiting(conn: Connection, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
     """Subtasks in WAIT that may be allocated now, in queue order."""
-    rows = conn.execute(_WAITING, {"now": now, "most": limit})
+    rows = _WAITING.rows(conn, {"now": now, "most": limit})
     by_site = cache(hosts_of)
     return [_subtask(r, by_site) for r in rows]
 
 
-_SUBTASK = tuple(
-    subtasks.c[name] for name in ("id", "site", "kind", "left", "priority", "failed_on", "assigned_node")
+_READS_RESULTS = (
+    exists()
+    .where(targets.c.subtask_id == subtasks.c.id, targets.c.state == "todo", targets.c.kind == "result")
+    .label("reads_results")
 )
-_WAITING = (
+"""A result page of it is still to be read: it is sure to ask its engine's host."""
+_SUBTASK = (
+    *(subtasks.c[name] for name in ("id", "site", "kind", "left", "priority", "failed_on", "assigned_node")),
+    _READS_RESULTS,
+)
+_WAITING = Prepared(
     select(*_SUBTASK)
     .where(
         subtasks.c.state == State.WAIT,
@@ -91,11 +101,12 @@ _WAITING = (
 
 def _subtask(r: Any, hosts_of: HostsOf) -> SubtaskView:
     failed_on = tuple(r.failed_on)
+    hosts = hosts_of(r.site)
     return SubtaskView(
         id=r.id,
         site=r.site,
         kind=r.kind,
-        hosts=hosts_of(r.site),
+        hosts=hosts if r.reads_results else hosts[1:],
         left=r.left,
         priority=r.priority,
         failed_on=failed_on,
@@ -140,11 +151,11 @@ def unstarted(conn: Connection, now: datetime, hosts_of: HostsOf) -> list[Prefet
             r.attempt_id,
             (now - r.allocated_at).total_seconds(),
         )
-        for r in conn.execute(_UNSTARTED)
+        for r in _UNSTARTED.rows(conn)
     ]
 
 
-_UNSTARTED = (
+_UNSTARTED = Prepared(
     select(*_SUBTASK, subtasks.c.lease_node, subtasks.c.attempt_id, attempts.c.allocated_at)
     .join(attempts, attempts.c.id == subtasks.c.attempt_id)
     .where(subtasks.c.state == State.CRAWL, subtasks.c.lease_started.is_(False))
@@ -171,7 +182,7 @@ def host_views(
         grants: what hosts grant now.
     """
     crawled = capacity.Crawled(
-        running=[tuple(row) for row in conn.execute(_CRAWLED, {"before": now - UNDER_WAY})],
+        running=[tuple(row) for row in _CRAWLED.rows(conn, {"before": now - UNDER_WAY})],
         asking=node_store.at_hosts(conn),
         resting=host_store.rests_s(conn, now),
         unanswered=host_store.unanswered(conn, now),
@@ -183,7 +194,7 @@ def host_views(
     return capacity.host_views(crawled, hosts_of, limits_of, request_s, lanes, HITS_UNREAD)
 
 
-_CRAWLED = (
+_CRAWLED = Prepared(
     select(
         subtasks.c.site,
         subtasks.c.lease_node,
@@ -209,8 +220,8 @@ class FailedView:
 
 
 def failed(conn: Connection, limit: int) -> list[FailedView]:
-    """Subtasks in FAILED, the oldest first."""
-    rows = conn.execute(_FAILED, {"most": limit})
+    """Subtasks in FAILED, the oldest first, locked; what another transaction has locked is passed over."""
+    rows = _FAILED.rows(conn, {"most": limit})
     return [
         FailedView(
             id=r.id,
@@ -225,11 +236,12 @@ def failed(conn: Connection, limit: int) -> list[FailedView]:
     ]
 
 
-_FAILED = (
+_FAILED = Prepared(
     select(*(subtasks.c[name] for name in ("id", "site", "reason", "recalls", "failed_on", "idle_releases")))
     .where(subtasks.c.state == State.FAILED)
     .order_by(subtasks.c.id)
     .limit(bindparam("most"))
+    .with_for_update(skip_locked=True)
 )
 
 
@@ -252,10 +264,10 @@ class SleepingView:
 
 def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
     """Subtasks in SLEEP, the oldest first, locked."""
-    return [SleepingView(**row._mapping) for row in conn.execute(_SLEEPING, {"most": limit})]
+    return [SleepingView(**row._asdict()) for row in _SLEEPING.rows(conn, {"most": limit})]
 
 
-_SLEEPING = (
+_SLEEPING = Prepared(
     select(*columns_of(SleepingView, subtasks, attempts))
     .join(attempts, (attempts.c.subtask_id == subtasks.c.id) & (attempts.c.no == subtasks.c.attempts))
     .where(subtasks.c.state == State.SLEEP)
@@ -274,7 +286,7 @@ _SLEEPING = (
 
 def heads(conn: Connection) -> dict[str, int]:
     """The highest priority of each site with subtasks in PRIORITY."""
-    return {row.site: row.priority for row in conn.execute(_HEADS)}
+    return {row.site: row.priority for row in _HEADS.rows(conn)}
 
 
 def _walk() -> Select[tuple[str, int]]:
@@ -287,15 +299,15 @@ def _walk() -> Select[tuple[str, int]]:
     return select(walk.c.site, highest).where(walk.c.site.is_not(None))
 
 
-_HEADS = _walk()
+_HEADS = Prepared(_walk())
 
 
 def waiting_by_site(conn: Connection) -> dict[tuple[str, int], int]:
     """How many subtasks are in WAIT, by (site, priority)."""
-    return {(site, priority): n for site, priority, n in conn.execute(_WAITING_BY_SITE)}
+    return {(site, priority): n for site, priority, n in _WAITING_BY_SITE.rows(conn)}
 
 
-_WAITING_BY_SITE = (
+_WAITING_BY_SITE = Prepared(
     select(subtasks.c.site, subtasks.c.priority, func.count())
     .where(subtasks.c.state == State.WAIT)
     .group_by(subtasks.c.site, subtasks.c.priority)
@@ -307,13 +319,11 @@ def entrants(conn: Connection, wanted: Mapping[str, int]) -> list[Entrant]:
     if not wanted:
         return []
     if conn.dialect.name == "sqlite":  # it has no LATERAL, and no round trips either
-        rows = [
-            row for site, n in wanted.items() for row in conn.execute(_FIRST, {"of_site": site, "most": n})
-        ]
+        rows = _FIRST.rows_of_each(conn, [{"of_site": site, "most": n} for site, n in wanted.items()])
     else:
         asked = as_table((("site", String()), ("n", Integer())), list(wanted.items()))
         first = _first(asked.c.site, asked.c.n).lateral("first")
-        rows = list(conn.execute(select(first).select_from(asked.join(first, true()))))
+        rows = conn.execute(select(first).select_from(asked.join(first, true()))).all()
     return [Entrant(row.id, row.site, row.priority) for row in rows]
 
 
@@ -326,7 +336,7 @@ def _first(site: object, n: object) -> Select[tuple[int, str, int]]:
     )
 
 
-_FIRST = _first(bindparam("of_site"), bindparam("most"))
+_FIRST = Prepared(_first(bindparam("of_site"), bindparam("most")))
 
 
 def pending(conn: Connection) -> dict[str, Backlog]:

@@ -6,7 +6,8 @@ size adapts to the round trip: items that arrive during one transaction are writ
 waits for linger a little, so that they are written in batches and not one by one.
 
 If an item of a transaction fails, the transaction is rolled back and each of its items is written again in one of its
-own, so that only the failing one is lost.
+own, so that only the failing one is lost. While the database is away, what is queued waits for its return, and is then
+written. Nothing is written twice: where a COMMIT got no answer, the database is asked whether it was made.
 """
 
 from __future__ import annotations
@@ -15,32 +16,36 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
+from tasks.domain.batches import MOST_AT_ONCE
 from tasks.domain.errors import TaskError
-from tasks.store.database import Store, lost_deadlock, read_now
+from tasks.store.database import Store
+from tasks.store.lasting import Absence, LastingConnection
+from tasks.store.outages import passing, unwritable
 
 T = TypeVar("T")
 I_contra = TypeVar("I_contra", contravariant=True)
 Operation = Callable[[Connection, datetime], T]
 
-MOST_AT_ONCE = 2000
 _TRIES = 5
-"""Most tries of an item that loses a deadlock each time."""
+"""Most tries of an item that loses a deadlock, or waits too long for a lock, each time."""
 _LINGER_S = (0.05, 0.25)
 """Shortest and longest time an item lingers for others that may come, where nobody waits for it."""
 _LINGER = 10.0
 """That time, in times of what the last transaction took: where few pages come, little time goes into writing them."""
-_HURRIED_S = (0.005, 0.02)
-"""The same for an item that an event loop waits for: as long as the last transaction took."""
+_HURRIED_S = (0.005, 0.04)
+"""The same for an item that an event loop waits for."""
+_HURRIED = 8.0
+"""That time, in times of the work of the last transaction: many small ones take no more than a ninth of a core."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +93,10 @@ class Writer:
         most: most items of one transaction; 1 to compare with (`reviewloop bench buffers`).
         connections: most transactions at once, each on a thread and a connection of its own. SQLite allows one writer
             only; to a PostgreSQL far away, further transactions need not wait for the first to return.
+        on_unwritable: called with the reason where the database's file takes no more writes, from the writer's thread;
+            True: nobody waits for results any more, so none is delivered.
         clock: monotonic seconds.
+        cpu_s: CPU seconds of the calling thread.
     """
 
     def __init__(
@@ -97,12 +105,17 @@ class Writer:
         *,
         most: int = MOST_AT_ONCE,
         connections: int = 1,
+        on_unwritable: Callable[[str], bool] = lambda _why: False,
         clock: Callable[[], float] = time.monotonic,
+        cpu_s: Callable[[], float] = time.thread_time,
     ) -> None:
         self._store = store
         self._most = most
+        self._on_unwritable = on_unwritable
         self._clock = clock
+        self._cpu_s = cpu_s
         self._took_s = 0.0
+        self._worked_s = 0.0
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._hurry = threading.Event()
         self._at_once = threading.Event()
@@ -110,6 +123,7 @@ class Writer:
             threading.Lock()
         )  # one connection at a time takes a batch, so that kinds stay in one batch
         self._closed = False
+        self._absence = Absence(clock)
         self._putting = threading.Lock()  # nothing may be queued behind the end marker
         self._threads = [
             threading.Thread(target=self._work, name="reviewloop-writer", daemon=True)
@@ -155,6 +169,7 @@ class Writer:
         with self._putting:
             if not self._closed:
                 self._closed = True
+                self._absence.closing.set()
                 for _ in self._threads:
                     self._queue.put(None)
                 self._at_once.set()
@@ -172,7 +187,7 @@ class Writer:
 
     def _work(self) -> None:
         with ExitStack() as stack:
-            connection = _WriterConnection(self._store, stack)
+            connection = LastingConnection(self._store, stack, self._absence)
             connection.open_early()
             while True:
                 with self._taking:
@@ -181,13 +196,14 @@ class Writer:
                         return
                     if self._hurry.wait(_within(_LINGER_S, _LINGER * self._took_s)):
                         # Others of the event loop may be about to come to the same point.
-                        self._at_once.wait(_within(_HURRIED_S, self._took_s))
+                        self._at_once.wait(_within(_HURRIED_S, _HURRIED * self._worked_s))
                     self._hurry.clear()
                     self._at_once.clear()
                     batch, stop = self._taken(first)
-                started = self._clock()
+                started, worked_before = self._clock(), self._cpu_s()
                 self._commit(connection, [item for item in batch if item.begin()])
                 self._took_s = self._clock() - started
+                self._worked_s = self._cpu_s() - worked_before
                 if stop:
                     return
 
@@ -206,78 +222,48 @@ class Writer:
         self._hurry.set()
         return batch, False
 
-    def _commit(self, connection: _WriterConnection, batch: list[_Item]) -> None:
+    def _commit(self, connection: LastingConnection, batch: list[_Item]) -> None:
         if not batch:
             return
         try:
-            _deliver(zip(batch, self._written(connection, batch), strict=True))
+            _deliver(zip(batch, connection.write(partial(self._written, batch)), strict=True))
             return
         except Exception as error:
-            if len(batch) == 1 and not lost_deadlock(error):
+            why = unwritable(error)
+            if why is not None and self._on_unwritable(why):
+                return
+            if len(batch) == 1 and not passing(error):
                 _deliver([(batch[0], error)])
                 return
         for item in sorted(batch, key=lambda item: item.kind.rank):
             _deliver([(item, self._alone(connection, item))])
 
-    def _alone(self, connection: _WriterConnection, item: _Item) -> Any:
+    def _alone(self, connection: LastingConnection, item: _Item) -> Any:
         """Write an item in its own transaction, again while it loses deadlocks; its result or its exception."""
         for tries in range(1, _TRIES + 1):
             try:
-                return self._written(connection, [item])[0]
+                return connection.write(partial(self._written, [item]))[0]
             except Exception as error:
-                if tries == _TRIES or not lost_deadlock(error):
+                if tries == _TRIES or not passing(error):
                     return error
         raise AssertionError("the loop returns")
 
     @staticmethod
-    def _written(connection: _WriterConnection, batch: list[_Item]) -> list[Any]:
-        """Write and commit a batch; its results. An exception of any item rolls all back."""
+    def _written(batch: list[_Item], conn: Connection, now: datetime) -> list[Any]:
+        """Write a batch; its results. An exception of any item rolls all back."""
         groups: dict[BatchOperation[Any, Any], list[int]] = {}
         for place, item in enumerate(batch):
             groups.setdefault(item.kind, []).append(place)
         results: list[Any] = [None] * len(batch)
-        with connection.begin() as conn:
-            now = read_now(conn)
-            for kind, places in sorted(groups.items(), key=lambda group: group[0].rank):
-                done = kind.run(conn, now, [batch[place].what for place in places])
-                for place, result in zip(places, done, strict=True):
-                    results[place] = result
+        for kind, places in sorted(groups.items(), key=lambda group: group[0].rank):
+            done = kind.run(conn, now, [batch[place].what for place in places])
+            for place, result in zip(places, done, strict=True):
+                results[place] = result
         return results
 
 
 def _within(bounds: tuple[float, float], value: float) -> float:
     return min(max(value, bounds[0]), bounds[1])
-
-
-class _WriterConnection:
-    """A connection that is kept from one transaction to the next; replaced after an error."""
-
-    def __init__(self, store: Store, stack: ExitStack) -> None:
-        self._store = store
-        self._conn: Connection | None = None
-        stack.callback(self._drop)
-
-    def open_early(self) -> None:
-        """Connect before there is anything to write; if that fails, the first write fails."""
-        with suppress(SQLAlchemyError):
-            self._conn = self._store.connect()
-
-    @contextmanager
-    def begin(self) -> Iterator[Connection]:
-        """A transaction; after an error, the next one gets a new connection."""
-        if self._conn is None:
-            self._conn = self._store.connect()
-        try:
-            with self._store.begin(self._conn) as conn:
-                yield conn
-        except Exception:
-            self._drop()
-            raise
-
-    def _drop(self) -> None:
-        conn, self._conn = self._conn, None
-        if conn is not None:
-            conn.close()
 
 
 def _deliver(results: Iterable[tuple[_Item, Any]]) -> None:

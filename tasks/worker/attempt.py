@@ -8,6 +8,7 @@ is in flight. Pages are stored in batches while the attempt goes on; only its en
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -36,6 +37,8 @@ from tasks.worker.page_collector import PageCollector
 from tasks.worker.slots import Slots, SlotUse
 from tasks.worker.tries import Tries
 from tasks.worker.write_buffer import WriteBuffer
+
+log = logging.getLogger("reviewloop.attempt")
 
 
 class Attempt:
@@ -69,8 +72,11 @@ class Attempt:
         self._slot = SlotUse(slots or Slots(1))
         self._timing = Timing(clock, self._slot.busy, self._slot.idle)
         self._counters = AttemptCounters(timing=self._timing)
-        self._renewal = LeaseRenewal(lease, writer, self._counters, rules.silent_after_s, clock)
-        fetcher = Fetcher(deps, self._timing, self._renewal.announce_wait, lease.site)
+        self._failures = Failures(deps)
+        self._renewal = LeaseRenewal(
+            lease, writer, self._counters, self._failures.gave_pages, rules.silent_after_s, clock
+        )
+        fetcher = Fetcher(deps, self._timing, self._renewal.announce_wait, lease.site, lease)
         self._limits = EngineLimits.of(catalog.engine_of(lease.site))
         refresh_s = catalog.sites[lease.site].refresh_s
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
@@ -78,7 +84,6 @@ class Attempt:
         self._write_buffer = WriteBuffer(
             lease, deps, writer, self._counters, self._unstorable, judge=self._check_relevance
         )
-        self._failures = Failures(deps)
         self._tries = Tries(lease.floor, self._counters, self._failures, self._write_buffer)
         self._collector = PageCollector(lease.site, deps, catalog, fetcher, self._timing, self._tries.note)
         self._queue: deque[WorkTarget] = deque()
@@ -123,7 +128,14 @@ class Attempt:
             finally:
                 self._slot.leave()
         await self._write_buffer.emptied()
-        return await self._writer.soon(CLOSES, await self._close())
+        close = await self._close()
+        log.info(
+            "subtask %d, attempt %d on %s at %s: %s",
+            *(self.lease.subtask_id, self.lease.attempt_id, self.lease.node, self.lease.site),
+            self._interrupted or close.report,
+            extra={"subtask": self.lease.subtask_id, "attempt": self.lease.attempt_id},
+        )
+        return await self._writer.soon(CLOSES, close)
 
     def interrupt(self, why: str) -> None:
         """Stop soon, keep what is stored, and give the rest back to WAIT (the node drains or stops)."""

@@ -8,22 +8,30 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
+from typing import Any
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
-from tasks.fetching.downloader import BeforeRequest, Downloader
+from tasks.fetching.browser import Browser
+from tasks.fetching.downloader import BeforeRequest, Downloader, Trusts, nothing
 from tasks.fetching.hosts import HostBook, slower
 from tasks.fetching.pace import AnswerSample
 from tasks.fetching.permits import Permits, WaitTooLong
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules, RobotsState
 from tasks.reading.interstitials import check_blocked, redirect_target
 from tasks.signin.signins import SignIns
+from tasks.store.leases import Lease
 from tasks.worker.counters import Timing
+from tasks.worker.list_book import ListBook
+from tasks.worker.page_parts import TELL_EVERY_S, PageParts
+from tasks.worker.page_reader import PageReader
 from tasks.worker.pseudonyms import Pseudonyms
+from tasks.worker.request_log import RequestLog, Sent
 from tasks.worker.robots_book import RobotsBook
 from tasks.worker.seen import SeenPages
 from tasks.worker.settings import CrawlSettings
 
+_WITHOUT_BROWSER_S = 900.0
 _SIGNED_OUT = frozenset({ErrorClass.LOGIN_WALL, ErrorClass.FORBIDDEN})
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -47,6 +55,10 @@ class Dependencies:
         now: aware time, for dates on pages; never for leases.
         sign_ins: None: no site is signed in to.
         pseudonyms: None: authors are stored by their names.
+        reader: of the process; whoever made it closes it.
+        browser: of the process, likewise; None: it has no Chromium.
+        lists: of the process.
+        requests: where requests are noted; None: nowhere.
     """
 
     downloader: Downloader
@@ -60,7 +72,11 @@ class Dependencies:
     sign_ins: SignIns | None = None
     pseudonyms: Pseudonyms | None = None
     sleep: Sleep = asyncio.sleep
+    reader: PageReader = field(default_factory=PageReader)
+    browser: Browser | None = None
+    lists: ListBook = field(default_factory=ListBook)
     rng: Random = field(default_factory=Random)
+    requests: RequestLog | None = None
 
 
 class Fetcher:
@@ -69,19 +85,32 @@ class Fetcher:
     Args:
         announce_wait: called before each wait for a permit, with its seconds.
         site: the attempt's own; the timing keeps the response times of its host.
+        lease: the attempt's, for the log of requests; None: there is no attempt.
     """
 
     def __init__(
-        self, deps: Dependencies, timing: Timing, announce_wait: AnnounceWait, site: str = ""
+        self,
+        deps: Dependencies,
+        timing: Timing,
+        announce_wait: AnnounceWait,
+        site: str = "",
+        lease: Lease | None = None,
     ) -> None:
         self._deps = deps
         self._timing = timing
         self._announce_wait = announce_wait
         self._site = site
+        self._lease = lease
+        self._noting: dict[str, Any] = {"note": self._note} if deps.requests is not None else {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def page(
-        self, url: str, headers: Mapping[str, str] | None = None, *, blocked: tuple[str, ...] = ()
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        blocked: tuple[str, ...] = (),
+        search: bool = False,
     ) -> Response:
         """Fetch a page where robots.txt allows it, with a permit, signed in where its site asks for it.
 
@@ -89,14 +118,48 @@ class Fetcher:
             headers: in addition to the node's own: conditions, an engine's.
             blocked: patterns of addresses that are no page, but a captcha or a login: a redirect there is a
                 refusal, which is not followed (so its host's robots.txt does not matter).
+            search: the engine's own request, which alone may reach an engine on a private address.
 
         Raises:
             FetchError: no page, with its class.
             WaitTooLong: the host's next permit is too far ahead.
         """
         response = await self._ask(
-            url, self._unless_redirected_to(blocked) if blocked else self._before_page, headers
+            url,
+            self._unless_redirected_to(blocked) if blocked else self._before_page,
+            headers,
+            trusts=self._deps.hosts.is_private_search if search else self._is_private_page,
         )
+        self._timing.bytes += len(response.body)
+        return response
+
+    async def rendered(self, url: str) -> Response:
+        """Fetch a page like `page`, and have a browser run its scripts; what these ask for is fetched like pages, too.
+
+        Raises:
+            FetchError: no page, with its class.
+            WaitTooLong: as `page`; or there is no browser to be had.
+        """
+        document = await self.page(url)
+        if "html" not in document.headers.get("content-type", "html").lower():
+            return document
+        browser = self._deps.browser
+        if browser is None:
+            raise WaitTooLong("Chromium", _WITHOUT_BROWSER_S)
+        parts = PageParts(document.url, self._part, self._deps.hosts, self._timing, self._announce_wait)
+        with self._timing.waiting:
+            while not await browser.entered(TELL_EVERY_S):
+                parts.tell()
+        try:
+            return await browser.render(document, parts.ask, parts.is_own)
+        finally:
+            browser.leave()
+
+    async def _part(self, url: str, headers: Mapping[str, str], own: bool) -> Response:
+        """What the scripts of a page ask for; signed in, and on a private address, at the page's own host only."""
+        trusts = self._is_private_page if own else nothing
+        before = self._before_page if own else self._before_part
+        response = await self._ask(url, before, headers, trusts)
         self._timing.bytes += len(response.body)
         return response
 
@@ -106,7 +169,7 @@ class Fetcher:
         Raises:
             FetchError, WaitTooLong: as `page`.
         """
-        response = await self._ask(url, self._before_page, headers, follow=False)
+        response = await self._ask(url, self._before_page, headers, self._is_private_page, follow=False)
         self._timing.bytes += len(response.body)
         return redirect_target(response)
 
@@ -129,19 +192,29 @@ class Fetcher:
         return await self._deps.robots.rules(url, self._robots_file, self._deps.address)
 
     async def _robots_file(self, url: str) -> Response:
-        return await self._ask(url, self._await_permit)
+        return await self._ask(url, self._await_permit, trusts=self._deps.hosts.is_private_robots)
+
+    def _is_private_page(self, url: str) -> bool:
+        return self._deps.hosts.is_private_page(self._site, url)
 
     async def _ask(
         self,
         url: str,
         before: BeforeRequest,
         headers: Mapping[str, str] | None = None,
-        **how: bool,
+        trusts: Trusts = nothing,
+        **how: Any,
     ) -> Response:
         deps = self._deps
         try:
             response = await deps.downloader.fetch(
-                url, timeout_s=deps.settings.request_timeout_s, headers=headers, before_request=before, **how
+                url,
+                timeout_s=deps.settings.request_timeout_s,
+                headers=headers,
+                before_request=before,
+                trusts=trusts,
+                **self._noting,
+                **how,
             )
         except FetchError as error:
             if not isinstance(error, NotAsked):
@@ -154,6 +227,25 @@ class Fetcher:
         self._time(response)
         await self._observe(url, AnswerSample(response.elapsed_s))
         return response
+
+    def _note(self, url: str, status: int, size: int, seconds: float, error: str) -> None:
+        deps, lease = self._deps, self._lease
+        if deps.requests is not None:
+            deps.requests.note(
+                Sent(
+                    at=deps.now(),
+                    node=lease.node if lease is not None else deps.address,
+                    site=self._site,
+                    host=deps.hosts.name(url),
+                    url=url,
+                    status=status,
+                    size=size,
+                    seconds=seconds,
+                    error=error,
+                    subtask=lease.subtask_id if lease is not None else 0,
+                    attempt=lease.attempt_id if lease is not None else 0,
+                )
+            )
 
     def _time(self, response: Response) -> None:
         """Keep how soon the attempt's site answered; a response of another host, after a redirect, is left out."""
@@ -192,9 +284,12 @@ class Fetcher:
 
         return before
 
-    async def _before_page(self, url: str) -> Mapping[str, str] | None:
+    async def _before_part(self, url: str) -> None:
         crawl_delay_s = await self._allowed(url) if self._deps.hosts.obeys_robots(url) else None
         await self._await_permit(url, crawl_delay_s)
+
+    async def _before_page(self, url: str) -> Mapping[str, str] | None:
+        await self._before_part(url)
         sign_ins = self._deps.sign_ins
         if sign_ins is None:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from datetime import timedelta
 
 from tasks.store.leases import PROGRESS, Lease, Renewal
@@ -22,6 +22,7 @@ class LeaseRenewal:
     The scheduler learns from what is reported while the attempt runs, most from the first tries.
 
     Args:
+        gave: hosts that gave a page so far; it grows. A half-open breaker closes with the first one reported.
         silent_after_s: seconds without a renewal after which the lease is taken back.
         clock: monotonic seconds.
 
@@ -35,6 +36,7 @@ class LeaseRenewal:
         lease: Lease,
         writer: Writer,
         counters: AttemptCounters,
+        gave: Set[str],
         silent_after_s: float,
         clock: Callable[[], float],
     ) -> None:
@@ -43,6 +45,8 @@ class LeaseRenewal:
         self._lease = lease
         self._writer = writer
         self._counters = counters
+        self._gave = gave
+        self._told_of: frozenset[str] = frozenset()
         self._keep = timedelta(seconds=silent_after_s)
         self._clock = clock
         self._reported_at = clock()
@@ -65,7 +69,9 @@ class LeaseRenewal:
         self._reported_at = self._clock()
         counters = self._counters.so_far()
         self._report_at_tries = max(_FIRST_TRIES, 2 * counters.tried)
-        renewing = self._writer.later(PROGRESS, Renewal(self._lease, self._keep, counters))
+        gave = frozenset(self._gave) - self._told_of
+        self._told_of |= gave
+        renewing = self._writer.later(PROGRESS, Renewal(self._lease, self._keep, counters, gave))
         renewing.add_done_callback(self._renewed)
 
     def _renewed(self, renewing: asyncio.Future[bool]) -> None:

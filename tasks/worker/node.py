@@ -6,10 +6,11 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, islice, repeat
+from types import MappingProxyType
 
 from splitter.catalog.model import Catalog
 from sqlalchemy import Connection
@@ -20,7 +21,7 @@ from tasks.store import closing, leases, nodes
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import CLOSES, Close
 from tasks.store.leases import Counters, Lease
-from tasks.store.nodes import Node, NodeLoad
+from tasks.store.nodes import CLOCK_S, Node, NodeLoad
 from tasks.store.writer import Writer
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
@@ -67,6 +68,7 @@ class CrawlNode:
 
     Args:
         on_free: called whenever a slot becomes free (the runner then lets allocation run).
+        entries: of the catalog, as hashes (`splitter.catalog.entries`).
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class CrawlNode:
         rules: RecallSettings,
         on_free: Callable[[], None],
         *,
+        entries: Mapping[str, str] = MappingProxyType({}),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.node = node
@@ -86,6 +89,7 @@ class CrawlNode:
         self._writer = writer
         self._rules = rules
         self._on_free = on_free
+        self._entries = entries
         self._clock = clock
         self._throughput = Throughput(clock())
         self._slots = Slots(node.slots, self._idle)
@@ -93,9 +97,11 @@ class CrawlNode:
         self._start_s = 0.0  # from asking for a lease's targets to having them, smoothed
         self._waiting: dict[str, Lease] = {}
         self._running: dict[str, Attempt] = {}
+        self._refused: set[str] = set()  # leases that are being given back
         self._tasks: set[asyncio.Task[None]] = set()
         self._pulse: asyncio.Task[None] | None = None
         self._stopping = False
+        self._told_off_s = 0.0
         self.drained = False
 
     def open(self) -> None:
@@ -105,9 +111,34 @@ class CrawlNode:
     def offer(self, leases: Iterable[Lease]) -> None:
         """Take leases for this node (a notification brought them); those it has already are passed over."""
         for lease in leases:
-            if lease.token not in self._running:
+            if lease.token not in self._running and self._knows(lease):
                 self._waiting[lease.token] = lease
         self._begin_more()
+
+    def _knows(self, lease: Lease) -> bool:
+        """Whether the lease was given by the entry of its site that this node has; else it goes back."""
+        entry = self._entries.get(lease.site, "")
+        if lease.site in self._catalog.sites and (not entry or not lease.entry or entry == lease.entry):
+            return True
+        if lease.token not in self._refused:
+            self._refused.add(lease.token)
+            log.error(
+                "node %s: the scheduler's catalog has another entry of %s than mine: restart with the same catalog",
+                self.node.name,
+                lease.site,
+            )
+            task = asyncio.get_running_loop().create_task(self._refuse(lease))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return False
+
+    async def _refuse(self, lease: Lease) -> None:
+        why = f"{self.node.name} has another entry of {lease.site} in its catalog, or none"
+        try:
+            await self._writer.run(lambda conn, now: closing.release(conn, now, {lease: why}))
+        except Exception:
+            log.exception("node %s: giving back attempt %s", self.node.name, lease.attempt_id)
+        self._refused.discard(lease.token)
 
     @property
     def dry(self) -> bool:
@@ -127,6 +158,14 @@ class CrawlNode:
             attempt.interrupt(why)
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+    async def abandon(self) -> None:
+        """End at once: nothing can be stored any more, so nothing is given back."""
+        self._stopping = True
+        ending = [*self._tasks, *([self._pulse] if self._pulse is not None else [])]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
 
     # --- slots ----------------------------------------------------------------------------------------------
 
@@ -148,19 +187,25 @@ class CrawlNode:
             self._beginning -= 1
             self._start_s += _SMOOTHING * (self._clock() - began - self._start_s)
 
-        self._beginning += 1
-        attempt = Attempt(
-            lease,
-            self._deps,
-            self._catalog,
-            self._writer,
-            self._rules,
-            self._slots,
-            has_begun,
-            clock=self._clock,
-        )
-        self._running[lease.token] = attempt
-        task = asyncio.get_running_loop().create_task(self._run(attempt))
+        loop = asyncio.get_running_loop()
+        try:
+            attempt = Attempt(
+                lease,
+                self._deps,
+                self._catalog,
+                self._writer,
+                self._rules,
+                self._slots,
+                has_begun,
+                clock=self._clock,
+            )
+        except Exception as error:
+            log.exception("node %s: attempt %s could not begin", self.node.name, lease.attempt_id)
+            task = loop.create_task(self._close_broken(lease, error))
+        else:
+            self._beginning += 1
+            self._running[lease.token] = attempt
+            task = loop.create_task(self._run(attempt))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -199,7 +244,10 @@ class CrawlNode:
         load = NodeLoad(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
 
         def beat(conn: Connection, now: datetime) -> tuple[bool, list[Lease]]:
-            return nodes.heartbeat(conn, now, self.node.name, load), leases.unstarted_of(conn, self.node.name)
+            load_now = replace(load, clock_s=self._clock_off(now))
+            return nodes.heartbeat(conn, now, self.node.name, load_now), leases.unstarted_of(
+                conn, self.node.name
+            )
 
         asked = set(self._waiting)
         try:
@@ -213,6 +261,14 @@ class CrawlNode:
         except Exception:
             # A database that is away for a while must not end the node: leases run out by themselves.
             log.exception("node %s: heartbeat", self.node.name)
+
+    def _clock_off(self, now: datetime) -> float:
+        """Seconds that this machine's clock is ahead of the database's; told where that is much, or changes."""
+        off_s = (self._deps.now() - now).total_seconds()
+        if abs(off_s - self._told_off_s) > CLOCK_S:
+            self._told_off_s = off_s
+            log.warning("node %s: the clock here is %+.0f s off the database's", self.node.name, off_s)
+        return off_s
 
     def _reconcile(self, unstarted: Sequence[Lease], asked: Collection[str]) -> None:
         """Begin what the store has for this node and no notification brought; drop what was taken back meanwhile.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -14,13 +13,13 @@ from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, PageRead, Response, Review
 from tasks.domain.product_match import matchable_text
 from tasks.fetching.permits import WaitTooLong
-from tasks.reading.decode import decode
-from tasks.reading.extract import read_page
+from tasks.reading.page_jobs import PageJob
 from tasks.reading.relevance import screen_reviews
 from tasks.store.leases import WorkTarget
 from tasks.store.pages import NewPage
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
+from tasks.worker.list_searcher import ListSearcher
 from tasks.worker.searcher import NoteError, ReadResult, Searcher
 
 _NOT_MODIFIED = 304
@@ -47,9 +46,15 @@ class PageCollector:
         self._fetcher = fetcher
         self._timing = timing
         self._note_error = note_error
-        self._searcher = Searcher(catalog.engine_of(site), deps, fetcher, note_error)
+        engine = catalog.engine_of(site)
+        self._searcher: Searcher | ListSearcher = (
+            ListSearcher(site, engine, deps, fetcher, note_error)
+            if engine.discover == "list"
+            else Searcher(engine, deps, fetcher, note_error)
+        )
         self._posts: dict[bytes, Hit] = {}
         self._rules = catalog.rules_of(site)
+        self._is_made_by_script = catalog.renders(site)
         self._encoding_hint = catalog.sites[site].encoding
         self._check_relevance = catalog.sites[site].judge
 
@@ -82,7 +87,9 @@ class PageCollector:
         """
 
         async def once() -> NewPage | None:
-            response = await self._fetcher.page(target.url, _conditions(target))
+            # Whether its document has changed says nothing of what its scripts fetch.
+            conditions = None if self._is_made_by_script else _conditions(target)
+            response = await self._page(target.url, conditions)
             if response.status == _NOT_MODIFIED:
                 return None
             return await self._read(target, response)
@@ -94,6 +101,11 @@ class PageCollector:
                 if not await self._fetcher.signed_in_again(target.url, error):
                     raise
                 return await once()
+
+    async def _page(self, url: str, conditions: Mapping[str, str] | None = None) -> Response:
+        if self._is_made_by_script:
+            return await self._fetcher.rendered(url)
+        return await self._fetcher.page(url, conditions)
 
     async def _read(self, target: WorkTarget, response: Response) -> NewPage:
         read, encoding = await self._read_one(response)
@@ -117,8 +129,10 @@ class PageCollector:
     ) -> NewPage:
         reviews, text = read.reviews, None
         refused: Mapping[str, int] = {}
+        refused_records: Sequence[tuple[str, Review]] = ()
         if self._check_relevance:
-            reviews, refused = screen_reviews(read, reviews, main_text=self._rules.main_text)
+            screened = screen_reviews(read, reviews, main_text=self._rules.main_text)
+            reviews, refused, refused_records = screened
             text = matchable_text(read.title, ((review.title, review.body) for review in reviews))
         digest = blake2b(digest_size=16)
         for body in bodies:
@@ -135,16 +149,13 @@ class PageCollector:
             etag=_validator(headers, "etag"),
             last_modified=_validator(headers, "last-modified"),
             refused=refused,
+            refused_records=tuple(refused_records),
             text=text,
         )
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:
-        text, encoding, _ = decode(response.body, response.headers, self._encoding_hint)
-        now = self._deps.now()
-        if self._rules.main_text:
-            # It takes milliseconds, in which other answers would wait.
-            return await asyncio.to_thread(read_page, text, response.url, self._rules, now=now), encoding
-        return read_page(text, response.url, self._rules, now=now), encoding
+        job = PageJob.of(response, self._rules, self._encoding_hint, self._deps.now())
+        return await self._deps.reader.read(job)
 
     async def _further_parts(self, first: PageRead, asked: set[str]) -> list[tuple[PageRead, bytes]]:
         """The parts of a review list behind its first, as far as they can be had."""
@@ -153,7 +164,7 @@ class PageCollector:
         while url and url not in asked and len(parts) < self._deps.settings.list_parts - 1:
             asked.add(url)
             try:
-                response = await self._fetcher.page(url)
+                response = await self._page(url)
                 read, _ = await self._read_one(response)
             except FetchError as error:
                 await self._note_error(url, error)

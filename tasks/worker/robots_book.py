@@ -71,10 +71,10 @@ class RobotsBook:
 
     async def _look_up(self, url: str, host: str, fetch: Fetch, address: str) -> RobotsRules:
         now, stored = await self._writer.soon(_LOAD, host)
-        rules = RobotsRules.parse(stored.text, stored.status) if stored else None
+        rules = await RobotsRules.read(stored.text, stored.status) if stored else None
         if rules is None or not rules.state.answered:
             stored = await self._fetch(f"{urlsplit(url).scheme}://{host}/robots.txt", host, now, fetch)
-            rules = RobotsRules.parse(stored.text, stored.status)
+            rules = await RobotsRules.read(stored.text, stored.status)
         if rules.state.answered:
             self._known[host] = (self._clock() + KEEP.total_seconds(), rules)
             self._unanswered.pop((host, address), None)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from splitter.catalog.model import Engine
 from splitter.catalog.paths import condition_of
+from splitter.catalog.patterns import compile_pattern
 
 from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.fetching.permits import WaitTooLong
-from tasks.reading.decode import decode
 from tasks.reading.interstitials import check_blocked
-from tasks.reading.results import read_results
+from tasks.reading.page_jobs import ResultJob
+from tasks.reading.redirect_links import address_in
 from tasks.store.result_pages import FoundHit
 from tasks.worker.fetcher import Dependencies, Fetcher, NotAsked
 
@@ -47,7 +47,7 @@ class Searcher:
     def __init__(self, engine: Engine, deps: Dependencies, fetcher: Fetcher, note_error: NoteError) -> None:
         self._rules = engine.results
         self._headers = engine.headers
-        self._redirects = tuple(map(re.compile, engine.redirects))
+        self._redirects = tuple(map(compile_pattern, engine.redirects))
         # Conditions are about JSON, not about addresses.
         self._blocked = tuple(rule for rule in engine.results.blocked if condition_of(rule) is None)
         self._deps = deps
@@ -57,14 +57,14 @@ class Searcher:
 
     async def read(self, url: str) -> ReadResult:
         """A result page. Raises FetchError, WaitTooLong."""
-        response = await self._fetcher.page(url, self._headers, blocked=self._blocked)
-        text = decode(response.body, response.headers).text
-        page = read_results(text, response.url, self._rules, now=self._deps.now())
-        return _by_address(await self._resolved(page))
+        response = await self._fetcher.page(url, self._headers, blocked=self._blocked, search=True)
+        page = await self._deps.reader.read(ResultJob.of(response, self._rules, self._deps.now()))
+        return by_address(await self._resolved(page))
 
     async def _resolved(self, page: ResultPage) -> ResultPage:
         """The page with the addresses that the engine's own links redirect to, as far as these can be had."""
         links = [hit.url for hit in page.hits if any(form.search(hit.url) for form in self._redirects)]
+        self._targets |= {link: address for link in links if (address := address_in(link))}
         unresolved = [link for link in links if link not in self._targets]
         if unresolved:
             async with asyncio.TaskGroup() as group:
@@ -93,7 +93,7 @@ class Searcher:
                     self._targets[link] = address
 
 
-def _by_address(page: ResultPage) -> ReadResult:
+def by_address(page: ResultPage) -> ReadResult:
     """A result page's hits by their canonical addresses, each once; addresses that can't be requested are left out."""
     found: dict[bytes, FoundHit] = {}
     posts: dict[bytes, Hit] = {}

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from tasks.worker.settings import REMEMBERED
+
 BATCH = 400
-REMEMBERED = 200_000
 
 # Round trips under way at once. Look-ups that come meanwhile go with the next one: the longer a round trip takes, the
 # more travel with the next, up to the batch.

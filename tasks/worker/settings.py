@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+REMEMBERED = 200_000
+"""Stored pages that a node remembers in its own memory, unless the settings say so."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlSettings:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Review
 from tasks.store.database import unstorable
 from tasks.store.leases import Lease, WorkTarget
 from tasks.store.pages import ENDS, PAGES, EndedTarget, NewPage, SavedPage, TargetEnd
@@ -91,8 +92,13 @@ class WriteBuffer:
         pseudonyms = self._deps.pseudonyms
         if pseudonyms is None:
             return page
-        reviews = (one._replace(author=pseudonyms.of(self._lease.site, one.author)) for one in page.reviews)
-        return replace(page, reviews=tuple(reviews))
+        site = self._lease.site
+
+        def hidden(review: Review) -> Review:
+            return review._replace(author=pseudonyms.of(site, review.author))
+
+        refused = tuple((reason, hidden(one)) for reason, one in page.refused_records)
+        return replace(page, reviews=tuple(map(hidden, page.reviews)), refused_records=refused)
 
     def _saved(self, saving: asyncio.Future[bool], key: bytes) -> None:
         if saving.cancelled() or saving.exception() is not None:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from patience import PATIENCE_S
 from tiny_world import DEAD, PRODUCTS, REFUSED, ROOT, SITES
 
 from app.cli.main import cli
@@ -69,8 +70,8 @@ def crawled_once(
     """A database after `run --until-done --json`, and what that printed."""
     path = tmp_path_factory.mktemp("crawled") / "reviews.db"
     result = reviewloop(
-        "run", *PRODUCTS, "--until-done", "--for", 30, "--lab", f"{lab.host}:{lab.port}", "--nodes", 3,
-        "--silent-after", 8, "--seed", 1, "--db", f"sqlite:///{path}", "--json",
+        "run", *PRODUCTS, "--until-done", "--for", PATIENCE_S, "--lab", f"{lab.host}:{lab.port}", "--nodes", 3,
+        "--seed", 1, "--db", f"sqlite:///{path}", "--json", "--log", path.with_name("requests.jsonl"),
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     return path, json.loads(result.stdout)
@@ -80,7 +81,7 @@ def crawled_once(
 def crawled(
     crawled_once: tuple[Path, dict[str, object]], tmp_path: Path, reviewloop: Invoke
 ) -> SimpleNamespace:
-    """A copy of the crawled database, to be changed freely: `url`, `printed`, and `ask` for commands on it."""
+    """A copy of the crawled database, to be changed freely: `url`, `printed`, `ask` for commands on it; `requests`."""
     path, printed = crawled_once
     url = f"sqlite:///{shutil.copy(path, tmp_path / 'reviews.db')}"
 
@@ -89,4 +90,4 @@ def crawled(
         assert result.exit_code == 0, result.stderr
         return json.loads(result.stdout)
 
-    return SimpleNamespace(url=url, printed=printed, ask=ask)
+    return SimpleNamespace(url=url, printed=printed, ask=ask, requests=path.with_name("requests.jsonl"))

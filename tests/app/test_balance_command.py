@@ -3,6 +3,7 @@ import json
 import pytest
 
 from app.hardware import cpu_ghz, default_interface, link_mbps, memory_gb, this_machine
+from tasks.scheduling.balance.learned import train
 
 LINES = [
     {"name": "a", "setup_s": 20, "seconds_per_url": 1},
@@ -56,7 +57,17 @@ def runs(count):
     return "\n".join([HEADER, *rows, ""])
 
 
-def test_run_times_are_learned_from_recorded_runs(balance, tmp_path):
+def test_run_times_are_learned_from_recorded_runs(balance, tmp_path, monkeypatch):
+    trained = {}
+
+    def train_once(samples, seed):
+        """Training takes seconds: the same runs and the same seed are trained once."""
+        key = (tuple(samples), seed)
+        if key not in trained:
+            trained[key] = train(samples, seed)
+        return trained[key]
+
+    monkeypatch.setattr("app.cli.balance.train", train_once)
     recorded = tmp_path / "runs.csv"
     recorded.write_text(runs(300), "utf-8")
     options = ("--total", 60, "--attempts", recorded)
@@ -73,6 +84,7 @@ def test_run_times_are_learned_from_recorded_runs(balance, tmp_path):
     )
     same = json.loads(balance([MACHINE, LINES[0]], "--total", 60, "--attempts", as_json, "--json").stdout)
     assert same == told
+    assert len(trained) == 1, "a table and a list of the same runs are the same"
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,18 @@ from datetime import UTC, datetime, timedelta
 
 import click
 import pytest
+from patience import PATIENCE_S
 from tiny_world import ROOT
 
 import app.cli.demo
 from app.cli.main import cli
-from app.cli.output import seconds, short, shown
+from app.cli.output import short
 from app.cli.progress import Snapshot, speed
-from app.cli.waits import wait_text
 from app.config import from_environment
+from app.durations import seconds
+from app.harmless import shown
+from app.waits import wait_text
+from app.work_left import Came, work_left_s
 from splitter.catalog.load import load_catalog
 from splitter.errors import InputError
 from tasks.domain.host_wait import UNREACHABLE
@@ -67,7 +71,7 @@ def test_a_closed_pipe_is_quiet(crawled):
         text=True,
         cwd=ROOT,
         env={**os.environ},
-        timeout=20,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert "Traceback" not in done.stderr
@@ -83,7 +87,8 @@ def test_a_database_that_cannot_be_opened_is_told(reviewloop, tmp_path):
     ):
         result = reviewloop("product", "add", "特仑苏", "--db", url)
         assert result.exit_code == 1
-        assert "the database cannot be opened" in result.stderr
+        assert re.search(r"the database (\S+ )?cannot be opened: ", result.stderr)
+        assert result.stderr.count("\n") == 1
 
 
 def test_a_database_of_a_newer_version_is_told(reviewloop, crawled):
@@ -91,7 +96,7 @@ def test_a_database_of_a_newer_version_is_told(reviewloop, crawled):
         conn.execute("UPDATE alembic_version SET version_num = '9999'")
     result = reviewloop("status", "--db", crawled.url)
     assert result.exit_code == 1
-    assert "another version of reviewloop" in result.stderr
+    assert "a newer version of reviewloop made" in result.stderr
 
 
 def test_settings_of_the_environment(tiny_sites):
@@ -103,6 +108,21 @@ def test_settings_of_the_environment(tiny_sites):
     assert settings.catalog().name == "paper-2014"
     with pytest.raises(InputError, match="REVIEWLOOP_BACKOFF_S"):
         from_environment({"REVIEWLOOP_BACKOFF_S": "-1"})
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("mine.db", "sqlite:///mine.db"),
+        ("/data/my reviews.db", "sqlite:////data/my reviews.db"),
+        ("sqlite:///mine.db", "sqlite:///mine.db"),
+        ("postgresql://me@there/it", "postgresql://me@there/it"),
+        ("postgresql:/me@there", "postgresql:/me@there"),  # misspelt: no file of that name is meant
+    ],
+)
+def test_a_database_is_named_by_its_url_or_file(given, url, tmp_path):
+    assert from_environment({"REVIEWLOOP_DATABASE_URL": given}).database_url == url
+    assert from_environment({"REVIEWLOOP_DATABASE_URL": str(tmp_path)}).database_url == str(tmp_path)
 
 
 def test_a_former_name_of_a_variable_is_still_read():
@@ -131,7 +151,7 @@ def test_help_in_three_groups_on_80_columns(reviewloop):
 
 
 def test_the_demo_shows_everything(reviewloop, monkeypatch, tiny_sites, tmp_path):
-    monkeypatch.setattr(app.cli.demo, "BUILTIN", (str(tiny_sites),))
+    monkeypatch.setattr(app.cli.demo, "_CATALOG", str(tiny_sites))
     monkeypatch.setattr(app.cli.demo, "PRODUCTS", ("特仑苏",))
     monkeypatch.setitem(app.cli.demo.SHORTENED, "backoff_s", 0.02)
     url = f"sqlite:///{tmp_path / 'demo.db'}"
@@ -198,26 +218,26 @@ def snapshot(at_s, queues, pages=0, held=0, left=0, waits=()):
         (
             snapshot(0, {"WAIT": 30}),
             snapshot(10, {"WAIT": 20, "DONE": 9, "MANUAL": 1}),
-            "about 20 s left at this rate",
+            "about 20 s left",
         ),
         (snapshot(0, {"DONE": 9}), snapshot(10, {"WAIT": 3, "DONE": 9}, held=3), "3 held back"),
         (snapshot(0, {"WAIT": 9}), snapshot(10, {"DONE": 9}), "nothing left"),
         pytest.param(
             snapshot(0, {"WAIT": 30}),
             snapshot(10, {"WAIT": 30}, pages=100, left=400),
-            "about 40 s left at this rate",
+            "about 40 s left",
             id="by hits, where pages come",
         ),
         pytest.param(
             snapshot(0, {"WAIT": 30}),
             snapshot(10, {"WAIT": 30}, pages=100, left=400, waits=[rests("forbidden", 300, 2)]),
-            "about 5 min left at this rate",
+            "about 5 min left",
             id="a known wait is part of it",
         ),
         pytest.param(
             snapshot(0, {"WAIT": 30}),
             snapshot(10, {"WAIT": 30}, pages=100, left=400, waits=[rests(UNREACHABLE, 9, 7, left=100)]),
-            "about 30 s left at this rate, 7 wait for hosts that don't answer",
+            "about 30 s left, 7 wait for hosts that don't answer",
             id="one that nobody knows is not",
         ),
         pytest.param(
@@ -263,6 +283,26 @@ def test_the_time_left_is_honest(first, last, said):
 def test_what_is_waited_for_is_said_in_a_line(one, said):
     assert wait_text(one, load_catalog(ROOT / "sites.yaml"), NOW) == said
     assert len(said) <= 80
+
+
+def test_the_time_left_grows_where_pages_come_ever_slower():
+    queues = {"WAIT": 30}
+    first, last = snapshot(0, queues), snapshot(10, queues, pages=100, left=100)
+    assert "about 10 s left" in speed(first, last).left
+    even, falling = (snapshot(5, queues, pages=n) for n in (50, 80))
+    said = [speed(first, last, first, middle).left for middle in (even, falling)]
+    told = [float(re.fullmatch(r"about (\d+) s left", one)[1]) for one in said]
+    assert 10 < told[0] < told[1] < 40
+
+
+def test_many_pages_tell_by_themselves_how_the_rate_falls():
+    # An even rate stays; where half of what is left takes 10 s, 2 ** 20 pages take 200 s until one is left.
+    assert work_left_s(100_000, Came(50_000, 5), Came(50_000, 5)) == pytest.approx(10, rel=0.05)
+    assert work_left_s(2**20, Came(2**22 - 2**21, 10), Came(2**21 - 2**20, 10)) == pytest.approx(
+        200, rel=0.05
+    )
+    assert work_left_s(0, Came(5, 1), Came(5, 1)) == 0
+    assert work_left_s(1, Came(5, 1), Came(0, 1)) > 0
 
 
 def test_rates():

@@ -1,13 +1,23 @@
 import csv
 import io
 import json
+import os
+import stat
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
+from openpyxl import load_workbook
 from tiny_world import PRODUCTS
 
-from app.cli.export import write_csv, write_jsonl
+from app import xlsx
+from app.api import reviews
+from app.cli.output import plain
+from app.exporting import FORMATS, format_of, whole_file, write_rows
+from splitter.errors import InputError
 from tasks.store.database import Store
-from tasks.store.reviews import review_rows
+from tasks.store.reviews import ReviewRow, review_rows
 
 COLUMNS = [
     *(
@@ -22,7 +32,22 @@ COLUMNS = [
         "date_text",
         "rating",
     ),
-    *("collected_at", "node", "attempt", "same_as", "near_of", "similarity", "review", "found_by"),
+    *(
+        "collected_at",
+        "node",
+        "attempt",
+        "same_as",
+        "near_of",
+        "similarity",
+        "review",
+        "provenance",
+        "source",
+        "variant",
+        "voice",
+        "voice_probability",
+        "sentiment",
+        "found_by",
+    ),
 ]
 
 
@@ -53,10 +78,22 @@ def test_filters(crawled, reviewloop, tmp_path):
     every = count()
     assert sum(count("--product", name) for name in PRODUCTS) == every
     assert 0 < count("--site", "12315.com") < every
-    assert count("--site", "none.com") == 0
+    assert sum(count("--site", name) for name in ("12315.com", "cca.org.cn")) == count(
+        "--site", "12315.com", "--site", "cca.org.cn"
+    )
+    dated = count("--day-from", "2000-01-01")
+    assert 0 < dated == count("--day-to", "2014-03-31") + count("--day-from", "2014-04-01")
+    assert count("--day-from", "2100-01-01") == 0
     assert count("--since", "2020-01-01") == every
     assert count("--since", "2999-01-01T00:00+08:00") == 0
-    for wrong in (("--since", "May"), ("--product", "没有")):
+    for wrong in (
+        ("--since", "May"),
+        ("--product", "没有"),
+        ("--site", "none.com"),
+        ("--day-from", "2026"),
+        ("-o", tmp_path / "r.txt"),
+        ("-o", tmp_path / "r"),
+    ):
         result = reviewloop("export", "reviews", *wrong, "--db", crawled.url)
         assert result.exit_code == 2
         assert not result.stdout
@@ -92,23 +129,154 @@ def one_row(crawled):
     return row
 
 
-def test_a_spreadsheet_reads_utf8_and_no_formula(one_row):
-    from dataclasses import replace
+def written(form, *rows, **options):
+    out = io.BytesIO()
+    assert write_rows(iter(rows), ReviewRow, form, out, **options) == len(rows)
+    return out.getvalue()
 
+
+def test_a_spreadsheet_reads_utf8_and_no_formula(one_row):
     row = replace(one_row, title='=HYPERLINK("http://x")', body='好, "really"\n第二行', author="@x")
-    out = io.StringIO(newline="")
-    assert write_csv([row], out, spreadsheet=True) == 1
-    assert out.getvalue().startswith("\ufeffproduct,")
-    [read] = rows_of(out.getvalue().removeprefix("\ufeff"))
+    marked = written("csv", row, spreadsheet=True).decode()
+    assert marked.startswith("\ufeffproduct,")
+    [read] = rows_of(marked.removeprefix("\ufeff"))
     assert read["title"] == '\'=HYPERLINK("http://x")'
     assert read["author"] == "'@x"
-    plain = io.StringIO(newline="")
-    write_csv([row], plain)
-    [read] = rows_of(plain.getvalue())
-    assert (read["title"], read["body"]) == (row.title, row.body)
-    lines = io.StringIO()
-    write_jsonl([row], lines)
-    assert json.loads(lines.getvalue())["body"] == row.body
+    [read] = rows_of(written("csv", row).decode())
+    assert (read["title"], read["body"]) == (f"'{row.title}", row.body)
+    assert json.loads(written("jsonl", row))["title"] == row.title
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", " =1+1", "\u3000＝1+1", "＋1", "-1", "@x", "\t=1", "\r=1", "\n=1", "－1", "＠SUM(A1)"]
+)
+def test_no_cell_is_a_formula(one_row, text):
+    [read] = rows_of(written("csv", replace(one_row, body=text)).decode())
+    assert read["body"] == f"'{text}"
+    assert json.loads(written("jsonl", replace(one_row, body=text)))["body"] == text
+    sheet = load_workbook(io.BytesIO(written("xlsx", replace(one_row, body=text)))).worksheets[0]
+    cell = sheet.cell(2, COLUMNS.index("body") + 1)
+    assert (cell.data_type, cell.value) == ("s", text.replace("\r", "\n"))
+
+
+HARD = "好<&>\x00\x1b[2J \ud800 \ufffe ]]> \U0001f600"
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_text_breaks_a_file(one_row, form):
+    """What the store gives is written whatever is in it; what a format cannot hold is replaced."""
+    first = datetime(1890, 1, 1, tzinfo=UTC)
+    rows = [replace(one_row, body=HARD * n, published_at=first, rating=2.5) for n in (0, 1, 4000)]
+    read = readings(form, written(form, *rows))
+    assert [list(row) for row in read] == [COLUMNS] * 3
+    assert [len(row["body"] or "") > 0 for row in read] == [False, True, True]
+    assert "好<&>" in read[1]["body"]
+    assert "\U0001f600" in read[1]["body"]
+    assert float(read[2]["rating"]) == 2.5
+
+
+def readings(form, data):
+    """The rows of a file, by a reader that is not ours."""
+    if form == "csv":
+        return rows_of(data.decode("utf-8"))
+    if form in ("json", "jsonl"):
+        return json.loads(data) if form == "json" else [json.loads(line) for line in data.splitlines()]
+    if form == "parquet":
+        return pytest.importorskip("pyarrow.parquet").read_table(io.BytesIO(data)).to_pylist()
+    head, *rows = load_workbook(io.BytesIO(data)).worksheets[0].iter_rows(values_only=True)
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_every_format_holds_the_same(crawled, tmp_path):
+    names = {form: tmp_path / f"reviews.{form}" for form in FORMATS}
+    told = {form: crawled.ask("export", "reviews", "-o", file) for form, file in names.items()}
+    read = {form: readings(form, file.read_bytes()) for form, file in names.items()}
+    assert {one["rows"] for one in told.values()} == {len(read["json"])}
+    assert read["json"] == read["jsonl"]
+    for row, cells, stored in zip(read["json"], read["xlsx"], read["parquet"], strict=True):
+        at = datetime.fromisoformat(row["collected_at"])
+        assert stored | {"collected_at": 0, "published_at": 0} == row | {"collected_at": 0, "published_at": 0}
+        assert stored["collected_at"] == at
+        assert abs(cells["collected_at"].replace(tzinfo=UTC) - at).total_seconds() < 0.01
+        assert {name: cells[name] or "" for name in ("product", "body", "url")} == {
+            name: row[name] for name in ("product", "body", "url")
+        }
+
+
+def test_a_workbook_goes_on_on_another_sheet(one_row, monkeypatch):
+    monkeypatch.setattr(xlsx, "_ROWS_A_SHEET", 3)
+    book = load_workbook(io.BytesIO(written("xlsx", *[one_row] * 5)))
+    assert [sheet.max_row for sheet in book.worksheets] == [3, 3, 2]
+    assert all(sheet.cell(1, 1).value == "product" for sheet in book.worksheets)
+    assert load_workbook(io.BytesIO(written("xlsx"))).worksheets[0].max_row == 1
+
+
+@pytest.mark.parametrize(("name", "form"), [("a.CSV", "csv"), ("b.ndjson", "jsonl"), ("c.d.xlsx", "xlsx")])
+def test_a_name_says_its_format(name, form):
+    assert format_of(name) == form
+
+
+def test_an_unknown_name_says_what_would_be_right(reviewloop, crawled, tmp_path):
+    result = reviewloop("export", "reviews", "-o", tmp_path / "r.xls", "--db", crawled.url)
+    assert result.exit_code == 2
+    assert ".xlsx" in result.stderr
+    assert "--format" in result.stderr
+    with pytest.raises(InputError, match="no ending"):
+        format_of("reviews")
+    told = reviewloop(
+        "export", "reviews", "-o", tmp_path / "r.xlsx", "--format", "csv", "--db", crawled.url
+    ).stderr
+    assert "holds csv" in told
+
+
+def test_parquet_without_its_library(reviewloop, crawled, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    result = reviewloop("export", "reviews", "-o", tmp_path / "r.parquet", "--db", crawled.url)
+    assert result.exit_code == 2
+    assert "reviewloop[parquet]" in result.stderr
+    assert list(tmp_path.glob("*parquet*")) == []
+
+
+def test_a_cursor_goes_on(crawled, reviewloop, tmp_path):
+    cursor = ("--cursor", tmp_path / "daily.cursor")
+    every = crawled.ask("export", "reviews", "-o", tmp_path / "a.jsonl", *cursor)["rows"]
+    assert every > 0
+    assert crawled.ask("export", "reviews", "-o", tmp_path / "b.jsonl", *cursor)["rows"] == 0
+    other = ("export", "reviews", "-o", tmp_path / "c.csv", *cursor, "--site", "12315.com")
+    assert reviewloop(*other, "--db", crawled.url).exit_code == 2
+    (tmp_path / "daily.cursor").write_text("{}")
+    broken = reviewloop("export", "reviews", "-o", tmp_path / "d.csv", *cursor, "--db", crawled.url)
+    assert broken.exit_code == 2
+    assert "no cursor" in broken.stderr
+    assert not (tmp_path / "d.csv").exists()
+
+
+def test_rows_for_python(crawled, tmp_path):
+    crawled.ask("export", "reviews", "-o", tmp_path / "r.json")
+    rows = list(reviews(crawled.url))
+    assert json.loads((tmp_path / "r.json").read_text()) == json.loads(json.dumps(rows, default=plain))
+    assert {row["product"] for row in reviews(crawled.url, products=[PRODUCTS[0]])} == {PRODUCTS[0]}
+    with pytest.raises(InputError):
+        next(reviews(f"sqlite:///{tmp_path}/nothing.db"))
+
+
+def test_a_device_stays_a_device(crawled, tmp_path):
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with whole_file(pipe) as out:
+            out.write(b"x")
+        assert os.read(reader, 10) == b"x"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_an_export_is_its_owners_alone(tmp_path):
+    with whole_file(tmp_path / "out.csv") as out:
+        out.write(b"x")
+    assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o600
 
 
 def test_spreadsheet_is_for_csv(crawled, reviewloop):

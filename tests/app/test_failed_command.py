@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from patience import PATIENCE_S
 from tiny_world import DEAD
 
 
@@ -81,7 +82,7 @@ def test_retry_of_nothing(crawled, reviewloop):
 def test_what_is_tried_again_runs_again(crawled, reviewloop, lab, waiting):
     crawled.ask("failed", "assign", waiting[0], "node2")
     result = reviewloop(
-        "run", "--until-done", "--for", 20, "--lab", f"{lab.host}:{lab.port}", "--silent-after", 8,
+        "run", "--until-done", "--for", PATIENCE_S, "--lab", f"{lab.host}:{lab.port}",
         "--db", crawled.url, "--json",
     )  # fmt: skip
     assert json.loads(result.stdout)["queues"]["MANUAL"] == len(waiting)
@@ -109,3 +110,33 @@ def test_abandon(crawled, reviewloop, waiting):
     assert told["subtask"]["state"] == "CANCELLED"
     assert told["events"][-1]["detail"] == {"why": "it is gone"}
     assert crawled.ask("verify")["violations"] == []
+
+
+def test_a_dry_run_does_nothing(crawled, reviewloop):
+    """Only what would be done to which subtask is listed."""
+    [group, *_] = crawled.ask("failed", "list")["groups"]
+    ids = [row["subtask_id"] for row in group["subtasks"]]
+    before = crawled.ask("status")["queues"]
+    for words in (("retry", "--all"), ("retry", "--site", group["site"]), ("abandon", *ids)):
+        told = crawled.ask("failed", *words, "--dry-run")
+        assert {one["subtask"] for one in told["would"]} >= set(ids)
+        shown = reviewloop("failed", *words, "--dry-run", "--db", crawled.url).stdout
+        assert "nothing was done" in shown
+    assert crawled.ask("status")["queues"] == before
+    assert reviewloop("failed", "abandon", 999_999, "--dry-run", "--db", crawled.url).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("failed", "retry", "--site", "12315.con"), "12315.com"),
+        (("control", "pairs", "--site", "12315.con"), "12315.com"),
+        (("control", "pairs", "--node", "nod1"), "node1"),
+        (("export", "reviews", "--site", "12315.con"), "12315.com"),
+        (("nodes", "drain", "nod1"), "node1"),
+    ],
+)
+def test_a_name_that_is_not_known_is_refused_with_those_near(crawled, reviewloop, words, near):
+    told = reviewloop(*words, "--db", crawled.url)
+    assert told.exit_code == 2
+    assert near in told.stderr

@@ -5,19 +5,19 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.errors import IllegalTransition, UnknownNode, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import Transition
-from tasks.store import closing, leases, manual, nodes, products, reports, transitions
+from tasks.store import closing, leases, manual, nodes, products, reports, schedules, transitions
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.database import read_now
 from tasks.store.leases import Counters, Grant
 from tasks.store.nodes import Node
 from tasks.store.partitions import NewPartition
 from tasks.store.products import NewProduct, NewTask
-from tasks.store.reviews import review_rows
+from tasks.store.reviews import ReviewFilter, review_rows
 from tasks.store.tables import subtasks, targets
 from tasks.store.verify import verify
 
@@ -35,7 +35,10 @@ def conn(store):
             nodes.register(conn, now, Node(name, frozenset({kind}), 2))
         [wanted] = products.unplanned(conn, 10)
         products.plan(
-            conn, now, wanted, [NewTask("12315.com", "baidu", "meta", (NewPartition(("蒙牛",), [URLS]),))]
+            conn,
+            now,
+            wanted,
+            [NewTask("12315.com", "baidu", "meta", (NewPartition(("蒙牛", "特仑苏"), [URLS]),))],
         )
         number = conn.scalar(select(subtasks.c.id))
         transitions.move(conn, now, number, Transition.ADMIT, transitions.EventData())
@@ -44,7 +47,7 @@ def conn(store):
         report = AttemptReport(counters=Counters(tried=1, offered=1), reason=FailureReason.BLOCKED)
         closing.close_many(conn, now, [closing.Close(lease, report)])
         note = transitions.EventData(
-            reason=FailureReason.BLOCKED, detail={"why": "blocked", "suggestion": "wait"}
+            node="node1", reason=FailureReason.BLOCKED, detail={"why": "blocked", "suggestion": "wait"}
         )
         transitions.move(conn, now, number, Transition.GIVE_UP, note)
         conn.execute(update(targets).where(targets.c.url == URLS[0]).values(state="given_up", tries=3))
@@ -98,7 +101,12 @@ def test_what_people_ask(conn, number):
     assert (row.product, stats.attempts, stats.failed, stats.tried) == ("特仑苏", 1, 1, 1)
     assert reports.pairs_by_product(conn, None, "node2") == []
     assert reports.by_site(conn) == {"12315.com": reports.SiteRow(tasks=1, manual=1)}
-    assert products.recrawls(conn) == []
+    assert schedules.listed(conn) == []
     assert reports.waiting_summary(conn, read_now(conn)).oldest_at is None
     assert reports.stored_since(conn, reports.Stored()) == reports.Stored()
-    assert list(review_rows(conn, product="特仑苏", site="12315.com", since=read_now(conn))) == []
+    assert (
+        list(
+            review_rows(conn, ReviewFilter(products=("特仑苏",), sites=("12315.com",), since=read_now(conn)))
+        )
+        == []
+    )

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from tasks.domain.states import Transition
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store import hosts, leases, nodes, products, transitions, views

@@ -1,6 +1,10 @@
 import json
 
 import pytest
+from sqlalchemy import func, select
+
+from tasks.store.database import Store
+from tasks.store.tables import products, virtual_tasks
 
 
 @pytest.fixture
@@ -34,7 +38,7 @@ def test_add_for_people(reviewloop, url):
     assert listed["recrawl_every_s"] == 604800
     assert listed["aliases"] == ["特仑苏"]
     assert "雀巢&怡养" in reviewloop("product", "list", "--db", url).stdout
-    [due] = json.loads(reviewloop("schedule", "list", "--db", url, "--json").stdout)["recrawls"]
+    [due] = json.loads(reviewloop("schedule", "list", "--db", url, "--json").stdout)["schedules"]
     assert (due["product"], due["every_s"]) == ("雀巢怡养", 604800)
     assert "雀巢怡养" in reviewloop("schedule", "list", "--db", url).stdout
 
@@ -48,7 +52,7 @@ def test_add_for_people(reviewloop, url):
         (("特仑苏", "--pages", "0"), "--pages"),
         (("特仑苏", "--recrawl", "soon"), "12h, 7d"),
         (("特仑苏", "--db", "mysql://a/b"), "not supported"),
-        (("特仑苏", "--db", "nonsense"), "cannot be read"),
+        (("特仑苏", "--db", "postgresql:/nonsense"), "cannot be read"),
     ],
 )
 def test_wrong_options(reviewloop, url, arguments, said):
@@ -94,3 +98,65 @@ def test_looking_begins_no_database(reviewloop, tmp_path):
         assert "there is no database" in result.stderr
         assert not result.stdout
     assert not path.exists()
+
+
+def test_remove_and_edit(reviewloop, url):
+    reviewloop("product", "add", "特仑苏", "光明高钙牛奶", "--db", url)
+    dry = json.loads(reviewloop("product", "remove", "特仑苏", "--dry-run", "--db", url, "--json").stdout)
+    assert dry["removed"] == [{"name": "特仑苏", "cancelled": 0, "reviews": 0, "was_looked_for": True}]
+    unknown = reviewloop("product", "remove", "特仑苏", "没有", "--db", url)
+    assert (unknown.exit_code, "there is no product '没有'" in unknown.stderr) == (2, True)
+    done = json.loads(reviewloop("product", "remove", "特仑苏", "--db", url, "--json").stdout)
+    assert done["removed"][0]["was_looked_for"]
+    assert "特仑苏: removed" in reviewloop("product", "remove", "特仑苏", "--db", url).stdout
+    edited = reviewloop(
+        "product", "edit", "光明高钙牛奶", "--keywords", "光明，牛奶", "--recrawl", "7d", "--db", url
+    )  # fmt: skip
+    assert (edited.exit_code, "looked for anew" in edited.stdout) == (0, True)
+    listed = json.loads(reviewloop("product", "list", "--db", url, "--json").stdout)["products"]
+    assert [(p["name"], p["keywords"], p["recrawl_every_s"]) for p in listed] == [
+        ("特仑苏", ["蒙牛", "特仑苏"], None),
+        ("光明高钙牛奶", ["光明", "牛奶"], 604800),
+    ]
+    assert [p["looked_for"] for p in listed] == [False, True]
+    assert "not looked for" in reviewloop("product", "list", "--db", url).stdout
+    nothing = reviewloop("product", "edit", "光明高钙牛奶", "--db", url)
+    assert (nothing.exit_code, "--priority" in nothing.stderr) == (2, True)
+
+
+def test_remove_with_reviews_asks_or_needs_yes(reviewloop, url):
+    reviewloop("product", "add", "特仑苏", "--db", url)
+    reviewloop("review", "import", "-", "--product", "特仑苏", "--site", "jd.com", "--db", url,
+               stdin="body\n结块了，客服不理\n".encode())  # fmt: skip
+    asked = reviewloop("product", "remove", "特仑苏", "--delete-reviews", "--db", url)
+    assert (asked.exit_code, "Delete 1 reviews of 特仑苏" in asked.stderr) == (2, True)
+    dry = reviewloop("product", "remove", "特仑苏", "--delete-reviews", "--dry-run", "--db", url)
+    assert "1 reviews would be deleted" in dry.stdout
+    sure = ("product", "remove", "特仑苏", "--delete-reviews", "--yes", "--db", url, "--json")
+    [told] = json.loads(reviewloop(*sure).stdout)["removed"]
+    assert (told["reviews"], told["deleted"]) == (1, 1)
+    assert reviewloop("export", "reviews", "--db", url).stdout.count("\n") == 1
+    assert reviewloop("verify", "--db", url).exit_code == 0
+
+
+def test_edit_of_sites_and_pages(reviewloop, url):
+    reviewloop("product", "add", "特仑苏", "--site", "12315.com", "--db", url)
+    given = ("product", "edit", "特仑苏", "--db", url, "--json")
+    assert reviewloop(*given, "--site", "cca.org.cn", "--pages", "3").exit_code == 0
+    assert sites_and_pages(url) == (["cca.org.cn"], 3, 2)
+    assert reviewloop(*given, "--all-sites").exit_code == 0
+    assert sites_and_pages(url) == (None, 3, 3)
+    wrong = reviewloop(*given, "--all-sites", "--site", "cca.org.cn")
+    assert (wrong.exit_code, "--all-sites" in wrong.stderr) == (2, True)
+    assert reviewloop(*given, "--site", "nowhere.cn").exit_code == 2
+
+
+def sites_and_pages(url):
+    """Sites and pages of the one product, and how many rounds it had."""
+    store = Store.open(url)
+    try:
+        with store.read() as conn:
+            row = conn.execute(select(products)).one()
+            return row.sites, row.pages, conn.scalar(select(func.max(virtual_tasks.c.round)))
+    finally:
+        store.close()

@@ -1,6 +1,8 @@
 from datetime import timedelta
+from io import BytesIO
 
 import pytest
+from openpyxl import Workbook
 
 from app.products import RefusedProduct, new_product, period, read_products
 from splitter.errors import InputError
@@ -30,7 +32,7 @@ def test_columns_in_another_order_unknown_ones_and_short_rows():
     ]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030", "utf-16", "utf-16-le", "utf-16-be"])
 def test_encodings(encoding):
     rows = read(HEADER + "光明高钙牛奶,,,,,\n", encoding)
     assert [p.name for _, p in rows] == ["光明高钙牛奶"]
@@ -65,7 +67,8 @@ def test_plain_lines_pass_over_blanks_and_comments():
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ("特仑苏".encode("utf-16"), "UTF-16"),
+        (b"\xd0\xcf\x11\xe0 old", "xlsx"),
+        (b"PK\x03\x04 broken", "no xlsx"),
         (b"a\0b", "no text"),
         ("特仑苏\n".encode() + b"\xff\xff\n", "products.csv:2"),
     ],
@@ -73,6 +76,60 @@ def test_plain_lines_pass_over_blanks_and_comments():
 def test_what_is_no_text_is_refused_whole(data, said):
     with pytest.raises(InputError, match=said):
         list(read_products(data, "products.csv"))
+
+
+def workbook(*rows):
+    book = Workbook()
+    for row in rows:
+        book.active.append(row)
+    file = BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "，"])
+@pytest.mark.parametrize("header", ["商品名称", "product", "Product Name", "产品"])
+def test_headers_and_delimiters_people_use(header, delimiter):
+    text = f"编号{delimiter}{header}{delimiter}优先级\n17{delimiter}特仑苏{delimiter}4\n"
+    assert [(line, p.name, p.priority) for line, p in read(text)] == [(2, "特仑苏", 4)]
+
+
+def test_a_workbook():
+    data = workbook(["编号", "商品名称", "页数"], [17.0, "特仑苏", 2], [None, None, None], [18, "250ml", 2])
+    (_, product), (line, refused) = read_products(data, "products.xlsx")
+    assert (product.name, product.pages) == ("特仑苏", 2)
+    assert (line, refused.name) == (4, "250ml")
+    assert [p.name for _, p in read_products(workbook(["特仑苏"], ["蒙牛早餐奶"]), "x")] == [
+        "特仑苏",
+        "蒙牛早餐奶",
+    ]
+
+
+def test_a_table_whose_columns_are_not_known_is_refused_whole():
+    text = "货号,说明,价格\n17,特仑苏,59\n18,蒙牛早餐奶,39\n"
+    with pytest.raises(InputError, match=r"货号, 说明, 价格 is known .*--column"):
+        read(text)
+    rows = list(read_products(text.encode(), "x", "说明"))
+    assert [p.name for _, p in rows] == ["特仑苏", "蒙牛早餐奶"]
+    with pytest.raises(InputError, match="no column '名'"):
+        list(read_products(text.encode(), "x", "名"))
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("59.90", "price"),
+        ("￥59", "price"),
+        ("690,123", "number"),
+        ("https://a.cn/1", "address"),
+        ("2026-01-02", "day"),
+    ],
+)
+def test_what_looks_like_another_column_is_refused_line_by_line(cell, said):
+    (_, refused), (_, taken) = read(f'name\n"{cell}"\n特仑苏\n')
+    assert isinstance(refused, RefusedProduct)
+    assert said in refused.why
+    assert taken.name == "特仑苏"
 
 
 def test_an_empty_file_holds_no_product():

@@ -1,9 +1,12 @@
 """--pseudonymise: no author's name in the store or in the file, and who is the same stays the same."""
 
 import csv
+import sqlite3
 import stat
+from contextlib import closing
 
 import pytest
+from patience import PATIENCE_S
 from tiny_world import PRODUCTS
 
 from app.config import Settings
@@ -36,7 +39,7 @@ def test_an_export_hides_names_and_keeps_who_is_the_same(crawled, reviewloop, tm
 def test_what_is_crawled_so_never_holds_a_name(reviewloop, lab, tmp_path):
     url, file = f"sqlite:///{tmp_path / 'reviews.db'}", tmp_path / "reviews.csv"
     result = reviewloop(
-        "run", PRODUCTS[0], "--until-done", "--for", 30, "--lab", f"{lab.host}:{lab.port}", "--silent-after", 8,
+        "run", PRODUCTS[0], "--until-done", "--for", PATIENCE_S, "--lab", f"{lab.host}:{lab.port}",
         "--pseudonymise", "--db", url, **KEY,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
@@ -45,6 +48,10 @@ def test_what_is_crawled_so_never_holds_a_name(reviewloop, lab, tmp_path):
     assert len(stored) > 20
     assert all(author.startswith(PREFIX) for _, author in stored if author)
     assert any(author for _, author in stored)
+    with closing(sqlite3.connect(tmp_path / "reviews.db")) as conn:
+        refused = [author for (author,) in conn.execute("SELECT author FROM refused_reviews")]
+    assert any(refused)
+    assert all(author.startswith(PREFIX) for author in refused if author)
     assert "a key for this test" not in (tmp_path / "reviews.db").read_bytes().decode("latin-1")
 
 

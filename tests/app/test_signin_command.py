@@ -56,6 +56,7 @@ def test_it_forgets(sign_in):
     ("site", "environment", "status", "says"),
     [
         ("t.example.com", {}, 2, "REVIEWLOOP_LOGIN_T_EXAMPLE_COM_CLIENT_SECRET is not set"),
+        ("bbs.example.com", {"REVIEWLOOP_PROXY": "http://127.0.0.1:1"}, 2, "does not go through a proxy"),
         ("bbs.example.com", {"REVIEWLOOP_SECRET_KEY": "short"}, 2, "set REVIEWLOOP_SECRET_KEY to 16"),
         ("open.example.com", {}, 2, "does not say how to sign in to 'open.example.com'"),
         ("bbs.example.com", {"REVIEWLOOP_LOGIN_BBS_EXAMPLE_COM_PASSWORD": "wr0ng"}, 1, "did not work"),

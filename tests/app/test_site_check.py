@@ -75,7 +75,7 @@ class Web:
             text = str(found)
         return Answer(url=final, status=status, headers={}, body=text.encode(), redirects=(), elapsed_s=0.1)
 
-    def seen(self, catalog=CATALOG):
+    def seen(self, catalog=CATALOG, no_browser=""):
         check = SiteCheck(
             catalog,
             self.ask,
@@ -83,6 +83,7 @@ class Web:
             agent="reviewloop",
             left_s=lambda: self.left_s,
             pause=self.waited.append,
+            no_browser=no_browser,
         )
         return {one.name: one for one in check.run()}
 
@@ -158,6 +159,16 @@ def parse_robots(text):
     return RobotsDecision(**yaml.safe_load(text))
 
 
+def test_a_site_made_by_script_is_not_asked_without_a_browser():
+    text = CATALOG.sites["a.cn"].model_copy(update={"render": "browser"})
+    catalog = CATALOG.model_copy(update={"sites": {"a.cn": text}})
+    web = Web({"http://a.cn/": "<p>首页"})
+    told = web.seen(catalog, "there is no Chromium: install one")["a.cn"]
+    assert (told.verdict, told.why) == ("not asked", "there is no Chromium: install one")
+    assert "http://a.cn/" not in web.asked
+    assert web.seen(catalog)["a.cn"].verdict == web.seen(no_browser="none")["a.cn"].verdict == "answers"
+
+
 def test_www_is_tried_where_the_bare_name_has_no_address():
     web = Web(
         {
@@ -225,3 +236,28 @@ def test_a_wrong_catalog_is_told_before_anybody_is_asked(reviewloop, tmp_path):
     assert result.exit_code == 2
     assert "wrong.yaml" in result.stderr
     assert not result.stdout
+
+
+SITEMAP = "<urlset><url><loc>http://a.cn/1</loc></url><url><loc>http://a.cn/2</loc></url></urlset>"
+INDEX = "<sitemapindex><sitemap><loc>http://s.cn/1.xml</loc></sitemap></sitemapindex>"
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "rules"),
+    [
+        (SITEMAP, "answers", "2 listed"),
+        (INDEX, "answers", "1 sitemaps"),
+        ("<urlset></urlset>", "rules find nothing", "nothing"),
+        (
+            '<rss version="2.0"><channel><item><link>http://a.cn/1</link></item></channel></rss>',
+            "answers",
+            "1 listed",
+        ),
+    ],
+)
+def test_an_engine_that_lists_is_read_as_a_list(text, verdict, rules):
+    engine = CATALOG.engines["search"]
+    lists = engine.model_copy(update={"discover": "list", "url": "http://s.cn/map.xml", "params": {}})
+    catalog = CATALOG.model_copy(update={"engines": {"search": lists}})
+    told = Web({"http://s.cn/map.xml": text}).seen(catalog)["search"]
+    assert (told.verdict, told.rules) == (verdict, rules)

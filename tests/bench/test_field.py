@@ -8,6 +8,7 @@ import signal
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -16,16 +17,18 @@ import yaml
 
 from app.lab.profile import Profile
 from bench import field
-from bench.field import contest, worlds
+from bench.field import asked, contest, said, stored, worlds
+from bench.field.asked import Choice
 from bench.field.bound import Facts, Host, Piece, SiteWork, Threshold, facts_of, pages_by, times_of
 from bench.field.contest import difference
 from bench.field.measured import Measured
 from bench.field.processes import command, ended_by_sigterm
 from bench.field.records import Bound, Record, read
-from bench.field.report import draw_pages, table, written
+from bench.field.report import draw_pages, of_one_version, table, written
 from bench.field.worlds import Regime, draw, hits
 from splitter.catalog.load import parse_catalog
 from splitter.errors import InputError
+from tasks.store.database import Store
 
 FREE = Host(per_address_per_s=1e6, total_per_s=1e6, pieces={"a": (Piece(0, 1.0),)})
 
@@ -162,7 +165,7 @@ def test_limits_are_those_of_the_regime() -> None:
 
 
 MEASURED = Measured(
-    there=100, pages=90, others=0, pages_at_mark=60, stored_by_s=(1,), stored_at={"all": None}, ended_s=50.0, status=0,
+    there=100, pages=90, others=0, pages_at_mark=60, stored_by_s=(1,), stored_at={"half": None}, ended_s=50.0, status=0,
     settled=True, site_requests=180, engine_requests=9, site_outcomes={"page": 90}, subtasks=100, manual=0, targets=100,
     given_up=0, attempts=10, released=1, recalls=0, most_attempts=2, run_cpu_s=1.0, start_cpu_s=0.5, lab_cpu_s=0.1,
     database_bytes=1, load=1.0, violations=0,
@@ -228,16 +231,122 @@ def test_finished_runs_are_read_again_and_not_run(tmp_path: Path, monkeypatch: p
     again = field.run(tmp_path, regime="scarce", seeds=2, runs=runs)
     assert ran == [(1, "feedback"), (1, "random"), (2, "feedback"), (2, "random")]
     assert again["figures"]["runs"].items() >= first["figures"]["runs"].items()
+    monkeypatch.setattr("bench.field.code.version", lambda: "other code")
+    other = field.run(tmp_path, regime="scarce", runs=runs)
+    assert ran[4:] == [(1, "feedback"), (1, "random")]
+    assert other["figures"]["version"] == "other code"
+
+
+def test_no_run_is_begun_that_may_end_after_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = []
+    clock = iter([0.0, 0.0, 200.0])
+
+    def run_once(world, strategy, **_):
+        ran.append(strategy)
+        return MEASURED
+
+    monkeypatch.setattr(field, "run_once", run_once)
+    monkeypatch.setattr(field, "bound_of", lambda *_: Bound(pages_at_mark=80.0, possible_at={"all": 25.0}))
+    monkeypatch.setattr(field.time, "monotonic", lambda: next(clock))
+    told = field.run(tmp_path, regime="scarce", limit_minutes=5.0)  # the second run may take until 310 s
+    assert ran == ["feedback"]
+    assert list(told["figures"]["runs"]) == ["scarce.feedback.1"]
+
+
+def test_the_full_order_begins_with_what_weighs_most_and_has_each_run_once() -> None:
+    runs = asked.full(Choice())
+    assert len(set(runs)) == len(runs)
+    heads = [(one.regime.value, one.job, one.seed, one.strategy, one.runner.value) for one in runs]
+    assert heads[:2] == [("scarce", "small", 1, name, "embedded") for name in ("feedback", "random")]
+    assert {head[0] for head in heads[:10]} == {"scarce"}
+    assert {head[2] for head in heads[10:26]} == {1}
+    assert {head[0] for head in heads[:26]} == set(Regime)
+    places = [
+        heads.index(head)
+        for head in (
+            ("blocks", "small", 2, "random", "embedded"),
+            ("scarce", "long", 1, "feedback", "embedded"),
+            ("scarce", "small", 1, "feedback", "cluster"),
+            ("scarce", "small", 1, "sed", "embedded"),
+            ("blocks", "small", 1, "feedback-no-modification", "embedded"),
+        )
+    ]
+    assert places == sorted(places)
+    chosen = asked.full(Choice(regimes="death", seeds=2, seed_from=7))
+    assert [one.seed for one in chosen][:4] == [7, 7, 8, 8]
+    with pytest.raises(InputError, match="nothing of --full"):
+        asked.full(Choice(regimes="death", jobs="long"))
+
+
+def test_the_time_left_is_read_from_what_a_run_said_and_held_against_what_came() -> None:
+    text = """    0 s |  | 0 pages, 0 reviews | 0.0 pages/s | making tasks
+   10 s | WAIT 9  DONE 1 | 5 pages, 5 reviews | 0.5 pages/s | about 300 s left
+   50 s | WAIT 5  DONE 5 | 50 pages, 51 reviews | 1.0 pages/s | about 1.00 min left
+   70 s | WAIT 1  DONE 9 | 90 pages, 91 reviews | 1.0 pages/s | about 20 s left, 3 wait for hosts that don't answer
+   90 s | WAIT 1  DONE 9 | 90 pages, 91 reviews | 0.0 pages/s | 1 wait for hosts, the next is asked now
+{
+  "seconds": 100.0
+}
+"""
+    told = said.readings(text)
+    assert told == ((0, None), (10, 300), (50, 60), (70, 20), (90, None))
+    assert said.ran_s(text) == 100.0
+    # 50 s were left at 50 s (a fifth off), 30 s at 70 s (a third off); at 90 s nothing was said.
+    assert said.within(told, 100.0) == pytest.approx(1 / 3)
+    assert said.within(told[:2], 100.0) is None
+
+
+def test_an_empty_store_of_either_kind_is_read(store: Store) -> None:
+    found = stored.counts(store)
+    assert (found.pop("database_bytes", None) is None) == store.is_sqlite
+    assert found.pop("settled")
+    assert set(found.values()) == {0}
+    with store.read() as conn:
+        pages = stored.StoredPages.of(conn, datetime(2026, 1, 1, tzinfo=UTC), [])
+    assert pages.document(45.0)["stored_at"] == dict.fromkeys(("half", "most", "all"))
+
+
+def test_times_of_pages_count_from_the_begin_and_shares_of_what_is_there() -> None:
+    pages = stored.StoredPages(4, (0.5, 1.0, 7.2), 1)
+    assert pages.document(1.0) == {
+        "there": 4, "pages": 3, "others": 1, "pages_at_mark": 2, "stored_by_s": (2, 2, 2, 2, 2, 2, 2, 3),
+        "stored_at": {"half": 1.0, "most": None, "all": None},
+    }  # fmt: skip
+
+
+def test_runs_of_other_code_are_left_out_of_the_document() -> None:
+    records = [replace(record("random"), version="a"), record("feedback"), record("random")]
+    assert [one.version for one in of_one_version(records)] == ["1", "1"]
+    assert of_one_version(records, "a") == records[:1]
+    with pytest.raises(InputError, match="there is a, 1"):
+        of_one_version(records, "b")
+
+
+def test_a_cluster_is_compared_with_the_embedded_run_of_the_same_world() -> None:
+    cluster = replace(record("feedback", pages_at_mark=54, stored_at={"half": 20.0}), runner="cluster")
+    told = contest.compared([record("feedback", stored_at={"half": 10.0}), cluster], "feedback")
+    assert told["scarce-cluster.feedback_vs_embedded"] == {
+        "pages_at_mark": {"seeds": 1, "mean": -0.1, "lower_95": None},
+        "pages": {"seeds": 1, "mean": 0.0, "lower_95": None},
+        "half_sooner": {"seeds": 1, "mean": -0.5, "lower_95": None},
+    }
 
 
 def test_the_documents_table_has_a_line_for_each_regime_and_strategy() -> None:
     records = [record("feedback"), record("feedback", 2, pages_at_mark=80), record("random", given_up=3)]
     text = written("before\n<!-- field -->\nold\n<!-- end of field -->\nafter\n", records)
-    assert text.startswith("before\n<!-- field -->\n| regime |")
-    assert text.endswith("\n<!-- end of field -->\nafter\n")
+    assert text.startswith("before\n<!-- field -->\nCode: 1. Seeds: 1, 2.\n\n| regime |")
+    assert text.endswith("(plots/field-small.png)\n<!-- end of field -->\nafter\n")
+    assert "| scarce | `random` | 1 | +0.0% | +0.0% | - |" in text
     first, second = list(table(records))[2:]
-    assert first.startswith("| scarce | `feedback` | 2 | 70, 0.88 | 2.00 | never | 2 of 2 | 2.00 | 10% |")
-    assert second.startswith("| scarce | `random` | 1 | 60, 0.75 | 2.00 | never | 0 of 1 | - | 10% |")
+    assert first.startswith(
+        "| scarce | `feedback` | 2 | 70, 0.88 | 2.00 | never | 2 of 2 | 2.00 | 0.0%, 0.0% | 2 | 10.0% |"
+    )
+    assert second.startswith(
+        "| scarce | `random` | 1 | 60, 0.75 | 2.00 | never | 0 of 1 | - | 3.0%, 0.0% | 2 | 10.0% |"
+    )
     with pytest.raises(InputError, match="no place"):
         written("before\n", records)
 

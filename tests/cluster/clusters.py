@@ -6,14 +6,14 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psutil
+from patience import PATIENCE_S
 from sqlalchemy import select
 
 from app.config import Settings, as_environment
@@ -26,19 +26,9 @@ from tasks.store.verify import verify
 PRODUCTS = ("光明高钙牛奶", "特仑苏", "蒙牛早餐奶")
 SITES = ("cca.org.cn", "315ok.com", "12315.com")
 FAST = {"per_address_per_s": 200, "total_per_s": 400}
-SILENT_S = 4.0
-T = TypeVar("T")
+SILENT_S = 60.0
 
 Pages = frozenset[tuple[str, str]]
-
-
-def until(condition: Callable[[], T], seconds: float = 30.0, what: str = "") -> T:
-    """Wait until a condition holds; fail after so many seconds."""
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < end, f"not within {seconds:g} s: {what or condition}"
-        time.sleep(0.02)
-    return value
 
 
 def stored_pages(store: Store) -> Pages:
@@ -54,9 +44,10 @@ def violations(store: Store) -> tuple[Any, ...]:
 
 
 def add_products(store: Store) -> None:
+    wanted = [new_product(name) for name in PRODUCTS]  # which loads a dictionary: not within a transaction
     with store.begin() as conn:
-        for name in PRODUCTS:
-            assert products.add(conn, read_now(conn), new_product(name))
+        for one in wanted:
+            assert products.add(conn, read_now(conn), one)
 
 
 @contextmanager
@@ -119,9 +110,9 @@ class Process:
                 continue
         return None
 
-    def ended(self, seconds: float = 45.0) -> str:
+    def ended(self) -> str:
         """Wait for its end; what it printed. Fails if it ended with another status than 0."""
-        output, _ = self.popen.communicate(timeout=seconds)
+        output, _ = self.popen.communicate(timeout=PATIENCE_S)
         assert self.popen.returncode == 0, self.told
         return output.decode()
 

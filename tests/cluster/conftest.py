@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 from clusters import FAST, SILENT_S, SITES, Pages, Process, Web, add_products, stored_pages, violations
+from patience import PATIENCE_S
 
-from app import wiring
+from app import opening
 from app.config import Settings
-from app.embedded import EmbeddedRunner, Until
+from app.embedded import EmbeddedRunner
 from app.lab.running import running_lab
-from splitter.catalog.model import Kind
+from app.until import Until
+from splitter.catalog.names import Kind
 from tasks.store.nodes import Node
 
 BUILTIN = Path(__file__).parents[2] / "splitter" / "data" / "paper-2014.yaml"
@@ -56,10 +58,12 @@ def wanted(sites: Path, tmp_path_factory: pytest.TempPathFactory) -> Pages:
             lab=(lab.host, lab.port),
             silent_after_s=SILENT_S,
         )
-        with wiring.opened_store(settings) as store:
+        with opening.opened_store(settings) as store:
             add_products(store)
             nodes = [Node("only", frozenset(Kind), 8)]
-            asyncio.run(EmbeddedRunner(settings, settings.catalog(), store, nodes, Until(True, 30)).run())
+            asyncio.run(
+                EmbeddedRunner(settings, settings.catalog(), store, nodes, Until(True, PATIENCE_S)).run()
+            )
             assert not violations(store)
             found = stored_pages(store)
     assert len(found) > 20

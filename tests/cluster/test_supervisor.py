@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import signal
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
-from clusters import gone, until
+from clusters import gone
+from patience import until
 
 from app.cluster.processes import Program
+from app.cluster.pulse import last_beat
 from app.cluster.supervisor import ClusterFailed, Supervisor
 from app.config import Settings
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -83,11 +88,35 @@ def test_what_ran_for_a_while_is_forgiven_its_earlier_failures(tmp_path, watch, 
 
 def test_what_does_not_end_when_asked_is_killed(tmp_path, watch, told):
     supervisor, _ = watch
-    deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
+    deaf = (
+        "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
+    )
     supervisor.start(program(tmp_path, deaf, stop_s=0.1))
     until(lambda: (tmp_path / "it.log").read_text())
     supervisor.stop(["it"])
     assert "it did not end in time and was killed" in told[-1]
+
+
+def test_what_is_frozen_is_killed_and_started_again(tmp_path, watch, told):
+    supervisor, clock = watch
+    pulse = tmp_path / "it.pulse"
+    code = (
+        f"import sys, time; sys.path.insert(0, {str(ROOT)!r}); from app.cluster.pulse import Pulse\n"
+        f"Pulse({str(pulse)!r}).beat(); time.sleep(600)"
+    )
+    supervisor.start(program(tmp_path, code, pulse=pulse, silent_s=60.0))
+    until(pulse.exists)
+    pid = supervisor.pid("it")
+    clock[0] = last_beat(pulse).at_s + 60
+    supervisor.check()
+    assert supervisor.pid("it") == pid
+    psutil.Process(pid).suspend()
+    clock[0] += 1
+    supervisor.check()
+    assert told[0] == "it is silent for 61 s and was killed"
+    dead(supervisor)  # the system may be quick: the same check may have seen the end
+    supervisor.check()
+    assert "it ended with SIGKILL; started again" in told[-1]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
@@ -95,13 +124,32 @@ def test_a_child_ends_with_a_parent_that_is_killed(tmp_path, launch):
     pid = tmp_path / "pid"
     code = (
         "import sys, time; from pathlib import Path; from app.cluster.processes import Program, start\n"
-        "p = Program(name='c', command=[sys.executable, '-c', 'import time; time.sleep(60)'],\n"
+        "p = Program(name='c', command=[sys.executable, '-c', 'import time; time.sleep(600)'],\n"
         f"    log=Path({str(pid)!r} + '.log'))\n"
         "p = start(p)\n"
-        f"Path({str(pid)!r}).write_text(str(p.pid)); time.sleep(60)"
+        f"Path({str(pid)!r}).write_text(str(p.pid)); time.sleep(600)"
     )
     (tmp_path / "parent.py").write_text(code)
     parent = launch("parent", settings=Settings())
     child = psutil.Process(int(until(lambda: pid.exists() and pid.read_text())))
     parent.popen.send_signal(signal.SIGKILL)
-    until(lambda: gone([child]), seconds=10)
+    until(lambda: gone([child]))
+
+
+def test_a_process_that_is_stopped_counts_as_frozen_and_is_killed(tmp_path, watch, told):
+    supervisor, clock = watch
+    supervisor.start(program(tmp_path, "import time\nwhile True: time.sleep(0.01)"))
+    process = psutil.Process(supervisor.pid("it"))
+    supervisor.end_frozen(["it"])
+    clock[0] += 60.0
+    until(lambda: process.num_ctx_switches().voluntary > 50)
+    supervisor.end_frozen(["it"])
+    assert supervisor.alive("it")
+    process.suspend()
+    supervisor.end_frozen(["it"])
+    for pause_s in (4.9, 0.2):
+        assert supervisor.alive("it")
+        clock[0] += pause_s
+        supervisor.end_frozen(["it"])
+    dead(supervisor)
+    assert told == ["it has not run for 5 s: it is killed"]

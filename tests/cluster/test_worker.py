@@ -7,22 +7,28 @@ import signal
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 from celery import Celery
-from clusters import PRODUCTS, Process, add_products, opened, until, violations
+from celery.concurrency.thread import TaskPool
+from clusters import PRODUCTS, Process, add_products, opened, violations
+from patience import PATIENCE_S, until
 from redis import Redis
 from sqlalchemy import func, select
 
 from app import wiring
 from app.cluster.broker import make_app
-from app.cluster.worker import opened_control
+from app.cluster.control_process import opened_control
+from app.cluster.pulse import last_beat
+from app.cluster.worker import Runtime
 from app.config import Settings
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
+from splitter.errors import InputError
 from tasks.domain.states import State
 from tasks.jobs import sweeps
-from tasks.jobs.celery_tasks import crawl_queue
+from tasks.jobs.queues import crawl_queue
 from tasks.store import leases, nodes
 from tasks.store.database import Store, read_now
 from tasks.store.leases import Grant, Lease
@@ -94,6 +100,9 @@ def scheduler(request, web, launch, postgres_url, redis_url, tmp_path):
         silent_after_s=60.0,
         address="127.0.0.9",
         kinds=frozenset({Kind.META}),
+        pulse_file=str(tmp_path / "pulse"),
+        secret_key="signs the messages of the tests",
+        sign_in_file=str(tmp_path / "sign-ins"),
     )
     words = ("celery", "-A", "app.celery", "worker", "-P", "threads", "-c", 2, "-Q", crawl_queue(NODE))
     with opened(postgres_url) as store:
@@ -145,6 +154,9 @@ def test_a_doubled_or_late_notification_does_nothing(scheduler, redis_url):
 
 
 def test_a_drained_node_gives_back_what_it_was_never_told_of(scheduler):
+    pulse = Path(scheduler.settings.pulse_file)
+    assert last_beat(pulse).pid == scheduler.worker.popen.pid
+    first = last_beat(pulse)
     scheduler.drain(True)
     given = scheduler.grant(2)
     until(lambda: scheduler.states(given) == {State.WAIT}, what="given back")
@@ -156,6 +168,7 @@ def test_a_drained_node_gives_back_what_it_was_never_told_of(scheduler):
     scheduler.ring(again[0])
     until(lambda: None not in scheduler.outcomes(again), what="the attempt ended")
     assert not violations(scheduler.store)
+    until(lambda: last_beat(pulse).at_s > first.at_s, what="the loop beats on")
 
 
 @pytest.mark.parametrize("scheduler", ["slow"], indirect=True)
@@ -164,7 +177,7 @@ def test_a_worker_told_to_end_gives_back_and_keeps_its_pages(scheduler):
     scheduler.ring(running)
     until(lambda: scheduler.count(page_rows), what="a page of the running attempt")
     scheduler.worker.popen.send_signal(signal.SIGTERM)
-    scheduler.worker.ended(seconds=15)
+    scheduler.worker.ended()
     assert scheduler.outcomes([running, unheard]) == ["released", "released"]
     assert scheduler.states([running, unheard]) == {State.WAIT}
     assert worker_names(scheduler.store) == set()
@@ -176,10 +189,7 @@ def test_a_worker_told_to_end_gives_back_and_keeps_its_pages(scheduler):
     ("words", "wrong", "told"),
     [
         (("-P", "prefork", "-Q", "crawl.n1"), {}, "-P threads"),
-        (("-P", "threads", "-Q", "crawl.n1,crawl.n2"), {}, "names 2: n1, n2"),
-        (("-P", "threads", "-Q", "celery"), {}, "a worker serves crawl.NODE, control, or both"),
         (("-P", "threads", "-Q", "crawl.n1"), {"redis_url": ""}, "REVIEWLOOP_REDIS_URL"),
-        (("-P", "threads", "-Q", "crawl.n1"), {"database_url": "sqlite:///a.db"}, "REVIEWLOOP_DATABASE_URL"),
     ],
 )
 def test_a_worker_started_wrongly_says_what_would_be_right(web, launch, words, wrong, told):
@@ -192,6 +202,27 @@ def test_a_worker_started_wrongly_says_what_would_be_right(web, launch, words, w
         },
     )
     worker = launch("celery", "-A", "app.celery", "worker", "-c", 2, *words, settings=settings)
-    output, _ = worker.popen.communicate(timeout=30)
+    output, _ = worker.popen.communicate(timeout=PATIENCE_S)
     assert worker.popen.returncode == 2
     assert told in worker.told + output.decode()
+
+
+@pytest.mark.parametrize(
+    ("queues", "told"),
+    [
+        (("crawl.n1", "crawl.n2"), "names 2: n1, n2"),
+        (("celery",), "a worker serves crawl.NODE, control, or both"),
+    ],
+)
+def test_a_worker_of_the_wrong_queues_ends_before_it_opens_anything(queues, told, caplog):
+    consumed = SimpleNamespace(queues=SimpleNamespace(consume_from=dict.fromkeys(queues)))
+    worker = SimpleNamespace(pool_cls=TaskPool, concurrency=2, app=SimpleNamespace(amqp=consumed))
+    with pytest.raises(SystemExit) as ended:
+        Runtime(worker).start(worker)
+    assert ended.value.code == 2
+    assert told in caplog.text
+
+
+def test_an_app_whose_database_is_a_file_is_refused():
+    with pytest.raises(InputError, match="REVIEWLOOP_DATABASE_URL"):
+        make_app(Settings(redis_url="redis://127.0.0.1:1/0", database_url="sqlite:///a.db"))

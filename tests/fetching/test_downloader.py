@@ -26,7 +26,7 @@ from scripted_server import NOW, Server, answer, lab, small
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
-from tasks.fetching.downloader import Downloader
+from tasks.fetching.downloader import Downloader, nothing
 from tasks.fetching.responses import retry_after_s
 
 
@@ -635,16 +635,39 @@ def test_a_host_the_catalog_trusts_may_be_private_and_no_other(monkeypatch, path
         async with (
             server.running() as port,
             Downloader(
-                user_agent="t", clock=lambda: NOW, trusts=lambda url: "intranet.example" in url
+                user_agent="t", clock=lambda: NOW, private=lambda url: "intranet.example" in url
             ) as downloader,
         ):
             resolving(monkeypatch, "intranet.example", port, "127.0.0.1")
             try:
-                return (await downloader.fetch(f"http://intranet.example:{port}/")).body
+                url = f"http://intranet.example:{port}/"
+                return (await downloader.fetch(url, trusts=lambda url: "intranet.example" in url)).body
             except FetchError as error:
                 return error.error
 
     assert asyncio.run(run()) == expected
+
+
+def test_what_others_link_to_on_a_private_host_is_refused_even_over_a_connection_that_stands(monkeypatch):
+    async def run():
+        away = answer(status="302 Found", headers="Location: /admin\r\n")
+        server = Server(serve(answer(b"within"), away))
+        private = {"private": lambda url: "searx.example" in url}
+        async with (
+            server.running() as port,
+            Downloader(user_agent="t", clock=lambda: NOW, **private) as downloader,
+        ):
+            resolving(monkeypatch, "searx.example", port, "127.0.0.1")
+            origin = f"http://searx.example:{port}"
+            search = lambda url: url.partition("?")[0] == f"{origin}/search"  # noqa: E731
+            said = [(await downloader.fetch(f"{origin}/search?q=a", trusts=search)).body]
+            for url, trusts in (("/admin", nothing), ("/search?q=b", nothing), ("/search?away", search)):
+                with pytest.raises(FetchError) as caught:
+                    await downloader.fetch(origin + url, trusts=trusts)
+                said.append(caught.value.error)
+            return said
+
+    assert asyncio.run(run()) == [b"within", *[ErrorClass.ADDRESS_REFUSED] * 3]
 
 
 def test_name_that_does_not_resolve():

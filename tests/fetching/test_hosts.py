@@ -56,6 +56,40 @@ def test_only_a_host_the_catalog_says_so_of_may_be_private():
     assert not any(BOOK.may_be_private(url) for url in private)
 
 
+def test_of_a_private_engine_its_search_alone_is_trusted():
+    catalog = builtin("paper-2014")
+    engine = catalog.engines["baidu"].model_copy(
+        update={"private": True, "url": "http://127.0.0.1:8888/search"}
+    )
+    book = HostBook(catalog.model_copy(update={"engines": {**catalog.engines, "baidu": engine}}))
+    assert book.is_private_search("http://127.0.0.1:8888/search?q=a")
+    others = (
+        "http://127.0.0.1:8888/",
+        "http://127.0.0.1:8888/search/..",
+        "http://127.0.0.1:8888/config",
+        "http://127.0.0.1:6379/search?q=a",
+        "http://127.0.0.1/search?q=a",
+        "https://127.0.0.1:8888/search?q=a",
+        "http://127.0.0.2:8888/search?q=a",
+    )
+    assert not any(map(book.is_private_search, others))
+    assert not any(map(book.is_private, others))
+    assert book.is_private_robots("http://127.0.0.1:8888/robots.txt")
+    assert not book.is_private_robots("http://127.0.0.1:6379/robots.txt")
+    assert not book.is_private_page("127.0.0.1", "http://127.0.0.1/")
+
+
+def test_of_a_private_site_its_own_attempts_ask_the_port_of_the_scheme():
+    catalog = builtin("paper-2014")
+    sites = {**catalog.sites, "cca.org.cn": catalog.sites["cca.org.cn"].model_copy(update={"private": True})}
+    book = HostBook(catalog.model_copy(update={"sites": sites}))
+    assert book.is_private_page("cca.org.cn", "http://www.cca.org.cn/a")
+    assert book.is_private_page("cca.org.cn", "https://cca.org.cn:443/a")
+    assert not book.is_private_page("cca.org.cn", "http://cca.org.cn:6379/a")
+    assert not book.is_private_page("315.e0570.com", "http://cca.org.cn/a")
+    assert book.is_private_robots("http://cca.org.cn/robots.txt")
+
+
 def decided(**where):
     """The paper's catalog, with decisions not to obey."""
     data = builtin("paper-2014").model_dump()

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from tasks.fetching.robots import RobotsRules, RobotsState
+from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules, RobotsState
 
 AGENT = "reviewloop"
 
@@ -71,3 +71,24 @@ def test_real_ones(data):
     assert not seen["www.bing.com"].allows("https://www.bing.com/search?q=x", AGENT)
     assert seen["www.fmprc.gov.cn"].allows("https://www.fmprc.gov.cn/x", AGENT)
     assert len(rows) == 16
+
+
+def test_a_file_of_many_groups_keeps_the_rules_that_are_ours():
+    others = "".join(f"User-agent: bot{n}\n" for n in range(1000))
+    ours = "User-agent: bot\nUser-agent: Reviewloop\nDisallow: /ours\n"
+    text = f"{others}Disallow: /theirs\n{ours}User-agent: *\nDisallow: /\n"
+    rules = RobotsRules.parse(text, 200)
+    assert rules.allows("http://a.cn/theirs", ROBOTS_TOKEN)
+    assert not rules.allows("http://a.cn/ours/1", ROBOTS_TOKEN)
+
+
+def test_a_rule_with_very_many_stars_refuses_rather_more():
+    rules = RobotsRules.parse("User-agent: *\nDisallow: /" + "*a" * 1000, 200)
+    assert not rules.allows("http://a.cn/" + "a" * 30, ROBOTS_TOKEN)
+    assert rules.allows("http://a.cn/" + "b" * 30, ROBOTS_TOKEN)
+
+
+@pytest.mark.parametrize("line", ["User-agent *", "useragent: *", "User Agent: *", "user-agent:*"])
+def test_names_of_groups_are_read_however_they_are_written(line):
+    rules = RobotsRules.parse(f"{line}\nDisallow: /x\n", 200)
+    assert not rules.allows("http://a.cn/x", ROBOTS_TOKEN)

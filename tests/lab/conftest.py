@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from patience import PATIENCE_S
 
 from app.lab.corpus import Corpus, made_texts
 from app.lab.server import Lab
@@ -53,7 +54,9 @@ def get() -> Callable[..., Got]:
     """LabRequest a running lab once, on a connection of its own, from any loopback address; never tries again."""
 
     def get_once(lab: Lab, host: str, target: str, client: str = "127.0.0.1", method: str = "GET") -> Got:
-        connection = http.client.HTTPConnection(lab.host, lab.port, timeout=10, source_address=(client, 0))
+        connection = http.client.HTTPConnection(
+            lab.host, lab.port, timeout=PATIENCE_S, source_address=(client, 0)
+        )
         try:
             connection.request(method, target, headers={"Host": host})
             response = connection.getresponse()

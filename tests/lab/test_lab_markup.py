@@ -17,7 +17,7 @@ from app.lab.pages import SAMPLE, Content
 from app.lab.sites import site_format
 from splitter.catalog.load import builtin
 from splitter.catalog.rules import PageRules
-from tasks.reading.extract import Records
+from tasks.reading.records import Records
 
 NAMES = st.sampled_from(["post", "a", "b-c", "x_1"])
 COMPOUNDS = st.builds(

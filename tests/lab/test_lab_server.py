@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
+from patience import PATIENCE_S
 
 from app.cli.lab import lab as lab_command
 from app.lab.profile import Profile
@@ -101,7 +102,7 @@ def test_a_page_is_also_there_under_its_other_spellings(start, get):
 def test_an_odd_host_is_unknown_and_logged(start):
     with start(profile()) as lab:
         for host in ("光明".encode(), "光明".encode("gbk"), b"a" * 4000):
-            with socket.create_connection((lab.host, lab.port), timeout=10) as connection:
+            with socket.create_connection((lab.host, lab.port), timeout=PATIENCE_S) as connection:
                 connection.sendall(b"GET /x HTTP/1.0\r\nHost: " + host + b"\r\n\r\n")
                 assert b" 404 " in connection.makefile("rb").readline()
         lines = [json.loads(lab.log.line(entry)) for entry in lab.log.entries()]
@@ -185,7 +186,7 @@ def test_a_hang_ends_without_an_answer_and_is_in_the_log_while_it_lasts(start, g
 
 def test_a_lab_stops_although_requests_hang(start):
     with start(profile({"faults": {"hang": 1}})) as lab:
-        connection = http.client.HTTPConnection(lab.host, lab.port, timeout=10)
+        connection = http.client.HTTPConnection(lab.host, lab.port, timeout=PATIENCE_S)
         connection.request("GET", "/", headers={"Host": "12315.com"})
         while not lab.log.entries():
             pass
@@ -264,7 +265,7 @@ def test_the_command_serves_until_a_signal_and_ends_cleanly(number, get, tmp_pat
     ) as process:
         document = json.loads(process.stdout.readline())
         assert document == {"host": "127.0.0.1", "port": document["port"], "profile": "demo", "seed": 3}
-        connection = http.client.HTTPConnection("127.0.0.1", document["port"], timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", document["port"], timeout=PATIENCE_S)
         connection.request("GET", "/robots.txt", headers={"Host": "cgcr.com.cn"})
         assert b"Disallow: /\n" in connection.getresponse().read()
         os.kill(process.pid, number)

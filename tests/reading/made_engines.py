@@ -45,7 +45,16 @@ SEARXNG = {
     "unresponsive_engines": [["google", "timeout"]],
 }
 SEARXNG_EMPTY: dict[str, Any] = {"query": "x", "results": [], "unresponsive_engines": []}
-SEARXNG_BLIND = {"query": "x", "results": [], "unresponsive_engines": [["bing", "Suspended: CAPTCHA"]]}
+SEARXNG_BLIND = {
+    "query": "x",
+    "results": [],
+    "unresponsive_engines": [
+        ["baidu", "CAPTCHA"],
+        ["sogou", "timeout"],
+        ["quark", "CAPTCHA"],
+        ["bing", "Suspended: CAPTCHA"],
+    ],
+}
 
 
 def mblog(number: int, text: str, **more: Any) -> dict[str, Any]:

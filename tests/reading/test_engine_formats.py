@@ -125,6 +125,11 @@ def test_searxng():
     assert page.hits[0].time == NOON
     assert read("searxng", made.SEARXNG_EMPTY).empty
     assert refused("searxng", made.SEARXNG_BLIND) is ErrorClass.CAPTCHA
+    with pytest.raises(FetchError, match="unresponsive_engines: baidu CAPTCHA, sogou timeout"):
+        read("searxng", made.SEARXNG_BLIND)
+    # Engines that are broken for good must not make a refusal of every answer without hits.
+    two = made.SEARXNG_BLIND | {"unresponsive_engines": made.SEARXNG_BLIND["unresponsive_engines"][:2]}
+    assert read("searxng", two).empty
     assert refused("searxng", {"error": "rate limit"}) is ErrorClass.BAD_RULE
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 from selectolax.lexbor import LexborHTMLParser
 
 import splitter
@@ -20,7 +21,8 @@ from splitter.spans import CHINA
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.density import dense_text
 from tasks.reading.extract import read_page
-from tasks.reading.maintext import covered, is_feed, main_text
+from tasks.reading.feeds import is_feed
+from tasks.reading.maintext import covered, main_text
 from tasks.reading.metadata import read_metadata
 
 NOW = datetime(2013, 5, 6, 20, 30, tzinfo=CHINA)
@@ -267,7 +269,7 @@ assert read_page(html, "", PageRules(main_text=True), now=datetime.now(UTC)).rev
 assert "trafilatura" not in sys.modules
 """
     subprocess.run(
-        [sys.executable, "-c", code], check=True, cwd=Path(splitter.__file__).parents[1], timeout=60
+        [sys.executable, "-c", code], check=True, cwd=Path(splitter.__file__).parents[1], timeout=PATIENCE_S
     )
 
 
@@ -305,3 +307,21 @@ def test_rules_are_records_or_main_text(rules, said):
 def test_main_text_in_a_catalog():
     catalog = parse_catalog(CATALOG.format(rules="{main_text: true, blocked: [验证码]}"), "t.yaml")
     assert catalog.rules_of("a.cn").main_text
+
+
+def test_entries_of_a_feed_with_doubled_or_overlong_ids_get_their_place():
+    entry = "<item><title>t</title><description>{}</description><guid>{}</guid></item>"
+    entries = (
+        entry.format("a", "1"),
+        entry.format("b", "1"),
+        entry.format("c", "x" * 201),
+        entry.format("d", "2"),
+    )
+    feed = f"<rss><channel><title>f</title>{''.join(entries)}</channel></rss>"
+    read = read_page(feed, "http://a.cn/", PageRules(main_text=True), now=datetime(2026, 1, 1, tzinfo=UTC))
+    assert [(review.key, review.body) for review in read.reviews] == [
+        ("1", "a"),
+        ("#1", "b"),
+        ("#2", "c"),
+        ("2", "d"),
+    ]

@@ -12,8 +12,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.decode import decode
-from tasks.reading.extract import Records
 from tasks.reading.markup import page_text, parse, text_of
+from tasks.reading.records import Records
 
 PAGE_FILES = sorted((Path(__file__).parents[2].parent / "shared" / "data" / "pages").glob("*.html"))
 RECORDS_A_PAGE = 60

@@ -15,6 +15,7 @@ from tasks.scheduling.proximity.prior import distance_prior
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 from tasks.scheduling.strategies import ALLOCATION
+from tasks.scheduling.strategy_names import STRATEGIES
 
 BOTH = frozenset({"meta", "microblog"})
 NAMES = ("n1", "n2", "n3", "n4")
@@ -34,6 +35,12 @@ class Table:
 FAR = Table(
     {(site, name): 10.0 * (i + 2 * j) for i, site in enumerate("ab") for j, name in enumerate(NAMES[:3])}
 )
+
+
+def test_every_strategy_has_its_name_and_every_name_its_strategy():
+    assert tuple(ALLOCATION) == STRATEGIES
+
+
 CASES = {name: (name, AllocationSettings()) for name in ALLOCATION}
 CASES["proximity with distances"] = "proximity", AllocationSettings(distances=FAR, nearest=2)
 every_strategy = pytest.mark.parametrize("case", sorted(CASES))

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -223,6 +224,17 @@ def test_a_permit_is_worth_what_one_more_of_them_would_add():
     assert roomy.permit_worth == pytest.approx([0.0])
     cost = fluid.REQUEST_COST
     assert roomy.slot_worth == pytest.approx([1.0 - cost, 0.5 - 0.5 * cost])
+
+
+def test_requests_to_a_host_without_a_limit_cost_nothing():
+    """What yields most comes first, though each of its pages takes two requests."""
+    rates = np.array([[1.0], [0.99]])
+    free = demand(rates, [100, 100], [1])
+    asks = rates * [[2.0], [1.0]]
+    seconds = divide(replace(free, asks=asks)).seconds
+    assert seconds[0, 0] > 90 > 10 > seconds[1, 0]
+    limited = replace(free, asks=asks, hosts=[([0, 1], 1000.0)])
+    assert divide(limited).seconds[1, 0] > 90
 
 
 def test_of_two_nodes_that_collect_the_same_the_one_with_fewer_requests_is_taken():

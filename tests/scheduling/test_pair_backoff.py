@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.domain.pair_stats import HALF_LIFE_S
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling.decision import AllocationSettings, still_waiting
 from tasks.scheduling.pair_backoff import PairBackoff
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.scheduling.statistics import HALF_LIFE_S, Knowledge
+from tasks.scheduling.statistics import Knowledge
 from tasks.scheduling.strategies import ALLOCATION
 
 META = frozenset({"meta"})
@@ -51,6 +52,15 @@ class Watched:
 
     def allows(self, now_s, *hosts, name="n"):
         return self.backoff.allows(hosts or ("a",), name, now_s, self.ready)
+
+
+def test_an_address_whose_permits_are_kept_back_is_not_held_back_besides():
+    watched = Watched()
+    resting = frozenset({"n", "m"})
+    watched.ready.set_host(HostView(host="a", room=99, resting=resting, shares={"n": 0.3}))
+    watched.backoff.update(watched.ready, 0.0)
+    assert watched.share(0.0) == inf
+    assert watched.share(0.0, name="m") == 4.0
 
 
 def test_a_host_that_does_not_answer_refuses_nobody():

@@ -154,6 +154,12 @@ def test_a_host_counts_an_attempt_once_that_it_is_engine_and_site_of():
     assert (ready.capacity.left("a"), ready.capacity.held("a", "n1")) == (1, 1)
 
 
+def test_an_address_is_given_as_many_attempts_as_use_up_what_it_is_granted():
+    view = HostView(host="a", room=9, address_limit=6, shares={"n1": 0.3, "n2": 0.01})
+    ready = ReadyQueue([node("n1"), node("n2"), node("n3")], {"a": view})
+    assert [ready.capacity.left_for("a", name) for name in ("n1", "n2", "n3")] == [2, 1, 6]
+
+
 def test_a_host_that_was_never_set_has_no_limit():
     ready = ReadyQueue([node("n1")])
     ready.put(subtask(1))

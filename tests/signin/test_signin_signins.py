@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import pytest
 import requests
+from patience import PATIENCE_S
 
 from app.lab.running import running_lab
 from app.wiring import OWN
@@ -76,7 +77,7 @@ class World:
     def page(self, signins, host):
         """Ask for the site's front page as a crawl would."""
         headers = {"Host": host, **signins.headers_for(f"http://{host}/")}
-        return requests.get(f"http://{self.lab.host}:{self.lab.port}/", headers=headers, timeout=10)
+        return requests.get(f"http://{self.lab.host}:{self.lab.port}/", headers=headers, timeout=PATIENCE_S)
 
 
 @pytest.fixture(scope="module")

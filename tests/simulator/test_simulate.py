@@ -170,7 +170,7 @@ work: {products: 60, hits: {dist: lognormal, mean: 12, sigma: 0.7}, chunk_pages:
 
 
 @given(seed=st.integers(0, 10_000), strategy=st.sampled_from(["random", "feedback"]))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_the_same_seed_gives_the_same_figures_and_pages_add_up(seed, strategy):
     from tests.simulator.conftest import made
 
@@ -190,7 +190,7 @@ def test_the_same_seed_gives_the_same_figures_and_pages_add_up(seed, strategy):
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_when_all_is_done_every_page_is_accounted_for(seed):
     from tests.simulator.conftest import made
 

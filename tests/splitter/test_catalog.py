@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from splitter.catalog.load import builtin, find_catalog, load_catalog, parse_catalog
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from splitter.errors import CatalogError
 
 ROOT = Path(__file__).parents[2]

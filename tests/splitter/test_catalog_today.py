@@ -7,13 +7,16 @@ import pytest
 import yaml
 
 from splitter.catalog.load import builtin, load_catalog, parse_catalog
-from splitter.catalog.model import Engine, Group, Kind, Site
+from splitter.catalog.model import Engine, Site
+from splitter.catalog.names import Group, Kind
 from splitter.query import product_query
 from splitter.split import SearchScope, urls_of
 
 ROOT = Path(__file__).parents[2]
 TODAY = load_catalog(ROOT / "sites.yaml")
-DOCUMENTS = {name: (ROOT / "docs" / name).read_text("utf-8") for name in ("catalog.md", "sites.md")}
+DOCUMENTS = {
+    name: (ROOT / "docs" / name).read_text("utf-8") for name in ("catalog.md", "sites.md", "sites-yaml.md")
+}
 
 
 def test_it_is_todays_and_the_papers_stays():
@@ -47,8 +50,8 @@ def test_every_site_says_what_a_person_asks_first(name):
 def test_every_site_is_asked_for_itself(name):
     """Its engine restricts the search to it, or is its own."""
     urls = list(urls_of(SearchScope(TODAY, (name,), pages=2), product_query("光明高钙牛奶")))
-    assert len(urls) == 2
     engine = TODAY.engine_of(name)
+    assert len(urls) == (2 if engine.paging_params or "{page}" in engine.url else 1)
     host = engine.url.split("/")[2]
     own = host == name or host.endswith(f".{name}")
     assert own or f"site%3A{name}" in urls[0].url or name == "mp.weixin.qq.com"

@@ -7,6 +7,9 @@ import pytest
 from splitter.catalog.load import load_catalog, parse_catalog
 from splitter.catalog.paths import condition_of, path_of, paths_of, values_of
 from splitter.errors import CatalogError
+from splitter.query import product_query
+from splitter.split import SearchScope, urls_of
+from splitter.urls import listed_keywords
 
 ROOT = Path(__file__).parents[2]
 HEAD = """\
@@ -100,10 +103,53 @@ def test_what_is_wrong_is_told_with_its_place(more, told):
     assert told in problem(more)
 
 
+LIST = """\
+  search:
+    kind: meta
+    discover: list
+    url: https://www.a.cn/zlts/{page}.shtml
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("    params: {q: '{query}'}\n", "sites.yaml:12: engines.search.params.q: a list is not asked for words"),
+        ("    params: {p: '{page}'}\n", "sites.yaml:12: engines.search.params.p: depends on the page; add 'p'"),
+        ("    site: '{words}'\n", "sites.yaml:12: engines.search.site: a list is not asked for words; leave it out"),
+        ("    results: {format: json, hit: 'a[]', link: a, title: a}\n", "results.format: a list is a sitemap"),
+        ("    inline: true\n", "engines.search.inline: results.post does not say"),
+        ("    discovers: list\n", "did you mean 'discover'?"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_list_is_told_with_its_place(more, told):
+    with pytest.raises(CatalogError) as raised:
+        parse_catalog(HEAD + LIST + more, "sites.yaml")
+    assert told in str(raised.value)
+
+
+def test_a_list_needs_no_rules_and_is_read_once_for_all_names_of_a_product():
+    catalog = parse_catalog(HEAD + LIST, "sites.yaml")
+    query = product_query("光明高钙牛奶", aliases=["特仑苏"])
+    urls = [one.url for one in urls_of(SearchScope(catalog, pages=2), query)]
+    assert [url.partition("#")[0] for url in urls] == [
+        "https://www.a.cn/zlts/1.shtml",
+        "https://www.a.cn/zlts/2.shtml",
+    ]
+    assert listed_keywords(urls[0]) == (("光明", "高钙", "牛奶"), ("蒙牛", "特仑苏"))
+    (once,) = urls_of(SearchScope(catalog, pages=2, no_paging=True), query)
+    assert once.url == urls[0]
+
+
+def test_an_engine_that_is_asked_needs_rules():
+    assert "sites.yaml:8: engines.search.results: missing; only engines with discover: list" in problem("")
+
+
 def test_json_rules():
     assert engine(JSON).results.format == "json"
     assert path_of("feed.entry[].url") == ("feed", "entry", "[]", "url")
     assert path_of("[].data") == ("[]", "data")
+    assert path_of("a[2].b[]") == ("a", "[2]", "b", "[]")
     assert paths_of("a[].b, a[].c[].b") == (("a", "[]", "b"), ("a", "[]", "c", "[]", "b"))
     link, other = values_of("https://a.cn/{id}?x={user.id} | url")
     assert link.parts == (("https://a.cn/", ("id",)), ("?x=", ("user", "id")))
@@ -111,7 +157,7 @@ def test_json_rules():
     assert values_of("") == ()
 
 
-@pytest.mark.parametrize("text", ["", "a.", ".a", "a[0]", "a b", "a,b", "{a}", "a|b", "a[]b"])
+@pytest.mark.parametrize("text", ["", "a.", ".a", "a[-1]", "a[x]", "a b", "a,b", "{a}", "a|b", "a[]b"])
 def test_what_is_no_path(text):
     with pytest.raises(ValueError, match="no path"):
         path_of(text)
@@ -142,4 +188,8 @@ def test_the_catalog_that_comes_with_the_project():
     }
     assert named <= set(catalog.engines)
     assert [name for name, engine in catalog.engines.items() if engine.private] == ["searxng"]
-    assert [name for name, engine in catalog.engines.items() if engine.inline] == ["weibo", "weibo-desktop"]
+    assert [name for name, engine in catalog.engines.items() if engine.inline] == [
+        "weibo",
+        "weibo-desktop",
+        "12365auto-list",
+    ]

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.errors import ProductNameError
-from splitter.keywords import MAX_KEYWORDS, keywords_of
+from splitter.keywords import MAX_KEYWORDS, MAX_PRODUCTS, keywords_of
 from splitter.query import product_query
 
 
@@ -28,7 +28,7 @@ from splitter.query import product_query
         ("光明牛奶 光明 牛奶", "光明&牛奶"),
         ("【蒙牛纯牛奶】", "蒙牛&纯牛奶"),
         ("方正（Founder）FX6135", "方正&Founder&FX6135"),
-        ("伊利QQ星营养果浆酸奶饮品芒果百香果桃100ml*30瓶整箱学生营养", "伊利&QQ星&果浆酸奶&芒果&百香果"),
+        ("伊利QQ星营养果浆酸奶饮品芒果百香果桃100ml*30瓶整箱学生营养", "伊利&QQ星&果浆酸奶"),
         ("吉利汽车 帝豪GL", "吉利&帝豪&GL"),
         ("长城汽车 哈弗H6", "长城&哈弗&H6"),
         ("日本马桶盖", "日本&马桶盖"),
@@ -42,10 +42,14 @@ def test_what_identifies_a_product_stays(name, keywords):
 @pytest.mark.parametrize(
     ("name", "keywords"),
     [
-        ("iPhone 15 Pro", "iPhone&15&Pro"),
-        ("iPhone 15 Pro 256GB", "iPhone&15&Pro"),
+        ("iPhone 15 Pro", "iPhone 15 Pro"),
+        ("苹果 iPhone 15 Pro Max 256GB", "苹果&iPhone 15 Pro Max"),
         ("小米14", "小米&14"),
-        ("华为Mate60 Pro", "华为&Mate60&Pro"),
+        ("华为Mate60 Pro", "华为&Mate60 Pro"),
+        ("索尼WH-1000XM5", "索尼&WH-1000XM5"),
+        ("极氪007", "极氪&007"),
+        ("标致2008", "标致&2008"),
+        ("宝马3系", "宝马&3系"),
         ("aptamil爱他美", "aptamil&爱他美"),
         ("SK-II神仙水", "SK-II&神仙水"),
         ("3M口罩", "3M&口罩"),
@@ -93,8 +97,33 @@ def test_given_keywords_are_kept_as_they_are():
 def test_the_best_words_of_a_long_name_stay():
     name = "海岩可拼接户外露营信封式野营羽绒舒适便携保暖鸭绒耐磨蒙牛特仑苏纯牛奶高钙低脂"
     words = keywords_of(name)
-    assert len(words) == MAX_KEYWORDS
-    assert {"蒙牛", "特仑苏", "纯牛奶", "高钙低脂"} <= set(words)
+    assert words == ("蒙牛", "特仑苏", "纯牛奶", "高钙低脂")
+
+
+def test_of_several_words_for_one_thing_each_is_asked_by_itself():
+    query = product_query("艾美特电暖器取暖器家用节能省电暖风机浴室暖气片小太阳烤火炉HC22")
+    kinds = [set(words) - {"艾美特", "HC22"} for words in query.keyword_sets]
+    assert len(kinds) > 1
+    assert all({"艾美特", "HC22"} <= set(words) for words in query.keyword_sets)
+    assert all(len(kind) == 1 for kind in kinds)
+    assert len(set.union(*kinds)) == len(kinds) <= MAX_PRODUCTS
+    assert product_query("光明高钙牛奶").keyword_sets == (("光明", "高钙", "牛奶"),)
+    assert product_query("光明高钙牛奶", keywords=["光明"]).keyword_sets == (("光明",),)
+
+
+@pytest.mark.parametrize(
+    ("name", "keywords"),
+    [
+        ("兰蔻小黑瓶", "兰蔻&小黑瓶"),
+        ("元气森林气泡水", "元气森林&气泡水"),
+        ("九阳吐司机", "九阳&吐司机"),
+        ("卫龙大面筋", "卫龙&大面筋"),
+        ("蜜雪冰城柠檬水", "蜜雪冰城&柠檬水"),
+        ("蔻驰", "蔻驰"),
+    ],
+)
+def test_no_keyword_is_a_part_of_a_word(name, keywords):
+    assert "&".join(keywords_of(name)) == keywords
 
 
 def test_an_alias_has_keywords_of_its_own():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlalchemy import event
-from world import CATALOG, SITE, World
+from world import CATALOG, SITE, World, statements
 
 from tasks.domain.states import State
 from tasks.jobs import sweeps
@@ -71,13 +70,7 @@ def test_something_urgent_is_let_in_though_wait_is_full(world: World) -> None:
 def test_the_index_answers(world: World) -> None:
     """Neither statement sorts or scans: each is by the index of (state, site, priority, id)."""
     world.add("甲", sites=[SITE, OTHER])
-    asked: list[tuple[str, object]] = []
-    with world.store.begin() as conn:
-        event.listen(
-            conn,
-            "before_cursor_execute",
-            lambda _c, _u, statement, given, *_: asked.append((statement, given)),
-        )
+    with statements(world.store) as asked, world.store.begin() as conn:
         views.heads(conn)
         views.entrants(conn, {SITE: 1})
     with world.store.engine.connect() as conn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -11,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from contents import Snapshot, empty
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select
@@ -46,7 +48,7 @@ class Scene:
     """
 
     def __init__(self, store: Store) -> None:
-        _empty(store)
+        empty(store)
         self.world = World(store)
         self.leases: dict[str, Lease] = {}
         self.targets: dict[tuple[str, str], WorkTarget] = {}
@@ -79,10 +81,8 @@ class Scene:
         lost = self.leases["lost"]
         self.world.pass_s(61)
         assert self.world.do(closing.silence, {lost: FailureReason.SILENT})
-        recalled = {"recalls": 1}
-        self.world.do(
-            transitions.move, lost.subtask_id, Transition.RECALL, transitions.EventData(), values=recalled
-        )
+        recalled = transitions.EventData(node=lost.node, reason=FailureReason.SILENT)
+        self.world.do(transitions.move, lost.subtask_id, Transition.RECALL, recalled, values={"recalls": 1})
         self._begin("next", lost.subtask_id)
 
     def _begin(self, name: str, subtask_id: int) -> None:
@@ -141,12 +141,20 @@ def _page(target: WorkTarget, digest: str, read: Sequence[tuple[str, str]]) -> N
     return replace(page, content_hash=digest * 32)
 
 
-def _empty(store: Store) -> None:
-    with store.begin() as conn:
-        for table in reversed(metadata.sorted_tables):
-            conn.execute(table.delete())
-            if "id" in table.c and not store.is_sqlite:
-                conn.exec_driver_sql(f"SELECT setval('{table.name}_id_seq', 1, false)")
+_SCENES: dict[bool, tuple[Scene, Snapshot]] = {}
+
+
+def _scene(store: Store) -> Scene:
+    """The scene in a store: made once, then put back, which takes a tenth of the statements."""
+    if store.is_sqlite not in _SCENES:
+        with patch("tasks.store.leases.uuid.uuid4", _tokens()):
+            _SCENES[store.is_sqlite] = Scene(store), Snapshot(store)
+    made, rows = _SCENES[store.is_sqlite]
+    rows.restore(store)
+    scene = copy(made)
+    scene.world = World(store)
+    scene.world.now = made.world.now
+    return scene
 
 
 # --- the two ways to write ----------------------------------------------------------------------------------
@@ -286,8 +294,7 @@ def _tokens() -> Any:
 def _written(
     store: Store, batches: Sequence[Sequence[Step]], write: Any
 ) -> tuple[list[Any], dict[str, list[str]]]:
-    with patch("tasks.store.leases.uuid.uuid4", _tokens()):
-        scene = Scene(store)
+    scene = _scene(store)
     results: list[Any] = []
     for steps in batches:
         results += map(_plain, write(scene.world, [scene.item(step) for step in steps]))

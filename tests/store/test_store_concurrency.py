@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from patience import PATIENCE_S
 from sqlalchemy import Connection
 from world import SILENT, World, hit
 
@@ -25,7 +26,7 @@ def _at_once(n: int, work: Callable[[int], Any]) -> list[Any]:
     gun = threading.Barrier(n)
 
     def run(number: int) -> Any:
-        gun.wait(timeout=10)
+        gun.wait(timeout=PATIENCE_S)
         return work(number)
 
     with ThreadPoolExecutor(n) as pool:
@@ -115,9 +116,9 @@ def test_while_one_scheduler_ticks_the_others_tick_does_nothing(postgres_world: 
     world = postgres_world
     world.add("特仑苏")
     with world.store.begin() as first:
-        assert try_lock(first, "scheduler")
-        assert not world.do(lambda conn, _: try_lock(conn, "scheduler"))
-        assert world.do(lambda conn, _: try_lock(conn, "another"))
+        assert try_lock(first, "scheduler", 2.0)
+        assert not world.do(lambda conn, _: try_lock(conn, "scheduler", 2.0))
+        assert world.do(lambda conn, _: try_lock(conn, "another", 2.0))
         world.do(tick, world.context, ["admit"])
         assert world.rows(events, events.c.transition == "admit") == []
     world.do(tick, world.context, ["admit"])

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from world import SITE, START, World
+from world import SILENT, SITE, START, World
 
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import BreakerState
 from tasks.domain.grants import AddressGrants, Grants, HostGrants
 from tasks.domain.views import HostView
 from tasks.scheduling.capacity import HostCapacity
-from tasks.store import hosts, nodes, views
+from tasks.store import hosts, leases, nodes, views
 from tasks.store.database import Store
 from tasks.store.hosts import Breaker, Rest
-from tasks.store.leases import Counters
+from tasks.store.leases import Counters, Renewal
 from tasks.store.tables import host_rests
 
 NOTHING_KNOWN: Grants = {}
@@ -86,6 +87,19 @@ def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world: Wor
     assert world.close(lease, Counters(offered=1), gave=frozenset({SITE}), rests=(again,))
     assert world.look(hosts.probing, world.now) == {SITE: {"n2": "captcha"}}
     assert world.look(hosts.rests_s, world.now) == {"h.cn": {"n1": 60.0}}
+
+
+def test_the_first_pages_of_an_attempt_close_a_breaker_before_it_ends(world: World) -> None:
+    world.do(hosts.rest_host, "n1", refusal(host=SITE))
+    world.pass_s(600)
+    lease, _ = world.begin(world.waiting())
+    assert world.do(leases.progress_many, [Renewal(lease, SILENT, Counters(tried=3))]) == [True]
+    assert world.look(hosts.probing, world.now) == {SITE: {"n1": "captcha"}}
+    told = Renewal(lease, SILENT, Counters(tried=6), gave=frozenset({SITE}))
+    assert world.do(leases.progress_many, [replace(told, lease=replace(lease, token="old"))]) == [False]
+    assert world.look(hosts.probing, world.now) == {SITE: {"n1": "captcha"}}
+    assert world.do(leases.progress_many, [told]) == [True]
+    assert world.look(hosts.probing, world.now) == {}
 
 
 def test_allocation_sees_who_probes(world: World) -> None:

@@ -38,7 +38,7 @@ def test_what_has_left_wait_is_passed_over(world: World) -> None:
 
 @pytest.mark.parametrize(("at", "in_force"), [(START + SILENT - TICK, True), (START + SILENT, False)])
 class TestBoundary:
-    """A lease is in force while now < deadline; at the deadline it is over."""
+    """A lease is in force while now < deadline; from the deadline on it may be taken back, and not begun."""
 
     def test_start(self, world: World, at: object, in_force: bool) -> None:
         lease = world.grant(world.waiting())
@@ -48,12 +48,21 @@ class TestBoundary:
         assert world.subtask(lease.subtask_id).lease_started is in_force
 
     def test_progress(self, world: World, at: object, in_force: bool) -> None:
+        """A renewal that comes late counts, unless the lease was taken back before."""
         lease, _ = world.begin(world.waiting())
         world.now = at
+        if not in_force:
+            world.do(closing.silence, {lease: FailureReason.SILENT})
         counters = Counters(offered=3, tried=2)
         assert world.progress(lease, counters) is in_force
         (attempt,) = world.attempts(lease.subtask_id)
         assert (attempt.tried, attempt.progress_at) == ((2, at) if in_force else (0, START))
+
+    def test_progress_of_what_nobody_took_back(self, world: World, at: object, in_force: bool) -> None:
+        lease, _ = world.begin(world.waiting())
+        world.now = at
+        assert world.progress(lease, Counters())
+        assert world.subtask(lease.subtask_id).lease_deadline == at + SILENT
 
     def test_overdue(self, world: World, at: object, in_force: bool) -> None:
         lease = world.grant(world.waiting())

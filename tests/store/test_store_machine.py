@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from contents import empty
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -19,12 +20,12 @@ from world import World, hit
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
-from tasks.jobs import sweeps
+from tasks.jobs import recalling, sweeps
 from tasks.store import closing, manual, nodes
 from tasks.store.database import Store
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.pages import TargetEnd
-from tasks.store.tables import metadata, subtasks, targets
+from tasks.store.tables import subtasks, targets
 
 NODES = ("n1", "n2", "n3")
 PLACES = st.integers(0, 5)
@@ -70,7 +71,7 @@ class Loop(RuleBasedStateMachine):
 
     # --- sweeps ---------------------------------------------------------------------------------------------
 
-    @rule(sweep=st.sampled_from([sweeps.admit, sweeps.recall, sweeps.wake]))
+    @rule(sweep=st.sampled_from([sweeps.admit, recalling.recall, sweeps.wake]))
     def sweep(self, sweep: Any) -> None:
         self.world.sweep(sweep)
 
@@ -153,7 +154,7 @@ class Loop(RuleBasedStateMachine):
         """The lease is taken back and another node works on the subtask."""
         self.world.pass_s(60)
         self.world.do(closing.silence, {lease: FailureReason.SILENT})
-        self.world.sweep(sweeps.recall)
+        self.world.sweep(recalling.recall)
         again = self.world.grant(lease.subtask_id, node)
         return multiple() if again is None else again
 
@@ -200,7 +201,7 @@ class Loop(RuleBasedStateMachine):
         world.pass_s(130)
         for node in NODES:
             world.node(node)
-        for sweep in (sweeps.recall, sweeps.wake, sweeps.admit):
+        for sweep in (recalling.recall, sweeps.wake, sweeps.admit):
             world.sweep(sweep)
         for lease in world.sweep(sweeps.allocate):
             work = world.start(lease)
@@ -236,9 +237,7 @@ def _empty_store() -> Store:
     """One store for all examples, emptied: making one takes longer than an example."""
     if not _STORE:
         raise AssertionError("the test opens the store")
-    with _STORE[0].begin() as conn:
-        for table in reversed(metadata.sorted_tables):
-            conn.execute(table.delete())
+    empty(_STORE[0])
     return _STORE[0]
 
 

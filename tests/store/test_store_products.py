@@ -11,7 +11,7 @@ from world import SITE, World, hit
 from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
-from tasks.store import closing, products
+from tasks.store import closing, products, schedules
 from tasks.store.leases import Counters
 from tasks.store.partitions import NewPartition
 from tasks.store.products import NewProduct, NewTask
@@ -34,7 +34,8 @@ def test_a_product_is_added_once(world: World, name: str) -> None:
 def test_a_virtual_task_is_planned_once(world: World) -> None:
     world.do(products.add, NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏")))
     (wanted,) = world.look(products.unplanned, 10)
-    planned = [NewTask(SITE, "baidu", "meta", (NewPartition(("蒙牛",), [["http://search/1"]]),))]
+    partition = NewPartition(("蒙牛", "特仑苏"), [["http://search/1"]])
+    planned = [NewTask(SITE, "baidu", "meta", (partition,))]
     assert world.do(products.plan, wanted, planned) == 1
     assert world.do(products.plan, wanted, planned) == 0
     assert world.look(products.unplanned, 10) == []
@@ -105,8 +106,8 @@ def test_a_product_due_again_begins_a_round_and_the_others_do_not(world: World) 
     world.do(products.add, NewProduct(name="甲", keywords=("甲",), recrawl_every=timedelta(hours=1)))
     world.do(products.add, NewProduct(name="乙", keywords=("乙",)))
     world.pass_s(3599)
-    assert world.do(products.recrawl_due) == 0
+    assert world.do(schedules.recrawl_due) == 0
     world.pass_s(1)
-    assert world.do(products.recrawl_due) == 1
-    assert world.do(products.recrawl_due) == 0
+    assert world.do(schedules.recrawl_due) == 1
+    assert world.do(schedules.recrawl_due) == 0
     assert [(row.product_id, row.round) for row in world.rows(virtual_tasks)] == [(1, 1), (2, 1), (1, 2)]

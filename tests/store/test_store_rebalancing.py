@@ -11,10 +11,10 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import event
-from world import CATALOG, SILENT, START, World
+from patience import PATIENCE_S
+from world import CATALOG, SILENT, START, World, statements
 
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from tasks.domain.pages import Response
 from tasks.domain.states import State
 from tasks.domain.views import NodeView
@@ -174,11 +174,9 @@ def test_it_costs_two_queries_where_all_is_balanced(world: World) -> None:
     world.sweep(sweeps.admit)
     for lease in allocated(world):
         world.start(lease) if lease.subtask_id % 2 else None
-    asked: list[str] = []
-    with world.store.begin() as conn:
-        event.listen(conn, "before_cursor_execute", lambda _c, _u, statement, *_: asked.append(statement))
+    with statements(world.store) as asked, world.store.begin() as conn:
         assert sweeps.rebalance(conn, world.now, world.context) == []
-        assert len(asked) == 2
+    assert len([one for one, _ in asked if "FROM" in one]) == 2
 
 
 def test_since_when_a_node_has_held_leases_and_begun_none(world: World) -> None:
@@ -217,10 +215,10 @@ def test_a_lease_that_begins_while_it_is_decided_about_stays(stalled, monkeypatc
     monkeypatch.setattr(rebalancing, "rebalance", decided)
     released = closing.release
 
-    def release(conn, now, given_back):
+    def release(conn, now, given_back, **named):
         assert raced[0] in given_back
         assert leases.start_many(conn, now, [Renewal(raced[0], SILENT)]) != [None]
-        return released(conn, now, given_back)
+        return released(conn, now, given_back, **named)
 
     monkeypatch.setattr(closing, "release", release)
     given = rebalance(world)
@@ -328,7 +326,7 @@ class Held:
         return row
 
     async def until(self, true: Callable[[nodes.NodeRow], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not true(self.row()):
                 await asyncio.sleep(0.01)
 
@@ -362,7 +360,7 @@ def test_a_lease_that_has_gone_is_not_begun_and_counts_for_no_throughput(sqlite_
     async def live() -> None:
         node = held.node()
         node.offer([lease])
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             await held.free.wait()
         beat(held.world, "n1", 9.0)
         node.open()

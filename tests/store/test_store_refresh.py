@@ -10,7 +10,7 @@ from world import SITE, World, hit, page_of, review
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Review
 from tasks.jobs import sweeps
-from tasks.store import pages, products
+from tasks.store import pages, products, schedules
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.pages import EndedTarget, NewPage, SavedPage, TargetEnd
 from tasks.store.partitions import NewPartition
@@ -87,7 +87,7 @@ def test_the_next_round_of_a_product_asks_again(world: World) -> None:
         assert _save(world, lease, _page(target, str(number), [review("a", "x")])) is (number == 1)
         assert world.close(lease)
         world.pass_s(every.total_seconds())
-        world.do(products.recrawl_due)
+        world.do(schedules.recrawl_due)
     assert len(world.rows(reviews)) == 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import delete, insert, update
@@ -80,16 +80,18 @@ def test_what_was_committed_late_is_found_by_a_later_look(world: World) -> None:
     world.pass_s(20)
     world.look(state.learn, world.now)
     late = world.now - timedelta(seconds=15)
+    (before,) = world.rows(pair_stats)
 
-    def commit_late(conn, _now) -> None:
-        conn.execute(update(pair_stats).values(f_attempts=7.0, faded_at=late))
+    def commit(conn, _now, attempts: float, at: datetime) -> None:
+        conn.execute(update(pair_stats).values(f_attempts=attempts, faded_at=at))
 
-    world.do(commit_late)
+    world.do(commit, 7.0, late)
     world.look(state.learn, world.now)
     assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts < 2
     world.pass_s(10)
     world.look(state.learn, world.now)
     assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts > 6
+    world.do(commit, before.f_attempts, before.faded_at)
 
 
 def test_a_clock_set_back_hides_nothing(world: World) -> None:

@@ -7,7 +7,7 @@ from world import START, World, hit
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State, Transition
-from tasks.jobs import sweeps
+from tasks.jobs import recalling, sweeps
 from tasks.store import closing, manual
 from tasks.store.leases import Counters
 from tasks.store.tables import events, subtasks
@@ -20,10 +20,10 @@ def _events(world: World, subtask_id: int) -> list[str]:
 def test_silence_is_recalled_to_another_node(world: World) -> None:
     lease, _ = world.begin(world.waiting())
     world.pass_s(59.999999)
-    world.sweep(sweeps.recall)
+    world.sweep(recalling.recall)
     assert world.state(lease.subtask_id) == State.CRAWL
     world.pass_s(0.000001)
-    world.sweep(sweeps.recall)
+    world.sweep(recalling.recall)
     row = world.subtask(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on, row.reason) == (
         State.WAIT,
@@ -40,10 +40,10 @@ def test_five_recalls_then_a_person(world: World) -> None:
     for n in range(1, MAX_RECALLS + 1):
         world.begin(subtask_id, f"n{n}")
         world.pass_s(60)
-        world.sweep(sweeps.recall)
+        world.sweep(recalling.recall)
     world.begin(subtask_id, "n2")
     world.pass_s(60)
-    world.sweep(sweeps.recall)
+    world.sweep(recalling.recall)
     row = world.subtask(subtask_id)
     assert (row.state, row.recalls) == (State.MANUAL, 5)
     assert row.failed_on == ["n1", "n3", "n4", "n5", "n2"], "the oldest failure first"
@@ -54,7 +54,7 @@ def test_a_lease_that_a_live_node_did_not_start_is_given_back_without_a_recall(w
     world.pass_s(30)
     world.node("n1")
     world.pass_s(30)
-    world.sweep(sweeps.recall)
+    world.sweep(recalling.recall)
     row = world.subtask(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])
 
@@ -65,7 +65,7 @@ def test_a_lease_that_a_silent_node_did_not_start_is_recalled(world: World, know
         world.node("n1")
     lease = world.grant(world.waiting())
     world.pass_s(60)
-    world.sweep(sweeps.recall)
+    world.sweep(recalling.recall)
     row = world.subtask(lease.subtask_id)
     assert (row.reason, row.recalls) == (FailureReason.NOT_STARTED, 1)
 
@@ -74,7 +74,7 @@ def test_a_lease_that_a_silent_node_did_not_start_is_recalled(world: World, know
 def test_what_no_node_could_cure_goes_to_a_person_at_once(world: World, reason: FailureReason) -> None:
     lease, _ = world.begin(world.waiting())
     world.close(lease, reason=reason)
-    world.sweep(sweeps.recall)
+    world.sweep(recalling.recall)
     row = world.subtask(lease.subtask_id)
     assert (row.state, row.recalls, row.reason) == (State.MANUAL, 0, reason)
 
@@ -82,7 +82,7 @@ def test_what_no_node_could_cure_goes_to_a_person_at_once(world: World, reason: 
 def test_a_hosts_failure_waits_before_it_is_tried_again(world: World) -> None:
     lease, _ = world.begin(world.waiting())
     world.close(lease, reason=FailureReason.HOST_UNREACHABLE)
-    world.sweep(sweeps.recall)
+    world.sweep(recalling.recall)
     assert world.subtask(lease.subtask_id).not_before > world.now
     world.node("n2")
     assert world.sweep(sweeps.allocate) == []
@@ -136,7 +136,7 @@ def test_a_retry_begins_a_new_round_of_recalls(world: World) -> None:
         for _ in range(MAX_RECALLS + 1):
             world.begin(subtask_id)
             world.pass_s(60)
-            world.sweep(sweeps.recall)
+            world.sweep(recalling.recall)
         assert world.state(subtask_id) is State.MANUAL
         world.do(manual.retry, subtask_id)
     assert _events(world, subtask_id).count("recall") == 2 * MAX_RECALLS

@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 from world import SITE, START, World
 
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from tasks.domain.failures import FailureReason
 from tasks.domain.grants import AddressGrants, HostGrants
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
 from tasks.domain.states import State
-from tasks.jobs import sweeps
+from tasks.jobs import recalling, sweeps
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.unasked import Unasked
 from tasks.store import closing, hosts, nodes, views
@@ -89,7 +89,8 @@ def test_a_host_that_answers_no_node_is_waited_for_without_a_recall(alone: World
     assert row.not_before == START + timedelta(seconds=3)
     assert alone.attempts(one)[0].outcome == "released"
     last = alone.rows(events, events.c.subtask_id == one)[-1]
-    assert last.detail == {"why": f"{SITE} does not answer", "delay_s": 3.0, "idle_releases": 1}
+    why = f"{SITE} does not answer"
+    assert last.detail == {"why": why, "delay_s": 3.0, "idle_releases": 1, "waits_for": why}
     assert alone.verification().violations == ()
 
 
@@ -118,7 +119,7 @@ def test_where_another_node_could_ask_it_is_a_failure_of_this_one(two: World) ->
     two.close(lease, **unanswered())
     row = two.subtask(one)
     assert (row.state, row.reason, row.failed_on) == (State.FAILED, "host_unreachable", ["n1"])
-    two.sweep(sweeps.recall)
+    two.sweep(recalling.recall)
     two.pass_s(10)
     stay_alive(two)
     lease, _ = two.begin(one, "n2")
@@ -147,6 +148,25 @@ def test_with_recall_switched_off_it_fails(alone: World) -> None:
     assert alone.state(one) is State.FAILED
 
 
+def test_of_a_dead_host_all_that_waits_goes_to_a_person_however_many_they_are(two: World) -> None:
+    subtasks = [two.waiting(f"特仑苏{n}") for n in range(12)]
+    began = two.now
+    for turn in range(40):
+        one = subtasks[turn % len(subtasks)]
+        if two.state(one) is State.MANUAL:
+            break
+        lease, _ = two.begin(one, f"n{turn % 2 + 1}")
+        two.close(lease, **unanswered())
+        two.sweep(recalling.recall)
+        two.now = max(two.now, *(row.until for row in two.rows(host_rests)))
+        stay_alive(two)
+    assert {two.state(one) for one in subtasks} == {State.MANUAL}
+    assert sum(len(two.attempts(one)) for one in subtasks) == 20
+    assert all(two.subtask(one).reason == FailureReason.HOST_UNREACHABLE for one in subtasks)
+    assert two.now - began < timedelta(hours=2)
+    assert two.verification().violations == ()
+
+
 def test_rests_double_and_a_person_is_asked_after_twenty_attempts(alone: World) -> None:
     one, delays = alone.waiting(), []
     for _ in range(30):
@@ -162,7 +182,7 @@ def test_rests_double_and_a_person_is_asked_after_twenty_attempts(alone: World) 
     assert delays[:4] == [3.0, 6.0, 12.0, 24.0]
     assert len(alone.attempts(one)) == 20
     assert (alone.state(one), alone.subtask(one).recalls) == (State.FAILED, 0)
-    alone.sweep(sweeps.recall)
+    alone.sweep(recalling.recall)
     assert alone.state(one) is State.MANUAL
     assert alone.rows(events, events.c.subtask_id == one)[-1].detail["why"] == (
         "host_unreachable: nobody answered 20 attempts in a row"

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
@@ -47,10 +48,10 @@ class _Plug:
 
         def wait(_conn: Connection, _now: datetime) -> None:
             running.set()
-            assert self._pulled.wait(timeout=10)
+            assert self._pulled.wait(timeout=PATIENCE_S)
 
         writer.submit(wait)
-        assert running.wait(timeout=10)
+        assert running.wait(timeout=PATIENCE_S)
 
     def pull(self) -> None:
         self._pulled.set()
@@ -125,13 +126,13 @@ def test_submitting_while_it_closes_is_refused_or_done(store: Store) -> None:
                 ended.set()
             else:
                 entered.set()
-                assert go_on.wait(timeout=10)
+                assert go_on.wait(timeout=PATIENCE_S)
             inner.put(item)
 
     writer._queue = Door()  # type: ignore[assignment]
     submitting = threading.Thread(target=lambda: futures.append(writer.submit(_add("a"))))
     submitting.start()
-    assert entered.wait(timeout=10)
+    assert entered.wait(timeout=PATIENCE_S)
     closing = threading.Thread(target=writer.close)
     closing.start()
     ended.wait(timeout=0.2)
@@ -139,7 +140,7 @@ def test_submitting_while_it_closes_is_refused_or_done(store: Store) -> None:
     submitting.join()
     plug.pull()
     closing.join()
-    assert futures[0].result(timeout=2) == "a"
+    assert futures[0].result(timeout=PATIENCE_S) == "a"
 
 
 def test_a_transaction_that_cannot_begin_fails_all_that_wait_for_it(store: Store) -> None:
@@ -182,7 +183,7 @@ def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store
             conn.execute(update(hosts).where(row).values(robots=before + text))
             if first and not met.is_set():
                 met.set()
-                both.wait(timeout=10)
+                both.wait(timeout=PATIENCE_S)
             return text
 
         return run
@@ -196,7 +197,7 @@ def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store
     ]
     for plug in plugs:
         plug.pull()
-    assert [future.result(timeout=10) for future in futures] == ["1", "1", "2", "2"]
+    assert [future.result(timeout=PATIENCE_S) for future in futures] == ["1", "1", "2", "2"]
     for writer in writers:
         writer.close()
     with postgres_store.read() as conn:
@@ -425,7 +426,7 @@ def test_whoever_stops_waiting_too_late_is_written_and_disturbs_nobody(writer: W
 
     def slow(conn: Connection, now: datetime, names: Sequence[str]) -> list[str]:
         running.set()
-        assert go_on.wait(timeout=10)
+        assert go_on.wait(timeout=PATIENCE_S)
         return [_add(name)(conn, now) for name in names]
 
     async def story() -> str:
@@ -434,10 +435,10 @@ def test_whoever_stops_waiting_too_late_is_written_and_disturbs_nobody(writer: W
         plug = _Plug(writer)
         dropped, kept = writer.soon(kind, "a"), writer.soon(kind, "b")
         plug.pull()
-        await asyncio.to_thread(running.wait, 10)
+        await asyncio.to_thread(running.wait, PATIENCE_S)
         dropped.cancel()
         go_on.set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             return await kept
 
     assert asyncio.run(story()) == "b"
@@ -454,7 +455,7 @@ def test_a_loop_that_is_gone_takes_nobody_along(writer: Writer, store: Store) ->
     left = asyncio.run(leave_behind())
     beside = writer.submit(_add("b"))
     plug.pull()
-    assert beside.result(timeout=10) == "b"
+    assert beside.result(timeout=PATIENCE_S) == "b"
     assert not left.done()
     assert _hosts(store) == ["a", "b"]
 

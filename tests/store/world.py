@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, event, select
 
 from splitter.catalog.load import builtin
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.states import State
@@ -44,6 +45,31 @@ def hit(name: str, site: str = SITE) -> str:
     return f"http://{site}/{name}"
 
 
+@contextmanager
+def statements(store: Store) -> Iterator[list[tuple[str, object]]]:
+    """The statements sent to the database, each with its values; SQLite's have their values in them."""
+    sent: list[tuple[str, object]] = []
+    traced = []
+
+    def note(_conn: object, _cursor: object, statement: str, values: object, *_rest: object) -> None:
+        sent.append((statement, values))
+
+    def trace(conn: Connection) -> None:
+        driver = conn.connection.driver_connection
+        assert driver is not None
+        driver.set_trace_callback(lambda statement: sent.append((statement, ())))
+        traced.append(driver)
+
+    name, listener = ("begin", trace) if store.is_sqlite else ("before_cursor_execute", note)
+    event.listen(store.engine, name, listener)
+    try:
+        yield sent
+    finally:
+        event.remove(store.engine, name, listener)
+        for driver in traced:
+            driver.set_trace_callback(None)
+
+
 class World:
     def __init__(self, store: Store, settings: LoopSettings | None = None) -> None:
         self.store = store
@@ -74,7 +100,8 @@ class World:
         self.now += timedelta(seconds=seconds)
 
     def verification(self) -> Verification:
-        return self.look(verify, self.now)
+        """Without bounds for what is overdue: here no sweep runs by itself."""
+        return self.look(lambda conn: verify(conn, self.now, None))
 
     # --- what is wanted -------------------------------------------------------------------------------------
 
@@ -88,9 +115,6 @@ class World:
         words: tuple[str, ...] = ("蒙牛", "牛奶"),
     ) -> list[int]:
         """Add and plan a product; returns its new subtasks. `chunks`: which chunks are the first of a partition."""
-        known = {row.id for row in self.rows(subtasks)}
-        assert self.do(products.add, NewProduct(name=name, keywords=words, priority=priority))
-        (wanted,) = [v for v in self.look(products.unplanned, 100) if v.product == name]
         planned = [
             NewTask(
                 site,
@@ -100,8 +124,14 @@ class World:
             )
             for site in sites
         ]
-        assert self.do(products.plan, wanted, planned) == len(sites)
-        return [row.id for row in self.rows(subtasks) if row.id not in known]
+
+        def make(conn: Connection, now: datetime) -> int:
+            assert products.add(conn, now, NewProduct(name=name, keywords=words, priority=priority))
+            (wanted,) = [v for v in products.unplanned(conn, 100) if v.product == name]
+            assert products.plan(conn, now, wanted, planned) == len(sites)
+            return wanted.product_id
+
+        return [row.id for row in self.rows(subtasks, subtasks.c.product_id == self.do(make))]
 
     def waiting(self, name: str = "特仑苏", **named: Any) -> int:
         """A product's first subtask, admitted."""
@@ -142,13 +172,18 @@ class World:
         refresh: timedelta | None = None,
     ) -> StoredHits:
         """Store a result page with these hits."""
-        page = ResultPage(len(urls) or None, tuple(Hit(url, "标题") for url in urls), not urls, more)
-        found = [FoundHit(canonical(url), page_key(url)) for url in urls]
-        read = ReadResultPage(
-            lease=lease, target=target, page=page, hits=found, past_end=past_end, more=more, refresh=refresh
-        )
+        read = self.result_page(lease, target, urls, more=more, past_end=past_end, refresh=refresh)
         (hits,) = self.do(result_pages.save_result_pages, [read])
         return hits
+
+    @staticmethod
+    def result_page(
+        lease: Lease, target: WorkTarget, urls: Sequence[str], *, more: bool = False, **named: Any
+    ) -> ReadResultPage:
+        """A result page with these hits, as read."""
+        page = ResultPage(len(urls) or None, tuple(Hit(url, "标题") for url in urls), not urls, more)
+        found = [FoundHit(canonical(url), page_key(url)) for url in urls]
+        return ReadResultPage(lease=lease, target=target, page=page, hits=found, more=more, **named)
 
     def save(self, lease: Lease, target: WorkTarget, reviews: Sequence[Review] | None = None) -> bool:
         """Store the page of a hit."""

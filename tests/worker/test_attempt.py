@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import select
 
 from splitter.catalog.load import builtin
-from splitter.catalog.model import Catalog, Kind
+from splitter.catalog.model import Catalog
+from splitter.catalog.names import Kind
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pages import Response
@@ -63,7 +64,7 @@ class Web:
         self.before: dict[str, object] = {}  # what happens before a URL is answered
         self.takes_s = 0.1
 
-    async def fetch(self, url: str, *, timeout_s: float, headers, before_request) -> Response:
+    async def fetch(self, url: str, *, timeout_s: float, headers, before_request, trusts) -> Response:
         await before_request(url)
         self.asked.append(url)
         await self.clock.sleep(self.takes_s)
@@ -126,7 +127,7 @@ class World:
         with self.store.begin() as conn:
             products.add(conn, NOW, NewProduct(name="牛奶", keywords=("牛奶",)))
             (wanted,) = products.unplanned(conn, 1)
-            planned = NewTask(SITE, "baidu", "meta", (NewPartition(("蒙牛",), [urls]),))
+            planned = NewTask(SITE, "baidu", "meta", (NewPartition(("牛奶",), [urls]),))
             products.plan(conn, NOW, wanted, [planned])
             nodes.register(conn, read_now(conn), Node("n1", frozenset(Kind), 1))
             self.subtask_id = conn.scalar(select(subtasks.c.id))

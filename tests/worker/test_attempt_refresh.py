@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text
 from test_attempt import NOW, SEARCH, SITE, World, complaint, hit, result_page
 
 from splitter.catalog.model import Catalog
@@ -17,7 +16,7 @@ from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
 from tasks.store import products, transitions
 from tasks.store.partitions import NewPartition
-from tasks.store.tables import page_products, pages, reviews, subtasks, virtual_tasks
+from tasks.store.tables import UtcDateTime, metadata, page_products, pages, reviews, subtasks, virtual_tasks
 from tasks.store.verify import verify
 
 
@@ -28,9 +27,11 @@ class Tagged:
         self._web = web
         self.conditions: dict[str, str | None] = {}
 
-    async def fetch(self, url: str, *, timeout_s: float, headers: Any, before_request: Any) -> Response:
+    async def fetch(
+        self, url: str, *, timeout_s: float, headers: Any, before_request: Any, trusts: Any
+    ) -> Response:
         answer = await self._web.fetch(
-            url, timeout_s=timeout_s, headers=headers, before_request=before_request
+            url, timeout_s=timeout_s, headers=headers, before_request=before_request, trusts=trusts
         )
         etag = f'"{len(answer.body)}"'
         asked = (headers or {}).get("If-None-Match")
@@ -55,13 +56,16 @@ class Recrawled(World):
         self.answers |= {hit(n): complaint(f"{n}") for n in (1, 2, 3)}
         assert self.run()
         with self.store.begin() as conn:
-            # Long enough ago.
-            conn.execute(update(pages).values(fetched_at=NOW - timedelta(days=1)))
+            # Long enough ago: all of it.
+            for table in metadata.sorted_tables:
+                for name in (one.name for one in table.c if isinstance(one.type, UtcDateTime)):
+                    earlier = f"strftime('%Y-%m-%d %H:%M:%f000', {name}, '-1 day')"
+                    conn.execute(text(f"UPDATE {table.name} SET {name} = {earlier}"))
             (last,) = conn.execute(virtual_tasks.select()).all()
             again = {"keywords": last.keywords, "aliases": last.aliases, "round": 2, "created_at": NOW}
             conn.execute(virtual_tasks.insert().values(product_id=last.product_id, **again))
             (wanted,) = products.unplanned(conn, 1)
-            partition = NewPartition(("蒙牛",), [[SEARCH]])
+            partition = NewPartition(("牛奶",), [[SEARCH]])
             products.plan(conn, NOW, wanted, [products.NewTask(SITE, "baidu", "meta", (partition,))])
             self.subtask_id = max(conn.scalars(subtasks.select().with_only_columns(subtasks.c.id)))
             transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.EventData())
@@ -77,7 +81,8 @@ def world(tmp_path: Path) -> Iterator[Recrawled]:
     made = Recrawled(tmp_path)
     yield made
     with made.store.begin() as conn:
-        assert verify(conn, NOW).violations == ()
+        # No sweep wakes here what slept a day ago.
+        assert [one for one in verify(conn, NOW).violations if one.kind != "overdue"] == []
     made.store.close()
 
 

@@ -19,6 +19,7 @@ from tasks.store.leases import WorkTarget
 from tasks.store.pages import NewPage
 from tasks.worker.counters import Timing
 from tasks.worker.page_collector import PageCollector
+from tasks.worker.page_reader import PageReader
 from tasks.worker.settings import CrawlSettings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,9 +40,15 @@ class Fetched:
         self.refusals: list[ErrorClass] = []
 
     async def page(
-        self, url: str, headers: Mapping[str, str] | None = None, *, blocked: tuple[str, ...] = ()
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        blocked: tuple[str, ...] = (),
+        search: bool = False,
     ) -> Response:
         assert self._timing.under_way, "what is fetched counts as active"
+        assert search == bool(blocked)
         assert blocked in ((), RESULTS.blocked)
         self.asked.append((url, dict(headers or {})))
         answer = self._answers.get(url, FetchError(ErrorClass.NOT_FOUND, "404"))
@@ -82,10 +89,13 @@ class Desk:
     ) -> None:
         self.timing = Timing(lambda: 0.0)
         self.fetched = Fetched(self.timing, answers, signs_in=signs_in)
-        deps: Any = SimpleNamespace(settings=CrawlSettings(list_parts=parts), now=lambda: NOW)
+        deps: Any = SimpleNamespace(
+            settings=CrawlSettings(list_parts=parts), now=lambda: NOW, reader=PageReader()
+        )
         catalog: Any = SimpleNamespace(
-            engine_of=lambda _: SimpleNamespace(results=RESULTS, headers={}, redirects=()),
+            engine_of=lambda _: SimpleNamespace(results=RESULTS, headers={}, redirects=(), discover="search"),
             rules_of=lambda _: rules,
+            renders=lambda _: False,
             sites={"a.cn": SimpleNamespace(encoding=hint, judge=False)},
         )
         fetcher: Any = self.fetched

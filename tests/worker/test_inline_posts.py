@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from test_attempt import NOW, SEARCH, SITE, World
 
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from splitter.catalog.rules import PostRules, ResultRules
 from tasks.domain.states import State
 from tasks.store.tables import page_products, pages, reviews

@@ -6,14 +6,16 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 from sqlalchemy import select
 
 from splitter.catalog.load import builtin
-from splitter.catalog.model import Kind
+from splitter.catalog.names import Kind
 from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostBook
@@ -57,9 +59,8 @@ class Web:
         self.changed = asyncio.Event()
 
     async def fetch(
-        self, url: str, *, timeout_s: float, headers: Any, before_request: Callable[[str], Awaitable[Any]]
+        self, url: str, *, before_request: Callable[[str], Awaitable[Any]], **_how: Any
     ) -> Response:
-        del timeout_s, headers
         await before_request(url)
         self.inside.append(url)
         self.asked.append(url)
@@ -82,7 +83,7 @@ class Web:
         )
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not condition():
                 self.changed.clear()
                 await self.changed.wait()
@@ -514,3 +515,61 @@ def test_an_attempt_that_breaks_is_closed_with_its_cause_and_the_next_one_runs(
 
     run(story)
     assert "no such thing" in caplog.text
+
+
+def test_a_lease_by_another_entry_of_its_site_goes_back(
+    run: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(scene: Scene) -> None:
+        scene.node._entries = {SITE: "mine"}
+        other, mine, unknown = await scene.leases(*"abc")
+        scene.node.offer([replace(other, entry="other"), replace(mine, entry="mine")])
+        scene.node.offer([replace(unknown, site="gone.example.com")])
+        await scene.ended(1)
+        await scene.settled()
+        assert scene.states == [State.WAIT, State.SLEEP, State.WAIT]
+        released = [row for row in scene.rows(events) if row.transition == Transition.RELEASE]
+        assert {row.detail["why"] for row in released} == {
+            f"n1 has another entry of {site} in its catalog, or none" for site in (SITE, "gone.example.com")
+        }
+
+    run(story)
+    assert "restart with the same catalog" in caplog.text
+
+
+def test_an_attempt_that_cannot_even_begin_holds_no_slot(
+    run: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(scene: Scene) -> None:
+        broken, fine = await scene.leases(*"ab")
+        with monkeypatch.context() as patch:
+            patch.setattr("tasks.worker.node.Attempt", _no_attempt)
+            scene.node.offer([broken])
+        await scene.settled()
+        assert scene.states == [State.FAILED, State.WAIT] or scene.states == [State.FAILED, State.CRAWL]
+        scene.node.offer([fine])
+        await scene.ended(1)
+        assert scene.states == [State.FAILED, State.SLEEP]
+        (failed,) = [row for row in scene.rows(events) if row.transition == Transition.FAIL]
+        assert (failed.reason, failed.detail["note"]) == ("node_error", "KeyError: 'no rules'")
+
+    run(story)
+
+
+def _no_attempt(*_: object, **__: object) -> Attempt:
+    raise KeyError("no rules")
+
+
+def test_a_node_tells_how_far_its_clock_is_off(
+    run: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.leases("a")
+        scene.now = scene.now + timedelta(seconds=120)
+        await scene.node._heartbeat()
+        (row,) = scene.rows(node_table)
+        assert 119 < row.clock_s < 121
+        await scene.settled()
+
+    run(story)
+    assert "the clock here is +120 s off the database's" in caplog.text

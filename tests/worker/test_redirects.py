@@ -13,7 +13,8 @@ import pytest
 from scripted_server import answer, lab
 
 from splitter.catalog.load import builtin
-from splitter.catalog.model import Engine, Kind
+from splitter.catalog.model import Engine
+from splitter.catalog.names import Kind
 from splitter.catalog.rules import ResultRules
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.page_key import page_key
@@ -22,9 +23,11 @@ from tasks.fetching.hosts import HostBook
 from tasks.fetching.pace import AnswerSample
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.interstitials import redirect_target
+from tasks.reading.redirect_links import address_in
 from tasks.worker.counters import Timing
 from tasks.worker.failures import Failures
 from tasks.worker.fetcher import Fetcher, NotAsked
+from tasks.worker.page_reader import PageReader
 from tasks.worker.searcher import Searcher
 from tasks.worker.settings import CrawlSettings
 
@@ -79,7 +82,9 @@ class Fetched:
         self.asked: list[str] = []
         self.headers: list[Mapping[str, str] | None] = []
 
-    async def page(self, url: str, headers: Mapping[str, str] | None = None, *, blocked: Any) -> Response:
+    async def page(
+        self, url: str, headers: Mapping[str, str] | None = None, *, blocked: Any, **_how: Any
+    ) -> Response:
         assert blocked == ENGINE.results.blocked
         self.headers.append(headers)
         return Response(
@@ -100,7 +105,7 @@ class Fetched:
         return led
 
 
-def search(leads: Mapping[str, Any], *links: str, times: int = 1, lanes: int = 2):
+def search(leads: Mapping[str, Any], *links: str, times: int = 1, lanes: int = 2, engine: Engine = ENGINE):
     listed = "".join(f'<li><a href="{link}">t</a></li>' for link in links)
     fetched: Any = Fetched(listed, leads)
     met: list[tuple[str, ErrorClass]] = []
@@ -109,9 +114,9 @@ def search(leads: Mapping[str, Any], *links: str, times: int = 1, lanes: int = 2
         met.append((url, error.error))
 
     deps: Any = SimpleNamespace(
-        settings=CrawlSettings(lanes=lanes), now=lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        settings=CrawlSettings(lanes=lanes), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), reader=PageReader()
     )
-    searcher = Searcher(ENGINE, deps, fetched, tell)
+    searcher = Searcher(engine, deps, fetched, tell)
 
     async def run():
         for _ in range(times):
@@ -135,6 +140,31 @@ def test_hits_are_known_by_the_pages_own_addresses():
     )
     assert all(headers == {"Referer": "https://www.baidu.com/"} for headers in fetched.headers)
     assert met == []
+
+
+def test_an_address_that_the_link_holds_is_not_asked_for():
+    bing = "https://cn.bing.com/ck/a?!&amp;&amp;p=9f&amp;u=a1aHR0cHM6Ly9hLmNuLzE_eD0y&amp;ntb=1"
+    engine = ENGINE.model_copy(update={"redirects": (r"^https?://(?:www|cn)\.bing\.com/ck/a\?",)})
+    result, fetched, _ = search({}, bing, engine=engine)
+    assert [hit.url for hit in result.hits] == ["https://a.cn/1?x=2"]
+    assert fetched.asked == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "a1",
+        "a1%%%",
+        "a1aHR0",
+        "b1aHR0cHM6Ly9hLmNu",
+        "a1amF2YXNjcmlwdDp4",
+        "a1aHR0cHM6Ly91OnBAYS5jbi8",
+        "a1_w",
+    ],
+)
+def test_a_link_that_holds_no_address(value):
+    assert address_in(f"https://cn.bing.com/ck/a?u={value}") == ""
 
 
 @pytest.mark.parametrize(
@@ -213,6 +243,7 @@ def fetch(
         address="127.0.0.2",
         settings=CrawlSettings(),
         sign_ins=None,
+        requests=None,
         rng=Random(0),
     )
     fetcher = Fetcher(deps, Timing(lambda: 0.0), lambda _: None)

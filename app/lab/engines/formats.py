@@ -2,7 +2,7 @@
 
     model       what a format gets and what it is; an engine's own redirect links
     paper2014   the two engines of `paper-2014`
-    baidu, sogou, weibo, others   those of today
+    baidu, sogou, weibo, others, auto12365   those of today
     made        pages made from the rules that read them, for engines of any other name
 
 Baidu of 2014 and of today share a name: rules whose hit is `div.result` read the former. Where rules are too involved
@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.lab.engines import baidu, others, paper2014, sogou, weibo
+from app.lab.engines import auto12365, baidu, others, paper2014, sogou, weibo
 from app.lab.engines.made import made
 from app.lab.engines.model import EngineFormat
 from app.lab.markup import NotSimple
-from splitter.catalog.model import Engine, Kind
+from splitter.catalog.model import Engine
+from splitter.catalog.names import Kind
 
 _NAMED: Mapping[str, EngineFormat] = {
     "baidu": baidu.BAIDU,
@@ -27,6 +28,7 @@ _NAMED: Mapping[str, EngineFormat] = {
     "so360": others.SO360,
     "bing": others.BING,
     "quark": others.QUARK,
+    "12365auto-list": auto12365.LIST,
     "searxng": others.SEARXNG,
     "weibo": weibo.WEIBO,
     "weibo-desktop": weibo.WEIBO_DESKTOP,

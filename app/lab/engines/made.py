@@ -18,7 +18,7 @@ from app.lab.markup import NotSimple, records, sample_text
 from app.lab.pages import SAMPLE
 from splitter.catalog.model import Engine
 from splitter.catalog.paths import EACH, Path, condition_of, path_of, paths_of, values_of
-from splitter.catalog.rules import ResultRules
+from splitter.catalog.rules import PageRules, ResultRules
 
 
 def made(engine: Engine) -> EngineFormat:
@@ -117,10 +117,49 @@ def _object(rules: ResultRules, entry: Hit) -> dict[str, Any]:
     return made_object
 
 
+def json_text(rules: PageRules, title: str, rows: Sequence[Sequence[tuple[str, str]]]) -> str:
+    """A document of a site whose pages are JSON, made from the paths of its rules. Raises NotSimple."""
+    objects = []
+    for row in rows:
+        objects.append(made_object := dict[str, Any]())
+        for rule, value in row:
+            for template in values_of(rule)[:1]:
+                _fill(made_object, template.parts, value)
+    path = paths_of(rules.review)[0]
+    begin = 1 if rules.embedded else 0
+    document = _nested(path[begin:], objects)
+    for template in values_of(rules.page_title)[:1]:
+        if (of_title := template.parts[0][1]) is not None:
+            document = _merged(document, _nested(of_title[begin:], title))
+    return json.dumps(document, ensure_ascii=False)
+
+
+def _nested(path: Path, value: Any) -> Any:
+    """What a path leads to: the members of a list at the last place where it goes through one; before, lists of one."""
+    several = isinstance(value, list)
+    for place in reversed(range(len(path))):
+        if path[place] != EACH:
+            value = [{path[place]: one} for one in value] if several else {path[place]: value}
+        elif several:
+            several = False
+        else:
+            value = [value]
+    return value
+
+
+def _merged(one: Any, other: Any) -> Any:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {**one, **other, **{key: _merged(one[key], other[key]) for key in one.keys() & other.keys()}}
+    if isinstance(one, list) and isinstance(other, list):
+        return [_merged(a, b) for a, b in zip(one, other, strict=True)]
+    raise NotSimple("two values at one place")
+
+
 def _fill(target: dict[str, Any], parts: Sequence[tuple[str, Path | None]], value: str) -> None:
     """Put values where a template looks for them, so that it gives `value`; in a text of the site's, a part of it."""
     names = [path for _, path in parts if path is not None]
     pattern = "".join(re.escape(text) + ("(.*)" if path is not None else "") for text, path in parts)
+    pattern = pattern.replace("https://", "https?://")  # the lab's own addresses are http
     match = re.fullmatch(pattern, value, re.DOTALL)
     for place, path in enumerate(names):
         if EACH in path:

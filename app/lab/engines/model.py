@@ -62,6 +62,7 @@ class EngineFormat:
         refusals: what it says instead of a page, in its own way; other answers are everybody's (`app.lab.answers`).
         link: path and parameter of its own redirect links; empty: it has none.
         own: documents of other hosts and paths that belong to it (where its captcha is), by host and path.
+        headers: of its result pages, besides their content type.
     """
 
     results: Callable[[Results], str]
@@ -69,6 +70,7 @@ class EngineFormat:
     refusals: Mapping[Answer, Document] = field(default_factory=dict)
     link: tuple[str, str] = ("", "")
     own: Mapping[tuple[str, str], Document] = field(default_factory=dict)
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 def hit_of(url: str, content: Content) -> Hit:

@@ -36,6 +36,9 @@ SO360 = EngineFormat(
     refusals={Answer.CAPTCHA: _SO360_TO_CAPTCHA, Answer.TOO_FREQUENT: _SO360_TO_CAPTCHA},
     link=("/link", "m"),
     own={("qcaptcha.so.com", "/"): _SO360_CAPTCHA},
+    headers=(
+        ("Set-Cookie", "QiHooGUID=5F0A7C1D2E3B4F60; path=/; domain=so.com"),
+    ),  # what searches after it carry
 )
 
 

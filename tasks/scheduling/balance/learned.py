@@ -26,7 +26,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from splitter.errors import InputError
 
 from tasks.scheduling.balance.curves import Curve, Floats
@@ -124,6 +123,8 @@ class Trained:
 
     def curve(self, node: NodeParameters) -> Curve:
         """Predicted run time of a node over n; nothing for n = 0."""
+        from scipy.optimize import isotonic_regression
+
         most = self.most_urls
         n = np.unique(np.round(np.geomspace(1, most, _KNOTS)))
         outputs = self.weights.output(self.features.inputs_of([node] * n.size, n))

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from tasks.scheduling.balance.curves import Floats
 
@@ -120,6 +119,8 @@ def fitted(start: Weights, inputs: Floats, outputs: Floats, ridge: float) -> tup
     Returns:
         The weights, and what was minimised there.
     """
+    from scipy.optimize import least_squares
+
     pull = np.full(start.flat().size, np.sqrt(ridge))
     pull[-1] = 0.0
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from app.cli.output import seconds, shown
-from splitter.catalog.model import Catalog
+from app.durations import seconds
+from app.harmless import shown
 from tasks.domain.host_wait import NO_PERMIT
 from tasks.store.host_waits import HostQueue
+from tasks.store.unplanned_sites import UnplannedSite
 
+if TYPE_CHECKING:
+    from splitter.catalog.model import Catalog
+
+_NAMED = 3
 _SOON_S = 120.0
 """A time nearer than this is said as a length, a later one by the clock."""
 
@@ -41,6 +46,20 @@ def wait_documents(waits: Sequence[HostQueue], catalog: Catalog) -> list[dict[st
             "engines": _engines(one.host, catalog),
         }
         for one in waits
+    ]
+
+
+def unplanned_texts(unplanned: Sequence[UnplannedSite]) -> list[str]:
+    """A line for each cause that keeps sites from being asked: 58 sites: it does not answer (samr.gov.cn, ...)."""
+    sites: dict[str, list[str]] = {}
+    for one in unplanned:
+        sites.setdefault(one.why, []).append(one.site)
+    return [
+        shown(
+            f"{len(those)} site{'' if len(those) == 1 else 's'}: {why} "
+            f"({', '.join(those[:_NAMED])}{', ...' if len(those) > _NAMED else ''})"
+        )
+        for why, those in sites.items()
     ]
 
 

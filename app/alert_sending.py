@@ -1,0 +1,211 @@
+"""Sends alerts to receivers: by apprise to DingTalk, WeCom, Feishu, Slack, mail and webhooks; to the log.
+
+Addresses of receivers are secrets: nothing here says more of one than its scheme, and its host where that is none.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Thread, get_ident
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from app.durations import seconds
+from app.harmless import one_line
+from splitter.errors import InputError
+from tasks.jobs.alerting import Sent
+from tasks.store.alerts import AlertRow
+
+log = logging.getLogger("reviewloop.alerts")
+
+LOG = "log"
+GoOn = Callable[[], bool]
+BOUND_S = 20.0
+"""The most that sending one message may take; a receiver that takes longer goes on by itself, and gets no other."""
+
+_LINES = 20
+_LOOK_S = 0.1
+_SHORTEST_SECRET = 4
+_HOSTS_SHOWN = frozenset(
+    {"http", "https", "json", "jsons", "xml", "xmls", "form", "forms", "mailto", "mailtos", "syslog"}
+)
+"""Schemes whose first part is a host; of the others it is a token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of a message at a receiver.
+
+    Attributes:
+        to: its place, as people may see it.
+        why: it did not get the message; empty: it did.
+    """
+
+    to: str
+    why: str = ""
+
+
+def place_of(address: str) -> str:
+    """What may be told of a receiver: its scheme, and its host where that is no secret."""
+    if address == LOG:
+        return LOG
+    scheme = address.partition("://")[0]
+    try:
+        host = urlsplit(address).hostname
+    except ValueError:
+        host = None
+    return f"{scheme}://{host or ''}" if scheme in _HOSTS_SHOWN else f"{scheme}://"
+
+
+class Receivers:
+    """Where alerts go.
+
+    Args:
+        addresses: of apprise, or `log`; none: the log.
+        clock: seconds that only grow.
+
+    Raises:
+        InputError: an address is none that apprise knows.
+    """
+
+    def __init__(self, addresses: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._busy: dict[int, Thread] = {}
+        self._receivers = [_receiver(n, one) for n, one in enumerate(addresses or (LOG,), 1)]
+
+    def tell(self, rows: Sequence[AlertRow], now: datetime, go_on: GoOn = lambda: True) -> Sent:
+        """Send one message of these alerts; `go_on` as in `send`."""
+        found = self.send(_title(rows), _body(rows, now), go_on)
+        trouble = "; ".join(f"{one.to}: {one.why}" for one in found if one.why)
+        if trouble:
+            log.warning("an alert did not reach %s", trouble)
+        return Sent(any(not one.why for one in found), trouble)
+
+    def send(
+        self, title: str, body: str, go_on: GoOn = lambda: True, bound_s: float = BOUND_S
+    ) -> list[Delivery]:
+        """Send a message to all receivers at once; returns when all have it, after `bound_s` at the latest.
+
+        Args:
+            go_on: asked often; where it says no, whoever has not taken the message yet counts as refusing.
+        """
+        found: dict[int, Delivery] = {}
+        for n, receiver in enumerate(self._receivers):
+            if n in self._busy and self._busy[n].is_alive():
+                found[n] = Delivery(receiver.place, "it still has not taken the last message")
+                continue
+
+            def one(n: int = n, receiver: _Receiver = receiver) -> None:
+                found[n] = Delivery(receiver.place, receiver.send(title, body))
+
+            self._busy[n] = Thread(target=one, name=f"alert-{n}", daemon=True)
+            self._busy[n].start()
+        end_s = self._clock() + bound_s
+        for n, thread in self._busy.items():
+            while n not in found and thread.is_alive() and go_on() and self._clock() < end_s:
+                thread.join(_LOOK_S)
+        late = "it did not take the message in time"
+        return [found.get(n) or Delivery(one.place, late) for n, one in enumerate(self._receivers)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Receiver:
+    place: str
+    send: Callable[[str, str], str]
+
+
+def _receiver(number: int, address: str) -> _Receiver:
+    if address == LOG:
+        return _Receiver(LOG, _to_log)
+    import apprise  # half a second
+
+    # Its own log names addresses; what went wrong is read from there.
+    own = logging.getLogger("apprise")
+    own.propagate = False
+    own.addHandler(logging.NullHandler())
+    own.setLevel(logging.WARNING)
+    service = apprise.Apprise.instantiate(address, suppress_exceptions=True)
+    if service is None:
+        raise InputError(
+            f"REVIEWLOOP_ALERT_TO: receiver {number} ({place_of(address)}) is no address that apprise knows: "
+            "docs/alerts.md has one of each kind"
+        )
+    return _Receiver(place_of(address), lambda title, body: _by_apprise(service, address, title, body))
+
+
+def _to_log(title: str, body: str) -> str:
+    log.warning("%s", one_line(f"{title}: {body}"))
+    return ""
+
+
+class _Heard(logging.Handler):
+    """Keeps what apprise logs in this thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = get_ident()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line."""
+        if record.thread == self._thread:
+            self.lines.append(record.getMessage())
+
+
+def _by_apprise(service: Any, address: str, title: str, body: str) -> str:
+    """Send by apprise; returns why it failed, without what the address keeps secret."""
+    heard = _Heard()
+    own = logging.getLogger("apprise")
+    own.addHandler(heard)
+    try:
+        taken = service.notify(body=body, title=title)
+    except Exception as error:  # a plugin's own: it must not end the sweep
+        return without_secrets(f"{type(error).__name__}: {error}", address)
+    finally:
+        own.removeHandler(heard)
+    if taken:
+        return ""
+    return without_secrets(heard.lines[0] if heard.lines else "it refused the message", address)
+
+
+def without_secrets(text: str, address: str) -> str:
+    """A text on one line in which nothing stands that only the receiver's address says."""
+    host = place_of(address).partition("://")[2]
+    secret = address.partition("://")[2]
+    words = {*_words(secret), *_words(unquote(secret))}
+    for word in sorted(words - {host}, key=len, reverse=True):
+        text = text.replace(word, "***")
+    return one_line(text)[:300]
+
+
+def _words(text: str) -> Iterable[str]:
+    cleaned = "".join(char if char not in "/:@?&=#" else " " for char in text)
+    return [word for word in cleaned.split() if len(word) >= _SHORTEST_SECRET]
+
+
+def _title(rows: Sequence[AlertRow]) -> str:
+    if len(rows) == 1:
+        (row,) = rows
+        return f"reviewloop: {'ALERT' if row.firing else 'over'}: {_named(row)}"
+    on = sum(row.firing for row in rows)
+    counts = ((on, "alerts" if on > 1 else "alert"), (len(rows) - on, "over"))
+    return f"reviewloop: {', '.join(f'{n} {what}' for n, what in counts if n)}"
+
+
+def _named(row: AlertRow) -> str:
+    return one_line(f"{row.rule} {row.subject}".strip())
+
+
+def _body(rows: Sequence[AlertRow], now: datetime) -> str:
+    lines = [
+        f"ALERT {_named(row)}: {one_line(row.text)}"
+        if row.firing
+        else f"over {_named(row)}, after {seconds((now - row.since).total_seconds())}: {one_line(row.text)}"
+        for row in rows[:_LINES]
+    ]
+    left_out = len(rows) - _LINES
+    return "\n".join([*lines, f"and {left_out} more: reviewloop alerts"] if left_out > 0 else lines)

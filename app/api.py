@@ -1,0 +1,57 @@
+"""What a Python program may use of reviewloop: the collected reviews as rows.
+
+import pandas
+from app.api import reviews
+table = pandas.DataFrame(reviews("sqlite:///reviewloop.db", products=["特仑苏"]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from app.cli.options import settings_of, store_there
+from tasks.domain.voices import voices_of
+from tasks.store.reviews import ReviewFilter, review_rows
+
+
+def reviews(
+    db: str | None = None,
+    *,
+    products: Sequence[str] = (),
+    sites: Sequence[str] = (),
+    since: datetime | None = None,
+    written_from: datetime | None = None,
+    written_before: datetime | None = None,
+    voices: Sequence[str] = (),
+) -> Iterator[dict[str, Any]]:
+    """The collected reviews in the order they were stored, a row for each (review, product), streamed.
+
+    Args:
+        db: as `--db` of the commands; None: as they find it in this folder.
+        products: only of these, by exact name; empty: all.
+        sites: only of these; empty: all.
+        since: only those collected at this time (aware) or later.
+        written_from, written_before: only those whose own date is in this half-open range.
+        voices: only these: complaint, praise, question, news, company, other; empty: all, and those not judged yet.
+
+    Yields:
+        A dict with the columns of `reviewloop export reviews`: texts, numbers and aware times, None where not known.
+
+    Raises:
+        InputError: there is no such store, or no product or voice of a name.
+        DatabaseUnusable, WrongRevision: the store can't be read.
+    """
+    wanted = ReviewFilter(
+        products=tuple(products),
+        sites=tuple(sites),
+        since=since,
+        written_from=written_from,
+        written_before=written_before,
+        voices=voices_of(voices),
+    )
+    with store_there(settings_of(db)) as store, store.read() as conn:
+        for row in review_rows(conn, wanted):
+            yield asdict(row)

@@ -1,0 +1,325 @@
+"""Charts as SVG, made here: bars, columns, lines, a heat map; for pages and reports, without script or style.
+
+Each returns markup that Jinja2 does not escape again; whatever text it is given is escaped here. Colours are
+presentation attributes and text is `currentColor`: a content security policy may forbid inline styles, a page may be
+dark. A page's own style sheet may name the classes `chart`, `chart-axis`, `chart-mark` and `chart-1` to `chart-8`.
+A chart of nothing is empty markup: what to say instead is the page's to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil, isfinite
+
+from markupsafe import Markup
+from rich.cells import cell_len
+
+from app.chart_ticks import number_text, round_ticks, time_ticks
+from app.harmless import one_line
+
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a6fd1", "#7a7a7a")
+"""Of series; told apart with the common kinds of colour blindness, too (after Okabe and Ito)."""
+
+_DASHES = ("", "6 3", "2 3", "8 3 2 3")
+"""Of series beside their colours: nothing is told by colour alone."""
+
+_FONT = 12
+_HALF = 6.6
+"""Width of a narrow character of that font, at most; a Chinese one takes two."""
+_ROW = 22
+_GAP = 8
+_LABEL_MOST = 24
+_MOST_COLUMNS = 400
+_FAINTEST, _STRONGEST = 0.06, 0.62
+"""Opacity of a heat map's cells at 0 and 1: text stays readable on both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A series of a line chart: points by x (numbers, or times); a y of None is a gap."""
+
+    name: str
+    points: Sequence[tuple[float | datetime, float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """A cell of a heat map.
+
+    Attributes:
+        share: its strength, 0 to 1; None: not known.
+        text: in the cell, short.
+        note: more, on a second line; and for who points at it.
+    """
+
+    share: float | None
+    text: str
+    note: str = ""
+
+
+def bars(values: Sequence[tuple[str, float]], title: str, *, unit: str = "", width: int = 640) -> Markup:
+    """Horizontal bars, a row each in the order given.
+
+    Args:
+        values: label and number (not negative) of each.
+        unit: after each number, e.g. " %".
+        width: of the picture, in its own units; it scales with its place on the page.
+    """
+    if not values:
+        return Markup("")
+    left = _label_width([label for label, _ in values])
+    right = max(len(number_text(value) + unit) for _, value in values) * _HALF + _GAP
+    most = max(value for _, value in values) or 1.0
+    room = max(width - left - right, 40.0)
+    parts = []
+    for row, (label, value) in enumerate(values):
+        middle = row * _ROW + _ROW / 2
+        long = room * max(value, 0.0) / most
+        parts += [
+            Markup("<g>"),
+            _tooltip(f"{label}: {number_text(value)}{unit}"),
+            _text(left - _GAP, middle, _cut(label), anchor="end"),
+            _box(left, middle - 8, long, 16, f'{_series(0)} rx="2"'),
+            _text(left + long + 4, middle, f"{number_text(value)}{unit}"),
+            Markup("</g>"),
+        ]
+    return _svg(width, len(values) * _ROW, title, parts)
+
+
+def columns(
+    values: Sequence[tuple[str, float]], title: str, *, unit: str = "", width: int = 640, height: int = 200
+) -> Markup:
+    """Upright columns side by side, such as counts by day; of the labels as many as fit.
+
+    Args:
+        values: label and number (not negative) of each, in order; of more than 400 the last ones.
+    """
+    values = values[-_MOST_COLUMNS:]
+    if not values:
+        return Markup("")
+    ticks = round_ticks(0.0, max(value for _, value in values))
+    left, top, bottom = _axis_width(ticks, unit), 8.0, height - 24.0
+    step = (width - left - _GAP) / len(values)
+    parts = _y_axis(ticks, unit, left, width, top, bottom)
+    every = ceil((max(cell_len(label) for label, _ in values) * _HALF + 12) / step)
+    for n, (label, value) in enumerate(values):
+        high = (bottom - top) * max(value, 0.0) / ticks[-1]
+        at = left + n * step
+        parts += [Markup("<g>"), _tooltip(f"{label}: {number_text(value)}{unit}")]
+        parts.append(_box(at + step * 0.1, bottom - high, step * 0.8, high, _series(0)))
+        if n % every == 0:
+            parts.append(_text(at + step / 2, height - 10, label, anchor="middle"))
+        parts.append(Markup("</g>"))
+    return _svg(width, height, title, parts)
+
+
+def lines(
+    series: Sequence[Line], title: str, *, unit: str = "", width: int = 640, height: int = 240
+) -> Markup:
+    """Lines over numbers or over time (UTC), with a legend; y begins at 0.
+
+    Args:
+        series: all with numbers as x, or all with times (aware).
+    """
+    placed = [
+        (one.name, [(_place(x), y if y is not None and isfinite(y) else None) for x, y in one.points])
+        for one in series
+    ]
+    there = [(x, y) for _, points in placed for x, y in points if y is not None]
+    if not there:
+        return Markup("")
+    timed = any(isinstance(x, datetime) for one in series for x, _ in one.points)
+    first, last = min(x for x, _ in there), max(x for x, _ in there)
+    ticks = round_ticks(min(0.0, *(y for _, y in there)), max(y for _, y in there))
+    left, top, bottom = _axis_width(ticks, unit), 8.0, height - 24.0
+    right = width - 24.0
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        share = (x - first) / (last - first) if last > first else 0.5
+        return left + (right - left) * share, bottom - (bottom - top) * (y - ticks[0]) / (
+            ticks[-1] - ticks[0]
+        )
+
+    parts = _y_axis(ticks, unit, left, width, top, bottom)
+    named = time_ticks(first, last) if timed else [(x, number_text(x)) for x in round_ticks(first, last)]
+    for x, label in named:
+        if first <= x <= last:
+            parts.append(_text(at(x, ticks[0])[0], height - 10, label, anchor="middle"))
+    for n, (name, points) in enumerate(placed):
+        parts += [Markup("<g>"), _tooltip(name)]
+        for piece in _pieces(points):
+            parts.append(_line([at(x, y) for x, y in piece], n))
+        parts.append(Markup("</g>"))
+    high, drawn = _legend([name for name, _ in placed], width)
+    moved = Markup('<g transform="translate(0 {})">{}</g>').format(height, Markup("").join(drawn))
+    return _svg(width, height + high, title, [*parts, moved])
+
+
+def heat_map(
+    rows: Sequence[str], across: Sequence[str], cells: Mapping[tuple[str, str], HeatCell], title: str
+) -> Markup:
+    """Rows by columns, each cell as strong as its share; its width grows with the columns.
+
+    Args:
+        rows, across: labels, in order.
+        cells: by (row, column); a pair without one is left blank.
+    """
+    if not rows or not across:
+        return Markup("")
+    left = _label_width(rows)
+    told = [text for cell in cells.values() for text in (cell.text, cell.note)]
+    wide = max(48.0, *(cell_len(_cut(text)) * _HALF + 10 for text in (*told, *across)))
+    two_lines = any(cell.note for cell in cells.values())
+    high, top = (38 if two_lines else 24), 24
+    parts = [
+        _text(left + n * wide + wide / 2, top / 2, _cut(label), anchor="middle")
+        for n, label in enumerate(across)
+    ]
+    for y, row in enumerate(rows):
+        upper = top + y * high
+        parts.append(_text(left - _GAP, upper + high / 2, _cut(row), anchor="end"))
+        for x, column in enumerate(across):
+            cell = cells.get((row, column))
+            if cell is not None:
+                parts += _heat(cell, f"{row}, {column}", left + x * wide, upper, wide, high)
+    return _svg(ceil(left + wide * len(across)), top + high * len(rows), title, parts)
+
+
+def _heat(cell: HeatCell, where: str, x: float, y: float, wide: float, high: float) -> list[Markup]:
+    middle = x + wide / 2
+    share = 0.0 if cell.share is None else min(max(cell.share, 0.0), 1.0)
+    strength = 0.0 if cell.share is None else _FAINTEST + (_STRONGEST - _FAINTEST) * share
+    look = f'class="chart-mark" fill="{COLORS[0]}" fill-opacity="{strength:.2f}"'
+    drawn = [
+        Markup("<g>"),
+        _tooltip(f"{where}: {cell.text} {cell.note}".rstrip()),
+        _box(x + 1, y + 1, wide - 2, high - 2, look),
+        _text(middle, y + (high / 2 - 7 if cell.note else high / 2), _cut(cell.text), anchor="middle"),
+    ]
+    if cell.note:
+        drawn.append(_text(middle, y + high / 2 + 8, _cut(cell.note), anchor="middle", size=10, faint=True))
+    return [*drawn, Markup("</g>")]
+
+
+# --- pieces -------------------------------------------------------------------------------------------------
+
+
+def _svg(width: int, height: float, title: str, parts: Sequence[Markup]) -> Markup:
+    return Markup(
+        '<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" width="{}" '
+        'role="img" aria-label="{}" font-size="{}" fill="currentColor">{}{}</svg>'
+    ).format(width, _short(height), width, one_line(title), _FONT, _tooltip(title), Markup("").join(parts))
+
+
+def _tooltip(text: str) -> Markup:
+    return Markup("<title>{}</title>").format(one_line(text))
+
+
+def _text(
+    x: float, middle: float, text: str, *, anchor: str = "start", size: int = _FONT, faint: bool = False
+) -> Markup:
+    return Markup('<text x="{}" y="{}" text-anchor="{}" font-size="{}"{}>{}</text>').format(
+        _short(x),
+        _short(middle + size * 0.35),
+        anchor,
+        size,
+        Markup(' fill-opacity="0.75"') if faint else "",
+        one_line(text),
+    )
+
+
+def _box(x: float, y: float, wide: float, high: float, look: str) -> Markup:
+    """A rectangle; `look` is markup of this module, never text of a caller."""
+    return Markup('<rect x="{}" y="{}" width="{}" height="{}" {}/>').format(
+        *map(_short, (x, y, wide, high)), Markup(look)
+    )
+
+
+def _line(points: Sequence[tuple[float, float]], n: int) -> Markup:
+    color = COLORS[n % len(COLORS)]
+    if len(points) == 1:
+        return Markup('<circle cx="{}" cy="{}" r="3" {}/>').format(
+            *map(_short, points[0]), Markup(_series(n))
+        )
+    dash = _DASHES[n % len(_DASHES)]
+    return Markup(
+        '<polyline class="chart-line-{}" points="{}" fill="none" stroke="{}" stroke-width="2"'
+        ' stroke-linejoin="round"{}/>'
+    ).format(
+        n % len(COLORS) + 1,
+        " ".join(f"{_short(x)},{_short(y)}" for x, y in points),
+        color,
+        Markup(f' stroke-dasharray="{dash}"') if dash else "",
+    )
+
+
+def _series(n: int) -> str:
+    return f'class="chart-mark chart-{n % len(COLORS) + 1}" fill="{COLORS[n % len(COLORS)]}"'
+
+
+def _legend(names: Sequence[str], width: int) -> tuple[float, list[Markup]]:
+    """Height and marks of a legend, in as many lines as it takes."""
+    if len(names) < 2:
+        return 0.0, []
+    drawn, x, y = [], 0.0, 10.0
+    for n, name in enumerate(names):
+        wide = 30 + cell_len(_cut(name)) * _HALF + 14
+        if x and x + wide > width:
+            x, y = 0.0, y + 18
+        drawn += [_line([(x, y), (x + 24, y)], n), _text(x + 30, y, _cut(name))]
+        x += wide
+    return y + 10, drawn
+
+
+def _y_axis(
+    ticks: Sequence[float], unit: str, left: float, width: int, top: float, bottom: float
+) -> list[Markup]:
+    drawn = []
+    for tick in ticks:
+        y = bottom - (bottom - top) * (tick - ticks[0]) / (ticks[-1] - ticks[0])
+        drawn += [
+            Markup(
+                '<line class="chart-axis" x1="{}" x2="{}" y1="{}" y2="{}" stroke="currentColor" stroke-opacity="0.2"/>'
+            ).format(_short(left), width, _short(y), _short(y)),
+            _text(left - 6, y, f"{number_text(tick)}{unit}", anchor="end"),
+        ]
+    return drawn
+
+
+def _axis_width(ticks: Sequence[float], unit: str) -> float:
+    return max(cell_len(number_text(tick) + unit) for tick in ticks) * _HALF + 10
+
+
+def _label_width(labels: Sequence[str]) -> float:
+    return max(cell_len(_cut(label)) for label in labels) * _HALF + _GAP
+
+
+def _cut(label: str) -> str:
+    """A label of 24 narrow characters at most, with an ellipsis where something was left out."""
+    line = one_line(label)
+    if cell_len(line) <= _LABEL_MOST:
+        return line
+    while cell_len(line) >= _LABEL_MOST:
+        line = line[:-1]
+    return f"{line}…"
+
+
+def _pieces(points: Sequence[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:
+    """Runs of points between gaps."""
+    runs: list[list[tuple[float, float]]] = [[]]
+    for x, y in points:
+        if y is None:
+            runs.append([])
+        else:
+            runs[-1].append((x, y))
+    return [run for run in runs if run]
+
+
+def _place(x: float | datetime) -> float:
+    return x.timestamp() if isinstance(x, datetime) else float(x)
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

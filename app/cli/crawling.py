@@ -1,0 +1,129 @@
+"""What `run` and `up` do before, while and after they crawl; apart, so that a wrong option is refused at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+
+from app.cli.options import (
+    chosen_sites,
+    warn_without_contact,
+)
+from app.cli.output import say
+from app.cli.plan import MOST_PLANNED, look, plan_of, print_plan, refuse_empty, say_plan, stored_in
+from app.cli.product import add_products, say_refused
+from app.cli.progress import Progress
+from app.config import Settings, misspelt
+from app.preflight import Preflight, check_lab
+from app.products import RefusedProduct, named_products
+from app.summary import Summary, mark, run_settings, summary
+from splitter.errors import InputError
+from tasks.fetching.hosts import HostBook
+from tasks.store import products
+from tasks.store.database import Store
+from tasks.store.nodes import Node
+from tasks.store.products import NewProduct
+
+
+def watched(
+    settings: Settings,
+    store: Store,
+    nodes: int,
+    crawl: Callable[[Callable[[], None]], Mapping[str, int] | None],
+    until_done: bool = False,
+) -> Summary:
+    """Crawl with live progress; returns what the run came to.
+
+    Args:
+        nodes: how many, for the summary.
+        crawl: runs to the end; called with the function that shows progress. It may return how many requests had which
+            status.
+        until_done: it goes on while work waits for hosts, and says so once.
+    """
+    begin, began_s = mark(store), monotonic()
+    catalog = settings.catalog()
+    progress = Progress(store, begin, catalog, until_done=until_done)
+    with progress.live():
+        statuses = crawl(progress.update)
+    took_s = monotonic() - began_s
+    return summary(store, begin, took_s, run_settings(settings, nodes), HostBook(catalog).of_site, statuses)
+
+
+def announce(nodes: str, settings: Settings) -> None:
+    """Say what begins, and which settings are unknown."""
+    where = "the lab at {}:{}".format(*settings.lab) if settings.lab else "the web"
+    say(f"{nodes} with {settings.slots} slots on {where}; Ctrl-C ends it.", "dim")
+    warn_without_contact(settings)
+    for name, meant in misspelt().items():
+        say(f"{name} is no setting{f': {meant} is' if meant else ''}", "yellow")
+
+
+def named(
+    settings: Settings, names: Sequence[str], groups: Sequence[str], sites: Sequence[str]
+) -> list[NewProduct | RefusedProduct]:
+    """The products named on the command line, to be looked for at these sites.
+
+    Raises:
+        InputError: a lab is named and does not answer, a site is unknown, or sites are given without a name.
+    """
+    if settings.lab is not None:
+        check_lab(settings.lab)
+    if (groups or sites) and not names:
+        raise InputError(
+            "--group and --site belong to the products that are named: reviewloop run --site SITE NAME"
+        )
+    return named_products(names, sites=chosen_sites(settings.catalog(), groups, sites))
+
+
+def show_plan(
+    settings: Settings,
+    given: Sequence[NewProduct | RefusedProduct],
+    beside: Callable[[Sequence[Node]], Sequence[Node]],
+    as_json: bool,
+) -> None:
+    """Print what a run would ask; ends with 2 where a name was refused, or nothing can be asked.
+
+    Args:
+        beside: the nodes of a run, given those that were added.
+    """
+    refused = [one for one in given if isinstance(one, RefusedProduct)]
+    say_refused(refused)
+    accepted = [one for one in given if isinstance(one, NewProduct)]
+    stored, added = stored_in(settings)
+    if not accepted and not stored:
+        raise InputError("there is no product to plan for: reviewloop run --plan 光明高钙牛奶")
+    nodes = beside(added)  # a wrong one is told before it takes a moment
+    plan = plan_of(settings, look(settings), accepted, stored, nodes)
+    print_plan(plan, as_json)
+    refuse_empty(plan)
+    if refused:
+        sys.exit(2)
+
+
+def look_around(settings: Settings, store: Store, nodes: Sequence[Node]) -> Preflight:
+    """Find out what can be asked; it is said on the web, and where not all can be.
+
+    Raises:
+        InputError: nothing can be asked.
+    """
+    found = look(settings)
+    if settings.lab is None or found.unasked:
+        with store.read() as conn:
+            stored = products.unplanned(conn, MOST_PLANNED)
+        say_plan(plan_of(settings, found, [], stored, nodes))
+    return found
+
+
+def add_names(store: Store, given: Sequence[NewProduct | RefusedProduct]) -> bool:
+    """Add products named on the command line; True where some were refused.
+
+    Raises:
+        InputError: there is no product at all to crawl.
+    """
+    result = add_products(store, given)
+    say_refused(result.refused)
+    with store.read() as conn:
+        if not products.any_to_crawl(conn):
+            raise InputError("there is no product to crawl: reviewloop run --until-done 光明高钙牛奶")
+    return bool(result.refused)

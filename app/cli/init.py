@@ -1,0 +1,50 @@
+"""`reviewloop init`: a folder to work in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from app.cli.options import FOLDER, chosen_sites, group_option, json_option, site_option
+from app.cli.output import print_json, printed
+from app.working_folder import make_folder
+from splitter.catalog.load import builtin
+
+
+@click.command()
+@click.argument("folder", type=FOLDER, default=Path())
+@group_option
+@site_option
+@json_option
+def init(folder: Path, groups: tuple[str, ...], sites_named: tuple[str, ...], as_json: bool) -> None:
+    """Make a FOLDER to work in: settings, catalog, compose files, a table of products.
+
+    Default: this folder. Files that are there already stay as they are. Every command that runs in the folder reads
+    its `.env` and its `sites.yaml`. `docker compose up -d` there starts a whole cluster, `docker compose up -d searxng`
+    only what most sites are asked through.
+
+    \b
+    Examples:
+      reviewloop init reviews
+      reviewloop init reviews --group complaints --group forum
+    """
+    written = make_folder(folder, chosen_sites(builtin("today"), groups, sites_named))
+    if as_json:
+        print_json({"files": written})
+        return
+    out = printed()
+    for one in written:
+        out.print(f"{'made ' if one.made else 'there'}  {one.path}")
+    out.print("\nNext:")
+    if folder != Path():
+        out.print(f"  cd {folder}")
+    for line in (
+        "write REVIEWLOOP_CONTACT into .env, and your products into names.csv",
+        "docker compose up -d searxng             a SearXNG, through which most sites are asked",
+        "reviewloop doctor                        what is missing",
+        "reviewloop product import names.csv",
+        "reviewloop run --plan                    what will be asked, and how long it takes",
+        "reviewloop run --until-done",
+    ):
+        out.print(f"  {line}")

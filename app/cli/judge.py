@@ -1,0 +1,126 @@
+"""`reviewloop judge`: whose voice stored reviews are, and whether they speak of their products, judged anew."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from app.cli.options import db_option, json_option, settings_of, sites_option, store_there
+from app.cli.output import labelled, print_json, printed, say, short, table
+from app.harmless import shown
+from tasks.domain.voices import Voice
+from tasks.store import product_changes
+
+if TYPE_CHECKING:
+    from tasks.jobs.judging import Judged
+
+_NOT_YET = "not judged"
+_SHOWN = 10
+
+
+@click.command()
+@click.option("--product", metavar="NAME", help="Only pages that were found for this product.")
+@click.option("--all", "again", is_flag=True, help="Everything, also what this version has judged already.")
+@click.option("--dry-run", is_flag=True, help="Only say what would change; nothing is stored.")
+@db_option
+@sites_option
+@json_option
+def judge(
+    product: str | None, again: bool, dry_run: bool, db: str | None, sites: str | None, as_json: bool
+) -> None:
+    """Judge what is stored anew: whose voice each review is, and whether its page is about its product.
+
+    For a store of an older version, or where a product's words have changed. Nothing is deleted: reviews of a page
+    that is about another product are left out of exports, and come back where a later judging says so; texts that
+    were refused less than 90 days ago are taken in where they are reviews by today's rules. Ctrl-C ends it; the next
+    one goes on there.
+
+    \b
+    Examples:
+      reviewloop judge --dry-run
+      reviewloop judge
+      reviewloop judge --all --product 特仑苏
+    """
+    from tasks.jobs.judging import judge as judged
+    from tasks.jobs.judging import page_judge
+    from tasks.reading.voice import MODEL
+    from tasks.reading.voiced import judgement
+
+    settings = settings_of(db, sites)
+    of_page = page_judge(settings.catalog(), judgement, MODEL, again=again)
+    told: list[Judged] = []
+
+    def progress(done: Judged) -> None:
+        told[:] = [done]
+        say(f"{done.pages:,} of {done.to_do:,} pages", "dim")
+
+    with store_there(settings) as store:
+        number = None
+        if product is not None:
+            with store.read() as conn:
+                number = product_changes.find(conn, product).id
+        sweep = " ".join(["judge", MODEL, *(["all"] if again else []), *([str(number)] if number else [])])
+        try:
+            done = judged(store, of_page, sweep, progress, product_id=number, again=again, dry_run=dry_run)
+            ended = True
+        except KeyboardInterrupt:
+            if not told:
+                raise
+            done, ended = told[0], False
+    if as_json:
+        print_json(_document(done, MODEL, dry_run=dry_run, ended=ended))
+    else:
+        _print(done, dry_run=dry_run)
+    if not ended:
+        say("Ended before all was judged. What was judged is stored; the same command goes on there.")
+        sys.exit(1)
+
+
+def _document(done: Judged, model: str, *, dry_run: bool, ended: bool) -> dict[str, Any]:
+    voices = [{"before": before, "after": after, "reviews": n} for (before, after), n in done.voices.items()]
+    counts = {name: value for name, value in asdict(done).items() if name not in ("voices", "changes")}
+    return {
+        "model": model,
+        "dry_run": dry_run,
+        "ended": ended,
+        **counts,
+        "voices": voices,
+        "changes": done.changes,
+    }
+
+
+def _print(done: Judged, *, dry_run: bool) -> None:
+    out = printed()
+    if done.voices:
+        before = Counter[tuple[str, str]]()
+        for (was, now), n in done.voices.items():
+            before[was or _NOT_YET, now] += n
+        rows = [was for was in (*Voice, _NOT_YET) if any(before[was, now] for now in Voice)]
+        cells = ((was, *(before[was, now] or None for now in Voice)) for was in rows)
+        out.print(table(("was", *Voice), cells, "Reviews by voice: what they were, and what they are"))
+    for one in done.changes[:_SHOWN]:
+        lacks = f" (lacks {short(' '.join(one.missing), 20)})" if one.missing else ""
+        words = f"{one.before.replace('_', ' ')} -> {one.after.replace('_', ' ')}"
+        out.print(f"  {shown(short(one.product, 20))}: {words}{shown(lacks)}")
+        out.print(f"    {shown(short(one.url, 74))}", style="dim")
+    if len(done.changes) > _SHOWN:
+        out.print(f"  ... and {len(done.changes) - _SHOWN:,} more; --json lists them", style="dim")
+    labelled(out, "Judged", f"{done.reviews:,} reviews of {done.pages:,} pages")
+    counts: Mapping[str, int] = {
+        "left out of exports": done.left_out,
+        "back in exports": done.taken_back,
+        "refused texts taken in": done.taken_in,
+    }
+    labelled(out, "Changed", ", ".join(f"{n:,} {what}" for what, n in counts.items()))
+    if done.of_unknown_sites:
+        out.print(
+            f"{done.of_unknown_sites:,} pages keep their verdicts: their sites are not in this catalog (--sites).",
+            style="yellow",
+        )
+    if dry_run:
+        out.print("Nothing was stored (--dry-run).", style="dim")

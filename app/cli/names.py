@@ -1,0 +1,36 @@
+"""Names that a person gives: of sites and nodes. One that is not known is refused, with those near it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from sqlalchemy import Connection
+
+from app.config import Settings
+from splitter.errors import InputError
+from tasks.store import names
+
+
+def check_site(conn: Connection, settings: Settings, name: str | None) -> None:
+    """Look whether a site is in the catalog or in the store; None is no site. Raises InputError."""
+    if name is None:
+        return
+    sites = settings.catalog().sites
+    if name not in sites and not names.has_site(conn, name):
+        raise InputError(unknown("site", name, sites, "`reviewloop sites list`"))
+
+
+def check_node(conn: Connection, name: str | None) -> None:
+    """Look whether the store knows a node; None is no node. Raises InputError."""
+    if name is None:
+        return
+    known = names.node_names(conn)
+    if name not in known:
+        raise InputError(unknown("node", name, known, "`reviewloop nodes list`"))
+
+
+def unknown(kind: str, name: str, known: Collection[str], see: str) -> str:
+    """What to say of an unknown name."""
+    near = get_close_matches(name, known, 3, 0.5)
+    return f"there is no {kind} {name!r}; " + (f"did you mean {', '.join(near)}?" if near else f"see {see}")

@@ -1,0 +1,120 @@
+"""What `run` and `up` say before the first request: which sites will be asked, which not, and what mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rich.console import Console
+from rich.padding import Padding
+
+from app.cli.options import store_there
+from app.cli.output import print_json, printed, say, table
+from app.config import Settings
+from app.crawl_nodes import clients, notes
+from app.crawl_plan import CrawlPlan, as_virtual_task, crawl_plan
+from app.durations import seconds
+from app.harmless import shown
+from app.preflight import LONGEST_S, Preflight, preflight
+from app.setting_values import sqlite_file
+from splitter.errors import InputError
+from tasks.store import added_nodes, products
+from tasks.store.nodes import Node
+from tasks.store.products import NewProduct, VirtualTask
+
+MOST_PLANNED = 100_000
+"""Virtual tasks that a plan is counted over, at most."""
+
+_SITES_NAMED = 6
+
+
+def look(settings: Settings) -> Preflight:
+    """Find out what can be asked; says that it takes a moment."""
+    if settings.lab is None:
+        say(f"Looking up which sites can be asked (at most {LONGEST_S:g} s).", "dim")
+    return preflight(settings, settings.catalog())
+
+
+def stored_in(settings: Settings) -> tuple[list[VirtualTask], list[Node]]:
+    """The virtual tasks of the store that have no tasks yet, and the nodes added; none where there is no store."""
+    path = sqlite_file(settings.database_url)
+    if path is not None and not path.is_file():
+        return [], []
+    with store_there(settings) as store, store.read() as conn:
+        return products.unplanned(conn, MOST_PLANNED), added_nodes.listed(conn, settings.slots)
+
+
+def plan_of(
+    settings: Settings,
+    found: Preflight,
+    given: Sequence[NewProduct],
+    stored: Sequence[VirtualTask],
+    nodes: Sequence[Node],
+) -> CrawlPlan:
+    """The plan of products that are given and of those stored, by these nodes."""
+    new = {one.name for one in given}
+    wanted = [as_virtual_task(one) for one in given] + [one for one in stored if one.product not in new]
+    plan = crawl_plan(settings.catalog(), found, wanted, clients(nodes))
+    return replace(plan, notes=(*plan.notes, *notes(nodes)))
+
+
+def print_plan(plan: CrawlPlan, as_json: bool) -> None:
+    """Print the whole plan on standard output."""
+    if as_json:
+        print_json(plan.document())
+        return
+    out = printed()
+    _print_summary(out, plan)
+    if plan.asked:
+        rows = ((one.site, one.engine, one.searches, one.pages) for one in plan.asked)
+        out.print(table(("site", "engine", "searches", "pages at most"), rows, "Sites that will be asked"))
+    _print_missing(out, plan)
+
+
+def say_plan(plan: CrawlPlan) -> None:
+    """Say on standard error what is about to be asked, in a few lines.
+
+    Raises:
+        InputError: nothing can be asked.
+    """
+    from app.cli.output import messages
+
+    _print_summary(messages, plan)
+    _print_missing(messages, plan)
+    refuse_empty(plan)
+
+
+def refuse_empty(plan: CrawlPlan) -> None:
+    """Raises InputError where no site can be asked."""
+    if plan.asked:
+        return
+    raise InputError("no site can be asked: what is in the way, and what mends it, stands above")
+
+
+def _print_summary(out: Console, plan: CrawlPlan) -> None:
+    sites = len(plan.asked) + len(plan.unasked)
+    products = f"{plan.products:,} product{'' if plan.products == 1 else 's'}"
+    out.print(f"{products}; of {sites} sites {len(plan.asked)} will be asked.", style="bold")
+    if plan.requests:
+        host = f", at {plan.slowest} longest" if plan.slowest else ""
+        out.print(
+            f"At most {plan.requests:,} requests; at the hosts' limits about {seconds(round(plan.seconds))}{host}."
+        )
+    for note in plan.notes:
+        out.print(shown(note), style="dim")
+
+
+def _print_missing(out: Console, plan: CrawlPlan) -> None:
+    """Each cause with what mends it, in lines: a column of a table would break the names of settings."""
+    if plan.missing:
+        out.print("\nNot asked, and what mends it", style="bold")
+    for one in plan.missing:
+        out.print(shown(f"{len(one.sites)} site{'s' * (len(one.sites) != 1)}: {one.why}"))
+        if one.mend:
+            out.print(Padding(shown(one.mend), (0, 0, 0, 4), expand=False), soft_wrap=False, style="yellow")
+        out.print(Padding(_named(one.sites), (0, 0, 0, 4), expand=False), soft_wrap=False, style="dim")
+
+
+def _named(sites: Sequence[str]) -> str:
+    more = f" and {len(sites) - _SITES_NAMED} more" if len(sites) > _SITES_NAMED else ""
+    return ", ".join(sites[:_SITES_NAMED]) + more

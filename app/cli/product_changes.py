@@ -1,0 +1,178 @@
+"""`reviewloop product remove` and `edit`: products that are there already."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+
+import click
+
+from app import product_actions
+from app.cli.options import (
+    ReadBy,
+    chosen_sites,
+    db_option,
+    group_option,
+    json_option,
+    keyword_list,
+    person,
+    settings_of,
+    site_option,
+    sites_option,
+    store_there,
+)
+from app.cli.output import answer
+from app.product_actions import Edit, period_or_never
+from app.products import MOST_PAGES
+from splitter.errors import InputError
+from tasks.store import product_changes
+from tasks.store.product_changes import Standing
+
+_CHANGES = "--keywords, --alias, --priority, --pages, --group, --site, --all-sites or --recrawl"
+
+
+@click.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option(
+    "--delete-reviews",
+    is_flag=True,
+    help="Delete what was collected of them, too. Asks first; not where another product has the same page.",
+)
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done; nothing is changed.")
+@db_option
+@json_option
+def remove(
+    names: tuple[str, ...], delete_reviews: bool, yes: bool, dry_run: bool, db: str | None, as_json: bool
+) -> None:
+    """Look for products no more; what was collected of them stays, and is exported as before.
+
+    Their work under way is cancelled. `product add NAME` looks for one again. Either all NAMEs are removed or, where
+    one is unknown, none.
+
+    With --delete-reviews their reviews go for good: texts, authors, titles of pages. What stays is the log of the work
+    (addresses, times, counts) and pages that another product has, too. Where a run is crawling them now, what is on
+    its way still comes: end the run first, or repeat the command.
+
+    \b
+    Examples:
+      reviewloop product remove 特仑苏 蒙牛早餐奶 --dry-run
+      reviewloop product remove 特仑苏
+      reviewloop product remove 特仑苏 --delete-reviews --yes
+    """
+    with store_there(settings_of(db)) as store:
+        with store.read() as conn:
+            done = [product_changes.standing(conn, name) for name in dict.fromkeys(names)]
+        deleted: list[int | None] = [None] * len(done)
+        if not dry_run and delete_reviews:
+            _ask(done, yes)
+            both = product_actions.remove_with_reviews(store, names, person())
+            done, deleted = [was for was, _ in both], [removed.reviews for _, removed in both]
+        elif not dry_run:
+            done = product_actions.remove(store, names, person())
+    told = [
+        {"name": one.name, "cancelled": one.open, "reviews": one.reviews, "was_looked_for": one.looked_for}
+        | ({} if n is None else {"deleted": n})
+        for one, n in zip(done, deleted, strict=True)
+    ]
+    would = "would be " if dry_run else ""
+    lines = [
+        f"{one.name}: {would}removed; {one.open:,} subtasks {would}cancelled, "
+        + _of_reviews(one.reviews, n, delete_reviews)
+        for one, n in zip(done, deleted, strict=True)
+    ]
+    answer({"removed": told, "dry_run": dry_run}, "\n".join(lines), as_json)
+
+
+def _of_reviews(there: int, deleted: int | None, to_delete: bool) -> str:
+    """What becomes of a product's reviews."""
+    if deleted is not None:
+        kept = f", {there - deleted:,} stay with other products" if there > deleted else ""
+        return f"{deleted:,} reviews deleted{kept}"
+    return (
+        f"{there:,} reviews would be deleted, less those of other products"
+        if to_delete
+        else f"{there:,} reviews stay"
+    )
+
+
+def _ask(products: Sequence[Standing], yes: bool) -> None:
+    """Ask whether reviews are to be deleted. Raises InputError where nobody can answer, Abort at a no."""
+    if yes:
+        return
+    n = sum(one.reviews for one in products)
+    question = f"Delete {n:,} reviews of {', '.join(one.name for one in products)} for good?"
+    if not sys.stdin.isatty():
+        raise InputError(f"{question} Say so with --yes; --dry-run tells what would be done")
+    click.confirm(question, abort=True, err=True)
+
+
+@click.command()
+@click.argument("name")
+@click.option("--keywords", metavar="W,W", help="AND keywords instead of those it has.")
+@click.option(
+    "--alias", "aliases", metavar="NAME", multiple=True, help="Other names, instead of those it has."
+)
+@click.option("--priority", type=int, help="Higher goes first.")
+@click.option("--pages", type=click.IntRange(1, MOST_PAGES), help="Result pages of each site.")
+@group_option
+@site_option
+@click.option("--all-sites", is_flag=True, help="All sites of the catalog again.")
+@click.option(
+    "--recrawl",
+    type=ReadBy("period", period_or_never),
+    metavar="7d|12h|never",
+    help="Look again every so often, counted from the last time.",
+)
+@sites_option
+@db_option
+@json_option
+def edit(
+    name: str,
+    keywords: str | None,
+    aliases: tuple[str, ...],
+    priority: int | None,
+    pages: int | None,
+    groups: tuple[str, ...],
+    sites_named: tuple[str, ...],
+    all_sites: bool,
+    recrawl: timedelta | None,
+    sites: str | None,
+    db: str | None,
+    as_json: bool,
+) -> None:
+    """Change a product. What is not named stays as it is; --group and --site are instead of the sites it has.
+
+    With other keywords, aliases, sites or pages it is looked for anew, and its work under way is cancelled; what is
+    collected stays.
+
+    \b
+    Examples:
+      reviewloop product edit 雀巢怡养 --keywords 雀巢,怡养 --alias 雀巢中老年奶粉
+      reviewloop product edit 特仑苏 --priority 5 --recrawl never
+      reviewloop product edit 特仑苏 --group complaints --site zhihu.com --pages 3
+    """
+    chosen = bool(groups or sites_named)
+    if chosen and all_sites:
+        raise InputError("--all-sites can't stand beside --group and --site")
+    settings = settings_of(db, sites)
+    words = keyword_list(keywords, aliases, (name,))
+    wanted = Edit(
+        keywords=words or None,
+        aliases=aliases or None,
+        priority=priority,
+        recrawl_every=recrawl,
+        pages=pages,
+        sites=chosen_sites(settings.catalog(), groups, sites_named) if chosen else None,
+        all_sites=all_sites,
+    )
+    if wanted == Edit():
+        raise InputError("say what to change: " + _CHANGES)
+    with store_there(settings) as store:
+        cancelled, standing = product_actions.edit(store, name, wanted, person())
+    said = f"{name}: changed" + (
+        f"; {cancelled:,} subtasks cancelled, it is looked for anew" if wanted.words else ""
+    )
+    answer({"name": name, "cancelled": cancelled, **asdict(standing)}, said, as_json)

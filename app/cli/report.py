@@ -1,0 +1,41 @@
+"""`reviewloop report`: what was collected, as one HTML file that can be mailed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from app.cli.options import FILE, db_option, json_option, settings_of, sites_option, store_there
+from app.cli.output import print_json, say
+
+
+@click.command()
+@click.argument("names", metavar="[PRODUCT]...", nargs=-1)
+@click.option("-o", "--output", "target", type=FILE, default=Path("report.html"), show_default=True)
+@db_option
+@sites_option
+@json_option
+def report(names: tuple[str, ...], target: Path, db: str | None, sites: str | None, as_json: bool) -> None:
+    """Write a report on what was collected: one HTML file that can be mailed.
+
+    Reviews by product, site and day as charts, how much of what can be reached is stored and what that number rests
+    on, and samples. Without a script or an outside address.
+
+    \b
+    Examples:
+      reviewloop report -o report.html
+      reviewloop report 特仑苏 蒙牛早餐奶 -o milk.html
+    """
+    from app.exporting import whole_file
+    from app.report import report as made  # brings Jinja2
+
+    settings = settings_of(db, sites)
+    with store_there(settings) as store, store.read() as conn:
+        text = made(conn, settings.catalog(), names)
+    with whole_file(target) as out:
+        out.write(text.encode(errors="replace"))
+    if as_json:
+        print_json({"file": target, "bytes": len(text.encode(errors="replace"))})
+    else:
+        say(f"written to {target}")

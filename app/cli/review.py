@@ -1,0 +1,248 @@
+"""`reviewloop review`: reviews that people have already."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from shutil import copyfileobj
+from typing import Any, BinaryIO
+
+import click
+
+from app.cli.options import (
+    db_option,
+    json_option,
+    pseudonymise_option,
+    settings_of,
+    store_there,
+    store_to_fill,
+)
+from app.cli.output import print_json, printed, say
+from app.config import Settings
+from app.review_checks import ProductNames, ReviewChecks
+from app.review_columns import FieldColumns, field_columns, said_columns
+from app.review_files import ReviewFile, open_review_file
+from app.review_import import Imported, Saving, Trying, import_reviews
+from app.setting_values import sqlite_file
+from splitter.errors import InputError
+from tasks.store import imports, products
+from tasks.store.database import Store
+from tasks.store.imports import Source, shape_of
+
+_MOST_LINES = 10
+_TOLD_EVERY = 100_000
+_LONGEST_SOURCE = 100
+
+
+@click.group()
+def review() -> None:
+    """Take in reviews that you have already.
+
+    \b
+    Example:
+      reviewloop review import reviews.csv
+    """
+
+
+@review.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.option(
+    "--map", "maps", metavar="FIELD=COLUMN", multiple=True,
+    help="Which column holds a field; FIELD= leaves it out. Repeatable, remembered for the source.",
+)  # fmt: skip
+@click.option("--product", metavar="NAME", help="The product of all lines, where no column names it.")
+@click.option("--site", metavar="NAME", help="The site of all lines, where no column names it.")
+@click.option(
+    "--source", metavar="NAME", help="Where the file comes from. Default: known by the file's columns."
+)
+@click.option("--crawl", is_flag=True, help="Let runs look for products that are new, too.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be stored; nothing is changed.")
+@pseudonymise_option
+@db_option
+@json_option
+def import_(
+    file: BinaryIO,
+    maps: tuple[str, ...],
+    product: str | None,
+    site: str | None,
+    source: str | None,
+    crawl: bool,
+    dry_run: bool,
+    pseudonymise: bool | None,
+    db: str | None,
+    as_json: bool,
+) -> None:
+    """Store the reviews of FILE (- for standard input): CSV, xlsx, or one JSON object a line.
+
+    Fields are product, body, date, author, title, rating, url, site; only body is needed, and a product. Usual headers
+    in Chinese and English and the files of known collectors are recognised; --map names other columns. What is stored
+    already is not stored again. Lines that can't be taken are listed with field and reason, the others are stored; the
+    exit status is then 2. Products that are new are added, but no run looks for them (--crawl does).
+
+    \b
+    Examples:
+      reviewloop review import 评价导出.xlsx --dry-run
+      reviewloop review import shop.csv --map body=买家留言 --map rating= --source my-shop
+      reviewloop review import search_comments_2026-08-14.jsonl --product 特仑苏
+    """
+    said = said_columns(maps)
+    origin = str(getattr(file, "name", "standard input"))
+    settings = settings_of(db, pseudonymise=pseudonymise)
+    sites = settings.catalog().sites
+    from app.wiring import pseudonyms, utc_now  # brings the crawl
+
+    _check_source(source)
+    with _rereadable(file) as data:
+        read = open_review_file(data, origin)
+        with _store(settings, dry_run=dry_run) as store:
+            from_ = _source(store, source, read, said, origin)
+            columns = _columns(read, from_, product, site, origin)
+            with store.read() if store is not None else nullcontext() as conn:
+                there = products.known_names(conn) if conn is not None else []
+            names = ProductNames(there, product, None if crawl else ())
+            if product is not None:
+                names.of(product)  # a wrong one is refused before anything is read
+            checks = ReviewChecks(columns, names, sites, pseudonyms(settings), utc_now())
+            save = Trying(store).known if dry_run or store is None else Saving(store, from_, names).save
+            _say_columns(columns, from_)
+            done = import_reviews(read.records, checks, save, _progress)
+    _finish(done, names, columns, from_, dry_run=dry_run, as_json=as_json)
+
+
+@contextmanager
+def _rereadable(file: BinaryIO) -> Iterator[BinaryIO]:
+    """The file, or a copy of what comes from a pipe: it is read twice."""
+    if file.seekable():
+        yield file
+        return
+    with tempfile.TemporaryFile() as copy:
+        copyfileobj(file, copy)
+        yield copy
+
+
+@contextmanager
+def _store(settings: Settings, *, dry_run: bool) -> Iterator[Store | None]:
+    """The store; None where there is none yet, and none is to be made."""
+    path = sqlite_file(settings.database_url)
+    if dry_run and path is not None and not path.is_file():
+        yield None
+        return
+    with store_there(settings) if dry_run else store_to_fill(settings) as store:
+        yield store
+
+
+def _check_source(name: str | None) -> None:
+    if name is not None and not (0 < len(name.strip()) <= _LONGEST_SOURCE and name.isprintable()):
+        raise InputError(f"--source {name[:40]!r}: write a name of at most {_LONGEST_SOURCE} characters")
+
+
+def _source(
+    store: Store | None, name: str | None, read: ReviewFile, said: dict[str, str], origin: str
+) -> Source:
+    """The source of a file, with what a person said of its columns, now and before."""
+    shape = shape_of(read.columns)
+    found = None
+    if store is not None:
+        with store.read() as conn:
+            found = imports.find_source(conn, name, shape)
+    before = dict(found.columns) if found is not None else {}
+    # Columns that a file of another shape has not are not asked for: what is said now is checked by its reader.
+    before = {key: column for key, column in before.items() if not column or column in read.columns}
+    told = before | said
+    if found is not None:
+        return Source(found.name, shape, told)
+    if name is None:
+        collector = field_columns(read.columns, told, origin).collector
+        name = collector.name if collector is not None else f"columns-{shape.hex()[:8]}"
+    return Source(name.strip(), shape, told)
+
+
+def _columns(
+    read: ReviewFile, source: Source, product: str | None, site: str | None, origin: str
+) -> FieldColumns:
+    found = replace(field_columns(read.columns, source.columns, origin), site=site or "")
+    if product is None and "product" not in found.columns:
+        raise InputError(
+            f"{origin}: no column is known to hold the product's name; name it with --map product=COLUMN, or give the "
+            "product of all lines with --product NAME"
+        )
+    return found
+
+
+def _say_columns(columns: FieldColumns, source: Source) -> None:
+    read = ", ".join(f"{name} from {column}" for name, column in columns.columns.items())
+    say(f"{source.name}: {read}", "dim")
+
+
+def _progress(lines: int) -> None:
+    if lines % _TOLD_EVERY == 0:
+        say(f"{lines:,} lines", "dim")
+
+
+def _finish(
+    done: Imported,
+    names: ProductNames,
+    columns: FieldColumns,
+    source: Source,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    refused = sum(done.refused_by.values())
+    for one in done.refused[:_MOST_LINES]:
+        say(f"refused: line {one.line}: {one.field + ': ' if one.field else ''}{one.why}", "red")
+    if refused > _MOST_LINES:
+        by = ", ".join(f"{name} {n:,}" for name, n in done.refused_by.most_common())
+        say(
+            f"         ... {refused:,} in all, by field: {by}; --json lists the first {len(done.refused):,}",
+            "red",
+        )
+    if as_json:
+        print_json(_document(done, names, columns, source, dry_run=dry_run))
+    else:
+        _print(done, names, dry_run=dry_run)
+    if refused:
+        sys.exit(2)
+
+
+def _document(
+    done: Imported, names: ProductNames, columns: FieldColumns, source: Source, *, dry_run: bool
+) -> dict[str, Any]:
+    return {
+        "added": done.added,
+        "known": done.known,
+        "refused": done.refused,
+        "refused_by_field": done.refused_by,
+        "lines": done.lines,
+        "source": source.name,
+        "columns": columns.columns,
+        "products_added": list(names.added),
+        "products_matched": names.taken_as,
+        "dry_run": dry_run,
+    }
+
+
+def _print(done: Imported, names: ProductNames, *, dry_run: bool) -> None:
+    out = printed()
+    would = "would be " if dry_run else ""
+    lists = (
+        [f"product {would}added: {name}" for name in names.added],
+        [f"{written} counts as {name}" for written, name in names.taken_as.items()],
+    )
+    for lines in lists:
+        for line in lines[:_MOST_LINES]:
+            out.print(line)
+        if len(lines) > _MOST_LINES:
+            out.print(f"  ... and {len(lines) - _MOST_LINES} more")
+    counts = Counter(done.refused_by)
+    out.print(
+        f"{done.added:,} reviews {would}added, {done.known:,} known already, {counts.total():,} lines refused"
+    )
+    if names.added and not dry_run:
+        out.print(
+            "No run looks for new products of an import; begin with: reviewloop product add NAME", style="dim"
+        )

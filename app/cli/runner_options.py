@@ -1,0 +1,73 @@
+"""The options that `run` and `up` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from app.cli.options import (
+    group_option,
+    json_option,
+    lab_option,
+    pseudonymise_option,
+    site_option,
+    sites_option,
+)
+from tasks.scheduling.strategy_names import STRATEGIES
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MOST_SLOTS = 1000
+
+_RUNNER_OPTIONS = (
+    click.option("--until-done", is_flag=True, help="End when all is DONE, CANCELLED or waits for a person."),
+    click.option(
+        "--for",
+        "seconds",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="End after so long.",
+    ),
+    click.option(
+        "--slots", type=click.IntRange(1, _MOST_SLOTS), help="Attempts a node runs at once. Default: 4."
+    ),
+    group_option,
+    site_option,
+    lab_option,
+    click.option(
+        "--allocation", type=click.Choice(STRATEGIES), help="Allocation strategy. Default: feedback."
+    ),
+    click.option(
+        "--no-modification", is_flag=True, help="Quota and budget as the site has them; none ends early."
+    ),
+    click.option("--no-recall", is_flag=True, help="Give every failed subtask to a person at once."),
+    click.option(
+        "--silent-after",
+        "silent_after_s",
+        type=click.FloatRange(1),
+        metavar="S",
+        help="Silence after which work is taken back. Default: 60.",
+    ),
+    pseudonymise_option,
+    click.option("--matrix", is_flag=True, help="At the end, show how each node did on each site."),
+    click.option(
+        "--stats", is_flag=True, help="At the end, show requests by status and by error (so does -v)."
+    ),
+    click.option(
+        "--log",
+        "request_log",
+        metavar="FILE",
+        help="Write a JSON line for each request; `up`: one file a node, FILE.NODE.",
+    ),
+    sites_option,
+    json_option,
+)
+
+
+def runner_options(command: F) -> F:
+    """Give a command these options."""
+    for option in reversed(_RUNNER_OPTIONS):
+        command = option(command)
+    return command

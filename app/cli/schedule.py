@@ -1,0 +1,308 @@
+"""`reviewloop schedule`: what comes again by the clock."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from app import schedule_actions
+from app.cli.options import (
+    ReadBy,
+    db_option,
+    json_option,
+    left_by_up,
+    person,
+    settings_of,
+    store_there,
+)
+from app.cli.output import answer, clock, print_json, printed, say, table, table_of
+from app.durations import seconds
+from app.products import period
+from app.schedule_actions import FORMS, Act, document, name_of, rule_of, rule_text, state_of
+from app.setting_values import sqlite_file
+from tasks.jobs.schedule import SWEEPS
+from tasks.store import schedules
+from tasks.store.database import read_now
+from tasks.store.schedules import Schedule, What
+
+_NEAR = timedelta(days=180)
+
+_when = (
+    click.option("--every", type=ReadBy("period", period), metavar="7d|12h|30m", help="So often."),
+    click.option(
+        "--cron", metavar="'M H D M W'", help="Minute, hour, day of month, month, weekday (0-7, mon-sun)."
+    ),
+    click.option(
+        "--zone", default="UTC", show_default=True, metavar="NAME", help="Of --cron: Asia/Shanghai ..."
+    ),
+)
+
+
+def _with_rule(command: Any) -> Any:
+    for option in reversed(_when):
+        command = option(command)
+    return command
+
+
+@click.group()
+def schedule() -> None:
+    """Say what comes again by the clock: new rounds of products, reports, exports.
+
+    A runner (`run`, `up`) does it when its time has come. What was missed while none ran is done once, then goes on by
+    its rule. docs/schedules.md
+
+    \b
+    Examples:
+      reviewloop schedule set 特仑苏 --every 7d
+      reviewloop schedule set 光明高钙牛奶 --cron "30 3 * * 1-5" --zone Asia/Shanghai
+      reviewloop schedule add report --cron "0 8 * * 1" --to mailto:boss@example.cn
+      reviewloop schedule list
+    """
+
+
+@schedule.command("list")
+@db_option
+@json_option
+def list_(db: str | None, as_json: bool) -> None:
+    """List what comes again: its rule, next run, last run and state; and the periodic sweeps.
+
+    Times are UTC. State: on, paused, due, under way, failed (with the reason below).
+
+    \b
+    Example:
+      reviewloop schedule list --json
+    """
+    settings = settings_of(db)
+    path = sqlite_file(settings.database_url)
+    rows: list[Schedule] = []
+    now = datetime.now(UTC)
+    if path is None or path.is_file() or left_by_up(settings):
+        with store_there(settings) as store, store.read() as conn:
+            rows, now = schedules.listed(conn), read_now(conn)
+    if as_json:
+        print_json({"schedules": [document(row, now) for row in rows], "sweeps": SWEEPS})
+        return
+    out = printed()
+    if rows:
+        out.print(
+            table_of(
+                rows,
+                {
+                    "no": lambda row: row.id,
+                    "what": name_of,
+                    "rule": lambda row: rule_text(row.rule),
+                    "next (UTC)": lambda row: _short(row.next_at, now),
+                    "last (UTC)": lambda row: _short(row.last_at, now),
+                    "state": lambda row: state_of(row, now),
+                },
+            )
+        )
+        for row in rows:
+            if row.problem:
+                out.print(f"  {row.id}: {row.problem}", style="yellow")
+    else:
+        out.print("  There is no schedule yet: reviewloop schedule set PRODUCT --every 7d", style="dim")
+    out.print(table(("sweep", "every", "does"), ((s.name, seconds(s.every_s), s.does) for s in SWEEPS)))
+
+
+def _short(moment: datetime | None, now: datetime) -> str | None:
+    """A moment in UTC, to the minute; without the year where that is clear."""
+    if moment is None:
+        return None
+    return f"{moment.astimezone(UTC):{'%m-%d %H:%M' if abs(moment - now) < _NEAR else '%Y-%m-%d'}}"
+
+
+@schedule.command("set")
+@click.argument("which", metavar="PRODUCT|NUMBER...", nargs=-1, required=True)
+@_with_rule
+@db_option
+@json_option
+def set_(
+    which: tuple[str, ...],
+    every: timedelta | None,
+    cron: str | None,
+    zone: str,
+    db: str | None,
+    as_json: bool,
+) -> None:
+    """Crawl products again by a rule; or give schedules, by their numbers, another rule.
+
+    --every counts from now. A cron expression has five fields as in crontab: where both day of the month and weekday
+    are given, either is enough. Either all are set or, where one is unknown, none.
+
+    \b
+    Examples:
+      reviewloop schedule set 特仑苏 光明高钙牛奶 --every 7d
+      reviewloop schedule set 3 --cron "0 8 1 * *" --zone Asia/Shanghai
+    """
+    rule = rule_of(cron, zone, every, datetime.now(UTC))
+    with store_there(settings_of(db)) as store:
+        _told(schedule_actions.set_rule(store, which, rule, person()), as_json)
+
+
+@schedule.command("add")
+@click.argument("what", type=click.Choice([str(one) for one in What]))
+@_with_rule
+@click.option("--to", metavar="WHERE", help="mailto:PERSON[,...], https://WEBHOOK or file:FOLDER.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(sorted({form for forms in FORMS.values() for form in forms})),
+    help="Of failed-report: html, md, csv, xlsx; of export: as `export reviews`. Default: html, csv.",
+)
+@click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product's; repeatable.")
+@click.option("--private", is_flag=True, help="The webhook is on a private address.")
+@db_option
+@json_option
+def add(
+    what: str,
+    every: timedelta | None,
+    cron: str | None,
+    zone: str,
+    to: str | None,
+    form: str | None,
+    products: tuple[str, ...],
+    private: bool,
+    db: str | None,
+    as_json: bool,
+) -> None:
+    """Add a report, a failed-report or an export that is made and sent by a rule; or a recrawl of all products.
+
+    A file of at most 20 MB is mailed (REVIEWLOOP_SMTP_URL) or posted as a form (fields what, text, file); into a folder
+    of the machine that the scheduler runs on, of any size. What fails is tried 5 times, later and later.
+    A recrawl goes for all products without a schedule of their own.
+
+    \b
+    Examples:
+      reviewloop schedule add report --cron "0 8 * * 1" --zone Asia/Shanghai --to mailto:boss@example.cn
+      reviewloop schedule add export --every 1d --format xlsx --product 特仑苏 --to file:exports
+      reviewloop schedule add failed-report --every 12h --to https://hooks.example.cn/reviewloop
+      reviewloop schedule add recrawl --every 30d
+    """
+    rule = rule_of(cron, zone, every, datetime.now(UTC))
+    given = {"to": to, "format": form, "products": products, "private": private}
+    settings = settings_of(db)
+    with store_there(settings) as store:
+        made = schedule_actions.add(store, What(what), rule, given, person())
+    _told([made], as_json)
+    if str(made.options.get("to", "")).startswith("mailto:") and not settings.smtp_url:
+        say("No mail server is set here: the runner needs REVIEWLOOP_SMTP_URL (docs/schedules.md).", "yellow")
+
+
+_WHICH = click.argument("which", metavar="PRODUCT|NUMBER...", nargs=-1, required=True)
+
+
+@schedule.command()
+@_WHICH
+@db_option
+@json_option
+def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
+    """Run schedules now, paused ones too; a report or an export is made and sent by this command itself.
+
+    The next run of an interval counts from now; a cron rule keeps to its hours. Exit status 1 where one failed.
+
+    \b
+    Example:
+      reviewloop schedule run 特仑苏 3
+    """
+    from app.scheduled_files import deliver_due
+    from tasks.store.writer import Operation
+
+    settings = settings_of(db)
+    with store_there(settings) as store:
+
+        def write(operation: Operation[Any]) -> Any:
+            with store.begin() as conn:
+                return operation(conn, read_now(conn))
+
+        begun = schedule_actions.act(store, which, Act.RUN, person())
+        made = {
+            row.id: deliver_due(settings, store, write, only=row.id)
+            for row in begun
+            if row.what != What.RECRAWL
+        }
+        with store.read() as conn:
+            now = read_now(conn)
+            done = [schedules.find(conn, str(row.id)) for row in begun]
+    problems = {number: problem for number, of in made.items() for _, problem in of if problem}
+    if as_json:
+        print_json({"schedules": [document(row, now) for row in done]})
+    for row in done:
+        if as_json or row.id in problems:
+            continue  # a problem was told by the log
+        if row.what == What.RECRAWL:
+            say(f"{name_of(row)}: a new round is begun; a runner crawls it")
+        else:
+            say(f"{row.id}: {name_of(row)}: {'done' if made[row.id] else 'another runner has it under way'}")
+    if problems:
+        sys.exit(1)
+
+
+@schedule.command()
+@_WHICH
+@db_option
+@json_option
+def pause(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
+    """Let schedules rest until they are resumed.
+
+    \b
+    Example:
+      reviewloop schedule pause 特仑苏
+    """
+    _act(which, Act.PAUSE, db, as_json)
+
+
+@schedule.command()
+@_WHICH
+@db_option
+@json_option
+def resume(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
+    """Let paused schedules go on from now; what fell into the pause is not caught up.
+
+    \b
+    Example:
+      reviewloop schedule resume 特仑苏
+    """
+    _act(which, Act.RESUME, db, as_json)
+
+
+@schedule.command()
+@_WHICH
+@db_option
+@json_option
+def remove(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
+    """Remove schedules; products stay, and what was collected.
+
+    \b
+    Example:
+      reviewloop schedule remove 3
+    """
+    _act(which, Act.REMOVE, db, as_json)
+
+
+def _act(which: Sequence[str], what: Act, db: str | None, as_json: bool) -> None:
+    with store_there(settings_of(db)) as store:
+        done = schedule_actions.act(store, which, what, person())
+    if what == Act.REMOVE:
+        answer(
+            {"removed": [row.id for row in done]},
+            "\n".join(f"{row.id}: {name_of(row)}: removed" for row in done),
+            as_json,
+        )
+    else:
+        _told(done, as_json)
+
+
+def _told(rows: Sequence[Schedule], as_json: bool) -> None:
+    """Print schedules with their next time."""
+    now = datetime.now(UTC)
+    lines = [
+        f"{row.id}: {name_of(row)}: {rule_text(row.rule)}, "
+        + (f"next at {clock(row.next_at)} UTC" if row.next_at is not None else "paused")
+        for row in rows
+    ]
+    answer({"schedules": [document(row, now) for row in rows]}, "\n".join(lines), as_json)

@@ -1,0 +1,70 @@
+"""`reviewloop web`: the dashboard, its API and its metrics, on this machine."""
+
+from __future__ import annotations
+
+import click
+
+from app.cli.options import db_option, json_option, settings_of, sites_option, store_there
+from app.cli.output import answer, print_json, say
+
+
+@click.command()
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8787, show_default=True, help="0: any free one."
+)
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to serve; any other needs tokens."
+)
+@click.option(
+    "--make-token",
+    type=click.Choice(["viewer", "operator"]),
+    help="Make a token, say what to keep of it, and end.",
+)
+@db_option
+@sites_option
+@json_option
+def web(
+    port: int, host: str, make_token: str | None, db: str | None, sites: str | None, as_json: bool
+) -> None:
+    """Serve the dashboard: queues, nodes, failed tasks, reviews; with an API and metrics.
+
+    On 127.0.0.1 whoever is on this machine may look and act. Any other address needs tokens, one for viewers and one
+    for operators. /api has the same for programs, /metrics is for Prometheus. Ctrl-C ends it. docs/dashboard.md.
+
+    \b
+    Examples:
+      reviewloop web
+      reviewloop web --port 9000 --db sqlite:///reviews.db
+      reviewloop web --make-token operator
+    """
+    if make_token is not None:
+        _make_token(make_token, as_json)
+        return
+    settings = settings_of(db, sites)
+    from app.web.address import address_of, listening
+    from app.web.server import check_tokens, make_server
+
+    check_tokens(settings, host)
+    with store_there(settings) as store, listening(host, port) as sock:
+        store.patient = False
+        server = make_server(settings, store, sock, ahead=True)
+        if as_json:
+            print_json({"address": address_of(sock)})
+        else:
+            say(f"Dashboard: {address_of(sock)}  (Ctrl-C ends it)")
+        try:
+            server.run(sockets=[sock])
+        except KeyboardInterrupt:
+            say("The dashboard has ended.")
+
+
+def _make_token(role: str, as_json: bool) -> None:
+    from app.web.access import new_token, token_hash
+
+    token = new_token()
+    variable, kept = f"REVIEWLOOP_WEB_{role.upper()}", token_hash(token)
+    said = (
+        f"Token of {role}s, shown only now:\n  {token}\n"
+        f"Keep only its hash, in the environment or in .env:\n  {variable}={kept}"
+    )
+    answer({"role": role, "token": token, "variable": variable, "value": kept}, said, as_json)

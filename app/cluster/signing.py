@@ -1,0 +1,107 @@
+"""Signs the messages of the cluster, and lets a worker take those alone that are signed.
+
+The signature is an HMAC-SHA256, in the header `signature`, over what a worker goes by: the task, its id, when it begins
+and expires, the queue, and the arguments, as JSON in one way of writing. Whoever can write to Redis but has not the key
+can start no task. Messages seen there can be sent once more (a replay): that is a notification doubled or late, which
+the database's leases make harmless.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from celery import Task
+from celery.signals import before_task_publish
+from kombu.utils.json import dumps
+
+log = logging.getLogger("reviewloop.messages")
+
+_HEADER = "signature"
+_SIGNED = ("task", "id", "eta", "expires")
+_PURPOSE = b"reviewloop: messages of the cluster"
+_NAME_CHARS = 80
+
+
+def signing_key(secret: str) -> bytes:
+    """The key of the messages, made of the cluster's secret, which also has other uses."""
+    return hmac.digest(secret.encode(), _PURPOSE, "sha256")
+
+
+def signature(key: bytes, headers: Mapping[str, Any], queue: str, body: Any) -> str:
+    """What a message's header must hold.
+
+    Args:
+        headers: of the message, by Celery's second protocol.
+        body: arguments, named arguments, and what follows the task.
+    """
+    said = [*(headers.get(name) for name in _SIGNED), queue, body]
+    text: str = dumps(said, sort_keys=True)  # type: ignore[no-untyped-call]
+    return hmac.digest(key, text.encode(), "sha256").hex()
+
+
+def sign_messages(key: bytes | None) -> None:
+    """Sign what this process sends from now on; None: no longer."""
+    before_task_publish.disconnect(dispatch_uid=__name__)
+    if key is None:
+        return
+
+    def sign(headers: dict[str, Any], routing_key: str, body: Any, **_: Any) -> None:
+        headers[_HEADER] = signature(key, headers, routing_key, body)
+
+    before_task_publish.connect(sign, weak=False, dispatch_uid=__name__)
+
+
+class Checked:
+    """Passes on the messages that are signed with a key; refuses, logs and counts the others.
+
+    Attributes:
+        refused: messages refused so far.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self.refused = 0
+
+    def passes(self, message: Any) -> bool:
+        """Whether a message of the broker is what somebody with the key sent to this queue."""
+        given = message.headers.get(_HEADER)
+        queue = (message.delivery_info or {}).get("routing_key", "")
+        if not isinstance(given, str):
+            wrong = "not signed"
+        elif not hmac.compare_digest(
+            given.encode("utf-8", "replace"),
+            signature(self._key, message.headers, queue, message.payload).encode(),
+        ):
+            wrong = "signed with another key, or changed"
+        else:
+            return True
+        self.refused += 1
+        task = str(message.headers.get("task"))[:_NAME_CHARS]
+        log.warning("message refused (%d so far): %s: task %r on %r", self.refused, wrong, task, queue)
+        return False
+
+
+def checked_task(key: bytes) -> type[Task]:
+    """The base of a worker's tasks, Celery's own among them: their messages are checked before anything is done."""
+    checked = Checked(key)
+
+    class CheckedTask(Task):
+        abstract = True
+
+        def start_strategy(self, app: Any, consumer: Any, **options: Any) -> Callable[..., Any]:
+            """What the worker calls with each message of this task."""
+            take = super().start_strategy(app, consumer, **options)
+
+            def take_signed(message: Any, body: Any, ack: Any, *others: Any, **named: Any) -> Any:
+                if checked.passes(message):
+                    return take(message, body, ack, *others, **named)
+                return ack(
+                    log, consumer.connection_errors
+                )  # it is done with: nobody else may take it, either
+
+            return take_signed
+
+    return CheckedTask

@@ -1,0 +1,186 @@
+"""Where a report or an export goes: a file in a folder, a webhook, or mail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
+
+from app.parcel import DeliveryFailed, Parcel
+from app.setting_values import SmtpServer, mail_address
+from splitter.errors import InputError
+
+MOST_BYTES = 20_000_000
+"""Of a file that is mailed or posted."""
+SEND_S = 60.0
+"""What sending may take."""
+_POLL_S = 0.2
+_ANSWER_BYTES = 100_000
+_ANSWER_SHOWN = 200
+_WAYS = "mailto:PERSON@EXAMPLE.CN[,...], https://WEBHOOK or file:FOLDER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Who sends.
+
+    Attributes:
+        smtp: None: no mail server is set.
+        user_agent: of webhooks.
+    """
+
+    smtp: SmtpServer | None
+    user_agent: str
+
+
+def checked_destination(to: str, private: bool) -> str:
+    """A destination as it is kept: a folder by its whole path.
+
+    Raises:
+        InputError: it is none, or a webhook on a private address that was not said to be one.
+    """
+    scheme, _, rest = to.strip().partition(":")
+    if scheme == "file" and rest:
+        return f"file:{Path(rest.removeprefix('//')).expanduser().absolute()}"
+    if scheme == "mailto" and rest:
+        people = [one.strip() for one in rest.split(",")]
+        return f"mailto:{','.join(map(mail_address, people))}"
+    if scheme in ("http", "https") and _host(to):
+        if not private:
+            from tasks.domain.address import authority_of, sendable
+            from tasks.domain.failures import FetchError
+            from tasks.fetching.guard import check_authority
+
+            try:
+                check_authority(authority_of(sendable(to.strip())), allow_loopback=False)
+            except FetchError as error:
+                raise InputError(f"--to {told(to)}: {error}; if it is meant, add --private") from None
+        return to.strip()
+    raise InputError(f"--to {told(to)!r} is nowhere to send to; write {_WAYS}")
+
+
+def _host(to: str) -> str | None:
+    try:
+        parsed = urlsplit(to.strip())
+        return parsed.hostname if parsed.username is None and parsed.port != 0 else None
+    except ValueError:
+        return None
+
+
+def told(to: str) -> str:
+    """A destination for people: of a webhook's address, which is its password, only the host."""
+    if not to.startswith(("http:", "https:")):
+        return to
+    return f"{to.partition(':')[0]}://{_host(to) or '?'}/..."
+
+
+def folder_of(to: str) -> Path | None:
+    """The folder of a destination that is one."""
+    return Path(to.removeprefix("file:")) if to.startswith("file:") else None
+
+
+def send(
+    parcel: Parcel,
+    to: str,
+    sender: Sender,
+    *,
+    private: bool = False,
+    within_s: float = SEND_S,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> None:
+    """Mail or post a file.
+
+    Args:
+        private: the webhook may be on a private address.
+        within_s: after which it is broken off, whatever the other side does.
+        goes_on: asked meanwhile; False breaks it off, too.
+
+    Raises:
+        DeliveryFailed: it did not arrive; no message holds a password, or the address of a webhook.
+    """
+    if (size := parcel.path.stat().st_size) > MOST_BYTES:
+        raise DeliveryFailed(
+            f"its file has {size / 1e6:.0f} MB, and {MOST_BYTES / 1e6:.0f} MB can be sent: write it to a folder "
+            "(--to file:FOLDER), or choose fewer products"
+        )
+    if to.startswith("mailto:"):
+        if sender.smtp is None:
+            raise DeliveryFailed("no mail server is set: REVIEWLOOP_SMTP_URL (docs/schedules.md)")
+        from app.mailing import Mailing
+
+        mailing = Mailing(sender.smtp)
+        people = to.removeprefix("mailto:").split(",")
+        _bounded(lambda: mailing.send(parcel, people), mailing.break_off, within_s, goes_on)
+    else:
+        _bounded(lambda: _post(parcel, to, sender, private, within_s), lambda: None, within_s, goes_on)
+
+
+def _bounded(
+    work: Callable[[], None],
+    break_off: Callable[[], None],
+    within_s: float,
+    goes_on: Callable[[], bool],
+) -> None:
+    """Do it in a thread of its own, which is left behind where it takes too long. Raises DeliveryFailed."""
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            failed.append(error)
+
+    thread = Thread(target=run, name="delivery", daemon=True)
+    thread.start()
+    left = max(1, round(within_s / _POLL_S))
+    while thread.is_alive() and left and goes_on():
+        thread.join(_POLL_S)
+        left -= 1
+    if thread.is_alive():
+        break_off()
+        raise DeliveryFailed(
+            f"it was not done within {within_s:g} s" if not left else "broken off: the run ended"
+        )
+    for error in failed:
+        raise error
+
+
+def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: float) -> None:
+    """Post the file to a webhook as a form with fields what, text and file. Raises DeliveryFailed."""
+    import requests
+
+    from tasks.domain.failures import FetchError
+    from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
+
+    way = SessionSettings(
+        user_agent=sender.user_agent,
+        timeout_s=within_s,
+        body_bytes=_ANSWER_BYTES,
+        trusts=lambda _url: private,
+    )
+    try:
+        with closing(GuardedAdapter(way)) as adapter, parcel.path.open("rb") as file:
+            answer = guarded(requests.Session(), adapter, sender.user_agent).post(
+                to,
+                data={"what": parcel.what, "text": parcel.text},
+                files={"file": (parcel.path.name, file, parcel.media_type)},
+                allow_redirects=False,
+            )
+    except FetchError as error:
+        raise DeliveryFailed(f"{told(to)}: {_without(to, str(error))}") from None
+    except (requests.RequestException, OSError) as error:
+        raise DeliveryFailed(f"{told(to)}: {_without(to, cause_of(error))}") from None
+    if not answer.ok or answer.is_redirect:
+        said = " ".join(answer.content.decode(errors="replace").split())[:_ANSWER_SHOWN]
+        raise DeliveryFailed(f"{told(to)} answers {answer.status_code}: {_without(to, said) or 'nothing'}")
+
+
+def _without(to: str, said: str) -> str:
+    """A message without the parts of a webhook's address that may be secret."""
+    parsed = urlsplit(to)
+    for part in (to, parsed.path, parsed.query):
+        said = said.replace(part, "...") if len(part) > 1 else said
+    return said

@@ -1,0 +1,251 @@
+"""Rows of a dataclass in, bytes out: CSV, JSON lines, JSON, XLSX or Parquet; memory does not grow with the rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from operator import attrgetter
+from pathlib import Path
+from types import MappingProxyType, NoneType
+from typing import IO, Any, get_args, get_type_hints
+
+from app.xlsx import write_workbook
+from splitter.errors import InputError
+from tasks.store.reviews import ReviewRow
+from tasks.worker.pseudonyms import Pseudonyms
+
+_OWNER_ONLY = 0o600
+_ROWS_AT_ONCE = 1_000
+_ROWS_A_GROUP = 20_000
+"""Of Parquet, held in memory until they are written."""
+
+# What makes a spreadsheet read a cell as a formula: these, full-width too, also behind blanks.
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
+
+ENDINGS: Mapping[str, str] = MappingProxyType(
+    {
+        ".csv": "csv",
+        ".jsonl": "jsonl",
+        ".ndjson": "jsonl",
+        ".json": "json",
+        ".xlsx": "xlsx",
+        ".parquet": "parquet",
+    }
+)
+"""What a file is by the ending of its name."""
+
+FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
+BINARY = ("xlsx", "parquet")
+MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "csv": "text/csv; charset=utf-8",
+        "jsonl": "application/x-ndjson",
+        "json": "application/json",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "parquet": "application/vnd.apache.parquet",
+    }
+)
+"""What a web server says of each format."""
+
+
+def format_of(name: str, endings: Mapping[str, str] = ENDINGS) -> str:
+    """The format of a file by its name. Raises InputError, which says what would be right."""
+    ending = Path(name).suffix.lower()
+    if ending not in endings:
+        what = f"its ending {ending} is none of" if ending else "its name has no ending of"
+        raise InputError(f"{name}: {what} {', '.join(endings)}: name it so, or give --format")
+    return endings[ending]
+
+
+def write_rows(
+    rows: Iterable[object], record: type, form: str, out: IO[bytes], *, spreadsheet: bool = False
+) -> int:
+    """Write rows in the order they come; returns how many.
+
+    Args:
+        rows: of `record`.
+        record: a dataclass of texts, numbers and aware times, None among them; its fields are the columns.
+        form: one of `FORMATS`.
+        out: need not be seekable.
+        spreadsheet: CSV begins with a byte order mark, without which Excel does not read UTF-8.
+
+    Raises:
+        InputError: Parquet, and what writes it is not installed.
+    """
+    writers: Mapping[str, Callable[[Iterable[object], type, IO[bytes]], int]] = {
+        "csv": partial(_write_csv, spreadsheet=spreadsheet),
+        "jsonl": _write_jsonl,
+        "json": _write_json,
+        "xlsx": _write_xlsx,
+        "parquet": _write_parquet,
+    }
+    return writers[form](rows, record, out)
+
+
+def pseudonymised(rows: Iterable[ReviewRow], pseudonyms: Pseudonyms | None) -> Iterable[ReviewRow]:
+    """Rows with pseudonyms of their authors; as they are where there is nothing to make them with."""
+    if pseudonyms is None:
+        return rows
+    return (replace(row, author=pseudonyms.of(row.site, row.author or "")) for row in rows)
+
+
+def check_format(form: str) -> None:
+    """Look whether what writes a format is there. Raises InputError."""
+    if form == "parquet":
+        _arrow()
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes its name only when the block has ended well; a device or pipe is written to as it is.
+
+    Raises:
+        InputError: it cannot be written there.
+    """
+    try:
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            with path.open("wb") as file:
+                yield file
+            return
+        draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def columns(record: type) -> dict[str, type]:
+    """The columns of a dataclass: name and type (str, int, float, datetime) of each."""
+    hints = get_type_hints(record)
+    return {
+        field.name: next(
+            (one for one in get_args(hints[field.name]) if one is not NoneType), hints[field.name]
+        )
+        for field in fields(record)
+    }
+
+
+def _values(record: type) -> Callable[[object], tuple[Any, ...]]:
+    """A function from a row to its values, in the order of the columns."""
+    names = [field.name for field in fields(record)]
+    return attrgetter(*names) if len(names) > 1 else lambda row: (getattr(row, names[0]),)
+
+
+def _in_blocks(rows: Iterable[object], record: type, size: int) -> Iterator[list[tuple[Any, ...]]]:
+    values, left = _values(record), iter(rows)
+    while some := [values(row) for row in islice(left, size)]:
+        yield some
+
+
+def _write_csv(rows: Iterable[object], record: type, out: IO[bytes], *, spreadsheet: bool = False) -> int:
+    n = 0
+    out.write("\ufeff".encode() if spreadsheet else b"")
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow([field.name for field in fields(record)])
+    out.write(text.getvalue().encode())
+    for some in _in_blocks(rows, record, _ROWS_AT_ONCE):
+        text.seek(0)
+        text.truncate()
+        writer.writerows([_csv_cell(value) for value in row] for row in some)
+        out.write(text.getvalue().encode(errors="backslashreplace"))
+        n += len(some)
+    return n
+
+
+def _csv_cell(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value.isoformat() if isinstance(value, datetime) else value
+    harmful = value.startswith(_FORMULA) or value.lstrip().startswith(_FORMULA)
+    return f"'{value}" if harmful else value
+
+
+def _json_objects(rows: Iterable[object], record: type) -> Iterator[list[str]]:
+    names = [field.name for field in fields(record)]
+    encode = json.JSONEncoder(ensure_ascii=False, default=datetime.isoformat).encode
+    for some in _in_blocks(rows, record, _ROWS_AT_ONCE):
+        yield [encode(dict(zip(names, row, strict=True))) for row in some]
+
+
+def _write_jsonl(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
+    n = 0
+    for some in _json_objects(rows, record):
+        out.write(("\n".join(some) + "\n").encode(errors="backslashreplace"))
+        n += len(some)
+    return n
+
+
+def _write_json(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
+    """One document: an array of objects."""
+    n = 0
+    out.write(b"[")
+    for some in _json_objects(rows, record):
+        out.write(((",\n" if n else "\n") + ",\n".join(some)).encode(errors="backslashreplace"))
+        n += len(some)
+    out.write(b"\n]\n")
+    return n
+
+
+def _write_xlsx(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
+    values = _values(record)
+    return write_workbook(out, "rows", [field.name for field in fields(record)], map(values, rows))
+
+
+def _write_parquet(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
+    arrow, parquet = _arrow()
+    kinds = {
+        str: arrow.string(),
+        int: arrow.int64(),
+        float: arrow.float64(),
+        datetime: arrow.timestamp("us", tz="UTC"),
+    }
+    of = columns(record)
+    schema = arrow.schema([(name, kinds[kind]) for name, kind in of.items()])
+    n = 0
+    with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
+        for some in _in_blocks(rows, record, _ROWS_A_GROUP):
+            by_column = zip(*some, strict=True)
+            arrays = [
+                arrow.array(_storable(column, kind), kinds[kind])
+                for column, kind in zip(by_column, of.values(), strict=True)
+            ]
+            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
+            n += len(some)
+    return n
+
+
+def _storable(column: Sequence[Any], kind: type) -> Sequence[Any]:
+    """Values of a column as Parquet has them: texts without lone surrogates, times in UTC."""
+    if kind is str:
+        return [one and one.encode(errors="replace").decode() for one in column]
+    if kind is datetime:
+        return [one and one.astimezone(UTC) for one in column]
+    return column
+
+
+def _arrow() -> tuple[Any, Any]:
+    """The modules that write Parquet. Raises InputError where they are not installed."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError(
+            "Parquet needs pyarrow, which is not installed: `pip install 'reviewloop[parquet]'`, or choose csv, "
+            "jsonl, json or xlsx"
+        ) from None
+    return pyarrow, pyarrow.parquet

@@ -1,0 +1,142 @@
+"""The report on what waits for a person, grouped by cause: every attempt, the last response, what is suggested."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import IO
+
+from sqlalchemy import Connection
+
+from app.exporting import write_rows
+from app.harmless import one_line, shown
+from app.report import page
+from app.summary import by_cause
+from tasks.store import manual, reports
+from tasks.store.database import read_now
+
+FORMATS = {".html": "html", ".md": "md", ".csv": "csv", ".xlsx": "xlsx"}
+"""By the ending of a file's name."""
+
+_HEAD = 400
+"""Characters of a response that are shown."""
+_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedAttempt:
+    """An attempt of a subtask that waits for a person, with what is said of the subtask.
+
+    Attributes:
+        no: 0 where there was no attempt.
+        last_url, last_status, last_error, last_head: of the last response.
+    """
+
+    reason: str
+    site: str
+    subtask: int
+    product: str
+    why: str
+    suggestion: str
+    no: int = 0
+    node: str | None = None
+    allocated_at: datetime | None = None
+    ended: str | None = None
+    requests: int | None = None
+    collected: int | None = None
+    errors: str | None = None
+    last_url: str | None = None
+    last_status: int | None = None
+    last_error: str | None = None
+    last_head: str | None = None
+
+
+def failed_attempts(conn: Connection) -> Iterator[FailedAttempt]:
+    """Every attempt of every subtask that waits for a person, by cause."""
+    for row in manual.listed(conn):
+        said = FailedAttempt(
+            reason=row.reason,
+            site=row.site,
+            subtask=row.subtask_id,
+            product=row.product,
+            why=row.why,
+            suggestion=row.suggestion,
+        )
+        attempts = reports.attempts_of(conn, row.subtask_id)
+        if not attempts:
+            yield said
+        for one in attempts:
+            last = one["last_response"] or {}
+            yield FailedAttempt(
+                reason=row.reason,
+                site=row.site,
+                subtask=row.subtask_id,
+                product=row.product,
+                why=row.why,
+                suggestion=row.suggestion,
+                no=one["no"],
+                node=one["node"],
+                allocated_at=one["allocated_at"],
+                ended=one["reason"] or one["outcome"],
+                requests=one["requests"],
+                collected=one["collected"],
+                errors=", ".join(f"{n} × {name}" for name, n in one["errors"].items()) or None,
+                last_url=last.get("url"),
+                last_status=last.get("status"),
+                last_error=last.get("error"),
+                last_head=(last.get("head") or "")[:_HEAD] or None,
+            )
+
+
+def write_failed_report(conn: Connection, form: str, out: IO[bytes]) -> int:
+    """Write the report; returns how many subtasks wait.
+
+    Args:
+        form: one of the values of `FORMATS`.
+    """
+    rows, waiting = list(failed_attempts(conn)), manual.listed(conn)
+    if form in ("csv", "xlsx"):
+        write_rows(rows, FailedAttempt, form, out)
+        return len(waiting)
+    causes = [
+        (reason, site, of[0].suggestion, [(one, _of(rows, one.subtask_id)) for one in of])
+        for reason, site, of in by_cause(waiting)
+    ]
+    at = f"{read_now(conn):%Y-%m-%d %H:%M} UTC"
+    if form == "html":
+        text = page("failed_report.html", at=at, causes=causes, total=len(waiting))
+    else:
+        text = "\n".join(_markdown(at, causes, len(waiting))) + "\n"
+    out.write(text.encode(errors="replace"))
+    return len(waiting)
+
+
+def _of(rows: Iterable[FailedAttempt], subtask: int) -> list[FailedAttempt]:
+    return [row for row in rows if row.subtask == subtask and row.no]
+
+
+Cause = tuple[str, str, str, list[tuple[manual.ManualRow, list[FailedAttempt]]]]
+"""Reason, site, suggestion, and the subtasks with their attempts."""
+
+
+def _markdown(at: str, causes: Iterable[Cause], total: int) -> Iterator[str]:
+    yield f"# Subtasks that wait for a person: {total} at {at}"
+    for reason, site, suggestion, of in causes:
+        yield f"\n## {_plain(reason)}: {_plain(site)} ({len(of)})\n\nSuggested: {_plain(suggestion)}."
+        for row, attempts in of:
+            yield f"\n### Subtask {row.subtask_id}: {_plain(row.product)}\n\n{_plain(row.why)}\n"
+            for one in attempts:
+                what = f"{_plain(one.ended or 'runs')}, {one.requests} requests, {one.collected} pages"
+                yield f"- attempt {one.no} on {_plain(one.node or '')}: {what}; {_plain(one.errors or 'no error')}"
+                if one.last_url:
+                    status = f" {one.last_status}" if one.last_status else ""
+                    yield f"  - last response{status} {_plain(one.last_error or '')}: {_plain(one.last_url)}"
+                if one.last_head:
+                    yield f"  - {_plain(' '.join(one.last_head.split()))}"
+
+
+def _plain(text: str) -> str:
+    """Text of strangers that Markdown takes for text."""
+    return _MARKS.sub(r"\\\1", one_line(shown(text)))

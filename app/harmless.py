@@ -1,0 +1,47 @@
+"""Text of strangers made harmless for a terminal or a log: no escape sequence, no turned direction, no new line."""
+
+from __future__ import annotations
+
+import logging
+import unicodedata
+
+# Marks that turn the direction of what follows (Unicode UAX 9), and with it what a line seems to say.
+_DIRECTION = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_HARMFUL = ("Cc", "Cs", "Zl", "Zp")
+"""Categories: controls (C0 and C1), lone surrogates, separators of lines and paragraphs."""
+
+
+def shown(text: str) -> str:
+    """Text without control and direction characters; line feeds and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char in "\n\t" or not _harmful(char) else "\N{REPLACEMENT CHARACTER}" for char in text
+    )
+
+
+def one_line(text: str) -> str:
+    r"""The same on one line, line feeds and tabs written as \n and \t."""
+    return shown(text.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def _harmful(char: str) -> bool:
+    return char in _DIRECTION or unicodedata.category(char) in _HARMFUL
+
+
+class HarmlessFormatter(logging.Formatter):
+    """Writes a log record on one line; the traceback under it is our own, but for the message of the error."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        """As the base class, on one line."""
+        return one_line(super().formatMessage(record))
+
+    def formatException(self, ei: object) -> str:  # noqa: N802
+        """As the base class, without what could steer a terminal."""
+        return shown(super().formatException(ei))  # type: ignore[arg-type]
+
+
+def make_harmless(logger: logging.Logger, form: str) -> None:
+    """Give the handlers of a logger this formatter."""
+    for handler in logger.handlers:
+        handler.setFormatter(HarmlessFormatter(form))

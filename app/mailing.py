@@ -1,0 +1,98 @@
+"""A file mailed over SMTP."""
+
+from __future__ import annotations
+
+import smtplib
+import socket
+import ssl
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
+from threading import Event
+
+from app.harmless import one_line
+from app.parcel import DeliveryFailed, Parcel
+from app.setting_values import Security, SmtpServer
+
+_ANSWER_S = 30.0
+
+
+class Mailing:
+    """Sends one mail.
+
+    Args:
+        tls: how the server's certificate is checked; None: as the system does.
+    """
+
+    def __init__(self, server: SmtpServer, tls: ssl.SSLContext | None = None) -> None:
+        self._server = server
+        self._tls = tls
+        self._client: smtplib.SMTP | None = None
+        self._broken_off = Event()
+
+    def send(self, parcel: Parcel, people: Sequence[str]) -> None:
+        """Send a file to people. Raises DeliveryFailed, whose message does not hold the password."""
+        try:
+            with closing(self._connected()) as client:
+                refused = client.send_message(_message(parcel, self._server.sender, people))
+                with suppress(smtplib.SMTPException):
+                    client.quit()
+            if refused:
+                raise smtplib.SMTPRecipientsRefused(refused)
+        except smtplib.SMTPRecipientsRefused as error:
+            said = "; ".join(f"{one}: {_answer(*why)}" for one, why in error.recipients.items())
+            raise self._failed(said) from None
+        except smtplib.SMTPAuthenticationError as error:  # the answer may repeat what was sent
+            raise self._failed(f"it refuses user and password ({error.smtp_code})") from None
+        except smtplib.SMTPResponseException as error:
+            raise self._failed(_answer(error.smtp_code, error.smtp_error)) from None
+        except (smtplib.SMTPException, OSError, ValueError) as error:
+            raise self._failed(str(error) or type(error).__name__) from None
+
+    def break_off(self) -> None:
+        """End the connection; called from another thread."""
+        self._broken_off.set()
+        if self._client is not None and self._client.sock is not None:
+            with suppress(OSError):
+                self._client.sock.shutdown(socket.SHUT_RDWR)
+
+    def _connected(self) -> smtplib.SMTP:
+        """The server, ready for a message. Raises SMTPException, OSError."""
+        server, place = self._server, (self._server.host, self._server.port)
+        tls = self._tls or ssl.create_default_context()
+        if server.security is Security.TLS:
+            self._client = smtplib.SMTP_SSL(*place, timeout=_ANSWER_S, context=tls)
+        else:
+            self._client = smtplib.SMTP(*place, timeout=_ANSWER_S)
+        try:
+            if self._broken_off.is_set():
+                raise TimeoutError("it answers too late")
+            if server.security is Security.STARTTLS:
+                self._client.starttls(context=tls)
+            if server.user:
+                self._client.login(server.user, server.password)
+        except BaseException:
+            self._client.close()
+            raise
+        return self._client
+
+    def _failed(self, said: str) -> DeliveryFailed:
+        password = self._server.password
+        if password:
+            said = said.replace(password, "***")
+        return DeliveryFailed(f"mail server {self._server.host}:{self._server.port}: {one_line(said)}")
+
+
+def _answer(code: int, text: bytes | str) -> str:
+    return f"{code} {text.decode(errors='replace') if isinstance(text, bytes) else text}"
+
+
+def _message(parcel: Parcel, sender: str, people: Sequence[str]) -> EmailMessage:
+    message = EmailMessage()
+    message["From"], message["To"], message["Subject"] = sender, ", ".join(people), parcel.subject
+    message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=sender.rpartition("@")[2])
+    message.set_content(parcel.text)
+    main, _, sub = parcel.media_type.partition(";")[0].partition("/")
+    message.add_attachment(parcel.path.read_bytes(), maintype=main, subtype=sub, filename=parcel.path.name)
+    return message

@@ -1,0 +1,108 @@
+"""What a person does about subtasks and nodes, by command or in the dashboard: done to each, noted in the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from splitter.errors import InputError
+from tasks.domain.errors import TaskError
+from tasks.store import added_nodes, audit, closing, manual, nodes
+from tasks.store.database import Store, read_now
+from tasks.store.nodes import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that can be done to a subtask.
+
+    Attributes:
+        name: for the audit log.
+        act: called with connection, time and the subtask's number.
+        detail: of the audit log.
+    """
+
+    name: str
+    act: Callable[..., object]
+    detail: dict[str, Any]
+
+
+def retry() -> Action:
+    """Try it again, on any node."""
+    return Action("retry", manual.retry, {})
+
+
+def assign(node: str) -> Action:
+    """Try it again, on this node and no other."""
+    return Action("assign", partial(manual.retry, node=node), {"node": node})
+
+
+def edit(urls: Mapping[int, str]) -> Action:
+    """Try it again with other addresses, by its targets' numbers; an empty one leaves its target out."""
+    return Action(
+        "edit", partial(manual.retry, urls=urls), {"addresses": {str(n): url for n, url in urls.items()}}
+    )
+
+
+def abandon(why: str) -> Action:
+    """Give it up for good."""
+    return Action("abandon", partial(closing.cancel, why=why), {"why": why})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of each subtask.
+
+    Attributes:
+        refused: those it could not be done to, with the reason.
+    """
+
+    done: list[int]
+    refused: list[tuple[int, str]]
+
+
+def act_on_each(store: Store, ids: Sequence[int], action: Action, who: str) -> Outcome:
+    """Act on each subtask, in one transaction; one it can't be done to does not hold up the others."""
+    outcome = Outcome([], [])
+    with store.begin() as conn:
+        now = read_now(conn)
+        for number in dict.fromkeys(ids):
+            try:
+                action.act(conn, now, number)
+                outcome.done.append(number)
+            except (TaskError, InputError) as error:
+                outcome.refused.append((number, str(error)))
+        if outcome.done:
+            few = ", ".join(map(str, outcome.done[:20])) + (" ..." if len(outcome.done) > 20 else "")
+            subject = f"subtask{'s' if len(outcome.done) > 1 else ''} {few}"
+            detail = {"subtasks": outcome.done[:1000], "count": len(outcome.done), **action.detail}
+            audit.record(conn, now, audit.Done(who, action.name, subject, detail))
+    return outcome
+
+
+def add_node(store: Store, node: Node, number: int | None, who: str) -> None:
+    """Add a node that runs crawl with, with so many slots (None: as a run gives them). Raises InputError."""
+    with store.begin() as conn:
+        now = read_now(conn)
+        added_nodes.add(conn, now, node, number)
+        how = {"address": node.address, "proxy": str(node.proxy) if node.proxy is not None else None}
+        audit.record(conn, now, audit.Done(who, "add", f"node {node.name}", how))
+
+
+def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> None:
+    """Remove a node that was added. Raises UnknownNode, InputError."""
+    with store.begin() as conn:
+        now = read_now(conn)
+        added_nodes.remove(conn, now, name, silent_after)
+        audit.record(conn, now, audit.Done(who, "remove", f"node {name}", {}))
+
+
+def set_drained(store: Store, name: str, drained: bool, who: str) -> None:
+    """Drain a node, or take it back. Raises UnknownNode."""
+    with store.begin() as conn:
+        nodes.set_drained(conn, name, drained)
+        done = audit.Done(who, "drain" if drained else "resume", f"node {name}", {})
+        audit.record(conn, read_now(conn), done)

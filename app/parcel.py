@@ -1,0 +1,28 @@
+"""A file to mail or post."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from splitter.errors import ReviewloopError
+
+
+class DeliveryFailed(ReviewloopError):
+    """It did not arrive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """A file to hand over, and what is said of it.
+
+    Attributes:
+        what: report, failed-report or export.
+        subject, text: of a mail; the text goes along to a webhook, too.
+    """
+
+    path: Path
+    media_type: str
+    what: str
+    subject: str
+    text: str

@@ -1,0 +1,168 @@
+"""What a person does about products, by command or in the dashboard; noted in the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from app.products import new_product, period
+from splitter.errors import InputError
+from tasks.store import audit, product_changes, products
+from tasks.store.database import Store, read_now
+from tasks.store.product_changes import Change, Standing
+from tasks.store.products import NewProduct
+from tasks.store.review_removal import Removed, remove_reviews
+
+_NEVER = "never"
+_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60}
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What a person wants of a product from now on; None: as it is.
+
+    Attributes:
+        keywords: its AND keywords; empty: those found in its name.
+        aliases: its other names, all of them.
+        recrawl_every: zero: no more.
+        pages: result pages of each site.
+        sites: only these; `all_sites`: those of the catalog.
+    """
+
+    keywords: tuple[str, ...] | None = None
+    aliases: tuple[str, ...] | None = None
+    priority: int | None = None
+    recrawl_every: timedelta | None = None
+    pages: int | None = None
+    sites: tuple[str, ...] | None = None
+    all_sites: bool = False
+
+    @property
+    def words(self) -> bool:
+        """True where it is looked for anew."""
+        changed = (self.keywords, self.aliases, self.pages, self.sites)
+        return self.all_sites or any(one is not None for one in changed)
+
+
+def period_or_never(text: str) -> timedelta:
+    """Read 7d, 12h, or `never` as zero. Raises InputError."""
+    return timedelta() if text.strip().lower() == _NEVER else period(text)
+
+
+def period_text(seconds: float | None) -> str:
+    """A period as `period_or_never` reads it, in its greatest whole unit."""
+    if not seconds:
+        return _NEVER
+    unit = next((unit for unit, length in _UNITS.items() if seconds % length == 0), "m")
+    return f"{max(1, round(seconds / _UNITS[unit]))}{unit}"
+
+
+def add(store: Store, wanted: Sequence[NewProduct], who: str) -> tuple[list[str], list[str]]:
+    """Add products; returns names of the new ones, and of those that are there already."""
+    added: list[str] = []
+    known: list[str] = []
+    with store.begin() as conn:
+        now = read_now(conn)
+        for one in wanted:
+            (added if products.add(conn, now, one) else known).append(one.name)
+        if added:
+            few = ", ".join(added[:_NAMED]) + (" ..." if len(added) > _NAMED else "")
+            audit.record(conn, now, audit.Done(who, "add products", few, {"count": len(added)}))
+    return added, known
+
+
+def remove(store: Store, names: Sequence[str], who: str) -> list[Standing]:
+    """Look for products no more; all of them or, where one is unknown, none.
+
+    Returns:
+        What there was of each.
+
+    Raises:
+        InputError: there is none of a name.
+    """
+    with store.begin() as conn:
+        now = read_now(conn)
+        done = [product_changes.remove(conn, now, name) for name in dict.fromkeys(names)]
+        for was in done:
+            audit.record(conn, now, audit.Done(who, "remove product", was.name, {"cancelled": was.open}))
+    return done
+
+
+def remove_with_reviews(store: Store, names: Sequence[str], who: str) -> list[tuple[Standing, Removed]]:
+    """Look for products no more and delete what was collected of them; all of them or, where one is unknown, none.
+
+    Returns:
+        What there was of each, and what was deleted.
+
+    Raises:
+        InputError: there is none of a name.
+    """
+    from tasks.jobs.repost_linking import compare_again  # it brings the reading
+
+    done = []
+    with store.begin() as conn:
+        now = read_now(conn)
+        for name in dict.fromkeys(names):
+            was = product_changes.remove(conn, now, name)
+            removed = remove_reviews(conn, was.id)
+            compare_again(conn, removed.alone)
+            told = {"cancelled": was.open, "deleted": removed.reviews, "kept": removed.kept}
+            audit.record(conn, now, audit.Done(who, "remove product", name, told))
+            done.append((was, removed))
+    return done
+
+
+def edit(store: Store, name: str, wanted: Edit, who: str) -> tuple[int, Standing]:
+    """Change a product; with other words, sites or pages it is looked for anew, and its work under way is cancelled.
+
+    Returns:
+        How many subtasks were cancelled, and what there is of it now.
+
+    Raises:
+        InputError: there is none of that name, its words give no query, or it is to be looked for every so often and is
+            looked for at no site.
+    """
+    with store.begin() as conn:
+        now = read_now(conn)
+        row = product_changes.find(conn, name)
+        if wanted.recrawl_every and row.sites == [] and wanted.sites is None and not wanted.all_sites:
+            raise InputError(
+                f"{name} is looked for no more, or came by an import: add it again, with its period"
+            )
+        words = None
+        if wanted.words:
+            other = new_product(
+                name,
+                keywords=tuple(row.keywords) if wanted.keywords is None else wanted.keywords,
+                aliases=tuple(row.aliases) if wanted.aliases is None else wanted.aliases,
+            )
+            words = (other.own_keywords, other.keywords, other.aliases, other.alias_keywords)
+        change = Change(
+            priority=wanted.priority,
+            recrawl_every=wanted.recrawl_every,
+            words=words,
+            pages=wanted.pages,
+            sites=wanted.sites,
+            all_sites=wanted.all_sites,
+        )
+        cancelled = product_changes.edit(conn, now, name, change)
+        if wanted != Edit():
+            audit.record(conn, now, audit.Done(who, "edit product", name, _told(wanted, cancelled)))
+        return cancelled, product_changes.standing(conn, name)
+
+
+def _told(wanted: Edit, cancelled: int) -> dict[str, object]:
+    """A change, for the audit log."""
+    every = wanted.recrawl_every
+    told = {
+        "keywords": None if wanted.keywords is None else " & ".join(wanted.keywords) or "of the name",
+        "aliases": None if wanted.aliases is None else ", ".join(wanted.aliases) or "none",
+        "priority": None if wanted.priority is None else str(wanted.priority),
+        "recrawl": None if every is None else period_text(every.total_seconds()),
+        "pages": None if wanted.pages is None else str(wanted.pages),
+        "sites": "all" if wanted.all_sites else None if wanted.sites is None else ", ".join(wanted.sites),
+        "cancelled": cancelled,
+    }
+    return {name: value for name, value in told.items() if value is not None}

@@ -1,0 +1,126 @@
+"""One page fetched as a crawl would, by a browser where scripts make it: for `sites try`, `failed show --refetch`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.config import Settings
+from app.http_session import Answer, AskFailed, ask
+from app.preflight import browser_missing
+from app.wiring import made_browser
+from splitter.catalog.model import Catalog
+from splitter.errors import InputError
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
+from tasks.fetching.hosts import HostBook
+from tasks.fetching.permits import WaitTooLong
+from tasks.reading.decode import decode
+
+_HEAD = 600
+
+
+def is_result_page(catalog: Catalog, site: str, url: str) -> bool:
+    """Whether a URL is a search of the site's engine."""
+    engine, requested = catalog.engine_of(site), urlsplit(url)
+    book = HostBook(catalog)
+    if book.name(url) != book.of_engine(catalog.sites[site].engine):
+        return False
+    before, page, after = urlsplit(engine.url).path.partition("{page}")
+    if engine.discover == "list":
+        middle = requested.path.removeprefix(before).removesuffix(after)
+        return before + middle + after == requested.path and (middle.isdecimal() if page else not middle)
+    return requested.path == before and bool(requested.query)
+
+
+def ask_as_crawl(url: str, settings: Settings, catalog: Catalog, site: str, *, result: bool) -> Answer:
+    """Fetch a page of a site as a crawl would: by a browser where its scripts make it.
+
+    Args:
+        result: it is a result page of the site's engine, which is asked with the engine's headers.
+
+    Raises:
+        AskFailed: there is none.
+        InputError: this machine has no browser, and needs one.
+    """
+    hosts = HostBook(catalog)
+    if catalog.renders(site) and not result:
+        return ask_rendered(url, settings, hosts)
+    headers = catalog.engine_of(site).headers if result else None
+    return ask(url, settings.crawl(), headers=headers, trusts=hosts.is_private)
+
+
+def asked_again(url: str, site: str, settings: Settings) -> dict[str, Any]:
+    """What a page answers now, for `failed show --refetch`: facts and the beginning of its text, or an error."""
+    catalog = settings.catalog()
+    try:
+        if site in catalog.sites:
+            answer = ask_as_crawl(url, settings, catalog, site, result=is_result_page(catalog, site, url))
+        else:
+            answer = ask(url, settings.crawl())
+    except (AskFailed, InputError) as error:
+        return {"url": url, "error": str(error)}
+    try:
+        text, encoding, _ = decode(answer.body, answer.headers)
+    except FetchError as error:
+        text, encoding = "", str(error)
+    return answer.facts() | {"encoding": encoding, "redirects": answer.redirects, "head": text[:_HEAD]}
+
+
+def ask_rendered(url: str, settings: Settings, hosts: HostBook) -> Answer:
+    """Fetch a page, and let a browser run its scripts; an answer that is no success comes as it is.
+
+    Raises:
+        AskFailed: there is none, or the scripts come to no end.
+        InputError: this machine has no browser.
+    """
+    lacks = browser_missing(settings)
+    if lacks is not None:
+        raise InputError(f"{lacks.why}: {lacks.mend}")
+    answer = ask(url, settings.crawl(), trusts=hosts.is_private)
+    if not 200 <= answer.status < 300:
+        return answer
+    try:
+        made = asyncio.run(_rendered(answer, settings, hosts))
+    except (FetchError, WaitTooLong) as error:
+        raise AskFailed(f"{url}: {error}") from error
+    return replace(answer, body=made.body, headers=made.headers)
+
+
+async def _rendered(answer: Answer, settings: Settings, hosts: HostBook) -> Response:
+    host = hosts.name(answer.url)
+
+    def is_own(url: str) -> bool:
+        return hosts.name(url) == host
+
+    async def part(url: str, headers: Mapping[str, str]) -> Response:
+        trusts = hosts.is_private if is_own(url) else _nothing
+        try:
+            one = await asyncio.to_thread(ask, url, settings.crawl(), headers=headers, trusts=trusts)
+        except AskFailed as error:
+            raise FetchError(ErrorClass.CONNECT, str(error)) from error
+        return _response(one)
+
+    browser = made_browser(settings)
+    assert browser is not None  # nothing is missing
+    try:
+        return await browser.render(_response(answer), part, is_own)
+    finally:
+        await browser.close()
+
+
+def _response(answer: Answer) -> Response:
+    return Response(
+        url=answer.url,
+        status=answer.status,
+        headers=answer.headers,
+        body=answer.body,
+        elapsed_s=answer.elapsed_s,
+    )
+
+
+def _nothing(_url: str) -> bool:
+    return False

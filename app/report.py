@@ -1,0 +1,159 @@
+"""The report on what was collected: one HTML page to mail, with charts as SVG, no script and no outside address."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import islice
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from sqlalchemy import Connection
+
+from app.charts import HeatCell, bars, columns, heat_map
+from app.harmless import shown
+from app.summary import SHORTEST_SAMPLE
+from splitter.catalog.model import Catalog
+from splitter.spans import CHINA
+from tasks.domain.voices import Voice
+from tasks.store import coverage, products
+from tasks.store.database import read_now
+from tasks.store.review_counts import NOT_JUDGED, counted
+from tasks.store.reviews import ReviewFilter, ReviewRow, check_products, review_rows
+
+_SHOWN = 30
+"""Products and sites in a chart, those with most reviews."""
+_DAYS, _MONTHS_FROM = 60, 92
+"""Columns of the heat map at most; days from the first to the last, above which months are shown."""
+_SAMPLES = 3
+_LOOKED_AT = 2_000
+
+_VOICES: Mapping[str, str] = {
+    Voice.COMPLAINT: "complaint 买家投诉",
+    Voice.PRAISE: "praise 买家好评",
+    Voice.QUESTION: "question 提问",
+    Voice.NEWS: "news 新闻",
+    Voice.COMPANY: "company 企业或活动",
+    Voice.OTHER: "other 其他",
+    NOT_JUDGED: "not judged 未判断",
+}
+
+
+def page(template: str, **values: object) -> str:
+    """A page from a template beside this module; everything in it is escaped, and steers nothing."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["shown"] = lambda text: shown(str(text))
+    return environment.get_template(template).render(values)
+
+
+def report(conn: Connection, catalog: Catalog, names: Sequence[str] = ()) -> str:
+    """The report as HTML.
+
+    Args:
+        names: of products; empty: all of them.
+
+    Raises:
+        InputError: there is no product of a name.
+    """
+    wanted = ReviewFilter(products=tuple(names))
+    check_products(conn, wanted.products)
+    counts = counted(conn, wanted, CHINA)
+    listed = [row for row in products.listed(conn) if not names or row.name in names]
+    engines = catalog.engines
+    covered = coverage.of_products(
+        conn, lambda name: engines[name].max_hits if name in engines else sys.maxsize
+    )
+    label = _period(counts.by_day)
+    by_period = _by_period(counts.by_day, label)
+    complaints = _by_period(counts.complaints, label)
+    periods = _without_gaps(counts.by_day, label)
+    every = Counter[str]()
+    for (_, period), n in by_period.items():
+        every[period] += n
+    sites = [site for site, _ in counts.by_site.most_common(_SHOWN)]
+    told = sorted(listed, key=lambda row: (-counts.by_product[row.name], row.name))
+    return page(
+        "report.html",
+        at=read_now(conn).astimezone(CHINA),
+        names=names,
+        total=sum(counts.by_product.values()),
+        dated=sum(counts.by_day.values()),
+        sites=len(counts.by_site),
+        products=[(row, counts.by_product[row.name], covered.get(row.id)) for row in told],
+        product_chart=bars(counts.by_product.most_common(_SHOWN), "Reviews by product"),
+        site_chart=bars(counts.by_site.most_common(_SHOWN), "Reviews by site"),
+        period=label,
+        period_chart=columns([(one, every[one]) for one in periods], f"Reviews by {label}"),
+        heat_chart=_heat(by_period, sites, periods, f"Reviews by site and {label}"),
+        voice_chart=bars(
+            [(_VOICES[one], counts.by_voice[one]) for one in _VOICES if counts.by_voice[one]],
+            "Reviews by voice",
+        ),
+        complaint_chart=_heat(complaints, sites, periods, f"Complaints by site and {label}"),
+        by_voice=[(_VOICES[one], _of_voice(conn, wanted, one)) for one in Voice if counts.by_voice[one]],
+        samples=[
+            one for row in told[:_SHOWN] for one in _samples(conn, row.name, counts.by_product[row.name])
+        ],
+    )
+
+
+def _samples(conn: Connection, name: str, n: int) -> Sequence[ReviewRow]:
+    """Some reviews of a product: the first that are long enough to be worth reading, and no reposts."""
+    return _readable(review_rows(conn, ReviewFilter(products=(name,)))) if n else ()
+
+
+def _readable(rows: Iterable[ReviewRow]) -> Sequence[ReviewRow]:
+    found = (
+        row for row in islice(rows, _LOOKED_AT) if row.same_as is None and len(row.body) >= SHORTEST_SAMPLE
+    )
+    return list(islice(found, _SAMPLES))
+
+
+def _of_voice(conn: Connection, wanted: ReviewFilter, voice: Voice) -> Sequence[ReviewRow]:
+    """Some reviews of one voice, as `_samples`."""
+    return _readable(review_rows(conn, replace(wanted, voices=(voice,))))
+
+
+def _heat(
+    by_period: Counter[tuple[str, str]], sites: Sequence[str], periods: Sequence[str], title: str
+) -> Markup:
+    if not by_period:
+        return Markup("")
+    most = max(by_period.values())
+    cells = {key: HeatCell(n / most, f"{n:,}") for key, n in by_period.items()}
+    return heat_map(sites, periods[-_DAYS:], cells, title)
+
+
+def _period(by_day: Counter[tuple[str, date]]) -> str:
+    """What charts have a column for: a day, or a month where the days are many."""
+    days = [day for _, day in by_day]
+    return "month" if days and max(days) - min(days) > timedelta(days=_MONTHS_FROM) else "day"
+
+
+def _by_period(by_day: Counter[tuple[str, date]], label: str) -> Counter[tuple[str, str]]:
+    """Counts by (site, day), or by (site, month)."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for (site, day), n in by_day.items():
+        counts[site, f"{day:%Y-%m}" if label == "month" else day.isoformat()] += n
+    return counts
+
+
+def _without_gaps(by_day: Counter[tuple[str, date]], label: str) -> list[str]:
+    """Every day or month from the first to the last: one without a review has its place, too."""
+    days = sorted({day for _, day in by_day})
+    if not days:
+        return []
+    if label == "day":
+        return [(days[0] + timedelta(days=n)).isoformat() for n in range((days[-1] - days[0]).days + 1)]
+    first, last = (12 * day.year + day.month - 1 for day in (days[0], days[-1]))
+    return [f"{month // 12:04}-{month % 12 + 1:02}" for month in range(first, last + 1)]

@@ -1,0 +1,175 @@
+"""What a person does about schedules, by command or in the dashboard; noted in the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from app.delivery import checked_destination, told
+from app.exporting import FORMATS, check_format
+from app.product_actions import period_text
+from splitter.errors import InputError
+from tasks.domain.recurrence import Recurrence, cron_rule
+from tasks.store import audit, product_changes, schedules, tables
+from tasks.store.database import Store, read_now
+from tasks.store.reviews import check_products
+from tasks.store.schedules import Schedule, What
+
+FORMS: Mapping[What, tuple[str, ...]] = {
+    What.REPORT: ("html",),
+    What.FAILED_REPORT: ("html", "md", "csv", "xlsx"),
+    What.EXPORT: FORMATS,
+}
+"""What each may be written as, the usual one first."""
+
+
+class Act(StrEnum):
+    """What can be done to schedules that are there."""
+
+    RUN = "run"
+    PAUSE = "pause"
+    RESUME = "resume"
+    REMOVE = "remove"
+
+
+def rule_of(cron: str | None, zone: str, every: timedelta | None, now: datetime) -> Recurrence:
+    """The rule that a person gave in either way. Raises InputError where it is none, or both are given."""
+    if (cron is None) == (every is None):
+        raise InputError("say when: either --every 7d or --cron '0 8 * * 1' (Monday at 8:00)")
+    return Recurrence(every=every) if every is not None else cron_rule(cron or "", zone, now)
+
+
+def add(store: Store, what: What, rule: Recurrence, options: Mapping[str, Any], who: str) -> Schedule:
+    """Add a schedule of a report, an export, or all products.
+
+    Args:
+        options: as given: `to`, `format`, `products`, `private`.
+
+    Raises:
+        InputError: one of them is wrong.
+    """
+    given = {name: value for name, value in options.items() if value}
+    if what == What.RECRAWL:
+        if given:
+            raise InputError(f"a recrawl has no {', '.join(given)}: it goes for all products")
+    else:
+        given["to"] = checked_destination(given.get("to", ""), bool(given.get("private")))
+        form = given.setdefault("format", FORMS[what][0])
+        if form not in FORMS[what]:
+            raise InputError(f"a {what} can't be written as {form}: there is {', '.join(FORMS[what])}")
+        check_format(form)
+        if what == What.FAILED_REPORT and given.get("products"):
+            raise InputError("a failed-report goes for all products")
+    with store.begin() as conn:
+        now = read_now(conn)
+        check_products(conn, given.get("products", ()))
+        made = schedules.add(conn, now, what, rule, given)
+        _record(conn, now, "add schedule", made, who, {"rule": rule_text(rule)})
+    return made
+
+
+def set_rule(store: Store, which: Sequence[str], rule: Recurrence, who: str) -> list[Schedule]:
+    """Give products, or schedules by their numbers, a rule; all of them or, where one is unknown, none.
+
+    Raises:
+        InputError: there is none of a name or number, or a product is looked for at no site.
+    """
+    with store.begin() as conn:
+        now = read_now(conn)
+        for one in which:
+            if one.isascii() and one.isdigit():
+                found = schedules.find(conn, one)
+                schedules.change(conn, tables.schedules.c.id == found.id, rule, rule.after(now))
+                continue
+            product = product_changes.find(conn, one)
+            if product.sites == []:
+                raise InputError(f"{one} is looked for no more, or came by an import: add it again")
+            schedules.recrawl(conn, product.id, rule, rule.after(now))
+        done = [schedules.find(conn, one) for one in dict.fromkeys(which)]
+        for row in done:
+            _record(conn, now, "set schedule", row, who, {"rule": rule_text(rule)})
+    return done
+
+
+def act(store: Store, which: Sequence[str], what: Act, who: str) -> list[Schedule]:
+    """Run, pause, resume or remove schedules, by number or product; all of them or, where one is unknown, none.
+
+    To run begins a product's round at once; a report or an export becomes due, and its runner makes it.
+
+    Returns:
+        What they are now, or were.
+
+    Raises:
+        InputError: there is none of a number or name.
+    """
+    with store.begin() as conn:
+        now = read_now(conn)
+        done = [schedules.find(conn, one) for one in dict.fromkeys(which)]
+        for row in done:
+            match what:
+                case Act.RUN:
+                    schedules.run(conn, now, row)
+                case Act.PAUSE:
+                    schedules.pause(conn, row.id)
+                case Act.RESUME:
+                    schedules.resume(conn, now, row)
+                case Act.REMOVE:
+                    schedules.remove(conn, row.id)
+            _record(conn, now, f"{what} schedule", row, who, {})
+        return done if what == Act.REMOVE else [schedules.find(conn, str(row.id)) for row in done]
+
+
+def _record(
+    conn: Any, now: datetime, action: str, row: Schedule, who: str, detail: Mapping[str, Any]
+) -> None:
+    audit.record(conn, now, audit.Done(who, action, f"{row.id}: {name_of(row)}", detail))
+
+
+def name_of(row: Schedule) -> str:
+    """What a schedule is about, without what is secret in a webhook's address."""
+    if row.what == What.RECRAWL:
+        return row.product or "all products"
+    of = row.options.get("products", ())
+    return f"{row.what} to {told(row.options['to'])}" + (f" ({', '.join(of)})" if of else "")
+
+
+def rule_text(rule: Recurrence) -> str:
+    """A rule for people."""
+    if not rule.cron:
+        return period_text(rule.every.total_seconds())
+    return rule.cron if rule.zone == "UTC" else f"{rule.cron} {rule.zone}"
+
+
+def state_of(row: Schedule, now: datetime) -> str:
+    """How a schedule stands, in a word or two."""
+    if row.taken_until is not None and row.taken_until > now:
+        return "under way"
+    if row.tries:
+        return f"failed {row.tries} of {schedules.MOST_TRIES}"
+    if row.next_at is not None and row.next_at <= now:
+        return "due"
+    if row.paused:
+        return "paused"
+    return "failed" if row.problem else "on"
+
+
+def document(row: Schedule, now: datetime) -> dict[str, Any]:
+    """A schedule for `--json` and the API."""
+    rule = row.rule
+    options = {name: value for name, value in row.options.items() if name in ("format", "products")}
+    return {
+        "number": row.id,
+        "what": str(row.what),
+        "product": row.product,
+        "name": name_of(row),
+        "every_s": None if rule.cron else rule.every.total_seconds(),
+        "cron": rule.cron or None,
+        "zone": rule.zone if rule.cron else None,
+        "next_at": row.next_at,
+        "last_at": row.last_at,
+        "state": state_of(row, now),
+        "problem": row.problem,
+        **options,
+    }

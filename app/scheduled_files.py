@@ -1,0 +1,119 @@
+"""The sweep `deliver`: makes the reports and exports that are due and hands them over, outside the scheduler's lock."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+from sqlalchemy import Connection
+
+from app import wiring
+from app.config import Settings
+from app.delivery import Sender, folder_of, send
+from app.exporting import MEDIA_TYPES, pseudonymised, whole_file, write_rows
+from app.parcel import Parcel
+from app.setting_values import smtp_server
+from splitter.errors import ReviewloopError
+from tasks.store import schedules
+from tasks.store.database import Store, read_now
+from tasks.store.reviews import ReviewFilter, ReviewRow, review_rows
+from tasks.store.schedules import Schedule, What
+from tasks.store.writer import Operation
+
+log = logging.getLogger("reviewloop.schedules")
+
+_MEDIA_TYPES: Mapping[str, str] = {
+    **MEDIA_TYPES,
+    "html": "text/html; charset=utf-8",
+    "md": "text/markdown; charset=utf-8",
+}
+_TITLES: Mapping[What, str] = {
+    What.REPORT: "Report on what was collected",
+    What.FAILED_REPORT: "What waits for a person",
+    What.EXPORT: "Export of reviews",
+}
+
+
+def deliver_due(
+    settings: Settings,
+    store: Store,
+    write: Callable[[Operation[Any]], Any],
+    goes_on: Callable[[], bool] = lambda: True,
+    only: int | None = None,
+) -> list[tuple[Schedule, str]]:
+    """Make and hand over each report and export that is due, once each, whoever else looks for them.
+
+    Args:
+        write: runs an operation in a transaction and waits until it is committed (not on an event loop).
+        goes_on: asked before each, and while one is sent.
+        only: this schedule alone.
+
+    Returns:
+        Those it took, each with why it failed, or an empty text.
+    """
+    done: list[tuple[Schedule, str]] = []
+    while goes_on() and (taken := write(lambda conn, now: schedules.take(conn, now, only))) is not None:
+        problem = ""
+        try:
+            _deliver(settings, store, taken, goes_on)
+        except (ReviewloopError, OSError) as error:
+            problem = str(error)
+        except Exception as error:
+            log.exception("schedule %d failed", taken.id)
+            problem = f"{type(error).__name__}: {error}"
+        write(partial(_ended, taken=taken, problem=problem))
+        if problem:
+            log.warning("schedule %d (%s): %s", taken.id, taken.what, problem)
+        done.append((taken, problem))
+    return done
+
+
+def _ended(conn: Connection, now: Any, *, taken: Schedule, problem: str) -> None:
+    schedules.handed_over(conn, now, taken, problem)
+
+
+def _deliver(settings: Settings, store: Store, taken: Schedule, goes_on: Callable[[], bool]) -> None:
+    """Make a file and hand it over. Raises ReviewloopError, OSError."""
+    what, form, to = taken.what, taken.options["format"], taken.options["to"]
+    with TemporaryDirectory(prefix="reviewloop-") as own:
+        folder = folder_of(to)
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        with store.read() as conn:
+            now = read_now(conn)
+            path = (folder or Path(own)) / f"{what}-{taken.id}-{now:%Y%m%d-%H%M%S}.{form}"
+            with whole_file(path) as out:
+                said = _write(conn, settings, taken, out)
+        if folder is not None:
+            return
+        of = ", ".join(taken.options.get("products", ())) or "all products"
+        parcel = Parcel(
+            path=path,
+            media_type=_MEDIA_TYPES[form],
+            what=str(what),
+            subject=f"{_TITLES[what]}, {now:%Y-%m-%d %H:%M} UTC",
+            text=f"{_TITLES[what]}: {said}.\nOf {of}, as of {now:%Y-%m-%d %H:%M} UTC, by schedule {taken.id}.\n",
+        )
+        smtp = smtp_server(settings.smtp_url, settings.mail_from) if settings.smtp_url else None
+        sender = Sender(smtp=smtp, user_agent=settings.crawl().user_agent)
+        send(parcel, to, sender, private=bool(taken.options.get("private")), goes_on=goes_on)
+
+
+def _write(conn: Connection, settings: Settings, taken: Schedule, out: IO[bytes]) -> str:
+    """Write the file; returns what to say of it."""
+    names, form = tuple(taken.options.get("products", ())), taken.options["format"]
+    if taken.what is What.EXPORT:
+        rows = pseudonymised(review_rows(conn, ReviewFilter(products=names)), wiring.pseudonyms(settings))
+        return f"{write_rows(rows, ReviewRow, form, out):,} rows"
+    if taken.what is What.FAILED_REPORT:
+        from app.failed_report import write_failed_report  # brings Jinja2
+
+        return f"{write_failed_report(conn, form, out):,} subtasks wait"
+    from app.report import report
+
+    out.write(report(conn, settings.catalog(), names).encode(errors="replace"))
+    return "the file is attached"

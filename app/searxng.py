@@ -1,0 +1,109 @@
+"""Whether a SearXNG answers, and what it would search with: its `/config`, and one search as the catalog makes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.http_session import Answer, AskFailed, ask
+from splitter.catalog.model import Engine
+from splitter.urls import search_url
+from tasks.worker.settings import CrawlSettings
+
+_SAMPLE = ("牛奶",)
+_REFUSED = 403
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearxngAnswer:
+    """What an instance said.
+
+    Attributes:
+        why: it can't be used; empty where it can.
+        mend: what to do about it.
+        version: as it says itself; empty where it does not.
+        engines: those it has switched on, of the category general.
+        silent: engines that did not answer the sample search, and why.
+        hits: of the sample search; None: it was not made.
+    """
+
+    url: str
+    why: str = ""
+    mend: str = ""
+    version: str = ""
+    engines: tuple[str, ...] = ()
+    silent: Mapping[str, str] = field(default_factory=dict)
+    hits: int | None = None
+
+
+def probe(engine: Engine, settings: CrawlSettings, mend: str, *, search: bool = True) -> SearxngAnswer:
+    """Ask an instance what it is, then search it once; two requests, each within the settings' time.
+
+    Args:
+        engine: the catalog's, with the address that is in force.
+        mend: what to do where nobody answers.
+        search: False leaves the search out: each one asks the engines behind it.
+    """
+    url = engine.url
+    try:
+        config = _document(ask(_beside(url, "config"), settings, trusts=_trusted))
+        if not isinstance(config.get("engines"), list):
+            return SearxngAnswer(url=url, why=f"what answers at {_origin(url)} is no SearXNG", mend=mend)
+        version = str(config.get("version", ""))
+        engines = tuple(
+            str(one.get("name"))
+            for one in config["engines"]
+            if isinstance(one, Mapping) and one.get("enabled") and "general" in one.get("categories", ())
+        )
+        known = SearxngAnswer(url=url, version=version, engines=engines)
+        if not search:
+            return known
+        answer = ask(search_url(engine, _SAMPLE, site=None, page=1), settings, trusts=_trusted)
+    except AskFailed as error:
+        return SearxngAnswer(url=url, why=f"{_origin(url)} does not answer: {_cause(error)}", mend=mend)
+    if answer.status == _REFUSED:
+        return replace(
+            known,
+            why=f"{_origin(url)} refuses to answer in JSON (403)",
+            mend="list json under search.formats in its settings.yml, and switch its limiter off",
+        )
+    found = _document(answer)
+    if answer.status != 200 or not isinstance(found.get("results"), list):
+        return replace(known, why=f"{_origin(url)} answers a search with {answer.status}", mend=mend)
+    silent = {
+        str(one[0]): str(one[1])
+        for one in found.get("unresponsive_engines", ())
+        if isinstance(one, list) and len(one) > 1
+    }
+    return replace(known, silent=silent, hits=len(found["results"]))
+
+
+def _document(answer: Answer) -> dict[str, Any]:
+    """The answer as a JSON object; empty where it is none."""
+    try:
+        found = json.loads(answer.body)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _beside(url: str, name: str) -> str:
+    """Another page of the instance, which may lie below a path."""
+    parts = urlsplit(url)
+    return parts._replace(path=parts.path.rpartition("/")[0] + f"/{name}", query="", fragment="").geturl()
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _trusted(_url: str) -> bool:
+    return True
+
+
+def _cause(error: AskFailed) -> str:
+    return str(error).rpartition(": ")[2] or str(error)

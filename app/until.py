@@ -1,0 +1,13 @@
+"""When a run ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """When to end: when all is settled, or after so many seconds; neither: on a signal only."""
+
+    done: bool = False
+    seconds: float | None = None

@@ -1,0 +1,159 @@
+"""Who may look and who may act: without tokens whoever is on this machine, else who signs in with a token.
+
+Tokens are random, so that a plain SHA-256 of them is enough to keep. Sessions are in memory: they end with the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from splitter.errors import ReviewloopError
+
+SESSION_S = 12 * 3600.0
+_MOST_SESSIONS = 1000
+_FAILURES, _FAILURES_OF_ALL, _WITHIN_S = 5, 50, 60.0
+_MOST_ADDRESSES = 10_000
+
+
+class TooManySignIns(ReviewloopError):
+    """Wrong tokens came too often; try again in a minute."""
+
+
+class Role(StrEnum):
+    """What a visitor may do."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Hashes of the tokens (`token_hash`); empty where there is none."""
+
+    viewer: str = ""
+    operator: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.viewer or self.operator)
+
+    def role_of(self, token: str) -> Role | None:
+        """Whose token it is; None: nobody's."""
+        given = token_hash(token)
+        roles = ((self.operator, Role.OPERATOR), (self.viewer, Role.VIEWER))
+        found = [role for kept, role in roles if kept and hmac.compare_digest(kept, given)]
+        return found[0] if found else None
+
+
+def token_hash(token: str) -> str:
+    """What is kept of a token: ``sha256:`` and 64 hexadecimal digits."""
+    return f"sha256:{hashlib.sha256(token.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def new_token() -> str:
+    """A random token of 256 bits."""
+    return secrets.token_urlsafe(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who asks.
+
+    Attributes:
+        who: name for the audit log.
+        csrf: what every change must carry; empty where a token came with the request itself, which no other page in
+            a browser can send.
+    """
+
+    role: Role
+    who: str
+    csrf: str = ""
+
+    @property
+    def may_act(self) -> bool:
+        """True for an operator."""
+        return self.role is Role.OPERATOR
+
+    def carries(self, csrf: str) -> bool:
+        """Whether a change that carries this text is the visitor's own."""
+        return not self.csrf or hmac.compare_digest(self.csrf.encode(), csrf.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(slots=True)
+class Access:
+    """Decides who a visitor is.
+
+    Attributes:
+        clock: seconds, only ever growing.
+    """
+
+    tokens: Tokens
+    clock: Callable[[], float]
+    _local: Visitor = field(
+        default_factory=lambda: Visitor(Role.OPERATOR, "on this machine", secrets.token_urlsafe(32))
+    )
+    _sessions: OrderedDict[str, tuple[Visitor, float]] = field(default_factory=OrderedDict)
+    _failures: dict[str, deque[float]] = field(default_factory=dict)
+    _failures_of_all: deque[float] = field(default_factory=deque)
+
+    def visitor(self, session: str, authorization: str, address: str) -> Visitor | None:
+        """Who sent a request; None: somebody who has to sign in.
+
+        Args:
+            session: value of the session cookie; empty: none.
+            authorization: the header of that name.
+            address: the client's.
+
+        Raises:
+            TooManySignIns: from this address, or in all.
+        """
+        if not self.tokens:
+            return self._local
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() == "bearer" and token:
+            role = self._checked(token.strip(), address)
+            return Visitor(role, f"{role} by token, {address}") if role is not None else None
+        visitor, ends_at = self._sessions.get(session, (None, 0.0))
+        return visitor if self.clock() < ends_at else None
+
+    def sign_in(self, token: str, name: str, address: str) -> str | None:
+        """Begin a session; returns its id, None where the token is nobody's.
+
+        Raises:
+            TooManySignIns: from this address, or in all.
+        """
+        role = self._checked(token, address)
+        if role is None:
+            return None
+        session = secrets.token_urlsafe(32)
+        who = f"{name.strip()[:60] or role}, {address}"
+        self._sessions[session] = (Visitor(role, who, secrets.token_urlsafe(32)), self.clock() + SESSION_S)
+        while len(self._sessions) > _MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+        return session
+
+    def sign_out(self, session: str) -> None:
+        """End a session."""
+        self._sessions.pop(session, None)
+
+    def _checked(self, token: str, address: str) -> Role | None:
+        now = self.clock()
+        of_address = self._failures.get(address) or deque()
+        for times in (of_address, self._failures_of_all):
+            while times and times[0] <= now - _WITHIN_S:
+                times.popleft()
+        if len(of_address) >= _FAILURES or len(self._failures_of_all) >= _FAILURES_OF_ALL:
+            raise TooManySignIns("too many wrong tokens: wait a minute")
+        role = self.tokens.role_of(token)
+        if role is None:
+            if len(self._failures) >= _MOST_ADDRESSES:
+                self._failures.clear()
+            of_address.append(now)
+            self._failures[address] = of_address
+            self._failures_of_all.append(now)
+        return role

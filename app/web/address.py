@@ -1,0 +1,56 @@
+"""The address of the dashboard: a socket bound to it, and what a browser calls it."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from ipaddress import ip_address
+
+from splitter.errors import InputError
+
+DEFAULT_PORT = 8787
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs of this machine reach an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket bound to an address. Port 0: any free one.
+
+    Raises:
+        InputError: it is taken, may not be used, or is none of this machine.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        return socket.create_server(address[:2], family=family, backlog=128)
+    except OSError as error:
+        raise InputError(_why_not(host, port, error)) from None
+
+
+def listening_near(port: int) -> socket.socket:
+    """A socket of 127.0.0.1 bound to a port, or to any free one where that is taken."""
+    try:
+        return listening("127.0.0.1", port)
+    except InputError:
+        return listening("127.0.0.1", 0)
+
+
+def _why_not(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is taken by another program: choose another with --port, or 0 for any"
+    if error.errno == errno.EACCES:
+        return f"port {port} needs rights that this user has not: choose one above 1023 with --port"
+    return f"{host} is no address of this machine ({error.strerror or error}): write --host 127.0.0.1"
+
+
+def address_of(sock: socket.socket) -> str:
+    """Where a browser finds a socket."""
+    host, port = sock.getsockname()[:2]
+    named = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
+    return f"http://[{named}]:{port}/" if ":" in named else f"http://{named}:{port}/"

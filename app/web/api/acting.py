@@ -1,0 +1,234 @@
+"""`/api`, what can be done about failed tasks, nodes and products."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Header
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from app import manual_actions, product_actions, schedule_actions
+from app.product_actions import Edit, period_or_never
+from app.products import RefusedProduct, named_products
+from app.schedule_actions import Act
+from app.web.api.reading import PROBLEMS, Id
+from app.web.context import Here
+from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_URL, action_of, edit_or_retry
+from app.web.pages.products import name_of
+
+_Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+
+
+def _checked(page: Here, x_csrf_token: Annotated[str, Header()] = "") -> None:
+    """A change carries the token of `GET /api/csrf`, or comes with a token of its own (Authorization)."""
+    if page.visitor is None or not page.visitor.carries(x_csrf_token):
+        raise HTTPException(403, "send the header X-CSRF-Token with what GET /api/csrf gives")
+
+
+router = APIRouter(prefix="/api", tags=["acting"])
+_CHANGE = [Depends(_checked)]
+
+
+class Csrf(BaseModel):
+    """What changes must carry in the header X-CSRF-Token; empty: nothing."""
+
+    token: str
+
+
+@router.get("/csrf", responses=PROBLEMS)
+def csrf(page: Here) -> Csrf:
+    """The token of changes, for programs on this machine; other sites' pages can't read it."""
+    return Csrf(token=page.visitor.csrf if page.visitor is not None else "")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+_Subtasks = Annotated[
+    list[Annotated[int, Field(ge=1, le=MOST_ID)]], Field(min_length=1, max_length=MOST_AT_ONCE)
+]
+_NodeName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00]*$")]
+
+
+class Retry(_Strict):
+    """Try subtasks again, on any node."""
+
+    action: Literal["retry"]
+    subtasks: _Subtasks
+
+
+class Assign(_Strict):
+    """Try subtasks again, on this node and no other."""
+
+    action: Literal["assign"]
+    subtasks: _Subtasks
+    node: _NodeName
+
+
+class Abandon(_Strict):
+    """Give subtasks up for good; `why` is kept in the event log."""
+
+    action: Literal["abandon"]
+    subtasks: _Subtasks
+    why: Annotated[str, Field(max_length=500, pattern=r"^[^\x00]*$")] = ""
+
+
+FailedAction = Annotated[Retry | Assign | Abandon, Field(discriminator="action")]
+
+
+class Refusal(BaseModel):
+    """A subtask that it could not be done to."""
+
+    subtask: int
+    why: str
+
+
+class FailedDone(BaseModel):
+    """What became of each subtask."""
+
+    done: list[int]
+    refused: list[Refusal]
+
+
+@router.post("/failed", responses=PROBLEMS, dependencies=_CHANGE)
+def act(page: Here, wanted: FailedAction) -> FailedDone:
+    """Try subtasks again, on any node or on one, or abandon them."""
+    action = action_of(wanted.action, getattr(wanted, "node", ""), getattr(wanted, "why", ""))
+    outcome = manual_actions.act_on_each(page.context.store, wanted.subtasks, action, page.who)
+    page.context.cached.clear()
+    refused = [Refusal(subtask=number, why=why) for number, why in outcome.refused]
+    return FailedDone(done=outcome.done, refused=refused)
+
+
+class OtherAddress(_Strict):
+    """A target's new address, at the same host; empty: the target is left out."""
+
+    target: Annotated[int, Field(ge=1, le=MOST_ID)]
+    url: Annotated[str, Field(max_length=MOST_URL, pattern=r"^[^\x00]*$")]
+
+
+class Edited(_Strict):
+    """Other addresses of a subtask's targets that are to do or given up."""
+
+    addresses: Annotated[list[OtherAddress], Field(min_length=1, max_length=MOST_AT_ONCE)]
+
+
+@router.post("/failed/{subtask}/edit", responses=PROBLEMS, dependencies=_CHANGE)
+def edit_failed(page: Here, subtask: Id, wanted: Edited) -> FailedDone:
+    """Try a subtask again with other addresses."""
+    action = edit_or_retry({one.target: one.url.strip() for one in wanted.addresses})
+    outcome = manual_actions.act_on_each(page.context.store, [subtask], action, page.who)
+    page.context.cached.clear()
+    return FailedDone(done=outcome.done, refused=[Refusal(subtask=n, why=why) for n, why in outcome.refused])
+
+
+class NodeAction(_Strict):
+    """What to do to a node."""
+
+    node: _NodeName
+    action: Literal["drain", "resume"]
+
+
+@router.post("/nodes", responses=PROBLEMS, dependencies=_CHANGE)
+def drain(page: Here, wanted: NodeAction) -> NodeAction:
+    """Drain a node, or take it back."""
+    manual_actions.set_drained(page.context.store, wanted.node, wanted.action == "drain", page.who)
+    page.context.cached.clear()
+    return wanted
+
+
+class ScheduleAction(_Strict):
+    """What to do to a schedule."""
+
+    number: Annotated[int, Field(ge=1, le=MOST_ID)]
+    action: Literal["run", "pause", "resume"]
+
+
+@router.post("/schedules", responses=PROBLEMS, dependencies=_CHANGE)
+def schedule(page: Here, wanted: ScheduleAction) -> ScheduleAction:
+    """Run a schedule now, pause or resume it."""
+    schedule_actions.act(page.context.store, [str(wanted.number)], Act(wanted.action), page.who)
+    page.context.cached.clear()
+    return wanted
+
+
+class NewProducts(_Strict):
+    """Names of products; keywords are found in them."""
+
+    names: Annotated[list[_Name], Field(min_length=1, max_length=1000)]
+    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
+
+
+class RefusedName(BaseModel):
+    """A name that was not taken."""
+
+    name: str
+    why: str
+
+
+class ProductsAdded(BaseModel):
+    """What became of each name."""
+
+    added: list[str]
+    known: list[str]
+    refused: list[RefusedName]
+
+
+@router.post("/products", responses=PROBLEMS, dependencies=_CHANGE)
+def add(page: Here, wanted: NewProducts) -> ProductsAdded:
+    """Add products."""
+    read = named_products(wanted.names, priority=wanted.priority)
+    refused = [RefusedName(name=one.name, why=one.why) for one in read if isinstance(one, RefusedProduct)]
+    new = [one for one in read if not isinstance(one, RefusedProduct)]
+    added, known = product_actions.add(page.context.store, new, page.who)
+    page.context.cached.clear()
+    return ProductsAdded(added=added, known=known, refused=refused)
+
+
+class ProductChange(_Strict):
+    """What is changed of a product; what is left out or null stays.
+
+    With other keywords or aliases it is looked for anew, and its work under way is cancelled. No keywords: those found
+    in its name. `recrawl`: 7d, 12h, or never.
+    """
+
+    keywords: Annotated[list[_Name], Field(max_length=20)] | None = None
+    aliases: Annotated[list[_Name], Field(max_length=20)] | None = None
+    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] | None = None
+    recrawl: Annotated[str, Field(pattern=r"^(never|[1-9][0-9]{0,3}[mhdw])$")] | None = None
+
+
+class ProductChanged(BaseModel):
+    """A product after its change: subtasks that were cancelled, reviews that stay, whether it is looked for."""
+
+    id: int
+    name: str
+    cancelled: int
+    reviews: int
+    looked_for: bool
+
+
+@router.patch("/products/{number}", responses=PROBLEMS, dependencies=_CHANGE)
+def edit(page: Here, number: Id, wanted: ProductChange) -> ProductChanged:
+    """Change a product."""
+    other = Edit(
+        keywords=None if wanted.keywords is None else tuple(wanted.keywords),
+        aliases=None if wanted.aliases is None else tuple(wanted.aliases),
+        priority=wanted.priority,
+        recrawl_every=None if wanted.recrawl is None else period_or_never(wanted.recrawl),
+    )
+    cancelled, now = product_actions.edit(page.context.store, name_of(page, number), other, page.who)
+    page.context.cached.clear()
+    return ProductChanged(
+        id=now.id, name=now.name, cancelled=cancelled, reviews=now.reviews, looked_for=now.looked_for
+    )
+
+
+@router.delete("/products/{number}", responses=PROBLEMS, dependencies=_CHANGE)
+def remove(page: Here, number: Id) -> ProductChanged:
+    """Look for a product no more; what was collected of it stays."""
+    [was] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
+    page.context.cached.clear()
+    return ProductChanged(id=was.id, name=was.name, cancelled=was.open, reviews=was.reviews, looked_for=False)

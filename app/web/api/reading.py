@@ -1,0 +1,307 @@
+"""`/api`, what can be read: queues, matrix, pairs, nodes, products, failed tasks, reviews, sites."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from app.schedule_actions import document
+from app.web.context import Here
+from app.web.pages.failed import MOST_ID, suggestion
+from app.web.pages.matrix import read_matrix
+from app.web.pages.nodes import read_nodes
+from app.web.pages.overview import read_overview
+from app.web.pages.schedules import read_schedules
+from app.web.pages.sites import read_sites
+from tasks.domain.voices import Voice
+from tasks.store import audit, manual_pages, pair_history, product_pages, review_search
+from tasks.store.audit import AuditRow
+from tasks.store.manual import ManualRow
+from tasks.store.manual_pages import Cause
+from tasks.store.pair_history import Lately, PairAttempt
+from tasks.store.product_pages import ProductOnPage, SiteProgress
+from tasks.store.review_search import FoundReview, Wanted
+
+router = APIRouter(prefix="/api", tags=["reading"])
+
+_ROWS = 100
+
+
+class Problem(BaseModel):
+    """What went wrong."""
+
+    detail: Any
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": said}
+    for status, said in {
+        400: "The input was wrong.",
+        401: "A token is needed.",
+        403: "Viewers may look only, or a change lacks its CSRF token.",
+        404: "There is no such thing.",
+        409: "It is not in a state for that.",
+        413: "The request is too large.",
+        422: "The request has not the form that is described here.",
+        429: "Too many wrong tokens.",
+        503: "The store does not answer now.",
+    }.items()
+}
+
+Text = Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")]
+Number = Annotated[int, Query(ge=0, le=MOST_ID)]
+Limit = Annotated[int, Query(ge=1, le=500)]
+Id = Annotated[int, Path(ge=1, le=MOST_ID)]
+
+
+class Queues(BaseModel):
+    """The queues, and how fast pages come."""
+
+    queues: dict[str, int]
+    pages_per_s: float
+    reviews_per_s: float
+    time_left_s: float | None
+    time_left: str
+    wait_for_hosts: int
+    now: datetime
+
+
+@router.get("/queues", responses=PROBLEMS)
+def queues(page: Here) -> Queues:
+    """The state of the loop."""
+    told = read_overview(page.context)
+    return Queues(
+        queues=told.queues,
+        pages_per_s=told.pace.pages / told.pace.seconds,
+        reviews_per_s=told.pace.reviews / told.pace.seconds,
+        time_left_s=told.left.seconds,
+        time_left=told.left.said,
+        wait_for_hosts=told.left.waiting,
+        now=told.now,
+    )
+
+
+class Pair(BaseModel):
+    """A (site, node): plain sums of all closed attempts; requests, outcomes and reasons of the newest ones."""
+
+    site: str
+    node: str
+    attempts: float
+    failed: float
+    silent: float
+    offered: float
+    tried: float
+    collected: float
+    active_s: float
+    completion: float | None
+    efficiency_s: float | None
+    requests_per_page: float | None
+    outcomes: dict[str, int]
+    reasons: dict[str, int]
+
+
+@router.get("/matrix", responses=PROBLEMS)
+def matrix(page: Here, site: Text = "") -> list[Pair]:
+    """Every pair with closed attempts, or those of one site."""
+    told = read_matrix(page.context)
+    found = []
+    for (name, node), of in told.sums.items():
+        if site in ("", name):
+            recently = told.lately.get((name, node), Lately())
+            sums = {key: getattr(of, key) for key in Pair.model_fields if hasattr(of, key)}
+            found.append(
+                Pair(
+                    site=name,
+                    node=node,
+                    **sums,
+                    requests_per_page=recently.requests_per_page,
+                    outcomes=recently.outcomes,
+                    reasons=recently.reasons,
+                )
+            )
+    return found
+
+
+@router.get("/pairs/{site}/{node}/attempts", responses=PROBLEMS)
+def attempts(page: Here, site: str, node: str, limit: Limit = _ROWS) -> list[PairAttempt]:
+    """The newest closed attempts of a pair, the oldest of them first."""
+    _plain(site, node)
+    with page.context.store.read() as conn:
+        return pair_history.attempts_of_pair(conn, site, node, limit)
+
+
+class Node(BaseModel):
+    """A crawl node."""
+
+    name: str
+    kinds: list[str]
+    slots: int
+    running: int
+    waiting: int
+    idle: int
+    drained: bool
+    alive: bool
+    seen_at: datetime | None
+    attempts_per_s: float
+
+
+@router.get("/nodes", responses=PROBLEMS)
+def nodes(page: Here) -> list[Node]:
+    """Every node."""
+    told = read_nodes(page.context)
+    return [
+        Node(
+            name=row.node.name,
+            kinds=sorted(row.node.kinds),
+            slots=row.node.slots,
+            running=row.running,
+            waiting=row.waiting,
+            idle=row.idle,
+            drained=row.drained,
+            alive=row.seen_at is not None and told.now - row.seen_at <= page.context.silent_after,
+            seen_at=row.seen_at,
+            attempts_per_s=row.attempts_per_s,
+        )
+        for row in told.rows
+    ]
+
+
+class ScheduleRow(BaseModel):
+    """What comes again by the clock: by an interval, or by a cron expression in a time zone."""
+
+    number: int
+    what: str
+    name: str
+    product: str | None
+    every_s: float | None
+    cron: str | None
+    zone: str | None
+    next_at: datetime | None
+    last_at: datetime | None
+    state: str
+    problem: str | None
+
+
+@router.get("/schedules", responses=PROBLEMS)
+def schedules(page: Here) -> list[ScheduleRow]:
+    """Every schedule, the next one first."""
+    rows, now = read_schedules(page.context)
+    return [ScheduleRow.model_validate(document(row, now)) for row in rows]
+
+
+@router.get("/products", responses=PROBLEMS)
+def products(page: Here, after: Number = 0, limit: Limit = _ROWS, contains: Text = "") -> list[ProductOnPage]:
+    """Products by number; go on with `after` = the last one's id."""
+    with page.context.store.read() as conn:
+        return product_pages.product_page(conn, after=after, most=limit, contains=contains)
+
+
+@router.get("/products/{number}", responses=PROBLEMS)
+def progress(page: Here, number: Id) -> list[SiteProgress]:
+    """How far a product is at each site."""
+    with page.context.store.read() as conn:
+        if not product_pages.product_page(conn, most=1, only=number):
+            raise HTTPException(404, f"there is no product {number}")
+        return product_pages.progress(conn, number)
+
+
+class CauseOfMany(BaseModel):
+    """A cause with what is suggested."""
+
+    cause: Cause
+    suggestion: str
+
+
+@router.get("/failed/causes", responses=PROBLEMS)
+def causes(page: Here) -> list[CauseOfMany]:
+    """What waits for a person, by cause."""
+    with page.context.store.read() as conn:
+        return [
+            CauseOfMany(cause=one, suggestion=suggestion(one.reason)) for one in manual_pages.causes(conn)
+        ]
+
+
+@router.get("/failed", responses=PROBLEMS)
+def failed(
+    page: Here, after: Number = 0, limit: Limit = _ROWS, reason: Text = "", site: Text = ""
+) -> list[ManualRow]:
+    """Subtasks that wait for a person; go on with `after` = the last one's subtask_id."""
+    with page.context.store.read() as conn:
+        return manual_pages.manual_page(
+            conn, after=after, most=limit, reason=reason or None, site=site or None
+        )
+
+
+@router.get("/audit", responses=PROBLEMS)
+def audit_log(page: Here, before: Number = 0, limit: Limit = _ROWS) -> list[AuditRow]:
+    """Who did what, the newest first; go on with `before` = the last one's id."""
+    with page.context.store.read() as conn:
+        return list(audit.listed(conn, before=before or None, most=limit))
+
+
+class Reviews(BaseModel):
+    """Reviews, and where to go on.
+
+    `before` is the cursor of the next call; null: all were looked at. A call looks at 50,000 reviews at most, so that
+    `reviews` may be empty before the end.
+    """
+
+    reviews: list[FoundReview]
+    before: int | None
+
+
+@router.get("/reviews", responses=PROBLEMS)
+def reviews(
+    page: Here,
+    q: Text = "",
+    site: Text = "",
+    product: Number = 0,
+    first: date | None = None,
+    last: date | None = None,
+    voice: Voice | None = None,
+    before: Number = 0,
+    limit: Limit = _ROWS,
+) -> Reviews:
+    """Reviews, the newest first: words of `q` must be in title or text; `first` and `last` are days of China."""
+    wanted = Wanted(tuple(q.split())[:8], site or None, product or None, first, last, voice)
+    with page.context.store.read() as conn:
+        found = review_search.search(conn, wanted, before=before or None, most=limit)
+    return Reviews(reviews=list(found.rows), before=found.before)
+
+
+class Site(BaseModel):
+    """A site, its limits in requests a second, and how the newest attempts ended there."""
+
+    name: str
+    engine: str
+    group: str
+    per_address_per_s: float | None
+    total_per_s: float | None
+    outcomes: dict[str, int]
+    reasons: dict[str, int]
+
+
+@router.get("/sites", responses=PROBLEMS)
+def sites(page: Here) -> list[Site]:
+    """Every site of the catalog, and those that were crawled before they left it."""
+    return [
+        Site(
+            name=row.name,
+            engine=row.engine,
+            group=row.group,
+            per_address_per_s=row.limits.per_address_per_s if row.limits else None,
+            total_per_s=row.limits.total_per_s if row.limits else None,
+            outcomes=row.lately.outcomes,
+            reasons=row.lately.reasons,
+        )
+        for row in read_sites(page.context)
+    ]
+
+
+def _plain(*names: str) -> None:
+    if any("\x00" in name for name in names):
+        raise HTTPException(400, "a name holds no zero byte")

@@ -1,0 +1,94 @@
+"""The dashboard as an ASGI application: pages, API, metrics, and what errors look like."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DBAPIError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from app.harmless import one_line
+from app.version import VERSION
+from app.web import metrics
+from app.web.api import acting, reading
+from app.web.context import Context, Page
+from app.web.guard import Guard
+from app.web.pages import failed, matrix, nodes, overview, products, reviews, schedules, session, sites
+from splitter.errors import InputError
+from tasks.domain.errors import StoreBusy, TaskError
+
+_log = logging.getLogger(__name__)
+
+_PAGES = (session, overview, matrix, failed, reviews, products, schedules, nodes, sites, metrics)
+
+
+def make_application(context: Context, names: Collection[str] | None) -> ASGIApp:
+    """The application.
+
+    Args:
+        names: values of the Host header that are answered; None: any.
+    """
+    app = FastAPI(
+        title="reviewloop",
+        version=VERSION,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        description="What the dashboard shows and does, for programs.",
+    )
+    app.state.context = context
+    for page in _PAGES:
+        app.include_router(page.router, include_in_schema=False)
+    for part in (reading, acting):
+        app.include_router(part.router)
+    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    app.add_api_route("/healthz", _alive, include_in_schema=False)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _wrong_request)
+    for wrong in (TaskError, InputError):
+        app.add_exception_handler(wrong, _wrong_input)
+    for away in (DBAPIError, StoreBusy):
+        app.add_exception_handler(away, _store_away)
+    return Guard(app, context.access, names)
+
+
+def _alive() -> PlainTextResponse:
+    return PlainTextResponse("ok\n")
+
+
+def _failure(request: Request, status: int, why: str) -> Response:
+    if request.url.path.startswith("/api"):
+        return JSONResponse({"detail": why}, status)
+    return Page(request).html("error.html", status=status, status_code=status, why=why)
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    answer = _failure(request, error.status_code, str(error.detail))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _wrong_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    said = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
+    return _failure(request, 422, said)
+
+
+def _wrong_input(request: Request, error: Exception) -> Response:
+    status = (
+        404 if type(error).__name__.startswith("Unknown") else 409 if isinstance(error, TaskError) else 400
+    )
+    return _failure(request, status, str(error))
+
+
+def _store_away(request: Request, error: Exception) -> Response:
+    _log.warning("the store did not answer: %s", one_line(str(getattr(error, "orig", error))))
+    return _failure(request, 503, "the store does not answer now: try again in a moment")

@@ -1,0 +1,172 @@
+"""What the dashboard's pages work with, and what one request brings: language, visitor, page."""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Annotated, Any, TypeVar, cast
+
+from fastapi import Depends, Request
+from sqlalchemy import Connection
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from app.config import Settings
+from app.web import phrases
+from app.web.access import Access, Visitor
+from app.web.cached import Cached
+from app.web.guard import visitor_of
+from app.web.rendering import rendered
+from splitter.catalog.model import Catalog
+from tasks.fetching.hosts import HostBook
+from tasks.store.database import Store, read_now
+
+T = TypeVar("T")
+_MOST_KEPT = 100
+LANGUAGE_COOKIE = "reviewloop_language"
+
+
+class Held:
+    """A few things kept in memory between two requests, by a random key: what was said, what was uploaded."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, object] = OrderedDict()
+
+    def put(self, value: object) -> str:
+        """Keep something; returns its key."""
+        key = secrets.token_urlsafe(9)
+        self._kept[key] = value
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        return key
+
+    def get(self, key: str) -> Any:
+        """What is kept under a key; None: nothing any more."""
+        return self._kept.get(key)
+
+
+@dataclass(slots=True)
+class Context:
+    """What all pages share."""
+
+    settings: Settings
+    store: Store
+    catalog: Catalog
+    hosts: HostBook
+    silent_after: timedelta
+    access: Access
+    cached: Cached = field(default_factory=Cached)
+    held: Held = field(default_factory=Held)
+
+    def read(self, key: Any, read: Callable[[Connection, datetime], T]) -> T:
+        """What a query gives at this moment, or gave a moment ago (`Cached`)."""
+
+        def made() -> T:
+            with self.store.read() as conn:
+                return read(conn, read_now(conn))
+
+        return self.cached.get(key, made)
+
+    def now(self) -> datetime:
+        """The database's clock."""
+        with self.store.read() as conn:
+            return read_now(conn)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What became of an action, said on the next page."""
+
+    done: str = ""
+    refused: tuple[str, ...] = ()
+
+
+class Page:
+    """One request for a page, and what is needed to answer it."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.context = cast("Context", request.app.state.context)
+
+    @cached_property
+    def language(self) -> str:
+        """en or zh."""
+        get = self.request.query_params.get
+        return phrases.chosen(
+            get("lang", ""),
+            self.request.cookies.get(LANGUAGE_COOKIE, ""),
+            self.request.headers.get("accept-language", ""),
+        )
+
+    @cached_property
+    def t(self) -> phrases.Translate:
+        """Phrases in the reader's language."""
+        return phrases.translator(self.language)
+
+    @property
+    def visitor(self) -> Visitor | None:
+        """Who asks."""
+        return visitor_of(self.request.scope)
+
+    @property
+    def who(self) -> str:
+        """The visitor's name for the audit log."""
+        return self.visitor.who if self.visitor is not None else "?"
+
+    def html(self, template: str, *, status: int = 200, live_s: int = 0, **values: Any) -> HTMLResponse:
+        """A page.
+
+        Args:
+            live_s: seconds after which the page brings its live parts up to date; 0: never.
+        """
+        query = self.request.query_params
+        text = rendered(
+            template,
+            self.language,
+            page=self,
+            visitor=self.visitor,
+            signed_in=bool(self.context.access.tokens),
+            path=self.request.url.path,
+            other_language=self._other_language(),
+            live_s=live_s,
+            notice=self.context.held.get(query.get("said", "")) if query.get("said") else None,
+            **values,
+        )
+        answer = HTMLResponse(text, status)
+        if query.get("lang", "") in phrases.LANGUAGES:
+            answer.set_cookie(
+                LANGUAGE_COOKIE, query["lang"], max_age=31_536_000, httponly=True, samesite="strict"
+            )
+        return answer
+
+    def said(self, path: str, notice: Notice) -> RedirectResponse:
+        """After a change: to a page that says what became of it."""
+        self.context.cached.clear()
+        joined = "&" if "?" in path else "?"
+        return RedirectResponse(f"{path}{joined}said={self.context.held.put(notice)}", status_code=303)
+
+    def _other_language(self) -> str:
+        other = "en" if self.language == "zh" else "zh"
+        return str(self.request.url.include_query_params(lang=other).query)
+
+
+def page_of(request: Request) -> Page:
+    """The request as the pages want it."""
+    return Page(request)
+
+
+async def change_of(request: Request) -> Page:
+    """The same of a change: it must carry the visitor's CSRF token."""
+    page = Page(request)
+    given = (await request.form()).get("csrf", "")
+    if page.visitor is None or not page.visitor.carries(given if isinstance(given, str) else ""):
+        raise HTTPException(403, "the form is too old or not from this server: load the page again")
+    return page
+
+
+Here = Annotated[Page, Depends(page_of)]
+Change = Annotated[Page, Depends(change_of)]

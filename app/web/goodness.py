@@ -1,0 +1,73 @@
+"""Which node is good at which site, and why: verdicts in words, from counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tasks.domain.pair_stats import PairStats
+from tasks.store.pair_history import Lately
+
+FEWEST_ATTEMPTS = 3
+"""With fewer, nothing is said about a pair."""
+_GOOD, _BAD = 0.8, 0.5
+_SLOW = 2.0
+"""Times the efficiency of the site's quickest node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is said of a node at a site.
+
+    Attributes:
+        good: True: give it more; False: rather not; None: neither.
+        phrase: of phrases.yaml, with `{node}`, `{share}`, `{offered}`, `{seconds}`, `{times}`, `{why}`.
+        reason: the commonest reason of its failures; empty: none.
+    """
+
+    node: str
+    good: bool | None
+    phrase: str
+    share: float | None
+    offered: int
+    seconds: float | None
+    times: float = 1.0
+    reason: str = ""
+
+
+def verdicts(
+    site: str, sums: Mapping[tuple[str, str], PairStats], recently: Mapping[tuple[str, str], Lately]
+) -> Sequence[Verdict]:
+    """A verdict on each node that tried a site, the best first."""
+    tried = {node: of for (name, node), of in sums.items() if name == site}
+    quickest = min((of.efficiency_s for of in tried.values() if of.efficiency_s is not None), default=None)
+    found = [_verdict(node, of, quickest, recently.get((site, node))) for node, of in tried.items()]
+    return sorted(found, key=lambda one: (_RANK[one.good], -(one.share or 0.0), one.seconds or 1e9, one.node))
+
+
+_RANK = {True: 0, None: 1, False: 2}
+
+
+def _verdict(node: str, of: PairStats, quickest: float | None, recently: Lately | None) -> Verdict:
+    share, seconds, offered = of.completion, of.efficiency_s, int(of.offered)
+    reasons = recently.reasons if recently is not None else {}
+    reason = max(reasons, key=lambda name: (reasons[name], name), default="")
+    times = seconds / quickest if seconds is not None and quickest else 1.0
+    if of.attempts < FEWEST_ATTEMPTS:
+        good, phrase = None, "{node}: too few attempts to tell."
+    elif share is None:
+        failed = of.failed + of.silent > of.attempts / 2
+        good = False if failed else None
+        phrase = "{node} got nothing there{why}." if failed else "{node} met no new page there."
+    elif share < _BAD:
+        good, phrase = False, "{node} is poor: {share} of {offered} pages{why}."
+    elif times > _SLOW:
+        good, phrase = (
+            None,
+            "{node} stores {share} of {offered} pages, but takes {times} times the quickest's time ({seconds} a page).",
+        )
+    elif share >= _GOOD:
+        good, phrase = True, "{node} is good: {share} of {offered} pages, {seconds} a page."
+    else:
+        good, phrase = None, "{node} is fair: {share} of {offered} pages, {seconds} a page{why}."
+    return Verdict(node, good, phrase, share, offered, seconds, times, reason)

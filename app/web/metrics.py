@@ -1,0 +1,236 @@
+"""`/metrics`: what the store knows, for Prometheus. Numbers of all attempts come from the sums of the pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from app.version import VERSION
+from app.web.context import Context, Here
+from tasks.domain.breaker import BreakerState
+from tasks.store import alerts, hosts, measurements, nodes, reports, trends
+from tasks.store.measurements import Measured
+from tasks.store.metrics import PairTotals, failures, lately, pair_totals
+from tasks.store.nodes import NodeRow
+from tasks.store.pair_history import NEWEST_ATTEMPTS
+
+router = APIRouter()
+_PACE_S = 120.0
+
+
+@router.get("/metrics")
+def metrics(page: Here) -> Response:
+    """The metrics in Prometheus' text format."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Kept(page.context.read("metrics", _Reader(page.context))))
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+class _Kept(Collector):
+    """Metrics that were made already."""
+
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics."""
+        yield from self._families
+
+
+class _Reader:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def __call__(self, conn: Connection, now: datetime) -> list[Metric]:
+        return [
+            _gauge(
+                "reviewloop_info", "Version of the dashboard that tells this.", {(VERSION,): 1.0}, "version"
+            ),
+            *_of_queues(conn, now),
+            *_of_pairs(pair_totals(conn)),
+            *_of_nodes(conn, now),
+            *_of_hosts(conn, now),
+            *_of_scheduler(measurements.load(conn), now),
+            _gauge(
+                "reviewloop_alert",
+                "1: an alert that is on.",
+                {(row.rule, row.subject): 1.0 for row in alerts.listed(conn) if row.firing},
+                "rule",
+                "subject",
+            ),
+        ]
+
+
+def _gauge(name: str, said: str, values: Mapping[Any, float], *labels: str) -> Metric:
+    family = GaugeMetricFamily(name, said, labels=labels)
+    for of, value in values.items():
+        family.add_metric(of, value)
+    return family
+
+
+def _counter(name: str, said: str, values: Mapping[Any, float], *labels: str) -> Metric:
+    family = CounterMetricFamily(name, said, labels=labels)
+    for of, value in values.items():
+        family.add_metric(of, value)
+    return family
+
+
+def _of_queues(conn: Connection, now: datetime) -> Iterator[Metric]:
+    queues = reports.queues(conn)
+    yield _gauge(
+        "reviewloop_subtasks",
+        "Subtasks by queue.",
+        {(name,): float(n) for name, n in queues.items()},
+        "queue",
+    )
+    load = reports.waiting_summary(conn, now)
+    age_s = (now - load.oldest_at).total_seconds() if load.oldest_at is not None else 0.0
+    yield _gauge(
+        "reviewloop_oldest_waiting_seconds", "Age of the oldest in PRIORITY or WAIT.", {(): max(0.0, age_s)}
+    )
+    yield _gauge(
+        "reviewloop_subtasks_held_back",
+        "Subtasks in WAIT whose time has not come.",
+        {(): float(load.delayed)},
+    )
+    sizes, pace = trends.sizes(conn), trends.pace(conn, now, _PACE_S)
+    yield _counter("reviewloop_pages", "Pages stored so far (highest number).", {(): float(sizes.pages)})
+    yield _counter(
+        "reviewloop_reviews", "Reviews stored so far (highest number).", {(): float(sizes.reviews)}
+    )
+    yield _gauge("reviewloop_pages_per_second", "Stored in the last 120 s.", {(): pace.pages / pace.seconds})
+    yield _gauge(
+        "reviewloop_reviews_per_second", "Stored in the last 120 s.", {(): pace.reviews / pace.seconds}
+    )
+
+    latest = lately(conn, now, _PACE_S)
+    said = "Of attempts that ended in the last 120 s."
+    yield _gauge("reviewloop_requests_per_second", said, {(): latest.requests / _PACE_S})
+    yield _gauge("reviewloop_received_bytes_per_second", said, {(): latest.bytes / _PACE_S})
+    yield _gauge(
+        "reviewloop_recent_failures",
+        f"Attempts that failed among the newest {NEWEST_ATTEMPTS:,}.",
+        {of: float(n) for of, n in failures(conn).items()},
+        "site",
+        "reason",
+    )
+
+
+def _of_pairs(pairs: list[PairTotals]) -> Iterator[Metric]:
+    by_outcome: dict[tuple[str, ...], float] = {}
+    for one in pairs:
+        others = one.attempts - one.failed - one.silent
+        for outcome, n in (("failed", one.failed), ("silent", one.silent), ("other", max(0.0, others))):
+            by_outcome[one.site, one.node, outcome] = n
+    yield _counter(
+        "reviewloop_attempts",
+        "Closed attempts; other: succeeded, or given back after a request.",
+        by_outcome,
+        "site",
+        "node",
+        "outcome",
+    )
+    for name, said, value in _PAIR_COUNTERS:
+        values = {(one.site, one.node): float(value(one)) for one in pairs}
+        yield _counter(f"reviewloop_{name}", said, values, "site", "node")
+    latency = {(one.site, one.node): one.rtt_ms / 1000 for one in pairs if one.rtt_ms is not None}
+    yield _gauge(
+        "reviewloop_response_seconds", "Response time of a site, as measured.", latency, "site", "node"
+    )
+
+
+_PAIR_COUNTERS: Sequence[tuple[str, str, Callable[[PairTotals], float]]] = (
+    ("hits_offered", "Hits that attempts were responsible for.", lambda one: one.offered),
+    ("pages_collected", "Pages that attempts stored.", lambda one: one.collected),
+    ("active_seconds", "Seconds with a request in flight or an answer being read.", lambda one: one.active_s),
+    ("wait_seconds", "Seconds waited for send permits.", lambda one: one.wait_s),
+)
+_NODE_GAUGES: Sequence[tuple[str, str, Callable[[NodeRow], float]]] = (
+    ("slots", "Attempts a node runs at once.", lambda row: row.node.slots),
+    ("running", "Leases it has begun.", lambda row: row.running),
+    ("held", "Leases it has not begun.", lambda row: row.waiting),
+    ("drained", "1: it gets nothing new.", lambda row: row.drained),
+    ("attempts_per_second", "As of its last heartbeat.", lambda row: row.attempts_per_s),
+)
+
+
+def _of_nodes(conn: Connection, now: datetime) -> Iterator[Metric]:
+    rows = nodes.listed(conn)
+    for name, said, value in _NODE_GAUGES:
+        yield _gauge(
+            f"reviewloop_node_{name}", said, {(row.node.name,): float(value(row)) for row in rows}, "node"
+        )
+    silent = {
+        (row.node.name,): (now - row.seen_at).total_seconds() for row in rows if row.seen_at is not None
+    }
+    yield _gauge(
+        "reviewloop_node_silent_seconds", "Since its last heartbeat; none: it has ended.", silent, "node"
+    )
+
+
+def _of_hosts(conn: Connection, now: datetime) -> Iterator[Metric]:
+    open_now = {
+        (one.host, one.node, one.cause): 1.0 if one.state is BreakerState.OPEN else 0.5
+        for one in hosts.breakers(conn, now)
+    }
+    yield _gauge(
+        "reviewloop_breaker", "1: open, 0.5: half-open; none: closed.", open_now, "host", "node", "cause"
+    )
+
+
+def _of_scheduler(kept: Measured | None, now: datetime) -> Iterator[Metric]:
+    """What a scheduler kept last; nothing before the first has run."""
+    if kept is None:
+        return
+    age_s = max(0.0, (now - kept.at).total_seconds())
+    yield _gauge(
+        "reviewloop_scheduler_silent_seconds", "Since a scheduler kept its measurements.", {(): age_s}
+    )
+    times = SummaryMetricFamily(
+        "reviewloop_sweep_seconds", "How long sweeps and turns of the loop take.", labels=("sweep",)
+    )
+    for name, one in kept.sweeps.items():
+        times.add_metric((name,), one.count, one.seconds)
+    yield times
+    yield _gauge(
+        "reviewloop_sweep_longest_seconds",
+        "The longest of the last measurement's 15 s.",
+        {(name,): one.longest_s for name, one in kept.sweeps.items()},
+        "sweep",
+    )
+    hosts_now = kept.grants.items()
+    yield _gauge(
+        "reviewloop_host_pace",
+        "Share of its limit that a host grants; none: all of it.",
+        {(host,): one.share for host, one in hosts_now},
+        "host",
+    )
+    yield _gauge(
+        "reviewloop_permits_ahead_seconds",
+        "How far ahead the permits of a host are reserved.",
+        {(host,): one.next_s for host, one in hosts_now},
+        "host",
+    )
+    of_addresses = [(host, address, own) for host, one in hosts_now for address, own in one.addresses.items()]
+    for name, said, values in (
+        (
+            "pace",
+            "Share of its limit that a host grants an address.",
+            {of[:2]: of[2].share for of in of_addresses},
+        ),
+        (
+            "rest_seconds",
+            "How long an address gets no permit.",
+            {of[:2]: of[2].next_s for of in of_addresses},
+        ),
+    ):
+        yield _gauge(f"reviewloop_address_{name}", said, values, "host", "address")

@@ -1,0 +1,195 @@
+"""What waits for a person: by cause, attempt by attempt, and what the person can do about it; the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Form
+from fastapi import Path as InPath
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from app import manual_actions
+from app.manual_actions import Action
+from app.web.context import Change, Here, Notice, Page
+from splitter.errors import InputError
+from tasks.domain.errors import UnknownSubtask
+from tasks.domain.failures import FailureReason
+from tasks.scheduling.recall import SUGGESTIONS
+from tasks.store import audit, manual, manual_pages, nodes, reports
+
+router = APIRouter()
+
+MOST_ID = 2**53 - 1
+"""The greatest whole number that JSON keeps everywhere."""
+MOST_AT_ONCE = 1000
+MOST_URL = 2000
+_ROWS = 50
+_TARGETS = 100
+_EVENTS = 60
+SubtaskId = Annotated[int, InPath(ge=1, le=MOST_ID)]
+
+
+def suggestion(reason: str) -> str:
+    """What a person could do about a cause."""
+    known = reason in set(FailureReason)
+    return SUGGESTIONS.get(FailureReason(reason), "") if known else ""
+
+
+@router.get("/failed")
+def failed(page: Here, reason: str = "", site: str = "", after: int = 0) -> Response:
+    """The causes, and the subtasks of all or of one of them."""
+    context = page.context
+    causes = context.read("causes", lambda conn, _now: manual_pages.causes(conn))
+    names = context.read("node names", lambda conn, _now: [row.node.name for row in nodes.listed(conn)])
+    with context.store.read() as conn:
+        rows = manual_pages.manual_page(
+            conn,
+            after=min(max(after, 0), MOST_ID),
+            most=_ROWS + 1,
+            reason=reason or None,
+            site=site or None,
+        )
+    return page.html(
+        "failed.html",
+        causes=[(one, suggestion(one.reason)) for one in causes],
+        total=sum(one.count for one in causes),
+        rows=rows[:_ROWS],
+        more=rows[_ROWS - 1].subtask_id if len(rows) > _ROWS else 0,
+        reason=reason,
+        site=site,
+        nodes=names,
+    )
+
+
+@router.get("/failed/{subtask}")
+def story(page: Here, subtask: SubtaskId) -> Response:
+    """A subtask with every attempt, what was answered last, and its events."""
+    with page.context.store.read() as conn:
+        row = reports.subtask(conn, subtask)
+        if row is None:
+            raise UnknownSubtask(page.t("There is no subtask {n}.", n=subtask))
+        waiting = (
+            manual_pages.manual_page(conn, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
+        )
+        attempts = reports.attempts_of(conn, subtask)
+        targets = [one for one in reports.targets_of(conn, subtask) if one["state"] != "stored"]
+        events = reports.events_of(conn, subtask)
+        names = [one.node.name for one in nodes.listed(conn)]
+    return page.html(
+        "subtask.html",
+        row=row,
+        waits=waiting[0] if waiting else None,
+        suggestion=suggestion(row["reason"] or ""),
+        attempts=[{**one, "product": ""} for one in attempts],
+        responses=_responses(attempts),
+        targets=targets[:_TARGETS],
+        targets_left_out=max(0, len(targets) - _TARGETS),
+        events=events[-_EVENTS:],
+        nodes=names,
+    )
+
+
+def _responses(attempts: object) -> list[tuple[int, dict[str, object]]]:
+    """(number of the attempt, its last response), without repetitions."""
+    found: list[tuple[int, dict[str, object]]] = []
+    for one in attempts:  # type: ignore[attr-defined]
+        last = one["last_response"]
+        if last and (not found or found[-1][1] != last):
+            found.append((one["no"], last))
+    return found
+
+
+def action_of(name: str, node: str, why: str) -> Action:
+    """The action of a form or of the API. Raises InputError."""
+    if name == "retry":
+        return manual_actions.retry()
+    if name == "assign":
+        if not node:
+            raise InputError("name the node that it is given to")
+        return manual_actions.assign(node)
+    if name == "abandon":
+        return manual_actions.abandon(why.strip() or "abandoned by a person")
+    raise InputError(f"there is no action {name[:40]!r}: retry, assign or abandon")
+
+
+@router.post("/failed")
+def act(
+    page: Change,
+    action: Annotated[str, Form()],
+    subtask: Annotated[list[int], Form()] = [],  # noqa: B006
+    cause: Annotated[str, Form()] = "",
+    node: Annotated[str, Form()] = "",
+    why: Annotated[str, Form(max_length=500)] = "",
+    back: Annotated[str, Form()] = "/failed",
+) -> Response:
+    """Act on the subtasks that were chosen, or on all of a cause."""
+    wanted = action_of(action, node, why)
+    ids = [one for one in subtask if 0 < one <= MOST_ID]
+    if cause:
+        reason, _, site = cause.partition("|")
+        with page.context.store.read() as conn:
+            ids = _of_cause(conn, reason, site)
+    if not ids:
+        return page.said("/failed", Notice(refused=(page.t("Nothing was chosen."),)))
+    left_out = len(ids) - MOST_AT_ONCE
+    outcome = manual_actions.act_on_each(page.context.store, ids[:MOST_AT_ONCE], wanted, page.who)
+    return page.said(_back(back), _notice(page, action, outcome, left_out))
+
+
+@router.post("/failed/{subtask}/edit")
+async def edit(page: Change, subtask: SubtaskId) -> Response:
+    """Try a subtask again with other addresses."""
+    form = await page.request.form()
+    given = {name: str(text).strip() for name, text in form.items() if name.startswith("url")}
+
+    def act() -> manual_actions.Outcome:
+        with page.context.store.read() as conn:
+            now = {one["id"]: one["url"] for one in reports.targets_of(conn, subtask)}
+        urls = {n: given[f"url{n}"] for n, url in now.items() if given.get(f"url{n}", url) != url}
+        return manual_actions.act_on_each(page.context.store, [subtask], edit_or_retry(urls), page.who)
+
+    return page.said(f"/failed/{subtask}", _notice(page, "edit", await run_in_threadpool(act), 0))
+
+
+def edit_or_retry(urls: Mapping[int, str]) -> Action:
+    """The action for addresses that were changed. Raises InputError."""
+    if wrong := next((url for url in urls.values() if len(url) > MOST_URL or "\0" in url), None):
+        raise InputError(
+            f"{wrong[:60]!r} is no address: it has {len(wrong)} characters, or one that none may have"
+        )
+    return manual_actions.edit(urls) if urls else manual_actions.retry()
+
+
+def _of_cause(conn: Connection, reason: str, site: str) -> list[int]:
+    return manual.chosen(conn, reason=reason, site=site)
+
+
+_SAID = {
+    "retry": "Tried again: {n} subtasks.",
+    "edit": "Changed and tried again: {n} subtasks.",
+    "assign": "Given to the node: {n} subtasks.",
+    "abandon": "Abandoned: {n} subtasks.",
+}
+
+
+def _notice(page: Page, action: str, outcome: manual_actions.Outcome, left_out: int) -> Notice:
+    done = page.t(_SAID[action], n=len(outcome.done)) if outcome.done else ""
+    if left_out > 0:
+        done += " " + page.t("{n} more are left: do it again.", n=left_out)
+    return Notice(done, tuple(why for _, why in outcome.refused[:20]))
+
+
+def _back(path: str) -> str:
+    tail = path.removeprefix("/failed/")
+    return path if tail != path and tail.isascii() and tail.isdigit() else "/failed"
+
+
+@router.get("/audit")
+def audit_log(page: Here, before: int = 0) -> Response:
+    """Who did what."""
+    with page.context.store.read() as conn:
+        rows = audit.listed(conn, before=before if 0 < before <= MOST_ID else None, most=_ROWS + 1)
+    return page.html("audit.html", rows=rows[:_ROWS], more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0)

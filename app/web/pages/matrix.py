@@ -1,0 +1,244 @@
+"""The matrix of sites and nodes, and a pair's own page: history, breakers, the last decision and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter
+from markupsafe import Markup
+from sqlalchemy import Connection
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app import charts
+from app.web.context import Context, Here, Page
+from app.web.goodness import Verdict, verdicts
+from app.web.phrases import length
+from app.web.rendering import number, percent
+from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
+from tasks.store import hosts, nodes, pair_history
+from tasks.store.pair_history import Lately, PairAttempt
+
+router = APIRouter()
+
+_SITES_A_PAGE = 40
+_ATTEMPTS = 300
+_ATTEMPTS_LISTED = 30
+_STEPS = 10
+MEASURES = {
+    "completion": "Completion rate",
+    "efficiency": "Efficiency (seconds a page)",
+    "requests": "Requests a page",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """All pairs with closed attempts: their sums, and how they did lately."""
+
+    sums: Mapping[tuple[str, str], PairStats]
+    lately: Mapping[tuple[str, str], Lately]
+    nodes: Sequence[str]
+
+    @property
+    def sites(self) -> list[str]:
+        """Every site with a pair, by name."""
+        return sorted({site for site, _ in self.sums})
+
+
+def read_matrix(context: Context) -> Matrix:
+    """The pairs now."""
+
+    def read(conn: Connection, _now: datetime) -> Matrix:
+        sums = pair_history.pair_sums(conn)
+        named = sorted({node for _, node in sums} | {row.node.name for row in nodes.listed(conn)})
+        return Matrix(sums, pair_history.lately(conn), named)
+
+    return context.read("matrix", read)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of the heat map.
+
+    Attributes:
+        step: 0 to 10, stronger is better; None: not known.
+    """
+
+    text: str
+    count: str
+    step: int | None
+
+
+@router.get("/matrix")
+def matrix(page: Here, measure: str = "completion", after: str = "", q: str = "") -> Response:
+    """Completion rate, efficiency or requests of each pair as a heat map, with what it says in words."""
+    measure = measure if measure in MEASURES else "completion"
+    told = read_matrix(page.context)
+    named = [site for site in told.sites if q.lower() in site]
+    sites = [site for site in named if site > after][:_SITES_A_PAGE]
+    more = sites[-1] if sites and sites[-1] != named[-1] else ""
+    return page.html(
+        "matrix.html",
+        live_s=5,
+        measure=measure,
+        measures=MEASURES,
+        rows=[
+            (site, {node: _cell(page, told, measure, site, node) for node in told.nodes}) for site in sites
+        ],
+        nodes=told.nodes,
+        said=[(site, words(page, verdicts(site, told.sums, told.lately))) for site in sites],
+        more=more,
+        after=after,
+        q=q,
+        newest=pair_history.NEWEST_ATTEMPTS,
+    )
+
+
+def words(page: Page, of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
+    """Verdicts in the reader's language, each with whether it is a good one."""
+    t = page.t
+    return [
+        (
+            one.good,
+            t(
+                one.phrase,
+                node=one.node,
+                share=percent(one.share),
+                offered=number(one.offered),
+                seconds=length(page.language, one.seconds),
+                times=f"{one.times:.1f}",
+                why=t(" (mostly: {reason})", reason=t(one.reason)) if one.reason else "",
+            ),
+        )
+        for one in of_site
+    ]
+
+
+def _cell(page: Page, told: Matrix, measure: str, site: str, node: str) -> Cell | None:
+    of = told.sums.get((site, node))
+    if of is None:
+        return None
+    if measure == "completion":
+        step = None if of.completion is None else round(of.completion * _STEPS)
+        return Cell(percent(of.completion), f"{of.collected:,.0f}/{of.offered:,.0f}", step)
+    if measure == "efficiency":
+        best = _best(told, site, lambda key: told.sums[key].efficiency_s)
+        value = of.efficiency_s
+        return Cell(length(page.language, value), f"{of.collected:,.0f}", _step(best, value))
+    recently = told.lately.get((site, node), Lately())
+    best = _best(told, site, lambda key: told.lately.get(key, Lately()).requests_per_page)
+    value = recently.requests_per_page
+    return Cell(number(value, 1), f"{recently.requests:,}", _step(best, value))
+
+
+def _best(told: Matrix, site: str, of: Any) -> float | None:
+    return min(
+        (value for key in told.sums if key[0] == site and (value := of(key)) is not None), default=None
+    )
+
+
+def _step(best: float | None, value: float | None) -> int | None:
+    """The best of a site is 10, what takes twice as much 5; not known where it gave nothing."""
+    return None if value is None or best is None else round(_STEPS * (best / value if value else 1.0))
+
+
+@router.get("/pairs/{site}/{node:path}")
+def pair(page: Here, site: str, node: str) -> Response:
+    """How a node did at a site, attempt by attempt, and why it was given work there last."""
+    told = read_matrix(page.context)
+
+    def read(conn: Connection, now: datetime) -> dict[str, Any]:
+        rests = [one for one in hosts.breakers(conn, now) if one.node == node]
+        of_site = {*page.context.hosts.of_site(site)} if site in page.context.catalog.sites else {site}
+        return {
+            "attempts": pair_history.attempts_of_pair(conn, site, node, _ATTEMPTS),
+            "decision": pair_history.last_decision(conn, site, node),
+            "breakers": [one for one in rests if one.host in of_site],
+            "now": now,
+        }
+
+    found = page.context.read(("pair", site, node), read)
+    sums = told.sums.get((site, node))
+    if sums is None and not found["attempts"] and found["decision"] is None:
+        raise HTTPException(404, page.t("{node} has not tried {site} yet.", node=node, site=site))
+    completion, efficiency = histories(found["attempts"])
+    t = page.t
+    return page.html(
+        "pair.html",
+        live_s=5,
+        site=site,
+        node=node,
+        sums=sums or PairStats(),
+        lately=told.lately.get((site, node), Lately()),
+        said=words(page, verdicts(site, told.sums, told.lately)),
+        completion_chart=_chart(
+            t("Completion rate over attempts, in %"), t("faded"), t("single"), completion
+        ),
+        efficiency_chart=_chart(
+            t("Efficiency over attempts, in seconds a page"), t("faded"), t("single"), efficiency
+        ),
+        rows=found["attempts"][: -_ATTEMPTS_LISTED - 1 : -1],
+        breakers=found["breakers"],
+        decision=found["decision"],
+        limits=_limits(page, site),
+        now=found["now"],
+    )
+
+
+History = list[tuple[int, float | None, float | None]]
+"""(number of the attempt, the faded rate after it, its own rate)."""
+
+
+def histories(attempts: Sequence[PairAttempt]) -> tuple[History, History]:
+    """Completion rate in % and efficiency in seconds after each attempt (2014 product paper, figure 4).
+
+    The faded rate is the one that decisions rest on: of the last `MEMORY` attempts or so.
+    """
+    completion: History = []
+    efficiency: History = []
+    faded = PairStats()
+    for n, one in enumerate(attempts, 1):
+        known = one.outcome in tuple(AttemptOutcome)
+        result = AttemptResult(
+            site="",
+            node="",
+            outcome=AttemptOutcome(one.outcome) if known else AttemptOutcome.RELEASED,
+            offered=one.offered,
+            tried=one.tried,
+            collected=one.collected,
+            active_s=one.active_s,
+            lost_s=one.lost_s,
+        )
+        faded = faded.with_attempt(result, MEMORY)
+        alone = PairStats().with_attempt(result)
+        completion.append((n, _hundred(faded.completion), _hundred(alone.completion)))
+        efficiency.append((n, faded.efficiency_s, alone.efficiency_s))
+    return completion, efficiency
+
+
+def _hundred(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _chart(title: str, faded: str, single: str, history: History) -> Markup:
+    return charts.lines(
+        [
+            charts.Line(faded, [(n, value) for n, value, _ in history]),
+            charts.Line(single, [(n, value) for n, _, value in history]),
+        ],
+        title,
+        width=720,
+    )
+
+
+def _limits(page: Page, site: str) -> list[tuple[str, float, float]]:
+    """Limits of the hosts that a site's work asks: (host, requests a second of an address, of all)."""
+    context = page.context
+    if site not in context.catalog.sites:
+        return []
+    found = [(host, context.hosts.limits(host)) for host in dict.fromkeys(context.hosts.of_site(site))]
+    return [(host, one.per_address_per_s, one.total_per_s) for host, one in found]

@@ -1,0 +1,54 @@
+"""Nodes: capacity, load, last sign of life; drain and resume."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Form
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from app import manual_actions
+from app.web.context import Change, Context, Here, Notice
+from tasks.store import hosts, nodes
+from tasks.store.hosts import Breaker
+from tasks.store.nodes import NodeRow
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The nodes now, and their breakers that are not closed."""
+
+    now: datetime
+    rows: list[NodeRow]
+    breakers: list[Breaker]
+
+
+def read_nodes(context: Context) -> Told:
+    """Every node."""
+
+    def read(conn: Connection, now: datetime) -> Told:
+        return Told(now, list(nodes.listed(conn)), hosts.breakers(conn, now))
+
+    return context.read("nodes", read)
+
+
+@router.get("/nodes")
+def listed(page: Here) -> Response:
+    """Every node."""
+    return page.html(
+        "nodes.html", live_s=3, told=read_nodes(page.context), silent_after=page.context.silent_after
+    )
+
+
+@router.post("/nodes")
+def act(page: Change, node: Annotated[str, Form(max_length=100)], action: Annotated[str, Form()]) -> Response:
+    """Drain a node, or take it back."""
+    drained = action == "drain"
+    manual_actions.set_drained(page.context.store, node, drained, page.who)
+    said = "{node} is drained: it gets nothing new." if drained else "{node} is in service again."
+    return page.said("/nodes", Notice(page.t(said, node=node)))

@@ -1,0 +1,107 @@
+"""The first page: queues now and over time, pages and reviews a second, nodes, time left and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fastapi import APIRouter
+from markupsafe import Markup
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from app import charts
+from app.waits import unplanned_texts, wait_text
+from app.web.context import Context, Here
+from app.web.phrases import Translate
+from app.web.time_left import TimeLeft, time_left
+from tasks.domain.states import State
+from tasks.store import nodes, reports, trends, unplanned_sites
+from tasks.store.host_waits import HostQueue, host_waits
+from tasks.store.nodes import NodeRow
+from tasks.store.trends import Pace, QueueTrend, Sizes, StoringTrend
+
+router = APIRouter()
+
+_PACE_S = 120.0
+_WAITS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the page tells."""
+
+    now: datetime
+    queues: dict[str, int]
+    sizes: Sizes
+    pace: Pace
+    left: TimeLeft
+    waits: Sequence[HostQueue]
+    unplanned: Sequence[str]
+    nodes: Sequence[NodeRow]
+
+
+def read_overview(context: Context) -> Overview:
+    """The state of the loop."""
+
+    def read(conn: Connection, now: datetime) -> Overview:
+        queues = reports.queues(conn)
+        waits = host_waits(conn, now, context.hosts.of_site, context.silent_after)
+        lately = trends.pace(conn, now, _PACE_S)
+        left = reports.open_left(conn) if trends.open_subtasks(queues) else 0
+        return Overview(
+            now=now,
+            queues=queues,
+            sizes=trends.sizes(conn),
+            pace=lately,
+            left=time_left(queues, left, lately, waits, now),
+            waits=waits,
+            unplanned=unplanned_texts(unplanned_sites.listed(conn)),
+            nodes=nodes.listed(conn),
+        )
+
+    return context.read("overview", read)
+
+
+def read_trends(context: Context) -> tuple[QueueTrend, StoringTrend]:
+    """The queues, and what was stored, over time."""
+    queues = context.read("queue trend", lambda conn, _now: trends.queue_trend(conn))
+    return queues, context.read("storing trend", trends.storing_trend)
+
+
+@router.get("/")
+def overview(page: Here) -> Response:
+    """The state of the loop in one look."""
+    context, t = page.context, page.t
+    queues, storing = read_trends(context)
+    told = read_overview(context)
+    return page.html(
+        "overview.html",
+        live_s=3,
+        told=told,
+        waits=[wait_text(one, context.catalog, told.now) for one in told.waits[:_WAITS_SHOWN]],
+        silent_after=context.silent_after,
+        queue_chart=_queue_chart(queues, t),
+        whole=queues.whole,
+        storing_chart=_storing_chart(storing, t),
+    )
+
+
+def _queue_chart(trend: QueueTrend, t: Translate) -> Markup:
+    open_ones = [state for state in State if not state.settled or state is State.MANUAL]
+    shown = [name for name in open_ones if any(trend.counts.get(name, ()))]
+    return charts.lines(
+        [charts.Line(t(name), list(zip(trend.at, trend.counts[name], strict=True))) for name in shown],
+        t("Subtasks in the open queues over time"),
+        width=720,
+    )
+
+
+def _storing_chart(trend: StoringTrend, t: Translate) -> Markup:
+    both = ((t("pages a second"), trend.pages_per_s), (t("reviews a second"), trend.reviews_per_s))
+    return charts.lines(
+        [charts.Line(name, list(zip(trend.at, values, strict=True))) for name, values in both],
+        t("Pages and reviews stored a second"),
+        width=720,
+    )

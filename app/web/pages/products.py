@@ -1,0 +1,221 @@
+"""Products: how far each is at its sites, and new ones by form or by file, with a preview of the split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Form, UploadFile
+from fastapi import Path as InPath
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app import product_actions
+from app.product_actions import Edit, period_or_never, period_text
+from app.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
+from app.web.context import Change, Here, Notice, Page
+from app.web.pages.failed import MOST_ID
+from splitter.errors import InputError
+from splitter.split import SearchScope, SearchUrl, split
+from tasks.store import product_pages
+from tasks.store.products import NewProduct
+
+router = APIRouter()
+
+_ROWS = 50
+_PREVIEWED = 200
+_URLS_SHOWN = 10
+_MOST_NAMES = 10_000
+ProductId = Annotated[int, InPath(ge=1, le=MOST_ID)]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Products that were read and wait for a person's yes."""
+
+    wanted: Sequence[NewProduct]
+    refused: Sequence[RefusedProduct]
+
+
+@router.get("/products")
+def listed(page: Here, q: str = "", after: int = 0) -> Response:
+    """Products, some at a time."""
+
+    def read(conn: Connection, _now: Any) -> Any:
+        rows = product_pages.product_page(
+            conn, after=min(max(after, 0), MOST_ID), most=_ROWS + 1, contains=q[:200]
+        )
+        return rows, product_pages.stored_of(conn, [row.id for row in rows[:_ROWS]])
+
+    rows, stored = page.context.read(("products", q, after), read)
+    return page.html(
+        "products.html",
+        rows=rows[:_ROWS],
+        stored=stored,
+        more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0,
+        q=q,
+        after=after,
+        most_pages=MOST_PAGES,
+    )
+
+
+@router.get("/products/{number}")
+def product(page: Here, number: ProductId) -> Response:
+    """One product: where it is searched, how far that is."""
+
+    def read(conn: Connection, _now: Any) -> Any:
+        rows = product_pages.product_page(conn, most=1, only=number)
+        if not rows:
+            return None
+        stored = product_pages.stored_of(conn, [number]).get(number, (0, 0))
+        return rows[0], stored, product_pages.progress(conn, number), product_pages.search_urls(conn, number)
+
+    found = page.context.read(("product", number), read)
+    if found is None:
+        raise HTTPException(404, page.t("There is no product {n}.", n=number))
+    row, stored, sites, urls = found
+    return page.html(
+        "product.html",
+        live_s=5,
+        row=row,
+        stored=stored,
+        sites=sites,
+        urls=urls,
+        every=period_text(row.recrawl_every_s),
+        open=sum(one.open for one in sites),
+    )
+
+
+@router.post("/products/preview")
+async def preview(
+    page: Change,
+    names: Annotated[str, Form()] = "",
+    keywords: Annotated[str, Form(max_length=500)] = "",
+    aliases: Annotated[str, Form(max_length=1000)] = "",
+    priority: Annotated[int, Form(ge=-1_000_000, le=1_000_000)] = 0,
+    pages: Annotated[str, Form(max_length=6)] = "",
+    recrawl: Annotated[str, Form(max_length=10)] = "",
+    file: UploadFile | None = None,
+) -> Response:
+    """What would be added: keywords of each name, and who is refused why. Nothing is stored."""
+    data = await file.read() if file is not None and file.filename else b""
+    origin = file.filename or "file" if file is not None else ""
+
+    def read() -> Draft:
+        if data:
+            return _draft([one for _, one in read_products(data, origin)])
+        lines = [line.strip() for line in names.splitlines() if line.strip()]
+        words, others = _parts(keywords), _parts(aliases)
+        if (words or others) and len(lines) != 1:
+            raise InputError(page.t("Keywords and other names belong to one product: give one name."))
+        options = {
+            "keywords": words,
+            "aliases": others,
+            "priority": priority,
+            "pages": _pages(pages),
+            "recrawl": period(recrawl) if recrawl.strip() else None,
+        }
+        return _draft(named_products(lines[:_MOST_NAMES], **options))
+
+    draft = await run_in_threadpool(read)
+    if not draft.wanted and not draft.refused:
+        raise InputError(page.t("There is no name in it: write one a line, or choose a file."))
+    urls = await run_in_threadpool(_urls, page, draft)
+    return page.html(
+        "preview.html",
+        draft=draft,
+        key=page.context.held.put(draft),
+        urls=urls,
+        most=_PREVIEWED,
+    )
+
+
+def _urls(page: Here, draft: Draft) -> list[tuple[str, str]]:
+    """Search URLs of the first product, as an example: (site, URL)."""
+    if not draft.wanted:
+        return []
+    first = draft.wanted[0]
+    scope = SearchScope(page.context.catalog, pages=1)
+    made = split(scope, [first.name], keywords=first.own_keywords)
+    shown = (one for one in made if isinstance(one, SearchUrl))
+    return [(one.site or "", one.url) for one in islice(shown, _URLS_SHOWN)]
+
+
+def _draft(read: Sequence[NewProduct | RefusedProduct]) -> Draft:
+    return Draft(
+        [one for one in read if isinstance(one, NewProduct)],
+        [one for one in read if isinstance(one, RefusedProduct)],
+    )
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in text.replace("，", ",").split(",") if one.strip())
+
+
+def _pages(text: str) -> int | None:
+    if not text.strip():
+        return None
+    if not text.strip().isascii() or not text.strip().isdigit() or not 1 <= int(text) <= MOST_PAGES:
+        raise InputError(f"pages {text!r} is no whole number from 1 to {MOST_PAGES}")
+    return int(text)
+
+
+@router.post("/products")
+def add(page: Change, draft: Annotated[str, Form(max_length=40)]) -> Response:
+    """Add what was previewed."""
+    kept = page.context.held.get(draft)
+    if not isinstance(kept, Draft):
+        raise InputError(page.t("This preview is too old: make it again."))
+    added, known = product_actions.add(page.context.store, kept.wanted, page.who)
+    said = page.t("{n} products added.", n=len(added))
+    there = tuple(page.t("{name} is there already.", name=name) for name in known[:20])
+    return page.said("/products", Notice(said, there))
+
+
+@router.post("/products/{number}/edit")
+def edit(
+    page: Change,
+    number: ProductId,
+    keywords: Annotated[str, Form(max_length=4000)] = "",
+    keywords_shown: Annotated[str, Form(max_length=4000)] = "",
+    aliases: Annotated[str, Form(max_length=4000)] = "",
+    aliases_shown: Annotated[str, Form(max_length=4000)] = "",
+    priority: Annotated[int, Form(ge=-1_000_000, le=1_000_000)] = 0,
+    priority_shown: Annotated[int, Form()] = 0,
+    recrawl: Annotated[str, Form(max_length=10)] = "",
+    recrawl_shown: Annotated[str, Form(max_length=10)] = "",
+) -> Response:
+    """Change a product: of the form, only what is other than what its page had shown."""
+    wanted = Edit(
+        keywords=None if keywords == keywords_shown else _parts(keywords),
+        aliases=None if aliases == aliases_shown else _parts(aliases),
+        priority=None if priority == priority_shown else priority,
+        recrawl_every=None if recrawl == recrawl_shown else period_or_never(recrawl),
+    )
+    path, name = f"/products/{number}", name_of(page, number)
+    if wanted == Edit():
+        return page.said(path, Notice(refused=(page.t("Nothing was changed."),)))
+    cancelled, _ = product_actions.edit(page.context.store, name, wanted, page.who)
+    said = page.t("{name} is changed; {n} subtasks were cancelled.", name=name, n=cancelled)
+    return page.said(path, Notice(said))
+
+
+@router.post("/products/{number}/remove")
+def remove(page: Change, number: ProductId, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
+    """Look for a product no more; a person has to say that they are sure."""
+    [was] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
+    said = page.t("{name} is looked for no more; {n} subtasks were cancelled.", name=was.name, n=was.open)
+    return page.said(f"/products/{number}", Notice(said))
+
+
+def name_of(page: Page, number: int) -> str:
+    """A product's name. Ends the request with 404 where there is none of that number."""
+    with page.context.store.read() as conn:
+        rows = product_pages.product_page(conn, most=1, only=number)
+    if not rows:
+        raise HTTPException(404, page.t("There is no product {n}.", n=number))
+    return rows[0].name

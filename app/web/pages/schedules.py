@@ -1,0 +1,53 @@
+"""Schedules: what comes again by the clock; run now, pause, resume."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from app import schedule_actions
+from app.delivery import told
+from app.schedule_actions import Act, name_of, rule_text, state_of
+from app.web.context import Change, Context, Here, Notice
+from app.web.pages.failed import MOST_ID
+from tasks.store import schedules
+from tasks.store.schedules import MOST_TRIES, Schedule
+
+router = APIRouter()
+
+
+def read_schedules(context: Context) -> tuple[list[Schedule], datetime]:
+    """Every schedule, and the time."""
+
+    def read(conn: Connection, now: datetime) -> tuple[list[Schedule], datetime]:
+        return schedules.listed(conn), now
+
+    return context.read("schedules", read)
+
+
+@router.get("/schedules")
+def listed(page: Here) -> Response:
+    """Every schedule."""
+    rows, now = read_schedules(page.context)
+    shown = [(row, rule_text(row.rule), state_of(row, now), told(row.options.get("to", ""))) for row in rows]
+    return page.html("schedules.html", live_s=5, rows=shown, most_tries=MOST_TRIES)
+
+
+@router.post("/schedules")
+def act(
+    page: Change,
+    number: Annotated[int, Form(ge=1, le=MOST_ID)],
+    action: Annotated[Literal["run", "pause", "resume"], Form()],
+) -> Response:
+    """Run, pause or resume a schedule."""
+    (row,) = schedule_actions.act(page.context.store, [str(number)], Act(action), page.who)
+    said = {
+        "run": page.t("{name} is run now.", name=name_of(row)),
+        "pause": page.t("{name} is paused.", name=name_of(row)),
+        "resume": page.t("{name} goes on.", name=name_of(row)),
+    }
+    return page.said("/schedules", Notice(said[action]))

@@ -1,0 +1,70 @@
+"""Signing in and out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form
+from starlette.responses import RedirectResponse, Response
+
+from app.web.access import SESSION_S, TooManySignIns
+from app.web.context import Change, Here
+from app.web.guard import SESSION_COOKIE, session_of
+
+router = APIRouter()
+
+
+@router.get("/sign-in")
+def form(page: Here, next: str = "/") -> Response:
+    """The form; where nobody has to sign in, the first page."""
+    if page.visitor is not None:
+        return RedirectResponse(_inside(next), 303)
+    return page.html("sign_in.html", next=_inside(next), why="")
+
+
+@router.post("/sign-in")
+def sign_in(
+    page: Here,
+    token: Annotated[str, Form(max_length=200)],
+    name: Annotated[str, Form(max_length=60)] = "",
+    next: Annotated[str, Form(max_length=2000)] = "/",
+) -> Response:
+    """Begin a session. The form needs no CSRF token: it carries the token itself, which other pages don't know."""
+    request = page.request
+    address = request.client.host if request.client else "?"
+    try:
+        session = page.context.access.sign_in(token, name, address)
+    except TooManySignIns:
+        return page.html(
+            "sign_in.html",
+            status=429,
+            next=_inside(next),
+            why=page.t("Too many wrong tokens: wait a minute."),
+        )
+    if session is None:
+        return page.html("sign_in.html", status=401, next=_inside(next), why=page.t("Nobody has this token."))
+    answer = RedirectResponse(_inside(next), 303)
+    answer.set_cookie(
+        SESSION_COOKIE,
+        session,
+        max_age=int(SESSION_S),
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
+@router.post("/sign-out")
+def sign_out(page: Change) -> Response:
+    """End the session."""
+    page.context.access.sign_out(session_of(page.request.headers))
+    answer = RedirectResponse("/sign-in", 303)
+    answer.delete_cookie(SESSION_COOKIE)
+    return answer
+
+
+def _inside(path: str) -> str:
+    """A path of this server; anything else is the first page."""
+    plain = path.isascii() and path.isprintable() and "\\" not in path
+    return path if plain and path.startswith("/") and not path.startswith("//") else "/"

@@ -1,0 +1,191 @@
+"""Sites: their limits, how the newest attempts ended there, their robots.txt, and a form to try rules on a page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Form
+from sqlalchemy import Connection
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app.web.context import Change, Context, Here
+from app.web.goodness import verdicts
+from app.web.pages.failed import MOST_URL
+from app.web.pages.matrix import read_matrix, words
+from app.web.phrases import Translate
+from splitter.catalog.model import Catalog, Limits
+from splitter.errors import InputError
+from tasks.domain.address import sendable
+from tasks.domain.failures import FetchError
+from tasks.domain.pages import Hit, Review
+from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
+from tasks.store import hosts, pair_history
+from tasks.store.hosts import Robots
+from tasks.store.pair_history import Lately
+
+router = APIRouter()
+
+_SITES_A_PAGE = 60
+_ROBOTS_SHOWN = 20_000
+_RECORDS_SHOWN = 5
+_MOST_TEXT = 2_000_000
+_TRYING = Lock()
+"""Held while a page is read: a hostile one may take long, and one at a time is enough for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRow:
+    """A site of the catalog, or one that was crawled before it left.
+
+    Attributes:
+        lately: how the newest attempts ended there.
+    """
+
+    name: str
+    engine: str
+    group: str
+    limits: Limits | None
+    lately: Lately
+
+
+def read_sites(context: Context) -> list[SiteRow]:
+    """Every site, by name."""
+    pairs = context.read("matrix lately", lambda conn, _now: pair_history.lately(conn))
+    of: dict[str, Lately] = {}
+    for (site, _), one in pairs.items():
+        sums = of.setdefault(site, Lately())
+        sums.requests += one.requests
+        sums.collected += one.collected
+        for counts, added in ((sums.outcomes, one.outcomes), (sums.reasons, one.reasons)):
+            for name, n in added.items():
+                counts[name] = counts.get(name, 0) + n
+    catalog = context.catalog.sites
+    return [
+        SiteRow(
+            name,
+            catalog[name].engine if name in catalog else "",
+            str(catalog[name].group or "") if name in catalog else "",
+            context.hosts.limits(name) if name in catalog else None,
+            of.get(name, Lately()),
+        )
+        for name in sorted({*catalog, *of})
+    ]
+
+
+@router.get("/sites")
+def listed(page: Here, q: str = "", after: str = "") -> Response:
+    """Every site, some at a time."""
+    rows = [one for one in read_sites(page.context) if q.lower() in one.name and one.name > after]
+    return page.html(
+        "sites.html",
+        rows=rows[:_SITES_A_PAGE],
+        more=rows[_SITES_A_PAGE - 1].name if len(rows) > _SITES_A_PAGE else "",
+        q=q,
+        after=after,
+        newest=pair_history.NEWEST_ATTEMPTS,
+    )
+
+
+@router.get("/sites/{name}")
+def site(page: Here, name: str, url: str = "") -> Response:
+    """One site; its form to try rules may be given an address."""
+    row = next((one for one in read_sites(page.context) if one.name == name), None)
+    if row is None:
+        raise HTTPException(404, page.t("There is no site {name}.", name=name))
+    told = read_matrix(page.context)
+    asked = dict.fromkeys(page.context.hosts.of_site(name)) if row.engine else {name: None}
+
+    def read(conn: Connection, _now: datetime) -> tuple[list[tuple[str, int]], dict[str, Robots]]:
+        waiting = list(pair_history.waiting_of_site(conn, name))
+        return waiting, hosts.load_robots(conn, asked, datetime(1970, 1, 1, tzinfo=UTC))
+
+    waiting, robots = page.context.read(("site", name), read)
+    return page.html(
+        "site.html",
+        row=row,
+        hosts=[
+            (host, page.context.hosts.limits(host) if row.engine else None, robots.get(host))
+            for host in asked
+        ],
+        waiting=waiting,
+        said=words(page, verdicts(name, told.sums, told.lately)),
+        entry=page.context.catalog.sites.get(name),
+        most=_ROBOTS_SHOWN,
+        rules=sorted(page.context.catalog.rules),
+        url=url[:MOST_URL],
+    )
+
+
+@router.post("/sites/{name}/try")
+def try_rules(
+    page: Change,
+    name: str,
+    url: Annotated[str, Form(max_length=MOST_URL)] = "",
+    text: Annotated[str, Form(max_length=_MOST_TEXT)] = "",
+    rules: Annotated[str, Form(max_length=200)] = "",
+    read_as: Annotated[Literal["", "page", "result"], Form()] = "",
+    product: Annotated[str, Form(max_length=200)] = "",
+) -> Response:
+    """What rules take from a page, pasted or asked for once. Nothing is stored."""
+    # They bring what reads pages, which nothing else of the dashboard needs.
+    from app.http_session import AskFailed
+    from app.rule_trial import fetched, given
+
+    context = page.context
+    if name not in context.catalog.sites:
+        raise HTTPException(404, page.t("There is no site {name}.", name=name))
+    catalog = _with_rules(context.catalog, name, rules)
+    if not _TRYING.acquire(blocking=False):
+        raise HTTPException(429, page.t("Another page is being tried: a moment."))
+    try:
+        if text.strip():
+            trial = given(catalog, name, text.encode("utf-8", "replace"), read_as or None, {"url": url})
+        else:
+            _check_address(context, page.t, name, url.strip())
+            trial = fetched(context.settings, catalog, name, url.strip(), read_as or None)
+        preview = trial.preview(catalog, context.now(), product.strip() or None)
+    except AskFailed as error:
+        raise HTTPException(502, str(error)) from None
+    finally:
+        _TRYING.release()
+    fields = [
+        {key: value for key, value in _fields(one).items() if value not in (None, "")}
+        for one in preview.reading.records[:_RECORDS_SHOWN]
+    ]
+    return page.html("try.html", name=name, got=trial.got, preview=preview, records=fields)
+
+
+def _fields(record: Hit | Review) -> dict[str, Any]:
+    return record._asdict() if isinstance(record, Review) else asdict(record)
+
+
+def _with_rules(catalog: Catalog, name: str, rules: str) -> Catalog:
+    """The catalog with other page rules for a site; empty: its own. Raises InputError."""
+    if not rules:
+        return catalog
+    if rules not in catalog.rules:
+        raise InputError(f"there are no rules {rules[:60]!r} in {catalog.name}")
+    changed = catalog.sites[name].model_copy(update={"rules": rules})
+    return catalog.model_copy(update={"sites": {**catalog.sites, name: changed}})
+
+
+def _check_address(context: Context, t: Translate, name: str, url: str) -> None:
+    """Refuse an address that is not the site's or its engine's, or that a robots.txt we know refuses."""
+    if not url:
+        raise InputError(t("Paste a page, or give an address."))
+    try:
+        host = context.hosts.name(sendable(url))
+    except FetchError as error:
+        raise InputError(str(error)) from None
+    own = context.hosts.of_site(name)
+    if host not in own:
+        raise InputError(t("{host} is not {name}, nor its engine.", host=host, name=name))
+    if context.hosts.obeys_robots(url):
+        with context.store.read() as conn:
+            kept = hosts.load_robots(conn, own, datetime(1970, 1, 1, tzinfo=UTC)).get(host)
+        if kept is not None and not RobotsRules.parse(kept.text, kept.status).allows(url, ROBOTS_TOKEN):
+            raise InputError(t("The robots.txt of {host} refuses it.", host=host))

@@ -1,0 +1,93 @@
+"""Templates: everything that is put into a page is escaped, and control characters of strangers are taken out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from app.harmless import shown
+from app.version import VERSION
+from app.web import phrases
+
+
+@cache
+def _environment(language: str) -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    t = phrases.translator(language)
+    made.globals |= {"t": t, "lang": language, "version": VERSION, "languages": phrases.LANGUAGES}
+    made.filters |= {
+        "length": partial(phrases.length, language),
+        "moment": phrases.moment,
+        "highlight": highlight,
+        "length_of": len,
+        "number": number,
+        "percent": percent,
+        "short": short,
+        "web_link": web_link,
+        "quoted": lambda text: quote(str(text), safe=""),
+    }
+    return made
+
+
+def rendered(template: str, language: str, **values: Any) -> str:
+    """A page's text."""
+    return _environment(language).get_template(template).render(**values)
+
+
+def _finalized(value: Any) -> Any:
+    if value is None:
+        return "–"
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """A number with separators; a dash where it is not known."""
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def percent(share: float | None) -> str:
+    """A share in [0, 1] as a percentage; a dash where it is not known."""
+    return "–" if share is None else f"{share:.0%}"
+
+
+def short(text: str, most: int) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def highlight(text: str, words: Sequence[str]) -> Markup:
+    """A text, escaped, with these words marked."""
+    plain = shown(text)
+    if not words:
+        return escape(plain)
+    pattern = re.compile(
+        "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)), re.IGNORECASE
+    )
+    parts, end = [], 0
+    for found in pattern.finditer(plain):
+        parts += [escape(plain[end : found.start()]), Markup("<mark>{}</mark>").format(found[0])]
+        end = found.end()
+    return Markup("").join([*parts, escape(plain[end:])])
+
+
+def web_link(url: str) -> str:
+    """An address that may be a link: http or https; else empty."""
+    try:
+        return url if urlsplit(url).scheme in ("http", "https") else ""
+    except ValueError:
+        return ""

@@ -1,0 +1,161 @@
+"""A store with a long event log: a short story of the loop, copied by SQL with other numbers.
+
+The story: a product is planned, each of its subtasks begun, its hits stored as pages with a review, and done; every
+eighth fails once and is recalled. A copy is all of its rows with numbers moved by as many as there are, addresses and
+names of its own; the sums of (site, node) grow with the copies.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Column, Connection, Table, func, select, text
+
+from app.config import MIGRATIONS
+from tasks.domain.failures import FailureReason
+from tasks.domain.page_key import page_key
+from tasks.domain.pages import Hit, ResultPage, Review
+from tasks.domain.pair_stats import SUMS
+from tasks.domain.states import Transition
+from tasks.store import chunks, closing, leases, migrate, pages, products, result_pages, transitions
+from tasks.store.attempt_ends import AttemptReport
+from tasks.store.closing import Close
+from tasks.store.database import Store
+from tasks.store.leases import Counters, Grant, Lease, Renewal
+from tasks.store.pages import NewPage, SavedPage
+from tasks.store.partitions import NewPartition
+from tasks.store.products import NewProduct, NewTask
+from tasks.store.result_pages import FoundHit, ReadResultPage
+from tasks.store.tables import events, metadata, pair_stats, subtasks
+from tasks.store.transitions import EventData, Move
+
+_SITES = 96
+_HITS = 5
+_FAILS = 8
+_HEAD, _TAIL, _OTHER = 4, "aaaaaaaaaaaa", "'b'"
+"""Bytes of a page's key that the story's own keeps, the others, and what one of them becomes with each copy."""
+_LEASE = timedelta(seconds=60)
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_COPIED = (
+    *("products", "virtual_tasks", "tasks", "task_parts", "subtasks", "attempts", "targets", "pages"),
+    *("page_products", "reviews", "events"),
+)
+_NUMBERED = {"part_id": "task_parts", "attempt_id": "attempts"}
+"""Columns that are numbers of rows without being foreign keys of the tables."""
+
+
+def fill(store: Store, least_events: int) -> None:
+    """Migrate an empty store and fill it with at least so many events."""
+    migrate.upgrade(store, MIGRATIONS)
+    with store.begin() as conn:
+        _story(conn)
+    with store.begin() as conn:
+        for name in ("targets", "pages"):
+            head = f"substr(url_key, 1, {_HEAD}) || "
+            key = f"{head}'{_TAIL}'" if store.is_sqlite else f"{head}'{_TAIL}'::bytea"
+            conn.execute(
+                text(f"UPDATE {name} SET url_key = " + (f"CAST({key} AS BLOB)" if store.is_sqlite else key))
+            )
+        made = conn.execute(select(func.count()).select_from(events)).scalar_one()
+        copies, doubled = 1, 0
+        while made * copies < least_events:
+            _copy(conn, doubled)
+            copies, doubled = 2 * copies, doubled + 1
+        values = {name: pair_stats.c[name] * copies for name in (*SUMS, "wait_s")}
+        conn.execute(pair_stats.update().values(values))
+    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
+        conn.exec_driver_sql("ANALYZE")
+
+
+def _story(conn: Connection) -> None:
+    words = ("光明", "牛奶")
+    products.add(conn, _NOW, NewProduct(name="光明牛奶", keywords=words))
+    (wanted,) = products.unplanned(conn, 1)
+    planned = [
+        NewTask(f"site{n}.cn", "baidu", "meta", (NewPartition(words, [[f"http://engine/{n}"]]),))
+        for n in range(_SITES)
+    ]
+    products.plan(conn, _NOW, wanted, planned)
+    ids = list(conn.scalars(select(subtasks.c.id).order_by(subtasks.c.id)))
+    transitions.move_many(conn, _NOW, Transition.ADMIT, [Move(one, EventData(), {}) for one in ids])
+    for subtask_id in ids:
+        if subtask_id % _FAILS == 0:
+            lease = _begun(conn, subtask_id)
+            report = AttemptReport(counters=Counters(requests=1), reason=FailureReason.BLOCKED)
+            closing.close_many(conn, _NOW, [Close(lease, report)])
+            note = EventData(node=lease.node, reason=FailureReason.BLOCKED, detail={"delay_s": 0.0})
+            values = {"recalls": 1, "not_before": _NOW}
+            transitions.move(conn, _NOW, subtask_id, Transition.RECALL, note, values)
+        _collected(conn, subtask_id)
+
+
+def _begun(conn: Connection, subtask_id: int) -> Lease:
+    grant = Grant(subtask_id, f"n{subtask_id % 4}", 20, 30.0, {"why": "bench"})
+    (lease,) = leases.grant(conn, _NOW, [grant], _LEASE)
+    return lease
+
+
+def _collected(conn: Connection, subtask_id: int) -> None:
+    lease = _begun(conn, subtask_id)
+    (work,) = leases.start_many(conn, _NOW, [Renewal(lease, _LEASE)])
+    assert work is not None
+    urls = [f"http://{lease.site}/{subtask_id}/{n}" for n in range(_HITS)]
+    page = ResultPage(len(urls), tuple(Hit(url, "标题") for url in urls), empty=False, more=False)
+    hits = [FoundHit(url, page_key(url)) for url in urls]
+    read = ReadResultPage(lease=lease, target=work.targets[0], page=page, hits=hits)
+    (stored,) = result_pages.save_result_pages(conn, _NOW, [read])
+    assert stored is not None
+    saved = [SavedPage(lease, _page(one.id, one.url, one.key)) for one in stored.todo]
+    pages.save_pages(conn, _NOW, saved)
+    counters = Counters(offered=_HITS, tried=_HITS, collected=_HITS, requests=_HITS + 1, active_s=1.0)
+    closing.close_many(conn, _NOW, [Close(lease, AttemptReport(counters=counters))])
+    done = Move(subtask_id, EventData(node=lease.node, detail={"left": 0}), {"left": 0})
+    assert not chunks.more_after(conn, [])
+    transitions.move_many(conn, _NOW, Transition.WAKE, [done])
+
+
+def _page(target_id: int, url: str, key: bytes) -> NewPage:
+    review = Review("1", "标题", f"投诉 {url}", "作者", "2014-03-15", None, None)
+    return NewPage(
+        target_id=target_id,
+        url=url,
+        key=key,
+        title="标题",
+        content_hash="0" * 32,
+        encoding="utf-8",
+        size=1000,
+        reviews=(review,),
+    )
+
+
+def _copy(conn: Connection, doubled: int) -> None:
+    """All rows once more, with numbers behind those that there are, for the so-manieth time."""
+    most = {
+        name: conn.execute(select(func.max(metadata.tables[name].c.id))).scalar_one()
+        for name in _COPIED
+        if "id" in metadata.tables[name].c
+    }
+    for name in _COPIED:
+        table = metadata.tables[name]
+        columns = {column.name: _copied(conn, table, column, most, doubled) for column in table.columns}
+        named = ", ".join(f'"{column}"' for column in columns)
+        conn.execute(text(f"INSERT INTO {name} ({named}) SELECT {', '.join(columns.values())} FROM {name}"))
+
+
+def _copied(conn: Connection, table: Table, column: Column[Any], most: dict[str, int], doubled: int) -> str:
+    """The SQL of a column of a copy."""
+    name = column.name
+    if name == "id":
+        return f"id + {most[table.name]}"
+    to = next((key.column.table.name for key in column.foreign_keys), _NUMBERED.get(name))
+    if to is not None:
+        return f"{name} + {most[to]}"
+    step = most["products"]
+    if name == "url_key":  # one more byte of its tail is another one
+        of = f"substr(url_key, 1, {15 - doubled}) || {{}} || substr(url_key, {17 - doubled})"
+        sqlite = conn.dialect.name == "sqlite"
+        return f"CAST({of.format(_OTHER)} AS BLOB)" if sqlite else of.format(f"{_OTHER}::bytea")
+    if (table.name, name) in (("products", "name"), ("pages", "url"), ("targets", "url"), ("reviews", "url")):
+        return f"{name} || '.{step}'"
+    return f'"{name}"'

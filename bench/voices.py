@@ -1,0 +1,169 @@
+"""How right it is said whose voice a post is: by posts of sources that nothing was learned from.
+
+- **held out**: the posts of `bench.tools.voice_posts`; each source's are scored by weights that were learned from the
+  other sources alone, so that no label can be read off a source's style. Probabilities are calibrated on half of the
+  posts; figures are of the other half. Of one source and kind of label at most 100 posts count where sources are put
+  together.
+- **known sources**: the same half of the posts, by weights learned from the other half, of the same sources.
+- **written**: posts written for this project (`bench/samples/voices/posts.tsv`), by the weights of the tree. They are
+  all there is in a clone without the shared data.
+
+Baselines: everybody a buyer; a rule of keywords (a buyer is whoever says more of faults, redress, likes and own use
+than of reports and campaigns, and does not ask).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.tools.voice_posts import Post, posts, written_posts
+from tasks.domain.voices import Voice
+from tasks.reading.voice import MODEL, VOICES, cue_densities, cues, plain, run_keys, voice_of
+
+A_SOURCE = 100
+_BUYERS = (Voice.COMPLAINT, Voice.PRAISE)
+_BINS = 10
+_SPEAKS = ("fault", "dislike", "redress", "like", "own use")
+_NOT = ("reports", "announces", "campaign", "copywriting", "asks")
+
+Floats = NDArray[np.float64]
+
+
+def run(shared: Path) -> dict[str, Any]:
+    """Scores the weights of the tree on the posts written, and weights learned without a source on its posts."""
+    written = written_posts()
+    voice_of("")  # the weights are read once a process
+    begun = time.process_time()
+    said = [voice_of(post.text) for post in written]
+    took_ms = (time.process_time() - begun) * 1_000 / len(written)
+    buyers = np.array([one.buyer > 0.5 for one in said])
+    figures: dict[str, Any] = {
+        "model": MODEL,
+        "ms_per_text": round(took_ms, 3),
+        "written.posts": len(written),
+    }
+    ratios = {
+        "written.buyer_f1": buyer_f1(written, buyers),
+        "written.buyer_f1_by_keywords": buyer_f1(written, by_keywords(written)),
+        "written.voice_right": round(
+            float(np.mean([a.voice == b.voice for a, b in zip(said, written, strict=True)])), 3
+        ),
+    }
+    if (shared / "voices").is_dir():
+        more, told = of_held_out(posts(shared))
+        ratios |= more
+        figures |= told
+    return {"bench": "voices", "ratios": ratios, "figures": figures}
+
+
+def of_held_out(found: Sequence[Post]) -> tuple[dict[str, float], dict[str, Any]]:
+    """Ratios and figures of posts whose source nothing was learned from."""
+    from bench.tools.train_voices import calibrated, for_calibration, held_out, softmax, sums_of, train
+
+    sums = held_out(found)
+    how = calibrated(found, sums)
+    scored = [place for place, post in enumerate(found) if not for_calibration(post)]
+    shares = softmax(how.factor * sums[:, :-1] + how.shift)
+    known = sums_of(found, train([post for post in found if for_calibration(post)]))
+    of_known = softmax(how.factor * known[:, :-1] + how.shift)
+    by_hand = [place for place in scored if found[place].by_hand]
+    together = _at_most(found, scored)
+    ratios: dict[str, float] = {}
+    for name, places, said in (
+        ("held_out", together, shares),
+        ("held_out_by_hand", by_hand, shares),
+        ("known_sources", together, of_known),
+        ("known_sources_by_hand", by_hand, of_known),
+    ):
+        here, part = [found[place] for place in places], said[places]
+        ratios |= {
+            f"{name}.{what}": number
+            for what, number in {
+                "buyer_f1": buyer_f1(here, _buyer(part) > 0.5),
+                "buyer_f1_if_all": buyer_f1(here, np.ones(len(here), bool)),
+                "buyer_f1_by_keywords": buyer_f1(here, by_keywords(here)),
+                "calibration_error": calibration_error(here, _buyer(part)),
+                "voice_right": round(float((part.argmax(1) == _kinds(here)).mean()), 3),
+            }.items()
+        }
+    figures: dict[str, Any] = {"posts": len(together), "by_hand.posts": len(by_hand)}
+    for source, places in _by_source(found, scored).items():
+        here = [found[place] for place in places]
+        told = _buyer(shares[places]) > 0.5
+        figures[f"{source}.posts"] = len(here)
+        figures[f"{source}.buyers"] = int(_truth(here).sum())
+        figures[f"{source}.said_buyers"] = int(told.sum())
+        figures[f"{source}.buyer_or_not_right"] = round(float((told == _truth(here)).mean()), 3)
+        if rated := [place for place in places if found[place].good is not None]:
+            good = np.array([bool(found[place].good) for place in rated])
+            figures[f"{source}.sentiment_right"] = round(float(((sums[rated, -1] > 0) == good).mean()), 3)
+    figures["confusion"] = confusion([found[place] for place in together], shares[together])
+    return ratios, figures
+
+
+def buyer_f1(found: Sequence[Post], told: NDArray[np.bool_]) -> float:
+    """F1 of who was called a buyer."""
+    truth = _truth(found)
+    return round(float(2 * (told & truth).sum() / max(told.sum() + truth.sum(), 1)), 3)
+
+
+def calibration_error(found: Sequence[Post], buyer: Floats) -> float:
+    """Expected calibration error of the probability that a buyer speaks, in ten bins (Guo et al., 2017, equation 3)."""
+    truth, bins = _truth(found), np.minimum((buyer * _BINS).astype(int), _BINS - 1)
+    gaps = [
+        (bins == one).mean() * abs(buyer[bins == one].mean() - truth[bins == one].mean())
+        for one in set(bins.tolist())
+    ]
+    return round(float(sum(gaps)), 3)
+
+
+def by_keywords(found: Sequence[Post]) -> NDArray[np.bool_]:
+    """Who is a buyer by the rule of keywords."""
+    names = list(cues())
+    speaks, others = ([names.index(cue) for cue in of] for of in (_SPEAKS, _NOT))
+    shown = [plain(post.text) for post in found]
+    dense = np.array([cue_densities(run_keys(text), len(text)) for text in shown])
+    told: NDArray[np.bool_] = dense[:, speaks].sum(1) > dense[:, others].sum(1)
+    return told
+
+
+def confusion(found: Sequence[Post], shares: Floats) -> Mapping[str, Mapping[str, int]]:
+    """How many posts of each voice were said to be of which."""
+    counts = np.zeros((len(VOICES), len(VOICES)), int)
+    np.add.at(counts, (_kinds(found), shares.argmax(1)), 1)
+    return {
+        voice.value: {said.value: int(counts[row, column]) for column, said in enumerate(VOICES)}
+        for row, voice in enumerate(VOICES)
+    }
+
+
+def _truth(found: Sequence[Post]) -> NDArray[np.bool_]:
+    return np.array([post.voice in _BUYERS for post in found])
+
+
+def _buyer(shares: Floats) -> Floats:
+    return np.asarray(shares[:, 0] + shares[:, 1])
+
+
+def _kinds(found: Sequence[Post]) -> NDArray[np.intp]:
+    return np.array([VOICES.index(post.voice) for post in found])
+
+
+def _by_source(found: Sequence[Post], places: Sequence[int]) -> dict[str, list[int]]:
+    sources: dict[str, list[int]] = defaultdict(list)
+    for place in places:
+        post = found[place]
+        sources[f"{post.source} (by hand)" if post.by_hand else post.source].append(place)
+    return dict(sorted(sources.items()))
+
+
+def _at_most(found: Sequence[Post], places: Sequence[int]) -> list[int]:
+    """Of each source the same number of posts, spread over its voices."""
+    return [place for of in _by_source(found, places).values() for place in of[:: -(-len(of) // A_SOURCE)]]

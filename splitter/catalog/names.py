@@ -1,0 +1,29 @@
+"""Names that a catalog goes by: kinds of nodes, groups of sites, and the catalogs that come with the project.
+
+Apart from the models, which take a while to import.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+BUILTIN = ("today", "paper-2014", "lab-login")
+"""Names of the catalogs that come with the project."""
+
+
+class Kind(StrEnum):
+    """What a node may crawl and what a site is reached through (source terms: 0 and 1)."""
+
+    META = "meta"
+    MICROBLOG = "microblog"
+
+
+class Group(StrEnum):
+    """What kind of place a site is, for people: lists are sorted by it, and commands take it."""
+
+    REGULATOR = "regulator"
+    COMPLAINTS = "complaints"
+    FORUM = "forum"
+    MICROBLOG = "microblog"
+    SHOP = "shop"
+    NEWS = "news"

@@ -1,0 +1,164 @@
+"""Words of a name joined to whole ones: what jieba cut out of a word it does not know, and models of several parts.
+
+jieba cuts 小黑瓶 into 小黑 and 瓶, and 气泡水 into 气泡 and 水: half a word is no keyword. Whether two neighbours are
+one word is decided by logistic regression over their lengths, characters and frequencies (``data/join-weights.txt``,
+made by `bench.tools.train_joins` from the word boundaries that people marked in product titles).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from splitter.lexicon import Role, lexicon, roles
+from splitter.words import rarity
+
+_LEAST_ODDS = {False: (1.0, -0.5), True: (1.5, 0.5)}
+"""Least log odds of two words that are one, of a name and of a shop's title: both longer, one a single character."""
+
+_CHINESE = re.compile("[\u4e00-\u9fff]+")
+_OWN = (Role.BRAND, Role.SERIES, Role.NOISE, Role.PLACE, Role.TRAIT)
+_LONGEST = 6  # characters of a joined word
+_NAME = 8  # more words than so many are a shop's title, where 大 and 新 are mere praise
+_AFTER_NUMBER = "系代"
+
+
+def whole_words(words: Sequence[str], *, weights: Mapping[str, float] | None = None) -> list[str]:
+    """The words of a name, those joined that are parts of one.
+
+    Args:
+        words: of `splitter.words.words_of`, marks among them.
+        weights: of traits of two neighbours; None: those that come with the project.
+    """
+    odds = _odds if weights is None else lambda a, b: join_odds(a, b, weights)
+    title = len(words) > _NAME
+    least = _LEAST_ODDS[title]
+    noise = lexicon().noise if title else frozenset()
+    found: list[str] = []
+    last = ""
+    for word in words:
+        if word in _AFTER_NUMBER and last.isdigit():
+            found[-1] += word  # 3系, 4代
+        elif (
+            last
+            and last not in noise
+            and len(found[-1]) + len(word) <= _LONGEST
+            and may_join(last, word)
+            and odds(last, word) > least[1 in (len(last), len(word))]
+        ):
+            found[-1] += word
+        else:
+            found.append(word)
+        last = word
+    return found
+
+
+def may_join(left: str, right: str) -> bool:
+    """Whether two neighbours may be parts of one word: Chinese, and none that our dictionary knows for itself."""
+    role = roles().get
+    if role(left) in _OWN or role(right) in _OWN:
+        return False
+    if role(right) is Role.PRODUCT or (role(left) is Role.PRODUCT and len(right) > 1):
+        return False
+    return _CHINESE.fullmatch(left) is not None and _CHINESE.fullmatch(right) is not None
+
+
+@lru_cache(65_536)
+def _odds(left: str, right: str) -> float:
+    return join_odds(left, right, join_weights())
+
+
+def join_odds(left: str, right: str, weights: Mapping[str, float]) -> float:
+    """The log odds that two neighbours are one word."""
+    return sum(weights.get(trait, 0.0) for trait in join_traits(left, right))
+
+
+def join_traits(left: str, right: str) -> list[str]:
+    """What two neighbours are, together and by themselves."""
+    a, b = min(len(left), 4), min(len(right), 4)
+    noise = lexicon().noise
+    found = [
+        f"long {a}{b}",
+        f"end {left[-1]}",
+        f"first {left[0]} {a}",
+        f"head {right[-1]} {b}",
+        f"begin {right[0]} {b}",
+        f"rare {a}{b} {_bin(left)} {_bin(right)}",
+        f"left {a} {_bin(left)}",
+        f"right {b} {_bin(right)}",
+        f"role {roles().get(left)} {b}",
+    ]
+    if right in noise:
+        found.append(f"noise {b}")
+    if left in noise:
+        found.append(f"after noise {a}")
+    if a <= 2:
+        found.append(f"whole left {left}")
+    if b <= 2:
+        found.append(f"whole right {right}")
+    return found
+
+
+def _bin(word: str) -> str:
+    rare = rarity(word)
+    return "new" if rare is None else str(int(rare) // 2)
+
+
+@cache
+def join_weights() -> Mapping[str, float]:
+    """The weights that come with the project."""
+    text = files("splitter").joinpath("data/join-weights.txt").read_text("utf-8")
+    lines = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
+    return {trait: float(weight) for trait, weight in lines}
+
+
+# --- models of several parts --------------------------------------------------------------------------------
+
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.'-]*")
+_LETTERS = re.compile(r"[A-Za-z]+")
+_NUMBER = re.compile(r"(?!(?:19|20)\d\d)\d{1,4}")
+_PARTS = 5  # most parts of a model's name
+
+
+def with_models(words: Sequence[str]) -> list[str]:
+    """The words of a name, the parts of a model's name as one, with blanks: iPhone 15 Pro Max, Model Y, V12 Detect.
+
+    Letters follow letters and digits, a number follows letters; a brand that we know and a word that is never a keyword
+    stand apart, and so does a second word with digits (荣耀 9X 8X).
+    """
+    found: list[str] = []
+    last = False
+    for word in words:
+        part = _is_part(word)
+        if part and last and _continues(found[-1], word):
+            found[-1] += f" {word}"
+        else:
+            found.append(word)
+        last = part
+    return found
+
+
+def _is_part(word: str) -> bool:
+    if not _PART.fullmatch(word) or word.lower() in lexicon().noise:
+        return False
+    return roles().get(word) not in _OWN and word.lower() not in lexicon().brand_named
+
+
+def _continues(model: str, word: str) -> bool:
+    """Whether a word continues a model's name."""
+    if model.count(" ") + 1 >= _PARTS:
+        return False
+    if model[0].isdigit():
+        return word.lower() in _AFFIXES
+    numbered = any(char.isdigit() for char in model)
+    if _LETTERS.fullmatch(word):
+        return numbered or len(word) == 1 or word.lower() in _AFFIXES
+    return not numbered and (_NUMBER.fullmatch(word) is not None or len(word) <= _SHORT)
+
+
+_SHORT = 5
+_AFFIXES = frozenset(
+    ["pro", "max", "plus", "ultra", "mini", "air", "se", "lite", "note", "fold", "flip", "turbo", "x"]
+)

@@ -1,0 +1,46 @@
+"""Whose voice a review is: a buyer's complaint or praise, a question, news, a company's, or something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from splitter.errors import InputError
+
+
+class Voice(StrEnum):
+    """Who speaks in a review, and what for."""
+
+    COMPLAINT = "complaint"
+    PRAISE = "praise"
+    QUESTION = "question"
+    NEWS = "news"
+    COMPANY = "company"
+    OTHER = "other"
+
+
+def voices_of(names: Iterable[str]) -> tuple[Voice, ...]:
+    """Voices by name, each once. Raises InputError for what is none."""
+    try:
+        return tuple(dict.fromkeys(Voice(name.strip()) for name in names))
+    except ValueError as error:
+        raise InputError(f"{error}; the voices are {', '.join(Voice)}") from None
+
+
+class VoiceJudgement(NamedTuple):
+    """What a model says of a review's voice, as it is stored.
+
+    Attributes:
+        voice: one of `Voice`.
+        probability: that it is this one, 0 to 1.
+        buyer: probability that a buyer speaks, 0 to 1.
+        sentiment: -1 (bad) to 1 (good).
+        model: id of the model.
+    """
+
+    voice: str
+    probability: float
+    buyer: float
+    sentiment: float
+    model: str

@@ -1,0 +1,149 @@
+"""Pages made by script: a document in, the page that its scripts made of it out.
+
+The document was fetched like any page. A Chromium that can make no connection of its own (`browser_jail`) is given it,
+and asks for the rest through Playwright's interception; whoever renders answers each of these requests, so that guard,
+robots.txt, permits and source address hold for them as for any other. What a page can't have: anything but GET, images,
+fonts, media, frames, sockets, workers of the service kind, popups, downloads.
+
+A page is done when it has asked for nothing for a while and its main thread answers. One that hangs is closed within
+`PATIENCE_S` and `CLOSE_S`; where even that fails, Chromium is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasks.domain.pages import Response
+from tasks.fetching.chromium import Chromium, NotRunning, Running
+from tasks.fetching.page_visit import Ask, IsOwn, Visit, unreadable
+from tasks.fetching.permits import WaitTooLong
+from tasks.fetching.script_cache import ScriptCache
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext
+
+MOST_OPEN = 4
+"""Pages of one process open at once."""
+PATIENCE_S = 10.0
+"""For a page, the time in which a request of its own is under way left out."""
+LONGEST_S = 180.0
+"""For a page, with everything."""
+CLOSE_S = 3.0
+_LONGEST_BACKOFF_S = 4.0
+
+
+log = logging.getLogger("reviewloop.browser")
+
+
+class Browser:
+    """Renders pages for all nodes of a process; close it at the end.
+
+    Args:
+        program: Chromium's own.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, program: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._chromium = Chromium(program, clock)
+        self._places = asyncio.Semaphore(MOST_OPEN)
+        self._scripts = ScriptCache(clock)
+
+    async def entered(self, within_s: float) -> bool:
+        """Wait until one page more may be open, so long at most; call `leave` after True."""
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._places.acquire()
+        except TimeoutError:
+            return False
+
+    def leave(self) -> None:
+        """A page is done with."""
+        self._places.release()
+
+    async def render(self, document: Response, ask: Ask, is_own: IsOwn) -> Response:
+        """The page as its scripts made it, as UTF-8 and without validators; between `entered` and `leave`.
+
+        Args:
+            document: of the page, as it was fetched.
+            ask: called for each request of the page.
+
+        Raises:
+            FetchError: UNREADABLE where it hangs, crashes or is too much; what its own host answered to one of
+                its requests, where that is a refusal or no answer.
+            WaitTooLong: its own host's next permit is too far ahead, or Chromium can't be had.
+        """
+        for _ in range(2):
+            visit = Visit(document, ask, is_own, self._scripts)
+            running = await self._entered()
+            try:
+                return await self._visited(running, visit)
+            except _ChromiumGone:
+                continue  # another page may be to blame
+            finally:
+                await self._chromium.leave(running)
+        raise unreadable("Chromium ended twice before it had read the page")
+
+    async def close(self) -> None:
+        """End Chromium."""
+        await self._chromium.close()
+
+    async def _entered(self) -> Running:
+        while True:
+            try:
+                return await self._chromium.enter()
+            except NotRunning as error:
+                log.warning("%s", error)
+                if error.wait_s > _LONGEST_BACKOFF_S:
+                    raise WaitTooLong("Chromium", error.wait_s) from error
+                await asyncio.sleep(error.wait_s)
+
+    async def _visited(self, running: Running, visit: Visit) -> Response:
+        from playwright.async_api import Error
+
+        context: BrowserContext | None = None
+        try:
+            async with asyncio.timeout(LONGEST_S), asyncio.timeout(PATIENCE_S) as patience:
+                visit.patience = patience
+                context = await running.browser.new_context(
+                    accept_downloads=False,
+                    service_workers="block",
+                    locale="zh-CN",
+                    timezone_id="Asia/Shanghai",
+                )
+                return await visit.run(context)
+        except TimeoutError:
+            raise visit.failure or unreadable(
+                f"it does not answer after {PATIENCE_S:g} s in which it waited for nothing, or {LONGEST_S:g} s in all"
+            ) from None
+        except Error as error:
+            if not running.browser.is_connected():
+                raise _ChromiumGone from error
+            raise visit.failure or unreadable(f"Chromium: {str(error).splitlines()[0]}") from error
+        finally:
+            visit.end()
+            await self._close(running, context)
+
+    async def _close(self, running: Running, context: BrowserContext | None) -> None:
+        """Close the page, whatever it is doing: where that takes too long, Chromium is killed."""
+        from playwright.async_api import Error
+
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                with suppress(Error):
+                    if context is not None:
+                        await context.close()
+                    elif running.browser.is_connected():
+                        raise TimeoutError  # not even a new page was to be had
+        except TimeoutError:
+            log.warning("a page could not be closed within %.0f s: Chromium is killed", CLOSE_S)
+            await self._chromium.kill(running)
+
+
+class _ChromiumGone(Exception):
+    """Chromium ended while a page was open."""

@@ -1,0 +1,112 @@
+"""Why a site can't be asked now: pure, from what is known of names, engines of one's own, sign-ins and robots.txt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from splitter.catalog.model import Catalog
+
+
+class ObstacleKind(StrEnum):
+    """What stands between a node and a site."""
+
+    NETWORK = "no_network"
+    NAME = "no_such_name"
+    ENGINE = "engine_down"
+    SIGN_IN = "sign_in"
+    ROBOTS = "robots"
+    BROWSER = "no_browser"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """Why a site can't be asked, and what mends it.
+
+    Attributes:
+        why: one line for people; the same for all sites that one mend helps.
+        mend: a command, or what to set; empty where nothing is to be done.
+    """
+
+    kind: ObstacleKind
+    why: str
+    mend: str = ""
+
+
+class NameState(StrEnum):
+    """What name servers say of a host's name."""
+
+    KNOWN = "known"
+    UNKNOWN = "unknown"
+    UNANSWERED = "unanswered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reachability:
+    """What was found out before the first request.
+
+    Attributes:
+        names: hosts that were looked up.
+        engines: engines of one's own that can't be asked, and why.
+        browser: what this machine lacks for pages made by script, and what mends it; None: nothing.
+        sign_ins: sites and engines that ask to sign in and nobody has signed in to, with the variables to set.
+    """
+
+    names: Mapping[str, NameState] = field(default_factory=dict)
+    engines: Mapping[str, Obstacle] = field(default_factory=dict)
+    sign_ins: Mapping[str, str] = field(default_factory=dict)
+    browser: Obstacle | None = None
+
+    @property
+    def offline(self) -> bool:
+        """True where names were looked up and none is known: it is about this machine, not about the sites."""
+        return bool(self.names) and NameState.KNOWN not in self.names.values()
+
+
+NO_NETWORK = Obstacle(
+    kind=ObstacleKind.NETWORK,
+    why="no network: no host name could be looked up",
+    mend="connect this machine, or set REVIEWLOOP_PROXY",
+)
+
+
+_CHECK = "reviewloop sites check"
+
+
+def obstacles(catalog: Catalog, found: Reachability) -> dict[str, tuple[Obstacle, ...]]:
+    """The sites of the catalog that can't be asked, in its order, with all that is in their way."""
+    seen = ((site, tuple(_obstacles(catalog, site, found))) for site in catalog.sites)
+    return {site: those for site, those in seen if those}
+
+
+def _obstacles(catalog: Catalog, site: str, found: Reachability) -> Iterator[Obstacle]:
+    engine = catalog.sites[site].engine
+    unknown = [
+        host
+        for host in hosts_of(catalog, site)
+        if found.names.get(host, NameState.KNOWN) is not NameState.KNOWN
+    ]
+    if unknown and found.offline:
+        yield NO_NETWORK
+    elif unknown:
+        said = (
+            "is no known name" if found.names[unknown[0]] is NameState.UNKNOWN else "could not be looked up"
+        )
+        yield Obstacle(kind=ObstacleKind.NAME, why=f"{unknown[0]} {said}", mend=_CHECK)
+    if (down := found.engines.get(engine)) is not None:
+        yield down
+    if found.browser is not None and catalog.renders(site):
+        yield found.browser
+    for name in dict.fromkeys((engine, site)):
+        if (variables := found.sign_ins.get(name)) is not None:
+            mend = f"set {variables} (docs/sign-in.md)"
+            yield Obstacle(kind=ObstacleKind.SIGN_IN, why=f"{name} asks to sign in", mend=mend)
+
+
+def hosts_of(catalog: Catalog, site: str) -> tuple[str, ...]:
+    """The hosts whose names a site needs: its engine's, and its own where its pages are fetched there."""
+    engine = catalog.engine_of(site)
+    host = (urlsplit(engine.url).hostname or "").lower()
+    return (host,) if engine.inline else (host, site)

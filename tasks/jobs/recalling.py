@@ -1,0 +1,118 @@
+"""The sweep `recall`: leases that ran out are taken back, and what failed goes to another node or to a person."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from tasks.domain.failures import FailureReason
+from tasks.domain.host_wait import UNREACHABLE
+from tasks.domain.states import Transition
+from tasks.jobs.context import Context
+from tasks.scheduling.recall import Recall, ToManual, after_failure
+from tasks.scheduling.unasked import answers_nobody
+from tasks.store import closing, hosts, leases, nodes, set_aside, transitions, views
+from tasks.store.leases import Lease
+from tasks.store.transitions import Move
+
+_BATCH = 1000
+
+
+def recall(conn: Connection, now: datetime, context: Context) -> None:
+    """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
+    silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
+    late: dict[Lease, str] = {}
+    silent: dict[Lease, FailureReason] = {}
+    overdue = leases.overdue(conn, now, _BATCH)
+    alive = {name: nodes.alive(conn, now, name, silent_after) for name in {one.node for one, _ in overdue}}
+    for lease, started in overdue:
+        if not started and alive[lease.node]:
+            late[lease] = "a live node did not start it in time"
+        else:
+            silent[lease] = FailureReason.SILENT if started else FailureReason.NOT_STARTED
+    if late:
+        closing.release(conn, now, late, skip_locked=True)
+    if silent:
+        closing.silence(conn, now, silent)
+    again, given_up = [], []
+    failed = views.failed(conn, _BATCH)
+    unreachable = {view.site for view in failed if view.reason is FailureReason.HOST_UNREACHABLE}
+    dead = _of_dead_hosts(conn, now, context, unreachable) if unreachable else {}
+    for view in failed:
+        together = context.settings.recall.most_unanswered if view.site in dead else 0
+        decision = after_failure(
+            view.reason,
+            view.node,
+            view.recalls,
+            view.failed_on,
+            context.settings.recall,
+            context.rng,
+            answers_others=answers_others(context, view.site),
+            unanswered=max(together, view.idle_releases),
+        )
+        if isinstance(decision, Recall):
+            again.append(_recalled(now, view, decision))
+        else:
+            given_up.append(_given_up(view, decision))
+    transitions.move_many(conn, now, Transition.RECALL, again)
+    transitions.move_many(conn, now, Transition.GIVE_UP, given_up)
+    set_aside.unanswered(conn, now, dead)
+
+
+def _of_dead_hosts(
+    conn: Connection, now: datetime, context: Context, failed: Collection[str]
+) -> dict[str, str]:
+    """Sites whose host answers no live node of their kind, with that host.
+
+    Args:
+        failed: sites of which something failed because a host did not answer: only their hosts are looked at.
+    """
+    names = {host for site in failed for host in context.hosts_of(site)}
+    rests = hosts.rests_at(conn, names)
+    live = nodes.live(conn, now, timedelta(seconds=context.settings.recall.node_silent_after_s))
+    dead: dict[str, str] = {}
+    for name in context.catalog.sites:
+        kind = context.catalog.kind_of(name)
+        able = [node.name for node in live if kind in node.kinds]
+        for host in names.intersection(context.hosts_of(name)):
+            times = [_unanswered(rests.get((host, node))) for node in able]
+            if answers_nobody(times, context.settings.recall):
+                dead[name] = host
+    return dead
+
+
+def _unanswered(rest: hosts.RestAt | None) -> int:
+    """How often in a row a host left a node unanswered."""
+    return rest.times if rest is not None and rest.cause == UNREACHABLE else 0
+
+
+def _recalled(now: datetime, view: views.FailedView, decision: Recall) -> Move:
+    note = transitions.EventData(
+        node=view.node,
+        reason=view.reason,
+        detail={
+            "recall": view.recalls + 1,
+            "delay_s": decision.not_before_delay_s,
+            "avoid": list(decision.avoid),
+        },
+    )
+    values = {
+        "recalls": view.recalls + 1,
+        "not_before": now + timedelta(seconds=decision.not_before_delay_s),
+        "assigned_node": None,
+    }
+    return Move(view.id, note, values)
+
+
+def _given_up(view: views.FailedView, decision: ToManual) -> Move:
+    note = transitions.EventData(node=view.node, reason=view.reason, detail=asdict(decision))
+    return Move(view.id, note, {})
+
+
+def answers_others(context: Context, site: str) -> bool:
+    """Whether each host of the site answers some address well: what failed at another address is not the host's."""
+    grants = context.state.grants
+    return all(host in grants and grants[host].well for host in context.hosts_of(site))

@@ -1,0 +1,140 @@
+"""Who and when, as pages show it: which texts name a person, which say a day, and what of them is name and date."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from tasks.reading.dates import read_date
+from tasks.reading.outline import DATE, Outline
+
+_PERSON_NAME = re.compile(
+    r"(?:^|[-_])(?:authors?|user|users|user-?name|nick|nick-?name|member|poster|uname|creator|commenter|writer"
+    r"|posted-?by|by-?line|fn|author-?name"
+    r"|display-?name|lz|reviewer|customer)(?:$|[-_])",
+    re.IGNORECASE,
+)
+_PERHAPS_PERSON = re.compile(r"(?:^|[-_])(?:name|by|owner|people|persona)(?:$|[-_])", re.IGNORECASE)
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_PERSON_LINK = re.compile(
+    r"(?:^|[/?&.])(?:[\w-]+[-_])?(?:users?|members?|profiles?|authors?|people|person|userinfo"
+    r"|user_profile|memberlist|customer|account)(?:[/?=.&-]|$)"
+    r"|(?:^|[/.])(?:u|space|i|home\.php|home/main|index\.php\?action=profile)(?:[/?=&-]|$)|/@\w|/~\w"
+    r"|space-uid-\d|weibo\.com/(?:u/)?\d",
+    re.IGNORECASE,
+)
+NOT_ITS_DAY = re.compile(
+    r"joined|regist|member since|注册|加入|最后|last|edit|编辑|修改|更新|seen|active|活动|在线", re.IGNORECASE
+)
+"""What stands in or around a date that says another day than a record's: joined, last edited."""
+_NO_NAME = re.compile(
+    r"^(?:[\W_]*+(?:\d{1,4}[\W_]*+)?|楼主|作者|沙发|板凳|地板|回复|引用|举报|只看\S*|发[表布]于?.*|.*发布|posted.*|author|op|reply|by|says?:?|said:?"
+    r"|wrote:?|user|username|name"
+    r"|(?:赞|顶|踩|回复|举报|收藏|转发|评论|支持|反对|有用|没用|关注|推荐|最新评论|热门)\S{0,2}[\s\[(（]*\d*.?"
+    r"|登[录入]\S*|注[册冊]|log ?in|sign (?:in|up)|register|我的.*|个人.*|.*中心|.*首页|home|.*投诉|名片|原创"
+    r"|level.*|lv\.?\s*\d+|#\d+|(?:post|reply|comment)\s*+#?\s*+\d.*"
+    r"|share|分享|report|quote|like|edit|link|permalink|more|更多|查看\S*|全部\S*"
+    r"|\d+\s?(?:楼|人|条|个|赞).*|.*(?:回复|关注|粉丝|点赞))$",
+    re.IGNORECASE,
+)
+_ROLE = re.compile(
+    r"管理员|版主|会员|贵宾|新手|等级|注册|论坛元老|(?:(?:new|eminent|active|senior|junior|full|trusted|noble|honorable|famed"
+    r"|reputable|estimable)\s+)?members?"
+    r"|guest|admin|administrator|moderator|participant|keymaster|staff|owner|topic author"
+    r"|topic starter|thread starter|original poster|verified|newbie|regular",
+    re.IGNORECASE,
+)
+_AROUND_NAME = re.compile(
+    r"^(?:(?:posted |started |asked |answered |created )?by\s+|作者[:：]?\s*|楼主[:：]?\s*|来自[:：]?\s*"
+    r"|用户[:：]?\s*|[(（]?@)"
+    r"|(?<![\s:：,，·»)）])(?:\s++(?:says|said|wrote|发表于|回复|评论|楼主))?[\s:：,，·»)）]*+$",
+    re.IGNORECASE,
+)
+LONGEST_NAME = 40
+LONGEST_BYLINE = 120
+"""Characters of a text with a name or a date and what stands around it."""
+_SHORT_DATE = 40
+
+SURELY = 100
+"""What `is_person` gives an element that can be nothing else; many that perhaps are one add up to less."""
+
+
+def is_person(page: Outline, element: int) -> int:
+    """How an element is called like a person's name, or links to a person's page: 0 not, 1 perhaps, SURELY."""
+    attributes = page.attributes[element]
+    if attributes.get("itemprop") in ("author", "creator") or attributes.get("rel") == "author":
+        return SURELY
+    if page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", "")):
+        return SURELY
+    names = [CAMEL.sub("-", name) for name in page.names[element]]
+    if any(map(_PERSON_NAME.search, names)):
+        return SURELY
+    return int(attributes.get("itemprop") == "name" or any(map(_PERHAPS_PERSON.search, names)))
+
+
+def date_of(page: Outline, number: int, now: datetime) -> str:
+    """A date as the page writes it: in full, where the element around the text says so, else the text."""
+    element = page.texts[number].owner
+    for _ in range(2):
+        attributes = page.attributes[element]
+        for name in ("datetime", "content", "title", "data-time", "data-timestamp"):
+            value = attributes.get(name, "")
+            if value and read_date(value, now) is not None and (name == "datetime" or DATE.search(value)):
+                return value
+        element = max(0, page.parents[element])
+    text = page.texts[number].text
+    match = DATE.search(text)
+    return " ".join(text[match.start() if match and len(text) > _SHORT_DATE else 0 :].split())[:60]
+
+
+def person_strength(page: Outline, owner: int, record: int) -> float:
+    """How much an element and the three around it, inside a record, are called a person; 0: not at all."""
+    element, strength = owner, 0.0
+    for step in range(4):
+        if is_person(page, element):
+            attributes = page.attributes[element]
+            link = page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", ""))
+            strong = attributes.get("itemprop") == "author" or attributes.get("rel") == "author"
+            strength += (1.5 if link else 1.0) / (step + 1) + strong
+        element = page.parents[element]
+        if element < record:
+            break
+    return strength
+
+
+def as_name(page: Outline, number: int) -> float:
+    """How surely a text names a person, by what its elements are called and link to; 0: it does not."""
+    text = page.texts[number]
+    name = bare_name(text.text)
+    if page.dates[number] or not may_be_name(name) or is_role(name):
+        return 0.0
+    return person_strength(page, text.owner, 0)
+
+
+def is_its_day(page: Outline, number: int) -> bool:
+    """Whether a text is a date, and not one of something else (last reply, joined)."""
+    said = "".join(page.texts[n].text for n in range(max(0, number - 1), number + 1))
+    return (
+        page.dates[number] and len(page.texts[number].text) <= LONGEST_NAME and not NOT_ITS_DAY.search(said)
+    )
+
+
+def may_be_name(text: str) -> bool:
+    """Whether a text could be a name: short, and no label or control that stands beside names."""
+    return 0 < len(text) <= LONGEST_NAME and _NO_NAME.match(text) is None
+
+
+def is_role(name: str) -> bool:
+    """Whether a text is a role or rank of a forum (版主, New Member); somebody may be called so, too."""
+    return _ROLE.fullmatch(name) is not None
+
+
+def bare_name(text: str) -> str:
+    """A text without what stands around names (by, 作者, a colon)."""
+    text = text.strip()
+    return _AROUND_NAME.sub("", text) if len(text) <= LONGEST_BYLINE else text
+
+
+def name_of(page: Outline, number: int) -> str:
+    """The name in a text, without what stands around names (by, 作者)."""
+    return " ".join(bare_name(page.texts[number].text).split())

@@ -1,0 +1,235 @@
+"""A page's tree as plain lists, made in one walk: what its elements are called, which texts stand in them, where.
+
+Elements are numbered in the order of the page, so that those in an element are a range; so are the texts in it. What
+is asked of many elements (how many characters, how many dates) is a difference of running sums.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+MOST_ELEMENTS = 60_000
+"""Elements looked at; the rest of a larger page is not."""
+_MOST_DEEP = 150
+_MOST_NAMES = 12
+_LONGEST_DATED = 80
+_MOST_DATE_TEXTS = 5000
+LONGEST_KEPT_VALUE = 200
+
+_DROPPED = frozenset((
+    "script", "style", "template", "noscript", "iframe", "svg", "canvas", "video", "audio", "object", "embed", "head",
+    "select", "textarea", "option", "input", "button",
+))  # fmt: skip
+INLINE = frozenset((
+    "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "img", "ins", "kbd",
+    "label", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u",
+    "var", "wbr", "-text",
+))  # fmt: skip
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+# Parts of a name that differ between elements of one kind: numbers of records.
+_NUMBERED = re.compile(r"(?<![-_:])[-_:]*+\d[\da-fA-F]*+")
+_KEPT = (
+    "href",
+    "datetime",
+    "title",
+    "itemprop",
+    "rel",
+    "content",
+    "data-time",
+    "data-timestamp",
+    "data-author",
+    "data-username",
+)
+DATE = re.compile(
+    r"(?<!\d)(?:19|20)\d\d\s?[-/.年]\s?\d{1,2}\s?[-/.月]\s?\d{1,2}|(?<![\d.])\d{1,2}\s?月\s?\d{1,2}\s?日|(?<![\d-])[01]?\d-[0-3]?\d\s+\d{1,2}:\d\d"
+    r"|(?<!\d)\d{1,2}[/.]\d{1,2}[/.](?:19|20)?\d\d(?!\d)|(?<![\d-])\d{1,2}-\d{1,2}-(?:19|20)\d\d(?!\d)"
+    r"|(?:(?<!\d)\d{1,9}|[一二两三四五六七八九十半几])\s{0,3}(?:个)?\s{0,3}(?:秒钟?|分钟?|小时|天|日|周|星期|月|年)\s*(?:之|以)?前"
+    r"|刚刚|刚才|昨天|前天|今天\s*\d|昨晚"
+    r"|\b(?:an?|half an?|\d+)\s?(?:s|m|h|d|w|y|mo|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|weeks?"
+    r"|months?|years?)\s+ago\b"
+    r"|\b(?:yesterday|just now)\b|\btoday,?\s+(?:at\s+)?\d"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?\s\d{1,2}(?!\d|:)"
+    r"|(?<!\d)\d{1,2}(?:st|nd|rd|th)?\.?[\s-](?:of\s)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b",
+    re.IGNORECASE,
+)  # fmt: skip
+"""What looks like a date, in the forms that `tasks.reading.dates` reads."""
+_MAYBE_DATE = re.compile(r"\d|刚|昨|前|ago|now|yesterday", re.IGNORECASE)
+
+
+class Text(NamedTuple):
+    """A piece of text as it stands in the tree.
+
+    Attributes:
+        owner: number of the element it stands in.
+        apart: a line ends before it.
+        linked: it stands in a link.
+    """
+
+    text: str
+    owner: int
+    apart: bool
+    linked: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Outline:
+    """Elements and texts of a page.
+
+    Attributes:
+        nodes, tags, parents, depths: of each element, its number the place; a parent of -1: none.
+        names: class names without numbers.
+        ends: of each element, the number behind the last one in it.
+        first_text, last_text: of each element, the range of its texts.
+        attributes: of the few that matter those that are there.
+        texts: in the order of the page.
+    """
+
+    nodes: list[LexborNode] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    names: list[tuple[str, ...]] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    depths: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    first_text: list[int] = field(default_factory=list)
+    last_text: list[int] = field(default_factory=list)
+    attributes: list[dict[str, str]] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+    dates: list[bool] = field(default_factory=list)
+    _chars: list[int] = field(default_factory=list)
+    _linked: list[int] = field(default_factory=list)
+    dates_before: list[int] = field(default_factory=list)
+
+    def chars(self, element: int) -> int:
+        """Characters of an element's text."""
+        return self._chars[self.last_text[element]] - self._chars[self.first_text[element]]
+
+    def link_chars(self, element: int) -> int:
+        """Of those, the ones in links."""
+        return self._linked[self.last_text[element]] - self._linked[self.first_text[element]]
+
+    def dated(self, element: int) -> int:
+        """How many of its texts look like dates."""
+        return self.dates_before[self.last_text[element]] - self.dates_before[self.first_text[element]]
+
+    def text_range(self, start: int, end: int) -> tuple[int, int]:
+        """The range of the texts in elements beside each other, from `start` up to the one before `end`."""
+        first, last = self.first_text[start], self.last_text[start]
+        while self.ends[start] < end:
+            start = self.ends[start]
+            last = self.last_text[start]
+        return first, last
+
+    def joined(self, texts: Iterable[Text]) -> str:
+        """Texts as they read: lines apart where the page has them apart, blanks collapsed."""
+        parts: list[str] = []
+        for text in texts:
+            if text.apart and parts:
+                parts.append("\x00")
+            parts.append(text.text)
+        lines = (" ".join(line.split()) for line in "".join(parts).split("\x00"))
+        return "\n".join(line for line in lines if line)
+
+
+def outline_of(tree: LexborHTMLParser) -> Outline:
+    """The outline of a page's body, without scripts, buttons and what is hidden; linear in the page's size."""
+    page = Outline()
+    body = tree.body
+    if body is None:
+        return page
+    node: LexborNode | None = body
+    opened: list[int] = []
+    in_link = 0
+    apart = True
+    while node is not None:
+        text = node.text_content
+        down = None
+        if text is not None:
+            if opened and not text.isspace():
+                page.texts.append(Text(text, opened[-1], apart, in_link > 0))
+                apart = False
+            elif opened and page.texts and text and not apart:
+                page.texts.append(Text(" ", opened[-1], False, in_link > 0))
+        else:
+            tag = node.tag or ""
+            if tag == "br":
+                apart = True
+            elif tag not in _DROPPED and tag[:1] not in ("-", "!") and len(page.nodes) < MOST_ELEMENTS:
+                shown = _add(page, node, tag, opened)
+                if shown:
+                    apart = apart or tag not in INLINE
+                    in_link += tag == "a"
+                    opened.append(len(page.nodes) - 1)
+                    down = node.first_child if len(opened) < _MOST_DEEP else None
+                    if down is None:
+                        apart = _close(page, opened, apart)
+                        in_link -= tag == "a"
+        if down is not None:
+            node = down
+            continue
+        following = node.next if opened else None
+        while following is None and opened:
+            closed = opened[-1]
+            apart = _close(page, opened, apart)
+            in_link -= page.tags[closed] == "a"
+            following = page.nodes[closed].next if opened else None
+        node = following
+    _sum_up(page)
+    return page
+
+
+def _add(page: Outline, node: LexborNode, tag: str, opened: list[int]) -> bool:
+    """Add an element; False where it is hidden."""
+    attributes = node.attributes
+    if (
+        attributes
+        and ("hidden" in attributes or _HIDDEN.search(attributes.get("style") or ""))
+        and tag != "body"
+    ):
+        return False
+    names = (attributes.get("class") or "")[:LONGEST_KEPT_VALUE].split()[:_MOST_NAMES]
+    page.nodes.append(node)
+    page.tags.append(tag)
+    page.names.append(tuple(name for one in names if (name := _NUMBERED.sub("", one))))
+    page.parents.append(opened[-1] if opened else -1)
+    page.depths.append(len(opened))
+    page.ends.append(0)
+    page.first_text.append(len(page.texts))
+    page.last_text.append(0)
+    page.attributes.append(
+        {name: value[:LONGEST_KEPT_VALUE] for name in _KEPT if (value := attributes.get(name))}
+        if attributes
+        else {}
+    )
+    return True
+
+
+def _close(page: Outline, opened: list[int], apart: bool) -> bool:
+    element = opened.pop()
+    page.ends[element] = len(page.nodes)
+    page.last_text[element] = len(page.texts)
+    return apart or page.tags[element] not in INLINE
+
+
+def _sum_up(page: Outline) -> None:
+    lengths = [len(one.text.strip()) for one in page.texts]
+    looked = 0
+    for one, length in zip(page.texts, lengths, strict=True):
+        maybe = 0 < length <= _LONGEST_DATED and looked < _MOST_DATE_TEXTS and _MAYBE_DATE.search(one.text)
+        looked += bool(maybe)
+        marked = page.tags[one.owner] == "time" and "datetime" in page.attributes[one.owner]
+        titled = (
+            DATE.search(page.attributes[one.owner].get("title", "")) if length <= _LONGEST_DATED else None
+        )
+        page.dates.append(bool(marked or titled or (maybe and DATE.search(one.text))))
+    page._chars = [0, *accumulate(lengths)]
+    page._linked = [
+        0,
+        *accumulate(length if one.linked else 0 for one, length in zip(page.texts, lengths, strict=True)),
+    ]
+    page.dates_before = [0, *accumulate(map(int, page.dates))]

@@ -1,0 +1,346 @@
+"""Author, day and text of each record of a group: where they stand is learned from all records together.
+
+Records are made from one template. So what a text is shows in all that stand at the same place in their records (the
+alignment of DEPTA, Zhai and Liu, WWW 2005, by place instead of tree matching): dates at a place of dates, persons at a
+place of persons, and the text where most of the words are. What is the same in many records is the template's. Quotes
+and signatures are kept apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tasks.reading.bylines import (
+    LONGEST_BYLINE,
+    LONGEST_NAME,
+    NOT_ITS_DAY,
+    bare_name,
+    date_of,
+    is_role,
+    may_be_name,
+    name_of,
+    person_strength,
+)  # fmt: skip
+from tasks.reading.dates import read_date
+from tasks.reading.element_kinds import Quotes, called_content, kind_of
+from tasks.reading.outline import Outline
+from tasks.reading.repeated import Span
+
+_ITS_DAY = re.compile(r"date|time|posted|created|publish|ago|when|stamp|permalink", re.IGNORECASE)
+_WORDY = re.compile(r"\w", re.UNICODE)
+_BY = re.compile(r"\bby:?\s+(\S{2,30})", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![A-Za-z_])\d+")
+_LEAST_DATE_WORTH = 0.3
+_SAME_SHARE, _SAME_CHARS = 0.5, 60
+_HOLDS = 0.75
+_BESIDE_WORTH, _LINKED_WORTH = 0.05, 0.3
+_ONCE, _PART = 1.3, 0.15
+# An author's name stands among the first texts of a record; a role, or what is the same in all, is seldom a name.
+_EARLY, _LATER_WORTH, _ROLE_WORTH, _FEW = 12, 0.7, 0.2, 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What one person wrote.
+
+    Attributes:
+        element: its number in the page's outline.
+        author, date_text: empty where the record has none.
+        date: aware, where it could be read.
+        text: without what it quotes, and without its author's signature.
+        quotes: what it quotes of others; empty where nothing.
+        signature: the author's, under the text; empty where there is none.
+    """
+
+    element: int
+    author: str
+    date_text: str
+    date: datetime | None
+    text: str
+    quotes: str
+    signature: str
+
+
+def read_records(page: Outline, members: Sequence[Span], apart: Iterable[int], now: datetime) -> list[Record]:
+    """The records of a group with their fields; those without a text are left out.
+
+    Args:
+        members: numbers of the records' elements, in the order of the page.
+        apart: elements whose texts belong to no record of the group (records of another).
+        now: aware; what relative dates count from.
+    """
+    return _Group(page, members, apart, now).records()
+
+
+class _Group:
+    def __init__(self, page: Outline, members: Sequence[Span], apart: Iterable[int], now: datetime) -> None:
+        self._page = page
+        self._members = members
+        self._now = now
+        self._place: dict[int, int] = {}  # element -> number of its place in the record
+        self._record: dict[int, int] = {}  # element -> its record
+        self._kind: dict[int, str] = {}  # element -> "quote", "signature", "beside" or ""
+        self._above: list[int] = [-1]
+        self._element_at: list[int] = [members[0][0]]  # an example of each place
+        self._numbers: dict[tuple[int, str, str], int] = {}
+        quotes = Quotes(page)
+        self._records_at: dict[int, set[int]] = defaultdict(set)
+        self._walk(set(apart), quotes)
+        self._texts: dict[int, list[int]] = defaultdict(list)
+        for number, text in enumerate(page.texts):
+            if text.owner in self._record:
+                self._texts[self._record[text.owner]].append(number)
+        self._template = self._same_everywhere()
+
+    def _walk(self, apart: set[int], quotes: Quotes) -> None:
+        page = self._page
+        starts = dict(self._members)
+        skip = 0
+        for start, end in self._members:
+            if start in self._record:
+                continue  # it is in another, and was read with it
+            for element in range(start, end):
+                if element < skip:
+                    continue
+                if element in starts:
+                    self._enter(element, element, quotes, alone=page.ends[element] == starts[element])
+                elif element in apart:
+                    skip = page.ends[element]
+                else:
+                    above = page.parents[element]
+                    inside = self._record.get(above, start)
+                    self._enter(
+                        element, start if page.ends[inside] <= element else inside, quotes, alone=False
+                    )
+
+    def _enter(self, element: int, record: int, quotes: Quotes, *, alone: bool) -> None:
+        """Note an element's record, place and kind; one that is a record alone has the place 0."""
+        page = self._page
+        place, kind = 0, ""
+        if not alone:
+            above = page.parents[element]
+            inner = self._record.get(above) == record
+            names = page.names[element]
+            key = self._place[above] if inner else 0, page.tags[element], names[0] if names else ""
+            place = self._numbers.get(key, len(self._above))
+            if place == len(self._above):
+                self._numbers[key] = place
+                self._above.append(key[0])
+                self._element_at.append(element)
+            kind = (self._kind[above] if inner else "") or kind_of(page, element, quotes)
+        self._place[element], self._record[element], self._kind[element] = place, record, kind
+        self._records_at[place].add(record)
+
+    def _same_everywhere(self) -> set[int]:
+        """Texts of the template: the same, numbers apart, at one place in many records."""
+        page = self._page
+        seen: dict[tuple[int, str], set[int]] = defaultdict(set)
+        said: dict[int, tuple[int, str]] = {}
+        for record, texts in self._texts.items():
+            for number in texts:
+                text = page.texts[number].text.strip()
+                if len(text) <= _SAME_CHARS:
+                    said[number] = self._place[page.texts[number].owner], _NUMBER.sub("0", text)
+                    seen[said[number]].add(record)
+        least = max(2, _SAME_SHARE * len(self._members))
+        return {number for number, key in said.items() if len(seen[key]) >= least}
+
+    def records(self) -> list[Record]:
+        """Each with its fields."""
+        page = self._page
+        dates = self._dates()
+        authors = self._authors(set(dates.values())) or self._beside_dates(dates)
+        used = set(dates.values()) | set(authors.values())
+        body = self._body(used)
+        found = []
+        for record, _ in self._members:
+            texts = self._texts.get(record, [])
+            inside = body
+            while not (own := [number for number in texts if self._is_body(number, inside, used)]) and inside:
+                inside = self._above[inside]  # this one has its text elsewhere
+            text = page.joined(page.texts[number] for number in own)
+            if not _WORDY.search(text):
+                continue
+            date_text = date_of(page, dates[record], self._now) if record in dates else ""
+            found.append(
+                Record(
+                    element=record,
+                    author=name_of(page, authors[record])
+                    if record in authors
+                    else self._named_in_date(record, dates),
+                    date_text=date_text,
+                    date=read_date(date_text, self._now),
+                    text=text,
+                    quotes=self._of_kind(texts, "quote"),
+                    signature=self._of_kind(texts, "signature"),
+                )
+            )
+        return found
+
+    def _of_kind(self, texts: list[int], kind: str) -> str:
+        page = self._page
+        return page.joined(page.texts[one] for one in texts if self._kind[page.texts[one].owner] == kind)
+
+    def _dates(self) -> dict[int, int]:
+        """By record the text that says its day."""
+        page = self._page
+        worth: dict[int, float] = defaultdict(float)
+        first: dict[tuple[int, int], int] = {}
+        for record, texts in self._texts.items():
+            label = ""
+            for number in texts:
+                text = page.texts[number]
+                if page.dates[number] and self._kind[text.owner] not in ("quote", "signature"):
+                    place = self._place[text.owner]
+                    if (place, record) not in first:
+                        first[place, record] = number
+                        worth[place] += self._date_worth(number, label)
+                if text.text.strip():
+                    label = "" if page.dates[number] else text.text
+        best = sorted(worth, key=lambda place: -worth[place])
+        found: dict[int, int] = {}
+        for place in best:
+            if found and worth[place] < _LEAST_DATE_WORTH * len(self._records_at[place]):
+                continue
+            for record in self._records_at[place]:
+                if (place, record) in first:
+                    found.setdefault(record, first[place, record])
+        return found
+
+    def _date_worth(self, number: int, label: str) -> float:
+        page = self._page
+        text = page.texts[number]
+        around = label[-20:] + " " + text.text[:30] + " " + " ".join(page.names[text.owner])
+        if NOT_ITS_DAY.search(around) or len(text.text.strip()) > LONGEST_BYLINE:
+            return 0.05
+        names = " ".join(
+            (page.tags[text.owner], *page.names[text.owner], *page.names[max(0, page.parents[text.owner])])
+        )
+        return 1.0 + 0.5 * (_ITS_DAY.search(names) is not None) + 0.3 * (text.text.strip()[-1:].isdigit())
+
+    def _authors(self, dates: set[int]) -> dict[int, int]:
+        """By record the text that names its author."""
+        page = self._page
+        worth: dict[int, float] = defaultdict(float)
+        first: dict[tuple[int, int], int] = {}
+        names: dict[int, set[str]] = defaultdict(set)
+        for record, texts in self._texts.items():
+            for order, number in enumerate(texts):
+                text = page.texts[number]
+                if number in dates or self._kind[text.owner] in ("quote", "signature"):
+                    continue
+                place = self._place[text.owner]
+                name = bare_name(text.text)
+                if (place, record) in first or not may_be_name(name):
+                    continue
+                strength = person_strength(page, text.owner, record)
+                if strength:
+                    first[place, record] = number
+                    names[place].add(name)
+                    early = 1.0 if order < _EARLY else _LATER_WORTH
+                    worth[place] += strength * early * (_ROLE_WORTH if is_role(name) else 1.0)
+        count = len(self._members)
+        for place in worth:
+            if count > _FEW and len(names[place]) == 1:
+                worth[place] *= _ROLE_WORTH
+        found: dict[int, int] = {}
+        for place in sorted(worth, key=lambda place: -worth[place]):
+            for record in self._records_at[place]:
+                if (place, record) in first:
+                    found.setdefault(record, first[place, record])
+        return found
+
+    def _beside_dates(self, dates: dict[int, int]) -> dict[int, int]:
+        """By record a short text beside its day, at one place, of which most differ: a name that nothing calls one."""
+        page = self._page
+        found: dict[int, dict[int, int]] = defaultdict(dict)
+        for record, number in dates.items():
+            texts = self._texts[record]
+            at = texts.index(number)
+            for beside in texts[max(0, at - 3) : at + 3]:
+                text = page.texts[beside]
+                name = text.text.strip()
+                if (
+                    beside in self._template
+                    or page.dates[beside]
+                    or not 1 < len(name) <= LONGEST_NAME // 2
+                    or not may_be_name(name)
+                ):
+                    continue
+                found[self._place[text.owner]].setdefault(record, beside)
+        for numbers in sorted(found.values(), key=len, reverse=True):
+            names = {page.texts[number].text.strip() for number in numbers.values()}
+            if 2 * len(names) > len(numbers) and len(numbers) >= 0.8 * len(dates):
+                return numbers
+        return {}
+
+    def _named_in_date(self, record: int, dates: dict[int, int]) -> str:
+        match = _BY.search(self._page.texts[dates[record]].text) if record in dates else None
+        return match[1].strip(",.;:") if match else ""
+
+    def _body(self, used: set[int]) -> int:
+        """The place that holds most of what is said."""
+        page = self._page
+        weight: dict[int, float] = defaultdict(float)
+        holding: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        for record, texts in self._texts.items():
+            for number in texts:
+                if (worth := self._content_worth(number, used)) > 0:
+                    element = page.texts[number].owner
+                    place = self._place[element]
+                    while place >= 0:
+                        weight[place] += worth
+                        holding[place][element] += worth
+                        place = self._above[place]
+                        element = max(record, page.parents[element])
+        below: dict[int, list[int]] = defaultdict(list)
+        for place, above in enumerate(self._above):
+            below[above].append(place)
+        here = 0
+        while inner := [place for place in below[here] if place != here]:
+            best = max(
+                inner,
+                key=lambda place: (
+                    weight[place] * (1.5 if called_content(page, self._element_at[place]) else 1.0)
+                ),
+            )
+            enough = _HOLDS * (0.5 if called_content(page, self._element_at[best]) else 1.0)
+            least = _PART * weight[best] / len(self._records_at[best])
+            parts = sum(worth >= least for worth in holding[best].values())
+            if weight[best] < enough * weight[here] or parts > _ONCE * len(self._records_at[best]):
+                break
+            here = best
+        return here
+
+    def _content_worth(self, number: int, used: set[int]) -> float:
+        text = self._page.texts[number]
+        kind = self._kind[text.owner]
+        if (
+            number in used
+            or number in self._template
+            or kind in ("quote", "signature")
+            or not _WORDY.search(text.text)
+        ):
+            return 0.0
+        length = len(text.text.strip()) * (_LINKED_WORTH if text.linked else 1.0)
+        return length * (_BESIDE_WORTH if kind == "beside" else 1.0)
+
+    def _is_body(self, number: int, body: int, used: set[int]) -> bool:
+        page = self._page
+        text = page.texts[number]
+        kind = self._kind[text.owner]
+        if number in used or number in self._template or kind in ("quote", "signature"):
+            return False
+        place = self._place[text.owner]
+        beside_body = self._kind[self._element_at[body]] == "beside"
+        if kind == "beside" and not beside_body:
+            return False
+        if body == 0 and page.dates[number] and len(text.text.strip()) < LONGEST_BYLINE:
+            return False
+        while place > 0 and place != body:
+            place = self._above[place]
+        return place == body

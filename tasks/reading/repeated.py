@@ -1,0 +1,270 @@
+"""The records of a page without rules: which elements repeat, each with a person, a day and a text of its own.
+
+A post, comment, answer or review is an element of which a page has several, called alike (tag and class, or tag and
+parent), each holding a date and a name beside its text. Repetition is the idea of MDR (Liu, Grossman and Zhai,
+KDD 2003); that the date tells a post from the rest of a page, MiBAT's (Song et al., CIKM 2010). Here elements are
+grouped by what they are called, and every group is judged by running sums: linear in the page's size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import accumulate
+
+from tasks.reading.bylines import SURELY, is_person
+from tasks.reading.outline import Outline
+from tasks.reading.records import MOST_RECORDS
+
+HINT = re.compile(
+    r"comment|repl(?:y|ies)|answer|post(?!er|ed|-?time|-?date|-?body|-?preview)|message|(?<!p)review|floor|feedback|discuss|评",
+    re.IGNORECASE,
+)
+_REPLY = re.compile(r"comment|repl(?:y|ies)|answer|(?<!p)review|评|回复", re.IGNORECASE)
+# Names that say how an element looks, not what it is.
+_LOOK = re.compile(
+    r"^(?:col|row|clear-?fix|[mp][btlrxy]?|w|h|d|flex|grid|float|text|bg|border|rounded|shadow|container|wrapper|active|card|panel"
+    r"|box|even|odd"
+    r"|alt|first|last|left|right|inner|outer|hidden|block|inline|items?|align|justify|font|overflow|relative|absolute|position|css|dark|hover"
+    r"|sm|md|lg|xl|center|top|bottom|space|gap|min|max|leading|tracking|fs|fw|u)(?:$|[-:_])"
+)
+_ASIDE = re.compile(
+    r"side-?bar|widget|(?:^|[-_])(?:foot|footer|aside|nav|menu)(?:$|[-_])|relat(?:ed|ion)|recommend"
+    r"|guess|hot-?(?:list|news|post|topic)|rank",
+    re.IGNORECASE,
+)
+_MOST_ASIDE = 0.8
+_LIST = re.compile(
+    r"news|article-?list|thread-?list|topic-?list|recommend|relat|rank|hot-|sidebar|widget|menu|nav|search-?result",
+    re.IGNORECASE,
+)
+HEADLINE_CHARS = 8
+"""Characters of a text that says something, as wide as Chinese ones."""
+_LEAST_CHARS = 2
+# Of two groups the one with more text is the better, but a long article does not outweigh the comments under it.
+_TEXT_POWER = 0.25
+# Dates in a record on the average: one that has more is no record, but holds some.
+_MOST_DATES, _HOLDER_WORTH, _UNHINTED_WORTH = 4, 0.5, 0.7
+_ASIDE_WORTH, _UNSIGNED_WORTH = 0.2, 0.25
+_LOOKED_AT, _DIFFERENT = 10, 0.7
+_LATIN = 0.35
+_SIBLINGS = 4  # of a group's key, where its members have one parent
+_MOST_BESIDE = 4
+_FIRST_TEXTS = 40
+
+
+Span = tuple[int, int]
+"""A record's place in the outline: its first element, and the number behind its last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Records called alike.
+
+    Attributes:
+        members: in the order of the page; one may be in another. Most are one element, some a few beside each other.
+        name: what they are called, for people.
+        evidence: how many of them are records, fractions for those that lack a day or a person.
+        score: evidence, weighed by the text they hold.
+        hinted: its name is one of what people write (comment, reply, post).
+    """
+
+    members: tuple[Span, ...]
+    name: str
+    evidence: float
+    score: float
+    hinted: bool
+
+
+def record_group(page: Outline) -> Group | None:
+    """The group of elements that are a page's records; None where no group is."""
+    groups = record_groups(page)
+    return groups[0] if groups else None
+
+
+def record_groups(page: Outline) -> list[Group]:
+    """The groups that could be a page's records, best first."""
+    sums = _Sums(page)
+    found: dict[tuple[Span, ...], Group] = {}
+    for name, members in _called_alike(page):
+        group = sums.judged(name, members)
+        if group is not None and (group.members not in found or found[group.members].score < group.score):
+            found[group.members] = group
+    return sorted(found.values(), key=lambda group: -group.score)
+
+
+def _called_alike(page: Outline) -> list[tuple[str, list[Span]]]:
+    groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for element, (tag, names, parent) in enumerate(zip(page.tags, page.names, page.parents, strict=True)):
+        for name in dict.fromkeys(names):
+            if not _LOOK.match(name):
+                groups[tag, name].append(element)
+        within = " ".join(page.names[parent]) if parent >= 0 else ""
+        groups[tag, within, parent, names[:1]].append(element)
+        groups[tag, within, parent].append(element)
+        if "-" in tag:
+            groups[tag,].append(element)
+    found: list[tuple[str, list[Span]]] = []
+    for key, members in groups.items():
+        name = ".".join(part for part in key[:2] if isinstance(part, str))
+        if len(members) > MOST_RECORDS or (len(members) == 1 and not is_reply(name)):
+            continue
+        if _parts_of_one(page, members):
+            continue
+        if any(page.dated(member) for member in members[:_LOOKED_AT]):
+            found.append((name, [(member, page.ends[member]) for member in members]))
+        if len(key) == _SIBLINGS and len(members) > 1 and (spans := _beside(page, members)):
+            found.append((name, spans))
+    return found
+
+
+def _parts_of_one(page: Outline, members: list[int]) -> bool:
+    """Whether elements are the parts of records beside each other (who, what), as many and called alike in each."""
+    of_parent: dict[int, list[tuple[str, ...]]] = defaultdict(list)
+    for member in members:
+        of_parent[page.parents[member]].append(page.names[member])
+    patterns = {tuple(names) for names in of_parent.values()}
+    if len(of_parent) < 2 or len(patterns) > 1:
+        return False
+    pattern = patterns.pop()
+    return 1 < len(pattern) <= _MOST_BESIDE and len(set(pattern)) == len(pattern)
+
+
+def _beside(page: Outline, heads: list[int]) -> list[Span]:
+    """Records of several elements beside each other (dt and dd, a head and a body), each from a head to the next.
+
+    Empty where the heads are not equally far from each other.
+    """
+    gaps: Counter[int] = Counter()
+    spans = []
+    most = 0
+    for head, following in zip(heads, [*heads[1:], page.ends[page.parents[heads[0]]]], strict=True):
+        element, count = page.ends[head], 1
+        while element < following and (not most or count < most):
+            element, count = page.ends[element], count + 1
+            if count > _MOST_BESIDE:
+                break
+        gaps[count] += 1
+        most = most or count
+        spans.append((head, element))
+    usual, times = gaps.most_common(1)[0]
+    return spans if 1 < usual <= _MOST_BESIDE and times >= _DIFFERENT * len(heads) else []
+
+
+class _Sums:
+    """Running sums over a page's elements and texts, and what groups are worth by them."""
+
+    def __init__(self, page: Outline) -> None:
+        self._page = page
+        persons = [is_person(page, element) for element in range(len(page.nodes))]
+        self._persons = [0, *accumulate(persons)]
+        content = []
+        headline = []
+        for text, dated in zip(page.texts, page.dates, strict=True):
+            length = len(text.text.strip())
+            person = persons[text.owner] > 0
+            content.append(0 if dated or text.linked or person else length)
+            headline.append(
+                length
+                if text.linked and not dated and not person and width(text.text.strip()) >= HEADLINE_CHARS
+                else 0
+            )
+        self._content = [0, *accumulate(content)]
+        self._headlines = [0, *accumulate(headline)]
+        self._all = max(1, self._content[-1])
+        self._aside = self._asides()
+
+    def _asides(self) -> list[bool]:
+        """Of each element whether it stands beside what the page is about; no element that holds most of it does."""
+        page = self._page
+        aside: list[bool] = []
+        for element, (tag, names, parent) in enumerate(zip(page.tags, page.names, page.parents, strict=True)):
+            inside = parent >= 0 and aside[parent]
+            if not inside and (tag in ("aside", "nav", "footer") or any(map(_ASIDE.search, names))):
+                chars = self._content[page.last_text[element]] - self._content[page.first_text[element]]
+                inside = chars < _MOST_ASIDE * self._all
+            aside.append(inside)
+        return aside
+
+    def judged(self, name: str, members: list[Span]) -> Group | None:
+        """A group with its evidence; None where its members are no records."""
+        whole = [self._in(span) for span in members]
+        own = [list(one) for one in whole]
+        around: list[int] = []  # places of the members around this one
+        for place, (start, _) in enumerate(members):
+            while around and members[around[-1]][1] <= start:
+                around.pop()
+            if around:
+                own[around[-1]] = [
+                    one - inner for one, inner in zip(own[around[-1]], whole[place], strict=True)
+                ]
+            around.append(place)
+        hinted = HINT.search(name) is not None
+        evidence = 0.0
+        persons = headed = text = 0
+        kept = []
+        for span, (chars, dates, people, headlines) in zip(members, own, strict=True):
+            if chars < max(_LEAST_CHARS, headlines) or not dates:
+                evidence -= 0.3
+                continue
+            kept.append(span)
+            people = people >= (1 if hinted else SURELY)
+            persons += people
+            headed += headlines > 0
+            evidence += 1.0 if people else _UNSIGNED_WORTH
+            text += chars
+        records = len(kept)
+        if not records or (len(members) == 1 and (headed or not persons)):
+            return None
+        if persons:
+            evidence *= max(0.0, evidence / records)
+        elif hinted and headed < 0.3 * records:
+            evidence = 0.5 * records - 0.3 * (len(members) - records)
+        if evidence <= 0.5 or (
+            headed >= 0.7 * records and not is_reply(name) and self._headlines_differ(kept)
+        ):
+            return None
+        if sum(one[1] for one in own) > _MOST_DATES * len(own):
+            evidence *= _HOLDER_WORTH
+        if _LIST.search(name) or self._aside[kept[0][0]]:
+            evidence *= _ASIDE_WORTH
+        score = evidence * (text / self._all) ** _TEXT_POWER * (1.0 if hinted else _UNHINTED_WORTH)
+        return Group(tuple(kept), name, evidence, score, hinted)
+
+    def _in(self, span: Span) -> tuple[int, int, int, int]:
+        """Characters of content, dates, persons and characters of headlines of a record."""
+        page = self._page
+        start, end = span
+        first, last = page.text_range(start, end)
+        return (
+            self._content[last] - self._content[first],
+            page.dates_before[last] - page.dates_before[first],
+            self._persons[end] - self._persons[start],
+            self._headlines[last] - self._headlines[first],
+        )
+
+    def _headlines_differ(self, members: list[Span]) -> bool:
+        """Whether the first headlines of the records are other pages', and not all the topic's."""
+        first = (self._first_headline(span) for span in members[:_LOOKED_AT])
+        texts = [text for text in first if text]
+        return len(set(texts)) >= max(2, _DIFFERENT * len(texts))
+
+    def _first_headline(self, span: Span) -> str:
+        page = self._page
+        first, last = page.text_range(*span)
+        for number in range(first, min(last, first + _FIRST_TEXTS)):
+            if self._headlines[number + 1] > self._headlines[number]:
+                return page.texts[number].text.strip().removeprefix("Re: ")
+        return ""
+
+
+def is_reply(name: str) -> bool:
+    """Whether elements are called comments, replies, answers or reviews."""
+    return _REPLY.search(name) is not None
+
+
+def width(text: str) -> float:
+    """Characters as wide as Chinese ones: of others it takes some for a word."""
+    ascii_chars = sum(map(str.isascii, text))
+    return len(text) - (1 - _LATIN) * ascii_chars

@@ -1,0 +1,112 @@
+"""Reviews that a page marks as such by schema.org: JSON-LD scripts first, then microdata.
+
+Types: https://schema.org/Review and those below it, Comment, Answer, and the postings that threads begin with. What a
+publisher says about a product in its own voice (Product.description) is no review.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser
+from splitter.catalog.rules import PageRules
+
+from tasks.domain.pages import Review
+from tasks.reading.dates import read_date
+from tasks.reading.metadata import json_ld_things, plain_string
+from tasks.reading.records import LONGEST_ID, MOST_RECORDS, Records, rating_of, reviews_of
+
+_REVIEW = re.compile(r"(?:^|/)(?:User|Employer|Critic|Recommendation)?Review$")
+_POST = re.compile(r"(?:^|/)(?:Comment|Answer|DiscussionForumPosting|SocialMediaPosting)$")
+_ONE_TEXT = re.compile(r"(?:^|/)(?:\w*Article|FAQPage)$")
+_BODIES = ("reviewBody", "text", "articleBody", "description")
+_DATES = ("datePublished", "dateCreated", "dateModified")
+_TITLES = ("headline", "name")
+_ITEM = '[itemscope][itemtype*="schema.org/{}" i]'
+_MICRODATA = tuple(
+    PageRules(
+        review=", ".join(_ITEM.format(name) for name in names),
+        id="@id",
+        title='[itemprop="headline"] | [itemprop="name"]@content',
+        body=" | ".join(f'[itemprop="{name}"]' for name in _BODIES),
+        author='[itemprop="author"] [itemprop="name"] | [itemprop="author"]@content | [itemprop="author"]',
+        date=" | ".join(
+            f'[itemprop="{name}"]{value}' for name in _DATES for value in ("@content", "@datetime", "")
+        ),
+        rating='[itemprop="ratingValue"]@content | [itemprop="ratingValue"]',
+    )
+    for names in (("Review", "UserReview", "CriticReview"), ("Comment", "Answer", "DiscussionForumPosting"))
+)
+
+
+def structured_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, ...]:
+    """The reviews of a whole page (with its scripts) by its structured data; empty where it has none.
+
+    Reviews proper come before posts and comments: a page has one kind or the other.
+
+    Args:
+        now: aware; what relative dates count from.
+    """
+    things = list(json_ld_things(tree))
+    # Comments under an article are not what it says, and answers of a shop's questions are the shop's own.
+    kinds = (_REVIEW,) if any(_is(thing, _ONE_TEXT) for thing in things) else (_REVIEW, _POST)
+    for kind in kinds:
+        marked = (thing for thing in things if _is(thing, kind))
+        if reviews := _numbered(_of_thing(thing, now) for thing in marked):
+            return reviews
+    if tree.css_matches('[itemtype*="schema.org/" i]'):
+        for rules in _MICRODATA:
+            if reviews := reviews_of(Records(tree, rules.review), rules, now):
+                return reviews
+    return ()
+
+
+def _is(thing: Mapping[str, Any], kind: re.Pattern[str]) -> bool:
+    types = thing.get("@type")
+    return any(
+        kind.search(one) for one in (types if isinstance(types, list) else [types]) if isinstance(one, str)
+    )
+
+
+def _of_thing(thing: Mapping[str, Any], now: datetime) -> Review:
+    rating = thing.get("reviewRating")
+    value = rating.get("ratingValue") if isinstance(rating, dict) else rating
+    date = _first(thing, _DATES)
+    key = thing.get("@id")
+    return Review(
+        key if isinstance(key, str) and len(key) <= LONGEST_ID else "",
+        _first(thing, _TITLES),
+        _first(thing, _BODIES),
+        _named(thing.get("author")),
+        date,
+        read_date(date, now),
+        rating_of(str(value)) if isinstance(value, str | int | float) else None,
+    )
+
+
+def _first(thing: Mapping[str, Any], names: Iterable[str]) -> str:
+    return next((text for name in names if (text := plain_string(thing.get(name)))), "")
+
+
+def _named(author: Any) -> str:
+    first = author[0] if isinstance(author, list) and author else author
+    return plain_string(first.get("name") if isinstance(first, dict) else first)
+
+
+def _numbered(reviews: Iterator[Review]) -> tuple[Review, ...]:
+    """Those with a body, each once; who has no id of its own gets its place."""
+    taken: dict[str, Review] = {}
+    known: set[tuple[str, str, str]] = set()
+    for review in reviews:
+        content = (review.author, review.date_text, review.body)
+        if not review.body or content in known:  # products repeat their reviews in each of their offers
+            continue
+        known.add(content)
+        key = review.key if review.key and review.key not in taken else f"#{len(taken)}"
+        taken[key] = review._replace(key=key)
+        if len(taken) == MOST_RECORDS:
+            break
+    return tuple(taken.values())

@@ -1,0 +1,93 @@
+"""Pages of many voices, read into reviews: what opens them, then the records; for pages whose site has no rules."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from selectolax.lexbor import LexborHTMLParser
+
+from tasks.domain.pages import PageRead, Review
+from tasks.reading.dates import read_date
+from tasks.reading.density import dense_text
+from tasks.reading.maintext import MainText, covered, main_text
+from tasks.reading.markup import parse_whole
+from tasks.reading.repeated import HEADLINE_CHARS, width
+from tasks.reading.threads import Opening, Thread, next_part, read_thread, signed
+
+_THERE, _MISSING = 0.5, 0.2
+_BEGINNING = 200
+
+
+def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
+    """A page's reviews, in its order; None where it is no page of many voices.
+
+    The one that opens the page has the key ``#0``, as the only text of a page has: a page read when nobody had replied
+    keeps its review. Records have the id that their element carries, or their place.
+
+    Args:
+        text: of the answer, decoded.
+        url: its final address.
+        now: aware; what relative dates count from.
+
+    Raises:
+        FetchError: TOO_LARGE, see `check_markup`.
+    """
+    tree = parse_whole(text)
+    thread = read_thread(tree, now)
+    if thread is None:
+        return None
+    found = main_text(text, url, lambda _text, _url: "")
+    if found.metadata.home:
+        return None
+    opening = _opening(tree, thread, found, now)
+    if opening is None and len(thread.records) < 2:
+        return None
+    reviews: dict[str, Review] = {}
+    title = found.metadata.title
+    if opening is not None:
+        reviews["#0"] = Review(
+            "#0",
+            title,
+            opening.text,
+            opening.author,
+            opening.date_text,
+            read_date(opening.date_text, now),
+            None,
+        )
+    for record, own in zip(thread.records, thread.keys, strict=True):
+        place = f"#{len(reviews)}"
+        key = own if reviews else place
+        if not key or key in reviews:
+            key = place
+        reviews[key] = Review(
+            key, "" if reviews else title, record.text, record.author, record.date_text, record.date, None
+        )
+    return PageRead(found.metadata.page_title, tuple(reviews.values()), next_url=next_part(thread.page, url))
+
+
+def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datetime) -> Opening | None:
+    """What stands in front of the records; None where the first of them opens the page."""
+    body, title = found.body, found.metadata.title
+    apart = bool(body) and not found.listing and covered(body, thread.text) < _MISSING
+    if not apart:
+        body = _densest_before(tree, thread, title)
+    if width(body) < HEADLINE_CHARS or covered(body[:_BEGINNING], thread.before) < _THERE:
+        return None
+    opening = signed(thread, body, now)
+    if apart:
+        return Opening(body, found.author or opening.author, found.date_text or opening.date_text)
+    said = found.author if covered(body, found.body) >= _THERE else found.metadata.author
+    opening = Opening(body, said or opening.author, found.metadata.date_text or opening.date_text)
+    headed = bool(title) and title in thread.before
+    return opening if headed or (opening.author and opening.date_text) else None
+
+
+def _densest_before(tree: LexborHTMLParser, thread: Thread, title: str) -> str:
+    """The densest text between the page's heading, or its top, and its first record; empty where there is none."""
+    heading = thread.before.rfind(title) if title else -1
+    between = thread.before[max(0, heading) :]
+    thread.removed()
+    dense = dense_text(tree)
+    if dense is not None and dense.sentences and covered(dense.text, between) >= _THERE:
+        return dense.text
+    return thread.said_after(title) if heading >= 0 else ""

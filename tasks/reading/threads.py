@@ -1,0 +1,219 @@
+"""Pages without rules that hold what many people wrote: threads, comments, answers, lists of reviews.
+
+The records are found by `tasks.reading.repeated` and read by `tasks.reading.record_fields`. What opens the page (a
+question, a post of another shape than its replies, an article above its comments) is no record of the group: it is the
+page's main text where that stands outside them, and else what is densest in front of the first record.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import parse_qsl, urlsplit
+
+from selectolax.lexbor import LexborHTMLParser
+
+from tasks.domain.address import authority_of, joined, sendable
+from tasks.domain.failures import FetchError
+from tasks.reading.bylines import as_name, date_of, is_its_day, is_person, name_of
+from tasks.reading.dates import read_date
+from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline, outline_of
+from tasks.reading.record_fields import Record, read_records
+from tasks.reading.records import LONGEST_ID
+from tasks.reading.repeated import HEADLINE_CHARS, Group, Span, is_reply, record_groups, width
+
+_LEAST_EVIDENCE, _LEAST_UNHINTED = 0.9, 1.5
+_LINK_CHARS = 12
+_SIGNED = 0.9
+_MOST_GROUPS = 20
+_BEGINNING = 60
+_NEAR, _CLOSE = 25, 5
+_NEXT = re.compile(r"(?:下一?[页頁]|后一?页|next(?: page)?)?\s*[›»>→]*", re.IGNORECASE)
+_CONTROL = re.compile(r"登录|登錄|注册|发表|评论|回复|浏览|点击|log ?in|sign in|reply|comment", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
+_PAGE_OF_PATH = re.compile(r"/page[-/]?\d+/?$", re.IGNORECASE)
+_PAGE_PARAMETER = re.compile(
+    r"(?:page|p|pn|pg|start|offset|pageno|pagenum|page_?index|cur_?page)", re.IGNORECASE
+)
+_NUMBERED_ID = re.compile(r"\d{3}")
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A text that opens a page of many voices, with its author and day; either empty where the page has none."""
+
+    text: str
+    author: str
+    date_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """The records of a page and where they stand.
+
+    Attributes:
+        records: in the order of the page.
+        before: text of the page in front of the first record.
+        page: the outline they were read from.
+        spans: the elements they are made of, in the order of the page.
+        keys: by record the id its element carries, where it is a numbered one; else empty.
+    """
+
+    records: tuple[Record, ...]
+    before: str
+    page: Outline
+    spans: tuple[Span, ...]
+    keys: tuple[str, ...]
+
+    def removed(self) -> None:
+        """Take the records out of the page's tree: what opens the page is looked for in the rest."""
+        page, removed_to = self.page, 0
+        for start, end in self.spans:
+            element = start
+            while element < end:
+                if element >= removed_to:
+                    page.nodes[element].decompose()
+                element = page.ends[element]
+            removed_to = max(removed_to, end)
+
+    def said_after(self, title: str) -> str:
+        """The lines between a title and the first record that say something: no links, dates or names; few words."""
+        page = self.page
+        end = page.first_text[self.records[0].element]
+        heading = max((n for n in range(end) if page.texts[n].text.strip() == title), default=end)
+        return "\n".join(
+            line
+            for n in range(heading + 1, end)
+            if not (page.texts[n].linked or page.dates[n] or is_person(page, page.texts[n].owner))
+            and width(line := " ".join(page.texts[n].text.split())) >= HEADLINE_CHARS
+            and not _CONTROL.search(line)
+        )
+
+    @property
+    def text(self) -> str:
+        """What the records say, quotes included."""
+        return "\n".join(f"{record.text}\n{record.quotes}" for record in self.records)
+
+
+def read_thread(tree: LexborHTMLParser, now: datetime) -> Thread | None:
+    """The records of a page; None where nothing on it repeats as records do. Linear in the page's size.
+
+    Args:
+        tree: of the page; it is left as it is.
+        now: aware; what relative dates count from.
+    """
+    page = outline_of(tree)
+    groups = record_groups(page)
+    groups = [one for one in groups if one.evidence >= (_LEAST_EVIDENCE if one.hinted else _LEAST_UNHINTED)]
+    if not groups:
+        return None
+    best = groups[0]
+    chosen = [best]
+    chosen += [other for other in groups[1:_MOST_GROUPS] if len(other.members) > 1 and _nested(best, other)][
+        :1
+    ]
+    records = [
+        record
+        for group in chosen
+        for record in read_records(
+            page,
+            group.members,
+            (one for other in chosen if other is not group for one, _ in other.members),
+            now,
+        )
+    ]
+    records.sort(key=lambda record: record.element)
+    records = list({(one.author, one.date_text, one.text): one for one in reversed(records)}.values())[::-1]
+    dated = sum(one.date is not None for one in records)
+    if 2 * dated > len(records):  # what has no day among those that have is a link to the others
+        records = [one for one in records if one.date is not None or width(one.text) > _LINK_CHARS]
+    if not records:
+        return None
+    first = page.first_text[records[0].element]
+    return Thread(
+        tuple(records),
+        page.joined(page.texts[:first]),
+        page,
+        tuple(sorted({span for group in chosen for span in group.members})),
+        tuple(_key_of(page, record) for record in records),
+    )
+
+
+def _nested(group: Group, other: Group) -> bool:
+    """Whether two groups are posts and the comments under them: those of one stand in some of the other."""
+    small, large = sorted((group, other), key=lambda one: one.members[0][1] - one.members[0][0])
+    if not is_reply(small.name) or not large.hinted or other.evidence < _SIGNED * len(other.members):
+        return False
+    inside = [
+        any(start < one and end <= behind for start, behind in large.members) for one, end in small.members
+    ]
+    return all(inside) and len(small.members) != len(large.members)
+
+
+def _key_of(page: Outline, record: Record) -> str:
+    """The id a record's element carries, where it is a numbered one; empty where it has none."""
+    attributes = page.nodes[record.element].attributes
+    for name in ("id", "data-id", "data-cid", "data-pid", "data-post-id", "data-comment-id"):
+        value = (attributes.get(name) or "").strip()
+        if _NUMBERED_ID.search(value) and len(value) <= LONGEST_ID:
+            return value
+    return ""
+
+
+def signed(thread: Thread, body: str, now: datetime) -> Opening:
+    """A text in front of the records with the author and the day that stand nearest to it."""
+    page = thread.page
+    beginning = body.partition("\n")[0][:_BEGINNING]
+    end = page.first_text[thread.records[0].element]
+    at = next(
+        (
+            n
+            for n in range(end)
+            if page.texts[n].text.strip()
+            and beginning.startswith(" ".join(page.texts[n].text.split())[:_BEGINNING])
+        ),
+        None,
+    )
+    if at is None:
+        return Opening(body, "", "")
+    near = [*range(at - 1, max(-1, at - _NEAR), -1), *range(at, end)]
+    date = next((n for n in near if is_its_day(page, n) and read_date(date_of(page, n, now), now)), None)
+    names = {n: as_name(page, n) / (_CLOSE + order) for order, n in enumerate(near)}
+    author = max(names, key=lambda n: names[n], default=at)
+    named = names.get(author, 0.0) > 0
+    return Opening(
+        body, name_of(page, author) if named else "", date_of(page, date, now) if date is not None else ""
+    )
+
+
+def next_part(page: Outline, url: str) -> str:
+    """Where a thread goes on; empty where no link says so, or where it leads to another page than this one's next.
+
+    A next part has the address of the page but for its numbers: another thread or article has not.
+    """
+    for element, tag in enumerate(page.tags):
+        href = page.attributes[element].get("href", "") if tag == "a" else ""
+        if not href or len(href) == LONGEST_KEPT_VALUE or href.startswith(("#", "javascript:")):
+            continue
+        first, last = page.first_text[element], page.last_text[element]
+        if last - first > _NEAR or not _NEXT.fullmatch(page.joined(page.texts[first:last]) or "-"):
+            continue
+        try:
+            here, following = sendable(url), joined(url, href)
+        except FetchError:
+            continue
+        if (
+            following != here
+            and authority_of(following) == authority_of(here)
+            and _shape(following) == _shape(here)
+        ):
+            return following
+    return ""
+
+
+def _shape(url: str) -> tuple[str, frozenset[tuple[str, str]]]:
+    """An address without what numbers its part: digits and page numbers of the path, page parameters."""
+    parts = urlsplit(url)
+    path = _DIGITS.sub("0", _PAGE_OF_PATH.sub("", parts.path)).rstrip("/")
+    return path, frozenset(pair for pair in parse_qsl(parts.query) if not _PAGE_PARAMETER.fullmatch(pair[0]))

@@ -1,0 +1,132 @@
+import json
+import re
+import socket
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from app import doctor
+from app import preflight as preflight_module
+from app.config import Settings, misspelt
+from app.doctor import CheckState, examine
+from app.preflight import Preflight
+from app.searxng import SearxngAnswer
+from splitter.catalog.load import builtin_text
+from tasks.jobs.obstacles import NO_NETWORK, Obstacle, ObstacleKind
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+DOWN = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")
+SIGN_IN = Obstacle(kind=ObstacleKind.SIGN_IN, why="it asks to sign in", mend="set a variable")
+
+
+@pytest.fixture
+def checks(monkeypatch, tmp_path):
+    def look(found=None, now=NOW, **settings):
+        monkeypatch.setattr(doctor, "preflight", lambda *_: found or Preflight(asked=("cca.org.cn",)))
+        given = {"database_url": f"sqlite:///{tmp_path / 'r.db'}", "sites": "paper-2014", "contact": "me"}
+        return {check.what: check for check in examine(Settings(**(given | settings)), lambda: now)}
+
+    return look
+
+
+def test_nothing_is_missing(checks):
+    one = checks(found=Preflight(asked=("cca.org.cn",)))
+    assert {what for what, check in one.items() if check.state is CheckState.FAILED} == set()
+    assert one["database"].said.endswith("a run begins it")
+
+
+def test_what_preflight_found_is_told(checks):
+    found = Preflight(
+        asked=(),
+        unasked={"a.cn": (NO_NETWORK, DOWN), "b.cn": (SIGN_IN,)},
+        searxng={"searxng": SearxngAnswer(url="http://x/search", why="it is down", mend="start it")},
+    )
+    told = checks(found)
+    assert told["network"].state is told["searxng"].state is told["sites"].state is CheckState.FAILED
+    assert told["searxng"].mend == "start it"
+    assert told["sign-in"].said == "b.cn: it asks to sign in"
+
+
+def test_the_mail_server_is_told_without_its_password(checks):
+    assert "mail" not in checks()
+    one = checks(smtp_url="smtps://reports%40example.cn:geheim@mail.example.cn")["mail"]
+    told = "mail.example.cn:465 (tls, user reports@example.cn), from reports@example.cn"
+    assert (one.state, one.said) == (CheckState.OK, told)
+    one = checks(smtp_url="smtps://reports:geheim@mail.example.cn")["mail"]
+    assert (one.state, "REVIEWLOOP_MAIL_FROM" in one.said) == (CheckState.FAILED, True)
+
+
+@pytest.mark.parametrize(("hits", "state"), [(3, CheckState.WARNING), (0, CheckState.FAILED)])
+def test_which_engines_of_a_searxng_answer(checks, hits, state):
+    silent = {"baidu": "CAPTCHA"}
+    answer = SearxngAnswer(url="http://x/search", engines=("baidu", "bing"), silent=silent, hits=hits)
+    told = checks(Preflight(asked=("a.cn",), searxng={"searxng": answer}))["searxng"]
+    assert told.state is state
+    assert "baidu (CAPTCHA)" in told.said
+
+
+def test_a_browser_is_missed_only_where_pages_are_made_by_script(checks, monkeypatch, tmp_path):
+    assert "browser" not in checks()
+    sites = tmp_path / "sites.yaml"
+    text = builtin_text("paper-2014")
+    sites.write_text(text.replace("cca.org.cn: {", "cca.org.cn: {render: browser, "), "utf-8")
+    monkeypatch.setattr(preflight_module, "missing", lambda _given: ("there is no Chromium", "install one"))
+    told = checks(sites=str(sites))["browser"]
+    assert told.state is CheckState.WARNING
+    assert re.fullmatch(
+        r"1 of \d+ sites can't be asked: its pages need a browser: there is no Chromium", told.said
+    )
+    assert told.mend == "install one"
+    monkeypatch.setattr(preflight_module, "missing", lambda _given: ("", ""))
+    assert checks(sites=str(sites))["browser"].state is CheckState.OK
+
+
+def test_no_contact_is_a_warning(checks):
+    assert checks(contact="")["contact"].state is CheckState.WARNING
+
+
+def test_a_clock_that_lost_its_battery(checks):
+    assert checks(now=datetime(1970, 1, 2, tzinfo=UTC))["clock"].state is CheckState.FAILED
+
+
+def test_a_clock_that_differs_from_the_databases(checks, postgres_store):
+    url = postgres_store.engine.url.render_as_string(hide_password=False)
+    told = checks(now=datetime.now(UTC) + timedelta(seconds=90), database_url=url)
+    assert "s off the database's" in told["clock"].said
+    assert told["database"].state is CheckState.OK
+
+
+def test_a_file_that_is_no_database(checks, tmp_path):
+    (tmp_path / "r.db").write_text("this is no database, whatever its name says")
+    assert checks()["database"].state is CheckState.FAILED
+
+
+def test_a_folder_that_is_not_there(checks, tmp_path):
+    assert checks(database_url=f"sqlite:///{tmp_path / 'no' / 'r.db'}")["disk"].state is CheckState.FAILED
+
+
+def test_servers_that_do_not_answer(checks):
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        told = checks(
+            redis_url=f"redis://127.0.0.1:{port}/0",
+            database_url=f"postgresql+psycopg2://nobody@127.0.0.1:{port}/none",
+            lab=("127.0.0.1", port),
+        )
+    assert {told[what].state for what in ("Redis", "database", "lab")} == {CheckState.FAILED}
+    assert f"reviewloop lab --port {port}" in told["lab"].mend
+
+
+def test_misspelt_settings():
+    given = {"REVIEWLOOP_SEARXNG": "x", "REVIEWLOOP_LOGIN_A_USER": "x", "REVIEWLOOP_SITES": "x", "HOME": "/"}
+    assert misspelt(given) == {"REVIEWLOOP_SEARXNG": "REVIEWLOOP_SEARXNG_URL"}
+    assert misspelt({"REVIEWLOOP_XYZZY_PLUGH": "1"}) == {"REVIEWLOOP_XYZZY_PLUGH": ""}
+
+
+def test_the_command(reviewloop, lab, tmp_path):
+    url = f"sqlite:///{tmp_path / 'r.db'}"
+    result = reviewloop("doctor", "--lab", f"{lab.host}:{lab.port}", "--db", url, "--json")
+    assert result.exit_code == 0
+    assert {check["state"] for check in json.loads(result.stdout)["checks"]} == {"ok"}
+    assert "lab: " in reviewloop("doctor", "--lab", f"{lab.host}:{lab.port}", "--db", url).stdout

@@ -1,0 +1,79 @@
+"""How a run ends: reviews by product, some of them, what to do next; and its exit status."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.cli.ending import finish
+from app.config import Settings
+from app.summary import mark, summary
+from app.until import Until
+from tasks.store.database import Store
+from tasks.store.reports import Stored
+
+
+@pytest.fixture
+def done(crawled):
+    store = Store.open(crawled.url)
+    yield summary(store, Stored(), 12.0, {})
+    store.close()
+
+
+def ended(done, until, capsys, *, matrix=False):
+    """Exit status, standard output, standard error."""
+    settings = Settings(sites="paper-2014")
+    status = 0
+    try:
+        finish(
+            done,
+            settings,
+            until,
+            as_json=False,
+            refused=False,
+            matrix=matrix,
+            stats=False,
+            db_hint=" --db x.db",
+        )
+    except SystemExit as end:
+        status = end.code
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def test_a_run_ends_with_what_a_person_wants(done, crawled, capsys):
+    status, out, _ = ended(done, Until(done=True), capsys)
+    assert status == 0
+    counts = {row["name"]: row["reviews"] for row in crawled.ask("product", "list")["products"]}
+    for name, n in counts.items():
+        assert any(name in line and str(n) in line for line in out.splitlines())
+    assert any(row.body[:20] in out for row in done.samples)
+    assert "reviewloop export reviews -o reviews.xlsx --db x.db" in out
+    assert "Completion rate" not in out
+    assert "Completion rate" in ended(done, Until(done=True), capsys, matrix=True)[1]
+
+
+@pytest.mark.parametrize(
+    ("until", "status", "told"),
+    [
+        (Until(done=True), 1, True),
+        (Until(done=True, seconds=600), 1, True),
+        (Until(done=True, seconds=10), 0, False),
+        (Until(), 0, True),
+    ],
+)
+def test_work_that_is_left_is_told_once(done, capsys, until, status, told):
+    """Ended by Ctrl-C; not by its own time, and where there is none, that is how it is ended."""
+    left = replace(done, queues={**done.queues, "WAIT": 3}, waits=())
+    got, _, err = ended(left, until, capsys)
+    assert got == status
+    assert ("3 subtasks to do" in err) == told
+    assert len(err.splitlines()) <= 1
+
+
+def test_a_run_shows_its_own_reviews_only(crawled):
+    store = Store.open(crawled.url)
+    assert summary(store, mark(store), 1.0, {}).samples == ()
+    assert len(summary(store, Stored(), 1.0, {}).samples) > 1
+    store.close()

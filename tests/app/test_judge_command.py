@@ -1,0 +1,97 @@
+"""`reviewloop judge`, and what a crawl says of voices at once: in its end, exports, `status` and for Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from tiny_world import PRODUCTS
+
+from app.api import reviews
+from app.cli import judge
+from splitter.errors import InputError
+from tasks.domain.voices import Voice
+from tasks.jobs import judging
+from tasks.store.database import Store
+
+UNTOLD = "UPDATE reviews SET voice = NULL, voice_probability = NULL, buyer = NULL, sentiment = NULL, voice_model = NULL"
+
+
+def of_an_older_version(crawled):
+    """The store as a version without voices left it."""
+    store = Store.open(crawled.url)
+    with store.begin() as conn:
+        conn.exec_driver_sql(UNTOLD)
+    store.close()
+
+
+def test_a_crawl_judges_what_it_stores(crawled, reviewloop):
+    rows = list(reviews(crawled.url))
+    assert all(row["voice"] in tuple(Voice) and 0 < row["voice_probability"] <= 1 for row in rows)
+    assert all(-1 <= row["sentiment"] <= 1 for row in rows)
+    told = crawled.ask("status")["voices"]
+    assert told == crawled.printed["voices"]
+    assert sum(told.values()) == crawled.printed["reviews"]
+    assert "Voices    " in reviewloop("status", "--db", crawled.url).stdout
+
+
+def test_one_voice_or_some_are_exported(crawled, reviewloop, tmp_path):
+    def count(*options):
+        return crawled.ask("export", "reviews", "-o", tmp_path / "some.csv", *options)["rows"]
+
+    of = Counter(row["voice"] for row in reviews(crawled.url))
+    both = count("--voice", "complaint, praise")
+    assert (
+        both
+        == of["complaint"] + of["praise"]
+        == len(list(reviews(crawled.url, voices=["complaint", "praise"])))
+    )
+    assert count("--voice", ",".join(Voice)) == of.total()
+    wrong = reviewloop("export", "reviews", "--voice", "complaint,shout", "--db", crawled.url)
+    assert wrong.exit_code == 2
+    assert "'shout' is not a valid Voice; the voices are complaint, praise" in wrong.stderr
+    with pytest.raises(InputError):
+        list(reviews(crawled.url, voices=["shout"]))
+
+
+def test_an_older_store_is_judged(crawled, reviewloop):
+    of_an_older_version(crawled)
+    n = crawled.printed["reviews"]
+    assert crawled.ask("status")["voices"] == {"not_judged": n}
+    tried = crawled.ask("judge", "--dry-run")
+    done = crawled.ask("judge")
+    assert crawled.ask("status")["voices"] == crawled.printed["voices"]
+    assert (done["reviews"], done["ended"], done["changes"]) == (n, True, [])
+    assert {**tried, "dry_run": False} == done
+    assert crawled.ask("judge")["pages"] == 0
+    assert crawled.ask("verify")["violations"] == []
+
+
+def test_a_person_reads_what_changed(crawled, reviewloop):
+    of_an_older_version(crawled)
+    crawled.ask("product", "edit", PRODUCTS[0], "--keywords", "瑞幸,生椰拿铁")
+    done = reviewloop("judge", "--product", PRODUCTS[0], "--db", crawled.url)
+    assert done.exit_code == 0
+    assert "review -> wrong product (lacks 瑞幸 生椰拿铁)" in done.stdout
+    assert "not judged" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert PRODUCTS[0] not in {row["product"] for row in reviews(crawled.url)}
+    unknown = reviewloop("judge", "--product", "没有", "--db", crawled.url)
+    assert unknown.exit_code == 2
+
+
+def test_ctrl_c_ends_it_and_the_next_one_goes_on(crawled, reviewloop, monkeypatch):
+    of_an_older_version(crawled)
+    monkeypatch.setattr(judging, "BATCH", 2)
+
+    def interrupted(text, *_):
+        if "pages" in text:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(judge, "say", interrupted)
+        ended = reviewloop("judge", "--db", crawled.url)
+    assert ended.exit_code == 1
+    assert "of 2 pages" in ended.stdout
+    first = crawled.printed["pages"] - 2
+    assert crawled.ask("judge")["pages"] == first

@@ -1,0 +1,290 @@
+import json
+import socket
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+import pytest
+
+from app import preflight as module
+from app.config import Settings
+from app.crawl_plan import crawl_plan
+from app.preflight import Askable, Preflight, preflight
+from splitter.catalog.load import load_catalog
+from tasks.jobs.obstacles import NameState, Obstacle, ObstacleKind, Reachability, obstacles
+from tasks.jobs.planning import planned_tasks
+from tasks.store.products import VirtualTask
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CATALOG = """
+version: 1
+name: small
+rules:
+  text: {main_text: true}
+engines:
+  own:
+    kind: meta
+    url: http://127.0.0.1:PORT/search
+    params: {q: "{query}", format: json, pageno: "{page}"}
+    paging_params: [pageno]
+    private: true
+    robots: {obey: false, reason: an instance of one's own}
+    limits: {per_address_per_s: 1, total_per_s: 4}
+    results: {format: json, hit: "results[]", link: url, title: title, empty: ["results="]}
+  shop:
+    kind: meta
+    url: https://search.shop.example/q
+    params: {q: "{query}", p: "{page}"}
+    paging_params: [p]
+    limits: {per_address_per_s: 0.5, total_per_s: 1}
+    results: {hit: li, link: "a@href", title: a, empty: [nothing]}
+  posts:
+    kind: microblog
+    url: https://posts.example/q
+    params: {q: "{query}", p: "{page}"}
+    paging_params: [p]
+    inline: true
+    sign_in: {cookies: {cookie: SUB}, hosts: [posts.example]}
+    results: {hit: li, link: "a@href", title: a, empty: [nothing], post: {body: p}}
+sites:
+  a.example: {engine: own, rules: text}
+  b.example: {engine: shop, rules: text, pages: 2}
+  posts.example: {engine: posts, rules: text}
+"""
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    def made(port=1):
+        file = tmp_path / "sites.yaml"
+        file.write_text(CATALOG.replace("PORT", str(port)), encoding="utf-8")
+        return load_catalog(file)
+
+    return made
+
+
+class _Searxng(BaseHTTPRequestHandler):
+    """What a SearXNG answers: `config`, and a search in which one engine is blocked."""
+
+    config: object = {
+        "version": "2026.1.1",
+        "engines": [
+            {"name": "baidu", "enabled": True, "categories": ["general"]},
+            {"name": "bing", "enabled": False, "categories": ["general"]},
+        ],
+    }
+    status = 200
+
+    def do_GET(self):
+        config = self.path.startswith("/config")
+        found = {"results": [], "unresponsive_engines": [["baidu", "CAPTCHA"]]}
+        self.send_response(200 if config else self.status)
+        self.end_headers()
+        self.wfile.write(json.dumps(self.config if config else found).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def searxng():
+    served = []
+
+    def serve(**attributes):
+        handler = type("Handler", (_Searxng,), attributes)
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        Thread(target=server.serve_forever, daemon=True).start()
+        served.append(server)
+        return server.server_address[1]
+
+    yield serve
+    for server in served:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def names(monkeypatch):
+    """Name servers that know these hosts, and of others what is said."""
+
+    real = socket.getaddrinfo
+
+    def know(*hosts, otherwise=socket.EAI_NONAME):
+        def look_up(host, *args, **options):
+            if host in hosts or host == "127.0.0.1":
+                return real("127.0.0.1", *args, **options)
+            raise socket.gaierror(otherwise, "said")
+
+        monkeypatch.setattr(module.socket, "getaddrinfo", look_up)
+
+    return know
+
+
+def test_all_that_is_in_the_way(catalog, names):
+    names("search.shop.example", "www.b.example", "a.example", "posts.example")
+    found = preflight(Settings(), catalog())
+    assert found.asked == ("b.example",)
+    kinds = {site: [one.kind for one in those] for site, those in found.unasked.items()}
+    assert kinds == {"a.example": [ObstacleKind.ENGINE], "posts.example": [ObstacleKind.SIGN_IN]}
+    assert "REVIEWLOOP_LOGIN_POSTS_COOKIES" in found.unasked["posts.example"][0].mend
+
+
+@pytest.mark.parametrize("otherwise", [socket.EAI_NONAME, socket.EAI_AGAIN])
+def test_no_network(catalog, names, otherwise):
+    names(otherwise=otherwise)
+    found = preflight(Settings(), catalog())
+    assert found.asked == ()
+    assert {those[0].kind for those in found.unasked.values()} == {ObstacleKind.NETWORK}
+
+
+def test_a_name_that_is_gone(catalog, names):
+    names("search.shop.example", "a.example", "posts.example")
+    found = preflight(Settings(), catalog())
+    assert [(one.kind, one.why) for one in found.unasked["b.example"]] == [
+        (ObstacleKind.NAME, "b.example is no known name")
+    ]
+
+
+def test_a_name_server_that_never_answers_holds_nobody_up(catalog, monkeypatch):
+    monkeypatch.setattr(module, "_NAMES_S", 0.05)
+    monkeypatch.setattr(module, "_state_of", lambda _host: Event().wait())
+    assert preflight(Settings(), catalog()).asked == ()
+
+
+def test_a_searxng_whose_engine_is_blocked_can_be_asked_and_says_so(catalog, names, searxng):
+    names("a.example")
+    found = preflight(Settings(), catalog(searxng()))
+    assert found.asked == ("a.example",)
+    assert found.searxng["own"].engines == ("baidu",)
+    notes = crawl_plan(catalog(), found, [], 1).notes
+    assert notes == (
+        "own: SearXNG 2026.1.1 with baidu",
+        "own: none of its engines answered a sample search",
+        "own: baidu did not answer (CAPTCHA)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"config": {"hello": 1}}, "is no SearXNG"),
+        ({"status": 403}, "search.formats"),
+        ({"status": 500}, "500"),
+    ],
+)
+def test_a_searxng_that_is_none_or_refuses(catalog, names, searxng, attributes, said):
+    names("a.example")
+    [obstacle] = preflight(Settings(), catalog(searxng(**attributes))).unasked["a.example"]
+    assert said in f"{obstacle.why}; {obstacle.mend}"
+
+
+def test_towards_a_lab_all_can_be_asked(catalog):
+    assert len(preflight(Settings(lab=("127.0.0.1", 1)), catalog()).asked) == 3
+
+
+def test_a_proxy_looks_names_up_itself(catalog, names):
+    names()
+    found = preflight(Settings(proxy="http://127.0.0.1:1"), catalog())
+    assert found.asked == ("b.example",)
+
+
+def test_a_sign_in_that_is_given_is_no_obstacle(catalog, names, monkeypatch):
+    names("posts.example")
+    monkeypatch.setenv("REVIEWLOOP_LOGIN_POSTS_COOKIES", "SUB=1")
+    assert preflight(Settings(), catalog()).asked == ("posts.example",)
+
+
+def test_the_plan_counts_requests_and_their_time(catalog):
+    wanted = VirtualTask(
+        id=0, product_id=0, product="光明牛奶", keywords=("光明", "牛奶"), aliases=(), pages=None, priority=0
+    )
+    found = Preflight(asked=("a.example", "b.example", "posts.example"))
+    plan = crawl_plan(catalog(), found, [wanted], addresses=1)
+    assert {one.site: (one.searches, one.pages) for one in plan.asked} == {
+        "a.example": (1, 10),
+        "b.example": (2, 20),
+        "posts.example": (1, 0),
+    }
+    assert plan.requests == 34
+    # 20 pages at the default limit, one address: 1 a second.
+    assert (plan.slowest, plan.seconds) == ("b.example", 20.0)
+
+
+def test_the_plan_counts_what_planning_asks(catalog):
+    wanted = VirtualTask(
+        id=0, product_id=0, product="光明牛奶", keywords=("光明", "牛奶"), aliases=(("光明", "鲜奶"), ("光明", "牛奶")),
+        pages=3, priority=0, sites=("b.example", "posts.example"),
+    )  # fmt: skip
+    found = Preflight(asked=("a.example", "b.example", "posts.example"))
+    plan = crawl_plan(catalog(), found, [wanted], addresses=1)
+    made = planned_tasks(catalog(), wanted, wanted.sites)
+    urls = {task.site: sum(len(chunk) for one in task.partitions for chunk in one.chunks) for task in made}
+    assert {one.site: one.searches for one in plan.asked} == urls
+
+
+def test_a_look_that_comes_again_searches_nothing(catalog, names, searxng):
+    names("a.example")
+    found = preflight(Settings(), catalog(searxng(status=500)), search=False)
+    assert found.asked == ("a.example",)  # it did not notice that searches fail: it made none
+
+
+def test_an_obstacle_of_many_sites_is_told_once():
+    one = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")
+    found = Preflight(asked=(), unasked={"a": (one,), "b": (one,)})
+    from app.crawl_plan import CrawlPlan
+
+    plan = CrawlPlan(
+        products=1, asked=(), unasked=found.unasked, requests=0, seconds=0.0, slowest="", notes=()
+    )
+    assert [(missing.why, missing.sites) for missing in plan.missing] == [("it is down", ("a", "b"))]
+
+
+def test_names_known_of_some_only(catalog):
+    found = Reachability(names={"a.example": NameState.KNOWN, "b.example": NameState.UNANSWERED})
+    [obstacle] = obstacles(catalog(), found)["b.example"]
+    assert obstacle.why == "b.example could not be looked up"
+
+
+def test_what_can_be_asked_is_looked_up_again_after_a_while():
+    now, looks = [0.0], []
+
+    def look():
+        looks.append(now[0])
+        return Preflight(asked=())
+
+    askable = Askable(look, Preflight(asked=()), lambda: now[0])
+    assert not askable.due
+    assert askable.unasked() == {}
+    now[0] = 61.0
+    assert askable.due
+    askable.unasked()
+    askable.unasked()
+    assert looks == [61.0]
+
+
+def test_sites_made_by_script_need_a_browser_here(monkeypatch, tmp_path):
+    file = tmp_path / "sites.yaml"
+    text = CATALOG.replace("PORT", "1").replace("b.example: {", "b.example: {render: browser, ")
+    file.write_text(text, encoding="utf-8")
+    catalog = load_catalog(file)
+    lab = Settings(lab=("127.0.0.1", 1))
+    monkeypatch.setattr(module, "missing", lambda given: ("", ""))
+    assert preflight(lab, catalog).asked == ("a.example", "b.example", "posts.example")
+    monkeypatch.setattr(
+        module, "missing", lambda given: (f"there is no {given or 'Chromium'}", "install one")
+    )
+    found = preflight(lab, catalog)
+    assert found.asked == ("a.example", "posts.example")
+    assert found.unasked == {
+        "b.example": (
+            Obstacle(
+                kind=ObstacleKind.BROWSER,
+                why="its pages need a browser: there is no Chromium",
+                mend="install one",
+            ),
+        )
+    }
+    of_rules = load_catalog(file).model_copy(
+        update={"rules": {"text": catalog.rules["text"].model_copy(update={"render": "browser"})}}
+    )
+    assert preflight(lab, of_rules).asked == (), "rules say it for every site that is read by them"

@@ -1,0 +1,256 @@
+"""`review import`: files that people have, in the forms they have them in."""
+
+from __future__ import annotations
+
+import io
+import json
+import tracemalloc
+
+import pytest
+from openpyxl import Workbook
+from patience import PATIENCE_S
+
+from app.review_columns import COLLECTORS, field_columns
+from app.table_files import BadRow, stream_table
+
+HEADER = "商品名称,评论内容,评论时间,用户昵称,评分（星）,链接"
+GOOD = (
+    "特仑苏,很好喝,2026-05-01 12:00,小王,5星,//item.jd.com/1.html",
+    '特仑苏,"有点,淡",2026年5月2日,老李,4,https://item.jd.com/1.html',
+)
+BAD = {
+    "body": "特仑苏,,2026-05-01,a,5,",
+    "date": "特仑苏,凑合,不知道,a,5,",
+    "rating": "特仑苏,凑合,2026-05-01,a,很好,",
+    "product": "129.00,凑合,2026-05-01,a,5,",
+    "url": "特仑苏,凑合,2026-05-01,a,5,ftp://x",
+    "": "特仑苏,凑合,2026-05-01,a,5,,多的",
+}
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path / 'reviews.db'}"
+
+
+@pytest.fixture
+def imported(reviewloop, url, tmp_path):
+    """Import a file of this content; what it told, and the exit status."""
+
+    def run(content, *options, name="reviews.csv"):
+        file = tmp_path / name
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        result = reviewloop("review", "import", file, "--db", url, "--json", *options)
+        return (json.loads(result.stdout) if result.stdout else result.stderr), result.exit_code
+
+    return run
+
+
+@pytest.fixture
+def exported(reviewloop, url):
+    def run(*options):
+        result = reviewloop("export", "reviews", "--db", url, "-o", "-", "--format", "jsonl", *options)
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    return run
+
+
+def table(*lines, header=HEADER, delimiter=","):
+    text = "\n".join((header, *lines)) + "\n"
+    return text if delimiter == "," else text.replace(",", delimiter)
+
+
+def workbook(*rows):
+    book = Workbook()
+    for row in rows:
+        book.active.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def test_good_lines_are_stored_and_bad_ones_told_with_line_and_field(imported, exported, reviewloop, url):
+    told, status = imported(table(*GOOD, *BAD.values()))
+    assert status == 2
+    assert (told["added"], told["known"]) == (2, 0)
+    assert [(one["line"], one["field"]) for one in told["refused"]] == list(enumerate(BAD, 4))
+    assert told["products_added"] == ["特仑苏"]
+    rows = exported()
+    assert [(r["product"], r["site"], r["body"], r["rating"], r["published_at"]) for r in rows] == [
+        ("特仑苏", "item.jd.com", "很好喝", 5.0, "2026-05-01T04:00:00+00:00"),
+        ("特仑苏", "item.jd.com", "有点,淡", 4.0, "2026-05-01T16:00:00+00:00"),
+    ]
+    assert {r["provenance"] for r in rows} == {"imported"}
+    assert {r["source"] for r in rows} == {told["source"]}
+    again, status = imported(table(*GOOD))
+    assert (again["added"], again["known"], status) == (0, 2, 0)
+    assert json.loads(reviewloop("verify", "--db", url, "--json").stdout)["violations"] == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        table(*GOOD[:1]).encode("gb18030"),
+        table(*GOOD[:1]).encode("utf-16"),
+        table(*GOOD[:1]).encode("utf-8-sig"),
+        table(*GOOD[:1], delimiter=";").encode(),
+        table(*GOOD[:1], delimiter="\t").encode(),
+        workbook(HEADER.split(","), GOOD[0].split(",")),
+        json.dumps(
+            dict(zip(HEADER.split(","), GOOD[0].split(","), strict=True)), ensure_ascii=False
+        ).encode(),
+    ],
+    ids=["gbk", "utf-16", "bom", "semicolon", "tab", "xlsx", "jsonl"],
+)
+def test_forms_of_files(imported, exported, content):
+    assert imported(content)[0]["added"] == 1
+    (row,) = exported()
+    assert (row["product"], row["body"], row["author"], row["rating"]) == ("特仑苏", "很好喝", "小王", 5.0)
+
+
+def test_a_mapping_is_remembered_for_the_source_and_for_files_of_its_shape(imported):
+    first = table("特仑苏,留言一,5", header="货,留言,评分")
+    said, status = imported(first)
+    assert status == 2
+    assert "--map body=COLUMN" in said
+    given, _ = imported(
+        first, "--map", "body=留言", "--map", "product=货", "--map", "rating=", "--source", "店"
+    )
+    assert (given["added"], given["source"]) == (1, "店")
+    told, _ = imported(table("特仑苏,留言二,5", header="货,留言,评分"))
+    assert (told["added"], told["source"], told["columns"]) == (1, "店", {"product": "货", "body": "留言"})
+    wider, _ = imported(table("特仑苏,留言三,5,x", header="货,留言,评分,备注"), "--source", "店")
+    assert wider["added"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--map", "body"), "FIELD=COLUMN"),
+        (("--map", "text=评论内容"), "FIELD one of product, body"),
+        (("--map", "body=没有"), "there is no column '没有'"),
+        (("--map", "product="), "--product NAME"),
+        (("--product", "250ml"), "250ml"),
+        (("--source", " "), "write a name"),
+    ],
+)
+def test_wrong_options_say_what_is_right(imported, options, said):
+    told, status = imported(table(*GOOD), *options)
+    assert status == 2
+    assert said in told
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b'[{"body": "x"}]', "one object a line"),
+        (b"\xd0\xcf\x11\xe0 old", "xlsx"),
+        (b"\x00\x01\x02", "no text"),
+        (b"a,b\n1,2\n", "--map body=COLUMN"),
+    ],
+)
+def test_files_that_are_none(imported, content, said):
+    told, status = imported(content)
+    assert status == 2
+    assert said in told
+
+
+def test_lines_of_json_that_are_broken_cost_no_others(imported):
+    lines = [
+        '{"product": "特仑苏", "body": "好"}',
+        "{broken",
+        '["x"]',
+        '{"product": "特仑苏", "body": {"x": 1}}',
+    ]
+    told, _ = imported("\n".join(lines).encode() + b'\n{"product": "\xff", "body": "y"}\n', name="a.jsonl")
+    assert told["added"] == 1
+    assert [one["line"] for one in told["refused"]] == [2, 3, 4, 5]
+    assert "UTF-8" in told["refused"][-1]["why"]
+
+
+def test_a_name_means_a_product_that_is_there(imported, exported, reviewloop, url):
+    reviewloop("product", "add", "光明高钙牛奶", "--alias", "光明高钙奶", "--db", url)
+    names = ("光明 高钙牛奶", "光明高钙奶", "光明高钙牛奶250ml*12盒整箱", "光明酸奶")
+    told, _ = imported(table(*(f"{name},味道{n},,,," for n, name in enumerate(names))))
+    assert told["products_added"] == ["光明酸奶"]
+    assert [r["product"] for r in exported()] == ["光明高钙牛奶"] * 3 + ["光明酸奶"]
+
+
+def test_a_dry_run_counts_the_same_and_changes_nothing(imported, exported, tmp_path):
+    lines = (*GOOD, GOOD[0], BAD["date"])
+    dry, status = imported(table(*lines), "--dry-run")
+    assert not (tmp_path / "reviews.db").exists()
+    real, _ = imported(table(*lines))
+    assert {**dry, "dry_run": False} == real
+    assert (status, real["added"], real["known"]) == (2, 2, 1)
+    dry, _ = imported(table(*lines, "特仑苏,新的,,,,"), "--dry-run")
+    assert (dry["added"], dry["known"], len(exported())) == (1, 3, 2)
+
+
+def test_no_run_looks_for_an_imported_product_unless_it_is_wanted(imported, reviewloop, url, lab):
+    imported(table(*GOOD))
+    where = ("--db", url, "--lab", f"127.0.0.1:{lab.port}", "--until-done", "--for", PATIENCE_S, "--json")
+    nothing = reviewloop("run", *where)
+    assert nothing.exit_code == 2
+    assert "no product to crawl" in nothing.stderr
+    imported(table("光明高钙牛奶,好,,,,"), "--crawl")
+    assert reviewloop("run", *where).exit_code == 0
+    [tasks] = [
+        json.loads(reviewloop("verify", "--db", url, "--json").stdout)["counts"]["tasks"],
+    ]
+    assert tasks > 0
+
+
+def test_authors_by_pseudonyms(imported, exported, monkeypatch):
+    monkeypatch.setenv("REVIEWLOOP_PSEUDONYM_KEY", "0123456789abcdef")
+    imported(table(*GOOD[:1]))
+    assert exported()[0]["author"] == "小王"
+    (row,) = exported("--pseudonymise")
+    assert row["author"].startswith("author-")
+    imported(table(GOOD[1]), "--pseudonymise")
+    assert exported()[1]["author"].startswith("author-")
+
+
+def test_collectors_are_known_by_their_columns():
+    weibo = (
+        "comment_id",
+        "create_time",
+        "create_date_time",
+        "note_id",
+        "content",
+        "comment_like_count",
+        "nickname",
+    )
+    found = field_columns(weibo, {}, "x")
+    assert found.collector is not None
+    assert found.collector.name == "mediacrawler-weibo-comments"
+    assert found.columns == {"body": "content", "date": "create_date_time", "author": "nickname"}
+    cells = {"note_id": "5", "content": "好"}
+    assert (found.text("url", cells), found.text("site", cells)) == (
+        "https://m.weibo.cn/detail/5",
+        "weibo.com",
+    )
+    for one in COLLECTORS:
+        again = field_columns(tuple(sorted(one.needs)), {}, "x")
+        assert again.collector == one
+        assert {"body", "date"} <= again.columns.keys()
+
+
+def test_a_table_of_any_length_takes_little_memory():
+    row = f"特仑苏,{'很好喝' * 20},2026-05-01,a,5,\n".encode()
+    file = io.BytesIO((HEADER + "\n").encode() + row * 30_000)
+    tracemalloc.start()
+    try:
+        lines = sum(1 for _ in stream_table(file, "x"))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert lines == 30_001
+    assert peak < 4_000_000 < len(file.getvalue())
+
+
+def test_a_quote_that_is_never_closed_costs_its_line():
+    text = 'a,b\n1,2\n"' + "x" * 200_000 + "\n3,4\n"
+    rows = list(stream_table(io.BytesIO(text.encode()), "x"))
+    assert [type(row) is BadRow for row in rows] == [False, False, True, False]

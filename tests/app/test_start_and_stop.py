@@ -1,0 +1,127 @@
+"""Starting and stopping: one run a file, no command changes a schema by the way, a full disk is one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from patience import PATIENCE_S
+from tiny_world import ROOT
+
+from app.holding import held
+from splitter.errors import InputError
+
+
+def older(url: str) -> None:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as conn, conn:
+        conn.execute("UPDATE alembic_version SET version_num = '0009'")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        ("verify",),
+        ("nodes", "list"),
+        ("failed", "list"),
+        ("explain", "1"),
+        ("export", "reviews", "-o", "-"),
+        ("product", "add", "特仑苏"),
+        ("product", "list"),
+    ],
+    ids=" ".join,
+)
+def test_a_database_of_an_older_version_is_told_and_left_as_it_is(reviewloop, crawled, words):
+    older(crawled.url)
+    result = reviewloop(*words, "--db", crawled.url)
+    assert result.exit_code == 1
+    assert "has revision 0009" in result.stderr
+    assert "`reviewloop migrate`" in result.stderr
+    with closing(sqlite3.connect(crawled.url.removeprefix("sqlite:///"))) as conn:
+        assert conn.execute("SELECT version_num FROM alembic_version").fetchone() == ("0009",)
+
+
+def test_migrate_begins_a_database_and_leaves_a_new_one_as_it_is(reviewloop, tmp_path):
+    url = f"sqlite:///{tmp_path / 'new.db'}"
+    for _ in range(2):
+        result = reviewloop("migrate", "--db", url)
+        assert result.exit_code == 0
+        assert "the newest" in result.stderr
+    assert reviewloop("status", "--db", url).exit_code == 0
+
+
+def test_a_second_holder_is_told_who_is_first(tmp_path):
+    lock = tmp_path / "it.run"
+    first = held(lock, "another run works on it", "end it")
+    told = rf"another run works on it \(process {os.getpid()}, since .* UTC\): end it"
+    with first, pytest.raises(InputError, match=told), held(lock, "another run works on it", "end it"):
+        pass
+    with held(lock, "another run works on it", "end it"):
+        assert lock.exists()
+
+
+def nodes_in(result):
+    return result.exit_code == 0 and json.loads(result.stdout)["nodes"]
+
+
+def started(*words: str, **options: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "app", *words],
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if not k.startswith("REVIEWLOOP_")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def test_a_second_run_on_a_file_is_refused_and_others_write_meanwhile(reviewloop, lab, tiny_sites, tmp_path):
+    url = f"sqlite:///{tmp_path / 'r.db'}"
+    at = ("--lab", f"127.0.0.1:{lab.port}", "--sites", str(tiny_sites))
+    first = started("run", "特仑苏", "--db", url, *at)
+    try:
+        lock = tmp_path / "r.db.run"
+        end = time.monotonic() + 60
+        while not (lock.exists() and nodes_in(reviewloop("status", "--json", "--db", url))):
+            assert first.poll() is None, first.communicate()
+            assert time.monotonic() < end
+        second = reviewloop("run", "--db", url, *at)
+        assert second.exit_code == 2
+        assert f"process {first.pid}, since " in second.stderr
+        assert reviewloop("product", "add", "蒙牛早餐奶", "--db", url).exit_code == 0
+    finally:
+        first.send_signal(signal.SIGTERM)
+        _, told = first.communicate(timeout=PATIENCE_S)
+    assert first.returncode == 0, told
+    with closing(sqlite3.connect(tmp_path / "r.db")) as conn:
+        assert conn.execute("SELECT count(*) FROM subtasks WHERE state = 'CRAWL'").fetchone() == (0,)
+        assert conn.execute("SELECT count(*) FROM events WHERE transition = 'silent'").fetchone() == (0,)
+
+
+def test_a_full_disk_ends_the_run_with_one_sentence(lab, tiny_sites, tmp_path):
+    """As far as a process can see: no file may grow beyond what the tables take."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+
+    url = f"sqlite:///{tmp_path / 'full.db'}"
+    at = ("--lab", f"127.0.0.1:{lab.port}", "--sites", str(tiny_sites))
+    run = started(
+        "run", "特仑苏", "蒙牛早餐奶", "光明高钙牛奶", "--until-done", "--db", url, *at, preexec_fn=limit
+    )
+    _, told = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 1, told
+    last = told.strip().splitlines()[-1]
+    assert f"{Path(url.removeprefix('sqlite:///'))}" in last
+    assert "Traceback" not in told

@@ -1,0 +1,83 @@
+"""What a page without hits is, for an engine whose patterns do not know it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.tools.outcome_pages import generated
+from bench.tools.train_outcome import f1, left_out, train
+from splitter.catalog.rules import ResultRules
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.reading.markup import parse
+from tasks.reading.page_outcome import OUTCOMES, page_weights, traits
+from tasks.reading.results import read_results
+
+RULES = ResultRules(hit="div.result", link="a@href", title="a")
+URL = "https://www.engine.cn/s"
+
+
+def told(text: str) -> FetchError:
+    with pytest.raises(FetchError) as raised:
+        read_results(text, URL, RULES)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "<title>滑块验证</title><div><p>请完成人机验证后继续访问</p><form><input name=code></form></div>",
+            ErrorClass.CAPTCHA,
+        ),
+        (
+            "<title>Just a moment...</title><p>Checking your browser before accessing</p>",
+            ErrorClass.FORBIDDEN,
+        ),
+        ("<title>提示</title><p>您的访问过于频繁，请稍后再试</p>", ErrorClass.RATE_LIMITED),
+    ],
+)
+def test_an_unknown_refusal_is_told_as_one(text, error):
+    assert told(text).error is error
+    assert "seems to refuse" in str(told(text))
+
+
+def test_an_unknown_empty_answer_is_told_but_not_believed():
+    menu = "".join(f'<a href="/c/{n}">栏目{n}</a>' for n in range(12))
+    text = (
+        f"<title>搜索结果</title>{menu}<form><input name=q></form><p>抱歉，没有找到相关内容，换个词试试</p>"
+    )
+    assert told(text).error is ErrorClass.BAD_RULE
+    assert "seems an empty answer" in str(told(text))
+
+
+@pytest.mark.parametrize("speaks", ["", "请先登录"])
+def test_a_page_of_results_is_a_broken_rule_even_where_it_says_sign_in(speaks):
+    items = "".join(
+        f'<li class=r><h3><a href="https://site{n}.cn/{n}">第{n}条结果的标题写在这里</a></h3><p>{"摘要" * 20}</p></li>'
+        for n in range(10)
+    )
+    text = f"<title>牛奶_搜索</title><p>{speaks}</p><form><input name=q></form><ul>{items}</ul>"
+    assert told(text).error is ErrorClass.BAD_RULE
+    assert "seems a broken rule" in str(told(text))
+
+
+def test_a_short_page_alone_is_no_refusal():
+    assert told("<html><body><p>a new layout</p></body></html>").error is ErrorClass.BAD_RULE
+
+
+def test_engines_left_out_are_told_apart():
+    pages = list(generated())
+    count = {kind: sum(page.kind == kind for page in pages) for kind in OUTCOMES}
+    assert min(count.values()) >= 40
+    assert f1(left_out(pages))["macro"] >= 0.85
+
+
+def test_the_weights_are_of_these_traits():
+    names = {"constant", *traits("<p>x</p>", parse("<p>x</p>"), URL)}
+    assert set(page_weights()) == names == set(train(list(generated())))
+
+
+def test_hostile_pages_are_judged_in_no_time():
+    for piece in ("<script", "<a href=x>", "<div><a href=x>", "验证码"):
+        text = piece * 900
+        traits(text, parse(text, keep_hidden=True), URL)

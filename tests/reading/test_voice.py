@@ -1,0 +1,140 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench import voices
+from bench.tools import train_voices
+from bench.tools.voice_posts import Post, digest, posts, written_posts
+from tasks.domain.voices import Voice
+from tasks.reading.voice import VOICES, parse_weights, plain, run_key, run_keys, voice_of
+
+SAMPLES = Path("bench/samples/voices")
+
+
+def test_floors_of_the_weights_in_the_tree():
+    # Posts written for this project; docs/voices.md has figures of real ones.
+    ratios = voices.run(Path("nowhere"))["ratios"]
+    assert ratios["written.buyer_f1"] >= 0.85
+    assert ratios["written.buyer_f1"] > ratios["written.buyer_f1_by_keywords"]
+    assert ratios["written.voice_right"] >= 0.75
+
+
+@pytest.mark.parametrize(
+    ("text", "voice"),
+    [
+        ("买来两个月屏幕就坏了，售后推来推去，再也不买了", Voice.COMPLAINT),
+        ("味道很好，包装也严实，全家都喜欢，会回购的", Voice.PRAISE),
+        ("请问这款手机支持无线充电吗？", Voice.QUESTION),
+        ("记者日前从市场监管部门获悉，两批次奶粉被召回", Voice.NEWS),
+        ("转发并关注我们，抽三位送新品一份，周五开奖", Voice.COMPANY),
+    ],
+)
+def test_who_speaks(text, voice):
+    said = voice_of(text)
+    assert said.voice is voice
+    assert (said.buyer > 0.5) == (voice in {Voice.COMPLAINT, Voice.PRAISE})
+
+
+def test_sentiment_is_told_beside_the_voice():
+    assert voice_of("质量很差，用了一天就坏，非常失望").sentiment < -0.5
+    assert voice_of("质量很好，用着舒服，非常满意").sentiment > 0.5
+
+
+@pytest.mark.parametrize("text", ["", " \n", "a", "😀" * 500, "字" * 10_000, "http://x.cn/a @谁 [哈哈] 12.5"])
+def test_any_text_has_a_voice(text):
+    said = voice_of(text)
+    assert 1 / len(VOICES) <= said.probability <= 1
+    assert 0 <= said.buyer <= 1
+    assert -1 <= said.sentiment <= 1
+
+
+def test_a_title_is_read_only_where_there_is_no_text():
+    question = "请问这款奶粉一岁能喝吗？"
+    answer = "孩子喝了八个月，很喜欢，没有闹过肚子，推荐"
+    assert voice_of(" ", question) == voice_of(question)
+    assert voice_of(answer, question) == voice_of(answer)
+
+
+def test_marks_of_a_site_are_taken_out():
+    assert plain("转发 @某某 看http://t.cn/Rz1 [哈哈] １２３元 😀") == "转发 A 看U F 0元 F"
+
+
+def test_runs_are_of_one_to_four_characters():
+    assert run_key("ab") == ord("a") << 16 | ord("b")
+    assert set(run_keys("字").tolist()) == {run_key(run) for run in (" ", "字", " 字", "字 ", " 字 ")}
+
+
+def test_labels_are_of_known_voices_and_of_one_text_each():
+    rows = [
+        line.split("\t")
+        for line in (SAMPLES / "labels.tsv").read_text("utf-8").splitlines()
+        if line[0] != "#"
+    ]
+    assert len(rows) > 500
+    assert len({(source, key) for source, key, _ in rows}) == len(rows)
+    assert {voice for _, _, voice in rows} == {voice.value for voice in VOICES}
+
+
+def test_posts_are_read_by_source_and_labelled_by_hand_where_a_digest_is_known(tmp_path, monkeypatch):
+    reviews, crawled = tmp_path / "reviews", tmp_path / "voices/KaitoHH+xiaohongshu-spider-visualizer"
+    reviews.mkdir()
+    crawled.mkdir(parents=True)
+    (reviews / "waimai_10k_sample.csv").write_text("label,review\n1,很好吃\n0,太慢了\n", "utf-8")
+    (crawled / "xiaohongshu.csv").write_text(",,,,,,,,,这款面霜好用\n,,,,,,,,,没人读过\n", "utf-8")
+    labels = tmp_path / "labels.tsv"
+    labels.write_text(f"# head\nxiaohongshu beauty\t{digest('这款面霜好用')}\tpraise\n", "utf-8")
+    monkeypatch.setattr("bench.tools.voice_posts._LABELS", labels)
+    found = {post.text: post for post in posts(tmp_path)}
+    assert found.keys() == {"很好吃", "太慢了", "这款面霜好用"}
+    assert found["太慢了"] == Post("takeaway", "太慢了", Voice.COMPLAINT, good=False)
+    assert found["这款面霜好用"].by_hand
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    monkeypatch.setattr(train_voices, "LEAST_SOURCES", 1)
+    monkeypatch.setattr(train_voices, "LEAST_POSTS", 2)
+    monkeypatch.setattr(train_voices, "STEPS", 20)
+    good = {Voice.COMPLAINT: False, Voice.PRAISE: True}
+    found = [
+        Post(f"site {n % 3}", post.text, post.voice, good.get(post.voice), by_hand=n % 2 == 0)
+        for n, post in enumerate(written_posts())
+    ]
+    return found, train_voices.train(found)
+
+
+def test_training_again_gives_the_same_file_and_the_file_the_same_sums(trained):
+    found, weights = trained
+    text = train_voices.written(weights, found)
+    assert train_voices.written(train_voices.train(found), found) == text
+    read = parse_weights(text)
+    near = train_voices.sums_of(found, read) - train_voices.sums_of(found, weights)
+    assert np.abs(near).max() < 0.2  # two decimals a weight
+    assert (
+        train_voices.sums_of(found, weights)[:, :-1].argmax(1) == [VOICES.index(p.voice) for p in found]
+    ).mean() > 0.9
+
+
+def test_a_source_is_scored_by_the_others_alone_and_calibration_helps(trained):
+    found, weights = trained
+    sums = train_voices.held_out(found)
+    kinds = [VOICES.index(post.voice) for post in found]
+    assert (sums[:, :-1].argmax(1) == kinds).mean() < (
+        train_voices.sums_of(found, weights)[:, :-1].argmax(1) == kinds
+    ).mean()
+    how = train_voices.calibrated(found, sums)
+    calibrated = train_voices.with_calibration(weights, how)
+    again = train_voices.sums_of(found, weights)[:, :-1] * how.factor + how.shift
+    assert np.allclose(train_voices.sums_of(found, calibrated)[:, :-1], again, atol=1e-3)
+    ratios, figures = voices.of_held_out(found)
+    assert 0 <= ratios["held_out.calibration_error"] <= 1
+    assert sum(figures["confusion"]["news"].values()) == sum(
+        not train_voices.for_calibration(post) for post in found if post.voice is Voice.NEWS
+    )
+
+
+def test_figures():
+    found = [Post("s", "a", Voice.PRAISE), Post("s", "b", Voice.NEWS), Post("s", "c", Voice.COMPLAINT)]
+    assert voices.buyer_f1(found, np.array([True, True, False])) == 0.5
+    assert voices.calibration_error(found, np.array([1.0, 0.0, 0.4])) == 0.2

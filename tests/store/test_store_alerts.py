@@ -1,0 +1,181 @@
+"""Alerts on both databases: told once, told when over, whoever looks and however often it restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import pytest
+from world import SITE, START, World, hit
+
+from tasks.jobs.alerting import Alerting, Sent
+from tasks.scheduling.alerting import AlertRules, Completion
+from tasks.store import alerts, nodes
+from tasks.store.alerts import CLAIMED, QUIET, AlertRow
+from tasks.store.hosts import Rest, rest_host
+from tasks.store.leases import Counters
+
+RULES = AlertRules(completion=50, silent=2, manual=1, idle=30, refusing=1)
+
+
+class Receiver:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[bool, str, str]] = []
+        self.answer = Sent(told=True)
+        self.meanwhile = lambda: None
+
+    def __call__(self, rows: Sequence[AlertRow], now: datetime) -> Sent:
+        self.meanwhile()
+        if self.answer.told:
+            self.got += [(row.firing, row.rule, row.subject) for row in rows]
+        return self.answer
+
+
+@pytest.fixture
+def receiver() -> Receiver:
+    return Receiver()
+
+
+def looker(receiver: Receiver, rules: AlertRules = RULES) -> Alerting:
+    """A scheduler that has just started."""
+    return Alerting(rules, {"www.baidu.com": "baidu"}, receiver)
+
+
+def look(world: World, alerting: Alerting) -> None:
+    alerting.look(world.do)
+
+
+def test_an_alert_is_told_once_and_once_when_it_is_over(world: World, receiver: Receiver) -> None:
+    world.node("n1")
+    alerting = looker(receiver)
+    look(world, alerting)
+    assert receiver.got == []
+    world.pass_s(121)
+    for _ in range(3):
+        look(world, alerting)
+        look(world, looker(receiver))  # a restart, or a second scheduler
+        world.pass_s(60)
+    assert receiver.got == [(True, "silent", "n1")]
+    (row,) = world.look(alerts.listed)
+    assert (row.firing, row.told, row.since) == (True, True, START + timedelta(seconds=121))
+    world.do(nodes.heartbeat, "n1", nodes.NodeLoad(0.0, 0, 0))
+    for _ in range(3):
+        look(world, looker(receiver))
+    assert receiver.got == [(True, "silent", "n1"), (False, "silent", "n1")]
+
+
+def test_a_node_that_ended_in_order_or_is_drained_is_not_silent(world: World, receiver: Receiver) -> None:
+    world.node("n1")
+    world.node("n2")
+    world.do(lambda conn, _now: nodes.leave(conn, "n1"))
+    world.do(lambda conn, _now: nodes.set_drained(conn, "n2", True))
+    world.pass_s(600)
+    look(world, looker(receiver))
+    assert receiver.got == []
+
+
+def test_one_that_comes_and_goes_is_told_no_more_often_than_every_quarter_hour(
+    world: World, receiver: Receiver
+) -> None:
+    world.node("n1")
+    alerting = looker(receiver)
+    for _ in range(30):  # for an hour: silent for a minute, there for a minute
+        world.pass_s(121)
+        look(world, alerting)
+        world.do(nodes.heartbeat, "n1", nodes.NodeLoad(0.0, 0, 0))
+        look(world, alerting)
+    on = [one for one in receiver.got if one[0]]
+    assert len(on) == 4
+    assert len(receiver.got) == 2 * len(on)
+
+
+def test_a_message_that_reaches_nobody_is_tried_again_later_and_told(
+    world: World, receiver: Receiver
+) -> None:
+    world.node("n1")
+    world.pass_s(121)
+    alerting = looker(receiver)
+    receiver.answer = Sent(told=False, trouble="json://127.0.0.1: refused")
+    look(world, alerting)
+    (row,) = world.look(alerts.listed)
+    assert (row.told, row.trouble) == (False, "json://127.0.0.1: refused")
+    receiver.answer = Sent(told=True)
+    look(world, alerting)
+    assert receiver.got == []  # whoever sends it may still be at it
+    world.pass_s(CLAIMED.total_seconds() + 1)
+    look(world, alerting)
+    assert receiver.got == [(True, "silent", "n1")]
+    (row,) = world.look(alerts.listed)
+    assert (row.told, row.trouble) == (True, "")
+
+
+def test_an_alert_that_ends_while_it_is_sent_is_told_to_be_over(world: World, receiver: Receiver) -> None:
+    world.node("n1")
+    world.pass_s(121)
+
+    def back() -> None:
+        receiver.meanwhile = lambda: None
+        world.do(nodes.heartbeat, "n1", nodes.NodeLoad(0.0, 0, 0))
+        look(world, looker(receiver))
+
+    receiver.meanwhile = back
+    alerting = looker(receiver)
+    look(world, alerting)
+    look(world, alerting)
+    assert receiver.got == [(True, "silent", "n1"), (False, "silent", "n1")]
+
+
+def test_what_is_over_and_told_leaves_nothing_behind(world: World, receiver: Receiver) -> None:
+    world.node("n1")
+    world.pass_s(121)
+    alerting = looker(receiver)
+    look(world, alerting)
+    world.do(lambda conn, _now: nodes.leave(conn, "n1"))
+    look(world, alerting)
+    world.pass_s(QUIET.total_seconds() + 1)
+    look(world, alerting)
+    assert world.look(alerts.listed) == []
+
+
+def test_work_that_waits_and_gives_no_page_is_told_and_is_over_with_a_page(
+    world: World, receiver: Receiver
+) -> None:
+    world.node("n1")
+    world.waiting()
+    alerting = looker(receiver, AlertRules(idle=30))
+    look(world, alerting)
+    world.pass_s(29 * 60)
+    look(world, alerting)
+    assert receiver.got == []
+    world.pass_s(61)
+    look(world, alerting)
+    assert receiver.got == [(True, "idle", "")]
+    collect_one(world)
+    look(world, alerting)
+    assert receiver.got[1:] == [(False, "idle", "")]
+
+
+def test_the_facts_are_those_of_the_store(world: World) -> None:
+    world.node("n1")
+    rest = Rest("www.baidu.com", "captcha", lambda times: 600.0 * times)
+    world.do(rest_host, "n1", rest)
+    world.waiting()
+    collect_one(world)
+    found = world.look(lambda conn: alerts.facts(conn, world.now, RULES, START, {"www.baidu.com": "baidu"}))
+    (refusal,) = found.refusals
+    assert (refusal.engine, list(refusal.nodes), refusal.times) == ("baidu", ["n1"], 1)
+    assert found.completion == {SITE: Completion(1, 1, 0, 0)}
+    assert (found.collected_at, found.manual, found.nodes) == (world.now, 0, {"n1": START})
+    world.pass_s(3601)
+    later = world.look(lambda conn: alerts.facts(conn, world.now, RULES, START, {}))
+    assert (later.completion, later.refusals) == ({}, [])
+
+
+def collect_one(world: World) -> None:
+    """A page, by the one attempt of the one subtask there is."""
+    lease, work = world.begin(1)
+    (target,) = world.read_results(lease, work.targets[0], [hit("1")]).todo
+    world.save(lease, target)
+    world.close(lease, Counters(offered=1, tried=1, collected=1))

@@ -1,0 +1,168 @@
+"""A later export gives exactly the rows that an earlier one did not: none twice, none lost, late ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from sqlalchemy import Connection, delete, insert, select
+from world import World, hit, review
+
+from splitter.errors import InputError
+from tasks.domain.product_match import Verdict
+from tasks.store import export_cursor, page_links, products, reviews
+from tasks.store import reviews as review_store
+from tasks.store.export_cursor import Cursor, cursor_of
+from tasks.store.page_links import Link
+from tasks.store.products import NewProduct
+from tasks.store.reviews import ALL, ReviewFilter
+from tasks.store.tables import page_products, pages
+from tasks.store.tables import products as product_table
+from tasks.store.tables import reviews as table
+
+Exported = tuple[str, int]
+"""Product and review of a row."""
+
+
+@pytest.fixture
+def story(world: World) -> Iterator[Story]:
+    return Story(world)
+
+
+class Story:
+    """Pages with two reviews each, and a second product that pages may be linked to."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.lease, work = world.begin(world.waiting("甲"))
+        self._results = work.targets[0]
+        world.do(products.add, NewProduct(name="乙", keywords=("乙",)))
+        (self.other,) = [row.id for row in world.rows(product_table) if row.name == "乙"]
+        self._pages = 0
+
+    def page(self) -> None:
+        self._pages += 1
+        (target,) = self.world.read_results(self.lease, self._results, [hit(f"page{self._pages}")]).todo
+        self.world.save(self.lease, target, [review(str(n), f"{self._pages}-{n}") for n in (1, 2)])
+
+    def unlinked(self) -> list[int]:
+        linked = select(page_products.c.page_id).where(page_products.c.product_id == self.other)
+        return self.world.look(
+            lambda conn: list(conn.scalars(select(pages.c.id).where(pages.c.id.not_in(linked))))
+        )
+
+    def link(self, page: int, verdict: Verdict) -> None:
+        self.world.do(lambda conn, now: page_links.add(conn, now, [Link(page, self.other, verdict)]))
+
+    def judge(self, page: int) -> None:
+        self.world.do(lambda conn, _: page_links.judge_again(conn, [Link(page, self.other, Verdict.REVIEW)]))
+
+    def every(self, wanted: ReviewFilter = ALL) -> list[Exported]:
+        return self.world.look(lambda conn: ids(review_store.review_rows(conn, wanted)))
+
+    def export(self, cursor: Cursor | None, wanted: ReviewFilter = ALL) -> tuple[list[Exported], Cursor]:
+        """The rows of an export, and its cursor, that was in a file."""
+
+        def both(conn: Connection) -> tuple[list[Exported], Cursor]:
+            after = export_cursor.take(conn, wanted, self.world.now)
+            if cursor is None:
+                return ids(review_store.review_rows(conn, wanted)), cursor_of(after.text(), "file")
+            export_cursor.check(conn, wanted, cursor, "file")
+            return ids(export_cursor.rows_after(conn, wanted, cursor)), cursor_of(after.text(), "file")
+
+        return self.world.look(both)
+
+
+def ids(rows: Iterator[reviews.ReviewRow]) -> list[Exported]:
+    return [(row.product, row.review) for row in rows]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exports_together_hold_every_row_once(story: Story, seed: int) -> None:
+    chance = Random(seed)
+    exported, cursor, wrong = [], None, []
+    for _ in range(6):
+        for _ in range(chance.randrange(4)):
+            story.page()
+        for page in story.unlinked():
+            if chance.random() < 0.4:
+                story.link(page, verdict := chance.choice([Verdict.REVIEW, Verdict.WRONG_PRODUCT]))
+                wrong += [page] * (verdict is Verdict.WRONG_PRODUCT)
+        while wrong and chance.random() < 0.5:
+            story.judge(wrong.pop())
+        some, cursor = story.export(cursor)
+        exported += some
+        assert sorted(exported) == sorted(story.every())
+    assert {product for product, _ in exported} == {"甲", "乙"}
+
+
+def test_a_filter_goes_on_too(story: Story) -> None:
+    wanted = ReviewFilter(products=("乙",))
+    story.page()
+    first, cursor = story.export(None, wanted)
+    story.link(story.unlinked()[0], Verdict.REVIEW)
+    story.page()
+    second, _ = story.export(cursor, wanted)
+    assert (first, second) == ([], story.every(wanted))
+    with pytest.raises(InputError, match="another filter"):
+        story.export(cursor)
+
+
+def test_a_number_that_was_missing_is_given_when_it_comes(story: Story) -> None:
+    """On PostgreSQL a transaction that took its numbers first may commit last."""
+    for _ in range(2):
+        story.page()
+    late = story.world.rows(table)[1]
+    story.world.do(lambda conn, _: conn.execute(delete(table).where(table.c.id == late.id)))
+    first, cursor = story.export(None)
+    assert cursor.missing == ((late.id, late.id),)
+    story.world.do(lambda conn, _: conn.execute(insert(table).values(late._asdict())))
+    story.page()
+    second, cursor = story.export(cursor)
+    assert second[0] == ("甲", late.id)
+    assert sorted(first + second) == sorted(story.every())
+    assert cursor.missing == ()
+    assert story.export(cursor)[0] == []
+
+
+def test_transactions_that_commit_in_another_order(postgres_store) -> None:
+    story = Story(World(postgres_store))
+    story.page()
+    model = story.world.rows(table)[0]._asdict()
+    del model["id"]
+    with postgres_store.engine.connect() as slow, postgres_store.engine.connect() as quick:
+        slow.execute(insert(table).values({**model, "key": "slow"}))
+        quick.execute(insert(table).values({**model, "key": "quick"}))
+        quick.commit()
+        first, cursor = story.export(None)
+        slow.commit()
+    second, _ = story.export(cursor)
+    assert len(second) == 1
+    assert second[0][1] < first[-1][1]
+    assert sorted(first + second) == sorted(story.every())
+
+
+def test_a_cursor_of_another_store_is_refused(story: Story) -> None:
+    empty = story.export(None)[1]
+    story.page()
+    _, cursor = story.export(empty)
+    last = story.world.rows(table)[-1]
+    story.world.do(
+        lambda conn, _: conn.execute(table.update().where(table.c.id == last.id).values(text_hash=b"x" * 16))
+    )
+    with pytest.raises(InputError, match="another store"):
+        story.export(cursor)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"reviewloop_cursor": 1, "pages": {"1": "eA=="}}', "x\x00"]
+)
+def test_what_is_no_cursor_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="file: is no cursor"):
+        cursor_of(text, "file")
+
+
+def test_one_of_another_version_is_refused() -> None:
+    with pytest.raises(InputError, match="another version"):
+        cursor_of('{"reviewloop_cursor": 2}', "file")

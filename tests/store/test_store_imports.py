@@ -1,0 +1,101 @@
+"""Imported reviews beside crawled ones, on both databases."""
+
+from __future__ import annotations
+
+import pytest
+from world import World, review
+
+from tasks.domain.pages import Review
+from tasks.store import imports, products, tables
+from tasks.store.database import Store
+from tasks.store.imports import ImportedReview, Source, page_of, review_key
+from tasks.store.products import NewProduct
+from tasks.store.reviews import ReviewFilter, review_rows
+
+SOURCE = Source("shop", b"s" * 16, {})
+
+
+@pytest.fixture
+def world(store: Store) -> World:
+    made = World(store)
+    made.do(imports.use_source, SOURCE)
+    return made
+
+
+def imported(body: str, product: str = "特仑苏", *, author: str = "", url: str = "") -> ImportedReview:
+    own = Review(review_key(author, "", "", body, None), "", body, author, "", None, None)
+    return ImportedReview(product, product, "jd.com", url, own, page_of("jd.com", url, product))
+
+
+def saved(world: World, *came: ImportedReview) -> list[bool]:
+    for name in {one.product for one in came}:
+        world.do(products.add, NewProduct(name=name, keywords=(name,), sites=()))
+    ids = world.look(products.ids, [one.product for one in came])
+    known: list[bool] = world.do(imports.save, "shop", list(came), ids)
+    return known
+
+
+def test_the_same_reviews_are_stored_once(world: World) -> None:
+    first, same, other = imported("好喝"), imported("好喝"), imported("好喝", author="小王")
+    assert saved(world, first, same, other) == [False, True, False]
+    assert world.look(imports.known, [first, imported("难喝"), imported("难喝")]) == [True, False, True]
+    world.pass_s(5)
+    assert saved(world, first, other, imported("难喝"), imported("好喝", "光明牛奶")) == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    (page, light) = world.rows(tables.pages)
+    assert (page.reviews, light.reviews, page.attempt_id, page.source) == (3, 1, None, "shop")
+    assert world.verification().violations == ()
+
+
+def test_a_text_that_was_crawled_is_linked_and_an_import_is_told_from_it(world: World) -> None:
+    lease, work = world.begin(world.waiting("光明高钙牛奶"))
+    from test_store_perturbed import Story  # the reader of its result pages
+
+    (only,) = Story.read(_Of(world), lease, work.targets[0], ["1"], found=None)  # type: ignore[arg-type]
+    world.save(lease, only, [review("a", "结块了")])
+    saved(world, imported("结块了", "光明高钙牛奶"), imported("不错", "光明高钙牛奶"))
+    rows = world.look(lambda conn: list(review_rows(conn, ReviewFilter(products=("光明高钙牛奶",)))))
+    crawled, copy, own = rows
+    assert [(r.provenance, r.source, r.attempt is None) for r in rows] == [
+        ("crawled", None, False),
+        ("imported", "shop", True),
+        ("imported", "shop", True),
+    ]
+    assert (copy.same_as, own.same_as) == (crawled.review, None)
+    assert world.verification().violations == ()
+
+
+class _Of:
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+
+def test_an_imported_product_is_not_crawled_until_it_is_added(world: World) -> None:
+    saved(world, imported("好喝"))
+    assert world.look(products.unplanned, 10) == []
+    assert not world.look(products.any_to_crawl)
+    wanted = NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏"), priority=3)
+    world.pass_s(60)
+    assert world.do(products.add, wanted)
+    assert not world.do(products.add, wanted)
+    [task] = world.look(products.unplanned, 10)
+    assert (task.keywords, task.priority, task.sites) == (("蒙牛", "特仑苏"), 3, None)
+    assert world.look(products.any_to_crawl)
+    assert world.verification().violations == ()
+
+
+def test_a_source_is_found_by_name_or_by_the_columns_of_its_files(world: World) -> None:
+    later = Source("export", imports.shape_of(["a", "b"]), {"body": "a"})
+    world.do(imports.use_source, later)
+    assert world.look(imports.find_source, None, imports.shape_of(["b", "a", "a"])) == later
+    assert world.look(imports.find_source, "export", b"x" * 16) == later
+    assert world.look(imports.find_source, None, imports.shape_of(["a"])) is None
+
+
+def test_parts_of_a_key_are_told_apart() -> None:
+    assert review_key("ab", "", "c", "", None) != review_key("a", "", "bc", "", None)
+    assert page_of("a", "b", "") != page_of("a", "", "b")

@@ -1,0 +1,239 @@
+"""What is stored is judged anew: voices, verdicts, refused texts taken in; interrupted, tried, and on any database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from alembic import command
+from world import CATALOG, World, hit, page_of, review
+
+from splitter.catalog.model import Catalog
+from tasks.domain.pages import Review
+from tasks.domain.product_match import matchable_text
+from tasks.domain.voices import VoiceJudgement
+from tasks.jobs import judging
+from tasks.jobs.judging import Judged, judge, page_judge
+from tasks.store import imports, migrate, products, retention
+from tasks.store.imports import ImportedReview, Source, review_key
+from tasks.store.imports import page_of as page_of_import
+from tasks.store.pages import SavedPage, save_pages
+from tasks.store.product_changes import Change, edit
+from tasks.store.products import NewProduct
+from tasks.store.reviews import review_rows
+from tasks.store.tables import page_products, page_refusals, refused_reviews, reviews
+from tasks.store.tables import pages as page_table
+from tasks.store.tables import products as product_table
+
+MILK, YOGURT = ("光明", "高钙", "牛奶"), ("蒙牛", "酸奶")
+
+
+def voice(review: Review) -> VoiceJudgement:
+    return VoiceJudgement("complaint" if "酸" in review.body else "praise", 0.9, 0.8, -0.25, "two")
+
+
+def save(
+    world: World,
+    words: tuple[str, ...],
+    bodies: Sequence[str],
+    *,
+    refused: Sequence[tuple[str, Review]] = (),
+    url: str = hit("1"),
+    name: str = "",
+) -> None:
+    """A product's page with these reviews, read by a version that knew no voices."""
+    lease, work = world.begin(world.waiting(name or "".join(words), words=words))
+    (target,) = world.read_results(lease, work.targets[0], [url]).todo
+    read = [review(str(n), body) for n, body in enumerate(bodies)]
+    text = matchable_text("", ((one.title, one.body) for one in read))
+    page = replace(
+        page_of(target, read), text=text, refused_records=tuple(refused),
+        refused={reason: 1 for reason, _ in refused},
+    )  # fmt: skip
+    world.do(save_pages, [SavedPage(lease, page)])
+
+
+def judged(
+    world: World,
+    *,
+    again: bool = False,
+    dry_run: bool = False,
+    catalog: Catalog = CATALOG,
+    product_id: int | None = None,
+    progress: Callable[[Judged], None] = lambda _: None,
+) -> Judged:
+    of_page = page_judge(catalog, voice, "two", again=again)
+    sweep = f"judge two{' all' if again else ''}{product_id or ''}"
+    return judge(world.store, of_page, sweep, progress, product_id=product_id, again=again, dry_run=dry_run)
+
+
+def exported(world: World) -> list[tuple[str, str, str | None]]:
+    rows = world.look(lambda conn: list(review_rows(conn)))
+    return [(row.product, row.body, row.voice) for row in rows]
+
+
+def change_words(world: World, name: str, words: tuple[str, ...]) -> None:
+    world.do(edit, name, Change(words=(words, words, (), ())))
+
+
+def test_stored_reviews_get_a_voice(world: World) -> None:
+    save(world, MILK, ["光明高钙牛奶有点酸", "不错"])
+    assert {row.voice for row in world.rows(reviews)} == {None}
+    done = judged(world)
+    assert (done.pages, done.reviews) == (1, 2)
+    assert done.voices == {(None, "complaint"): 1, (None, "praise"): 1}
+    first, _ = world.rows(reviews)
+    assert (first.voice, first.voice_probability, first.buyer) == ("complaint", 0.9, 0.8)
+    assert (first.sentiment, first.voice_model) == (-0.25, "two")
+
+
+def test_what_a_model_has_judged_is_judged_again_only_when_asked(world: World) -> None:
+    save(world, MILK, ["光明高钙牛奶有点酸"])
+    judged(world)
+    assert (judged(world).pages, judged(world, again=True).voices) == (0, {("complaint", "complaint"): 1})
+    assert judged(world, again=True).pages == 1, "from the beginning, each time it had ended"
+
+
+def test_a_trial_tells_what_would_change_and_changes_nothing(world: World) -> None:
+    save(world, YOGURT, ["光明高钙牛奶有点酸"])
+    change_words(world, "蒙牛酸奶", MILK)
+    before = [world.rows(table) for table in (reviews, refused_reviews, page_products, page_table)]
+    told = judged(world, dry_run=True)
+    assert [world.rows(table) for table in (reviews, refused_reviews, page_products, page_table)] == before
+    done = judged(world)
+    assert told == done
+    assert done.taken_in == 1
+
+
+def test_refused_texts_are_taken_in_word_for_word(world: World) -> None:
+    """The product's words have changed: now the page is about it."""
+    save(world, YOGURT, ["光明高钙牛奶有点酸", "同感"])
+    assert exported(world) == []
+    change_words(world, "蒙牛酸奶", MILK)
+    world.pass_s(10)
+    done = judged(world)
+    assert (done.taken_in, done.taken_back, done.left_out) == (2, 2, 0)
+    (change,) = done.changes
+    assert (change.product, change.before, change.after) == ("蒙牛酸奶", "wrong_product", "review")
+    assert exported(world) == [
+        ("蒙牛酸奶", "光明高钙牛奶有点酸", "complaint"),
+        ("蒙牛酸奶", "同感", "praise"),
+    ]
+    row = world.rows(reviews)[0]
+    assert (row.key, row.author, row.date_text, row.rating) == ("0", "作者", "2014-03-15", 1.0)
+    (page,) = world.rows(page_table)
+    assert (page.reviews, page.withheld) == (2, 0)
+    assert world.rows(refused_reviews) == []
+
+
+def test_reviews_of_another_product_are_left_out_of_exports_and_come_back(world: World) -> None:
+    save(world, MILK, ["光明高钙牛奶有点酸", "同感"])
+    change_words(world, "光明高钙牛奶", YOGURT)
+    done = judged(world)
+    assert (done.left_out, done.taken_back) == (2, 0)
+    assert exported(world) == []
+    assert len(world.rows(reviews)) == 2, "none is deleted"
+    (link,) = world.rows(page_products)
+    assert (link.verdict, link.missing, link.refused) == ("wrong_product", "蒙牛 酸奶", 2)
+    change_words(world, "光明高钙牛奶", MILK)
+    assert judged(world, again=True).taken_back == 2
+    assert len(exported(world)) == 2
+
+
+def test_what_was_no_review_is_one_by_new_rules(world: World) -> None:
+    """The record says enough today; another is still none."""
+    others = [("short", review("x", "牛奶喝了拉肚子，客服不理")), ("empty", review("y", "！"))]
+    save(world, MILK, ["光明高钙牛奶不错"], refused=others)
+    assert judged(world).taken_in == 1
+    assert [row.body for row in world.rows(reviews)] == ["光明高钙牛奶不错", "牛奶喝了拉肚子，客服不理"]
+    assert [(row.reason, row.n) for row in world.rows(page_refusals)] == [("empty", 1)]
+    assert [row.key for row in world.rows(refused_reviews)] == ["y"]
+
+
+def test_a_rescued_record_of_a_page_about_something_else_is_withheld(world: World) -> None:
+    save(world, YOGURT, ["别的东西"], refused=[("short", review("x", "牛奶喝了拉肚子，客服不理"))])
+    assert judged(world).taken_in == 0
+    (page,) = world.rows(page_table)
+    (link,) = world.rows(page_products)
+    assert (page.reviews, page.withheld, link.refused) == (0, 2, 2)
+    assert {row.reason for row in world.rows(refused_reviews)} == {"wrong_product"}
+
+
+def test_it_goes_on_where_it_was_interrupted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "BATCH", 1)
+    for number in range(3):
+        save(world, MILK, ["光明高钙牛奶有点酸"], url=hit(str(number)), name=str(number))
+
+    def stop(_: Judged) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judged(world, progress=stop)
+    assert [row.voice is not None for row in world.rows(reviews)] == [True, False, False]
+    assert judged(world).pages == 2
+    with pytest.raises(KeyboardInterrupt):
+        judged(world, again=True, progress=stop)
+    assert judged(world, again=True).pages == 2
+
+
+def test_only_the_pages_of_one_product(world: World) -> None:
+    save(world, MILK, ["光明高钙牛奶有点酸"])
+    save(world, YOGURT, ["蒙牛酸奶不错"], url=hit("2"))
+    ids = {row.name: row.id for row in world.rows(product_table)}
+    assert judged(world, product_id=ids["蒙牛酸奶"]).pages == 1
+    assert [row.voice is not None for row in world.rows(reviews)] == [False, True]
+
+
+def test_a_site_without_a_verdict_and_an_import_get_voices_alone(world: World) -> None:
+    save(world, MILK, ["光明高钙牛奶有点酸"])
+    change_words(world, "光明高钙牛奶", YOGURT)
+    assert world.do(products.add, NewProduct(name="自带", keywords=("自带",), sites=()))
+    world.do(imports.use_source, Source("shop", b"s" * 16, {}))
+    own = Review(review_key("", "", "", "很好", None), "", "很好", "", "", None, None)
+    one = ImportedReview("自带", "自带", "jd.com", "", own, page_of_import("jd.com", "", "自带"))
+    world.do(imports.save, "shop", [one], world.look(products.ids, ["自带"]))
+    sites = {name: site.model_copy(update={"judge": False}) for name, site in CATALOG.sites.items()}
+    done = judged(world, catalog=CATALOG.model_copy(update={"sites": sites}))
+    assert (done.voices.total(), done.changes) == (2, [])
+    assert len(exported(world)) == 2
+
+
+def test_a_page_that_changed_meanwhile_is_left_as_it_is(world: World) -> None:
+    save(world, YOGURT, ["光明高钙牛奶有点酸"])
+    change_words(world, "蒙牛酸奶", MILK)
+    of_page = page_judge(CATALOG, voice, "two", again=False)
+
+    def slow(page: judging.StoredPage) -> judging.JudgedPage:
+        found = of_page(page)
+        save(world, MILK, ["光明高钙牛奶有点酸"])  # the page is fetched again, for another product
+        return found
+
+    judge(world.store, slow, "judge two", lambda _: None)
+    assert [row.key for row in world.rows(reviews)] == ["0"]
+
+
+def test_refused_texts_go_with_time(world: World) -> None:
+    save(world, YOGURT, ["甲", "乙"], refused=[("empty", review("y", "！"))])
+    assert len(world.rows(refused_reviews)) == 3
+    world.now += retention.KEEP_DETAIL
+    assert world.do(retention.drop_refused) == 0
+    world.pass_s(1)
+    assert world.do(retention.drop_refused) == 3
+    assert judged(world).taken_in == 0, "of such a page there is nothing to judge"
+
+
+def test_a_filled_store_gets_the_columns_and_loses_them_again(world: World, migrations: Path) -> None:
+    save(world, MILK, ["光明高钙牛奶有点酸"])
+    save(world, YOGURT, ["别的东西"], url=hit("2"))
+    judged(world)
+    bodies = [row.body for row in world.rows(reviews)]
+    with world.store.begin() as conn:
+        command.downgrade(migrate.config(migrations, conn), "0021")
+        assert conn.exec_driver_sql("SELECT body FROM reviews ORDER BY id").scalars().all() == bodies
+    migrate.upgrade(world.store, migrations)
+    assert [(row.body, row.voice) for row in world.rows(reviews)] == [(body, None) for body in bodies]
+    (page,) = world.rows(page_table, page_table.c.withheld > 0)
+    assert (page.withheld, world.rows(refused_reviews)) == (1, [])
+    assert judged(world, again=True).voices == {(None, "complaint"): 1}

@@ -1,0 +1,80 @@
+"""While the database is away the scheduler says so once, and once that it is back: no traceback a tick."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from world import World
+
+from tasks.domain.errors import StoreBusy
+from tasks.jobs import celery_tasks, runtime
+from tasks.jobs.runtime import Control
+
+
+class Away:
+    """A store whose database is away, or there."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.away = True
+
+    @contextmanager
+    def begin(self) -> Any:
+        if self.away:
+            raise StoreBusy("connection refused\n\tIs the server running?")
+        with self._store.begin() as conn:
+            yield conn
+
+
+@pytest.fixture
+def database(world: World, monkeypatch: pytest.MonkeyPatch) -> Away:
+    database = Away(world.store)
+    nothing: Any = lambda: None  # noqa: E731
+    control = Control(
+        store=database,  # type: ignore[arg-type]
+        context=world.context,
+        plan=lambda: _raised(StoreBusy("connection refused")),
+        report=lambda: _raised(ValueError("of another kind")),
+        deliver=nothing,
+        fill_seen=nothing,
+        grants=dict,
+        alerts=nothing,
+    )
+    monkeypatch.setattr(runtime.opened, "control", control)
+    monkeypatch.setattr(celery_tasks, "_outage", celery_tasks._Outage())
+    return database
+
+
+def _raised(error: Exception) -> Any:
+    raise error
+
+
+def test_one_line_when_it_goes_and_one_when_it_is_back(
+    database: Away, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "reviewloop.sweeps")
+    for _ in range(3):
+        celery_tasks.tick.run("recall")
+        celery_tasks.plan.run()
+        celery_tasks.retention.run()
+    assert [record.getMessage() for record in caplog.records] == [
+        "the database is away, no tick recall now; sweeps go on with its return: connection refused"
+    ]
+    database.away = False
+    for _ in range(3):
+        celery_tasks.tick.run("recall")
+    assert len(caplog.records) == 2
+    assert caplog.records[-1].getMessage().startswith("the database is back after")
+    assert all(record.exc_info is None for record in caplog.records)
+    database.away = True
+    celery_tasks.tick.run("recall")
+    assert len(caplog.records) == 3, "another outage is told, too"
+
+
+@pytest.mark.usefixtures("database")
+def test_other_errors_are_raised() -> None:
+    with pytest.raises(ValueError, match="of another kind"):
+        celery_tasks.report.run()

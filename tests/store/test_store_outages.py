@@ -1,0 +1,274 @@
+"""Frozen processes, lost connections and answers, clocks that step: held against nobody, and nothing is doubled."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import psycopg2
+import pytest
+from patience import PATIENCE_S
+from sqlalchemy import Connection, TextClause, text
+from sqlalchemy.exc import OperationalError
+from world import SILENT, START, World, hit
+
+from tasks.domain.states import State
+from tasks.jobs import recalling, sweeps
+from tasks.jobs.scheduler_state import SchedulerState
+from tasks.jobs.ticks import tick
+from tasks.store import leases
+from tasks.store.database import Store, begun, committed, try_lock
+from tasks.store.leases import PROGRESS, Counters, Renewal
+from tasks.store.outages import away, passing
+from tasks.store.postgres import AnswerWatch
+from tasks.store.result_pages import RESULTS
+from tasks.store.tables import attempts, subtasks, targets, task_parts
+from tasks.store.writer import Writer
+
+
+class LosesAnswers(Store):
+    """A store whose next COMMITs are made, or not, and answered by nobody."""
+
+    def __init__(self, store: Store, *, made: bool, times: int = 1) -> None:
+        super().__init__(store.engine)
+        self._made = made
+        self.left = times
+
+    @contextmanager
+    def begin(self, connection: Connection | None = None) -> Iterator[Connection]:
+        with super().begin(connection) as conn:
+            yield conn
+            if self.left and not self._made:
+                self.left -= 1
+                raise _lost()
+        if self.left:
+            self.left -= 1
+            raise _lost()
+
+
+def _lost() -> OperationalError:
+    cause = psycopg2.OperationalError("server closed the connection unexpectedly")
+    return OperationalError("COMMIT", {}, cause, connection_invalidated=True)
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["committed", "rolled back"])
+def test_a_commit_without_an_answer_changes_nothing_twice(postgres_world: World, made: bool) -> None:
+    world = postgres_world
+    lease, work = world.begin(world.waiting())
+    store = LosesAnswers(world.store, made=made)
+    writer = Writer(store)
+    try:
+        page = world.result_page(lease, work.targets[0], [hit("1"), hit("2")])
+        (stored,) = writer.call(lambda conn, now: RESULTS.run(conn, now, [page]))
+        assert store.left == 0
+    finally:
+        writer.close()
+    assert stored is not None
+    assert len(stored.todo) == 2
+    (part,) = world.rows(task_parts)
+    assert (part.pages_read, part.listed) == (1, 2)
+    assert sum(row.tries for row in world.rows(targets)) == 0
+
+
+def test_a_transaction_tells_whether_it_was_committed(postgres_store: Store) -> None:
+    with postgres_store.begin() as conn:
+        _, number = begun(conn)
+        assert number is not None
+        with postgres_store.begin() as other:
+            assert committed(other, number) is None
+    with postgres_store.begin() as conn:
+        assert committed(conn, number) is True
+        assert committed(conn, number + 1_000_000) is False
+
+
+def test_what_is_written_waits_for_a_database_that_is_away(postgres_world: World, caplog) -> None:
+    world = postgres_world
+    lease, _ = world.begin(world.waiting())
+    writer = Writer(LosesAnswers(world.store, made=False, times=3))
+    try:
+        (kept,) = writer.call(
+            lambda conn, _now: PROGRESS.run(
+                conn, START, [Renewal(lease, SILENT, Counters(tried=1, offered=1))]
+            )
+        )
+    finally:
+        writer.close()
+    assert kept
+    assert "the database is away" in caplog.text
+    assert "the database is back" in caplog.text
+
+
+def test_the_server_ends_a_session_that_is_silent_within_a_transaction(postgres_store: Store) -> None:
+    """The limits hold in each session; one is set low here, and the frozen holder's row and lock pass on."""
+    with postgres_store.begin() as conn:
+        shown = {
+            name: conn.execute(text(f"SHOW {name}")).scalar_one()
+            for name in ("idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout")
+        }
+    assert shown == {
+        "idle_in_transaction_session_timeout": "8s",
+        "statement_timeout": "10s",
+        "lock_timeout": "9s",
+    }
+    frozen = postgres_store.connect()
+    try:
+        with pytest.raises(OperationalError) as ended:
+            _hold_and_wake(postgres_store, frozen)
+        assert away(ended.value)
+        assert not passing(ended.value)
+    finally:
+        frozen.close()
+
+
+def _hold_and_wake(store: Store, frozen: Connection) -> None:
+    with frozen.begin():
+        frozen.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))
+        assert try_lock(frozen, "scheduler", 2.0)
+        with store.begin() as conn:  # gets the lock by the holder's end
+            conn.execute(_waits_for("scheduler"))
+        frozen.execute(text("SELECT 1"))
+
+
+def _waits_for(name: str) -> TextClause:
+    return text("SELECT pg_advisory_xact_lock(:key)").bindparams(key=zlib.crc32(name.encode()))
+
+
+def test_reports_may_take_longer(postgres_store: Store) -> None:
+    patient = Store(postgres_store.engine)
+    patient.patient = True
+    with patient.read() as conn:
+        assert conn.execute(text("SHOW statement_timeout")).scalar_one() == "0"
+    with patient.read() as conn, patient.begin() as writing:
+        assert conn.execute(text("SHOW idle_in_transaction_session_timeout")).scalar_one() == "0"
+        assert writing.execute(text("SHOW statement_timeout")).scalar_one() == "10s"
+
+
+def test_a_connection_without_an_answer_is_ended(postgres_store: Store) -> None:
+    """The server is busy with a statement; the watch sees the time pass and cuts the connection."""
+    seconds = [0.0]
+    watch = AnswerWatch(12.0, lambda: seconds[0])
+    conn = postgres_store.connect()
+    try:
+        driver = conn.connection.driver_connection
+        driver.patient = True  # the process's own watch leaves it alone
+        failed: list[BaseException] = []
+        asked = threading.Event()
+
+        def ask() -> None:
+            asked.set()
+            try:
+                conn.execute(text("SELECT pg_sleep(9)"))
+            except OperationalError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=ask)
+        watch.begin(driver)
+        thread.start()
+        asked.wait()
+        assert watch.look() == 0
+        seconds[0] = 12.1
+        assert watch.look() == 1
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+        assert away(failed[0])
+    finally:
+        conn.close()
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_recall_passes_over_what_another_transaction_has_locked(postgres_world: World, started: bool) -> None:
+    world = postgres_world
+    first, second = world.add("特仑苏")[0], world.add("早餐奶")[0]
+    world.sweep(sweeps.admit)
+    held, free = (world.begin(one)[0] if started else world.grant(one) for one in (first, second))
+    world.pass_s(60)
+    with world.store.begin() as frozen:
+        leases.in_force(frozen, [held])
+        world.sweep(recalling.recall)
+        assert world.state(free.subtask_id) is State.WAIT
+        assert world.state(held.subtask_id) is State.CRAWL
+    world.sweep(recalling.recall)
+    assert world.state(held.subtask_id) is State.WAIT
+
+
+def test_a_thousand_leases_dead_at_once(world: World) -> None:
+    ids = world.add("特仑苏", chunks=[True] * 1000)
+    while world.sweep(sweeps.admit):
+        pass
+    for subtask_id in ids:
+        assert world.grant(subtask_id)
+    world.pass_s(60)
+    world.sweep(recalling.recall)
+    assert {row.state for row in world.rows(subtasks)} == {State.WAIT}
+    assert {row.recalls for row in world.rows(subtasks)} == {1}
+
+
+class TestLapses:
+    """Silence counts only while somebody looks."""
+
+    def test_after_an_absence_leases_get_a_new_time(self, world: World) -> None:
+        lease, _ = world.begin(world.waiting())
+        self.look(world)
+        world.pass_s(200)
+        self.look(world)
+        assert world.state(lease.subtask_id) is State.CRAWL
+        assert world.subtask(lease.subtask_id).lease_deadline == world.now + SILENT
+        assert world.progress(lease, Counters())
+
+    def test_who_stays_silent_is_taken_back_then(self, world: World) -> None:
+        lease, _ = world.begin(world.waiting())
+        self.look(world)
+        world.pass_s(200)
+        for _ in range(7):
+            self.look(world)
+            world.pass_s(10)
+        assert [row.outcome for row in world.rows(attempts)] == ["silent"]
+        assert world.state(lease.subtask_id) is not State.CRAWL
+
+    def test_another_scheduler_that_looked_meanwhile_counts(self, world: World) -> None:
+        """A spare that comes to look every 20 s gives no lease a new time."""
+        lease, _ = world.begin(world.waiting())
+        usual = world.context
+        spare = replace(usual, state=SchedulerState(usual.settings.strategy))
+        for n in range(13):
+            world.do(tick, spare if n % 4 == 3 else usual, ("admit",))
+            world.pass_s(5)
+        assert world.subtask(lease.subtask_id).lease_deadline == START + SILENT
+        world.do(tick, spare, ("recall",))
+        assert [row.outcome for row in world.rows(attempts)] == ["silent"]
+
+    def test_steady_looks_change_nothing(self, world: World) -> None:
+        lease, _ = world.begin(world.waiting())
+        for _ in range(6):
+            self.look(world)
+            world.pass_s(10)
+        assert world.subtask(lease.subtask_id).lease_deadline == START + SILENT
+        self.look(world)
+        assert [row.outcome for row in world.rows(attempts)] == ["silent"]
+
+    @pytest.mark.parametrize("step_s", [120, -120])
+    def test_a_step_of_the_databases_clock_costs_no_recall(self, world: World, step_s: int) -> None:
+        lease, _ = world.begin(world.waiting())
+        self.look(world)
+        world.pass_s(step_s)
+        self.look(world)
+        row = world.subtask(lease.subtask_id)
+        assert (row.state, row.recalls, row.lease_deadline) == (State.CRAWL, 0, world.now + SILENT)
+
+    @staticmethod
+    def look(world: World) -> None:
+        world.do(tick, world.context, ("recall",))
+
+
+def test_a_page_that_comes_for_a_lease_that_was_given_a_new_time_is_in_time(world: World) -> None:
+    lease, work = world.begin(world.waiting())
+    (target,) = world.read_results(lease, work.targets[0], [hit("1")]).todo
+    TestLapses.look(world)
+    world.pass_s(100)
+    world.save(lease, target)
+    TestLapses.look(world)
+    assert world.close(lease, Counters(offered=1, tried=1, collected=1))
+    assert [row.outcome for row in world.rows(attempts)] == ["succeeded"]

@@ -1,0 +1,78 @@
+"""Products that are removed or changed while they are looked for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from world import World
+
+from splitter.errors import InputError
+from tasks.store import product_changes, products, schedules, tables
+from tasks.store.database import Store
+from tasks.store.product_changes import Change
+from tasks.store.products import NewProduct
+
+
+@pytest.fixture
+def world(store: Store) -> World:
+    return World(store)
+
+
+def states(world: World) -> list[str]:
+    return [row.state for row in world.rows(tables.subtasks)]
+
+
+def test_a_removed_product_is_not_looked_for_and_keeps_its_reviews(world: World) -> None:
+    world.begin(world.waiting("光明高钙牛奶"))
+    world.waiting("特仑苏")
+    world.pass_s(5)
+    was = world.do(product_changes.remove, "光明高钙牛奶")
+    assert (was.open, was.looked_for) == (1, True)
+    assert states(world) == ["CANCELLED", "WAIT"]
+    assert not world.look(product_changes.standing, "光明高钙牛奶").looked_for
+    assert world.do(product_changes.remove, "光明高钙牛奶").open == 0
+    assert world.look(products.unplanned, 10) == []
+    assert world.verification().violations == ()
+    assert world.do(products.add, NewProduct(name="光明高钙牛奶", keywords=("光明", "牛奶")))
+    assert [one.keywords for one in world.look(products.unplanned, 10)] == [("光明", "牛奶")]
+    assert world.verification().violations == ()
+
+
+def test_one_whose_tasks_were_never_made_gets_none(world: World) -> None:
+    world.do(products.add, NewProduct(name="每周", keywords=("每周",), recrawl_every=timedelta(days=7)))
+    world.do(product_changes.remove, "每周")
+    world.pass_s(8 * 86400)
+    assert world.do(schedules.recrawl_due) == 0
+    assert world.look(products.unplanned, 10) == []
+    assert world.verification().violations == ()
+
+
+def test_other_words_begin_a_new_round(world: World) -> None:
+    world.waiting("光明高钙牛奶")
+    world.pass_s(5)
+    words = (("光明", "牛奶"), ("光明", "牛奶"), ("高钙奶",), (("高钙奶",),))
+    change = Change(priority=4, recrawl_every=timedelta(days=1), words=words)
+    assert world.do(product_changes.edit, "光明高钙牛奶", change) == 1
+    [task] = world.look(products.unplanned, 10)
+    assert (task.keywords, task.aliases, task.priority) == (("光明", "牛奶"), (("高钙奶",),), 4)
+    assert states(world) == ["CANCELLED"]
+    assert world.verification().violations == ()
+    world.pass_s(86400)
+    assert world.do(schedules.recrawl_due) == 1
+
+
+def test_a_priority_goes_to_the_work_and_the_rest_stays(world: World) -> None:
+    world.waiting("光明高钙牛奶")
+    assert world.do(product_changes.edit, "光明高钙牛奶", Change(priority=7)) == 0
+    assert [(row.state, row.priority) for row in world.rows(tables.subtasks)] == [("WAIT", 7)]
+    world.do(product_changes.edit, "光明高钙牛奶", Change(recrawl_every=timedelta(days=1)))
+    world.do(product_changes.edit, "光明高钙牛奶", Change(recrawl_every=timedelta()))
+    assert world.look(schedules.listed) == []
+    assert world.verification().violations == ()
+
+
+def test_a_name_that_is_not_there_is_told_with_some_that_are(world: World) -> None:
+    world.waiting("光明高钙牛奶")
+    with pytest.raises(InputError, match="光明高钙牛奶"):
+        world.do(product_changes.remove, "光明")

@@ -1,0 +1,117 @@
+"""What was collected of a product, deleted: what other products have stays whole, and `verify` finds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection
+from test_store_imports import SOURCE, imported
+from test_store_reposts import EDITED, FIRST, FORWARD, OTHER, linked, step
+from world import World, hit, page_of, review
+
+from app import product_actions
+from tasks.domain.product_match import Verdict
+from tasks.store import imports, pages, products, reposts, review_removal, tables
+from tasks.store.known_pages import known_pages
+from tasks.store.leases import WorkTarget
+from tasks.store.page_links import Link, judge_again
+from tasks.store.pages import SavedPage
+from tasks.store.products import NewProduct
+from tasks.store.reviews import ReviewFilter, review_rows
+
+OURS, THEIRS = "光明高钙牛奶", "特仑苏"
+
+
+def crawl(world: World, product: str, texts: dict[str, str]) -> Sequence[WorkTarget]:
+    """Look for a new product and store what is not known of these pages, a review each; what was to fetch."""
+    lease, work = world.begin(world.waiting(product))
+    todo = world.read_results(lease, work.targets[0], [hit(name) for name in texts]).todo
+    for target in todo:
+        world.save(lease, target, [review("0", texts[target.url.rsplit("/", 1)[1]])])
+    world.close(lease)
+    return todo
+
+
+def rows_of(world: World, product: str) -> list[str]:
+    def read(conn: Connection) -> list[str]:
+        return [row.body for row in review_rows(conn, ReviewFilter(products=(product,)))]
+
+    found: list[str] = world.look(read)
+    return found
+
+
+def test_reviews_go_and_what_others_have_stays(world: World) -> None:
+    crawl(world, OURS, {"own": FIRST, "shared": OTHER})
+    world.pass_s(5)
+    crawl(world, THEIRS, {"shared": OTHER, "copy": FIRST, "like": FORWARD, "also": EDITED})
+    world.do(imports.use_source, SOURCE)
+    ids = world.look(products.ids, [OURS])
+    world.do(imports.save, "shop", [imported("我们自己的评价", OURS)], ids)
+    world.pass_s(reposts.SETTLED.total_seconds())
+    step(world, 100)
+    assert linked(world).keys() == {FORWARD, EDITED}
+    ((was, removed),) = product_actions.remove_with_reviews(world.store, [OURS], "ich")
+    assert (was.reviews, removed.reviews, removed.kept, len(removed.alone)) == (3, 2, 1, 0)
+    assert rows_of(world, OURS) == []
+    assert rows_of(world, THEIRS) == [OTHER, FIRST, FORWARD, EDITED]
+    assert linked(world).keys() == {FORWARD, EDITED}  # the copy took the place of its original
+    assert [row.same_as for row in world.rows(tables.reviews)] == [None] * 4
+    assert {row.title for row in world.rows(tables.pages, tables.pages.c.url == hit("own"))} == {""}
+    assert world.rows(tables.audit_log)[0].detail == {"cancelled": 1, "deleted": 2, "kept": 1}
+    assert world.verification().violations == ()
+    ((again, nothing),) = product_actions.remove_with_reviews(world.store, [OURS], "ich")
+    assert (again.reviews, nothing.reviews, again.looked_for) == (0, 0, False)
+
+
+def test_what_was_refused_or_left_out_goes_too(world: World) -> None:
+    crawl(world, OURS, {"own": FIRST})
+    lease, work = world.begin(world.waiting("别的", words=("别的",)))
+    (target,) = world.read_results(lease, work.targets[0], [hit("refused")]).todo
+    page = replace(page_of(target, [review("0", FORWARD)]), text="no such product")
+    world.do(pages.save_pages, [SavedPage(lease, page)])
+    world.do(lambda conn, _: judge_again(conn, [Link(1, 1, Verdict.WRONG_PRODUCT, ("光明",), 1)]))
+    assert (len(world.rows(tables.reviews)), len(world.rows(tables.refused_reviews))) == (1, 1)
+    product_actions.remove_with_reviews(world.store, [OURS, "别的"], "ich")
+    assert world.rows(tables.reviews) == world.rows(tables.refused_reviews) == []
+    assert world.verification().violations == ()
+
+
+def test_one_that_is_looked_for_again_gets_its_pages_back(world: World) -> None:
+    crawl(world, OURS, {"own": FIRST, "shared": OTHER})
+    crawl(world, THEIRS, {"shared": OTHER})
+    product_actions.remove_with_reviews(world.store, [OURS], "ich")
+    assert world.do(products.add, NewProduct(name=OURS, keywords=("光明", "牛奶")))
+    assert rows_of(world, OURS) == [OTHER]
+    (key,) = [bytes(row.url_key) for row in world.rows(tables.pages, tables.pages.c.url == hit("own"))]
+    (number,) = world.look(products.ids, [OURS]).values()
+    (page,) = world.look(known_pages, [key], [number]).values()
+    assert (page.linked_to, page.withheld, page.reviews) == (frozenset(), 1, 0)  # so it is asked anew
+    assert crawl(world, "光明牛奶", {"own": FIRST})[0].url == hit("own")
+    assert rows_of(world, "光明牛奶") == [FIRST]
+    assert world.verification().violations == ()
+
+
+def test_reposts_whose_original_is_gone_are_compared_with_each_other(world: World) -> None:
+    crawl(world, OURS, {"own": FIRST})
+    crawl(world, THEIRS, {"like": FORWARD, "also": EDITED})
+    world.pass_s(reposts.SETTLED.total_seconds())
+    step(world, 100)
+    ((_, removed),) = product_actions.remove_with_reviews(world.store, [OURS], "ich")
+    assert len(removed.alone) == 2
+    assert {body: original for body, (original, _) in linked(world).items()} == {EDITED: FORWARD}
+    assert world.verification().violations == ()
+
+
+def test_the_sweep_looks_at_numbers_that_are_given_again(world: World) -> None:
+    crawl(world, THEIRS, {"like": FORWARD})
+    crawl(world, OURS, {"own": FIRST})
+    world.pass_s(reposts.SETTLED.total_seconds())
+    step(world, 100)
+    (number,) = world.look(products.ids, [OURS]).values()
+    world.do(lambda conn, _now: review_removal.remove_reviews(conn, number))
+    (last,) = world.rows(tables.reviews)
+    assert world.look(reposts.mark) == last.id
+    crawl(world, "光明牛奶", {"other": OTHER})
+    world.pass_s(reposts.SETTLED.total_seconds())
+    assert step(world, 100) == 1

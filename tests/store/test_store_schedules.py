@@ -1,0 +1,191 @@
+"""Schedules: what is due is run once, however long it was missed and whoever else looks; what fails is tried again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from alembic import command
+from world import START, World
+
+from tasks.domain.errors import UnknownSchedule
+from tasks.domain.recurrence import Recurrence
+from tasks.store import migrate, product_changes, products, schedules, tables
+from tasks.store.product_changes import Change
+from tasks.store.products import NewProduct
+from tasks.store.schedules import MOST_TRIES, Schedule, What
+from tasks.store.tables import virtual_tasks
+
+DAY = 86_400
+DAILY = Recurrence(every=timedelta(days=1))
+MORNINGS = Recurrence("0 8 * * *", "UTC")
+TO = {"to": "file:/reports"}
+
+
+def _product(world: World, name: str, every: timedelta | None = None) -> None:
+    assert world.do(products.add, NewProduct(name=name, keywords=(name,), recrawl_every=every))
+
+
+def _of(world: World, which: str) -> Schedule:
+    found: Schedule = world.look(schedules.find, which)
+    return found
+
+
+def _rounds(world: World) -> list[tuple[int, int]]:
+    return [(row.product_id, row.round) for row in world.rows(virtual_tasks)]
+
+
+def test_a_round_missed_for_days_is_caught_up_once(world: World) -> None:
+    _product(world, "甲", timedelta(days=1))
+    world.pass_s(10 * DAY + 7)
+    assert [world.do(schedules.recrawl_due) for _ in range(3)] == [1, 0, 0]
+    assert _rounds(world) == [(1, 1), (1, 2)]
+    one = _of(world, "甲")
+    assert (one.last_at, one.next_at) == (world.now, world.now + timedelta(days=1))
+    assert world.verification().violations == ()
+
+
+def test_a_cron_rule_keeps_to_its_hour_after_an_outage(world: World) -> None:
+    _product(world, "甲")
+    world.do(lambda conn, now: schedules.recrawl(conn, 1, MORNINGS, MORNINGS.after(now)))
+    assert _of(world, "甲").next_at == START + timedelta(hours=8)
+    world.pass_s(3 * DAY + 20 * 3600)
+    assert [world.do(schedules.recrawl_due) for _ in range(2)] == [1, 0]
+    assert _of(world, "甲").next_at == START + timedelta(days=4, hours=8)
+
+
+def test_all_products_but_those_with_a_schedule_of_their_own(world: World) -> None:
+    for name, every in (("甲", None), ("乙", timedelta(days=30)), ("丙", None)):
+        _product(world, name, every)
+    world.do(products.add, NewProduct(name="自带", keywords=("自带",), sites=()))
+    world.do(product_changes.remove, "丙")
+    world.do(schedules.add, What.RECRAWL, DAILY, {})
+    world.pass_s(DAY)
+    assert world.do(schedules.recrawl_due) == 1
+    assert _rounds(world)[4:] == [(1, 2)]
+    assert world.verification().violations == ()
+
+
+def test_a_paused_one_rests_and_what_fell_into_the_pause_is_not_caught_up(world: World) -> None:
+    _product(world, "甲", timedelta(days=1))
+    world.do(lambda conn, _now: schedules.pause(conn, 1))
+    world.pass_s(5 * DAY)
+    assert world.do(schedules.recrawl_due) == 0
+    assert world.verification().violations == ()
+    assert world.do(schedules.run, _of(world, "甲")) == 1, "a person may run it"
+    assert _of(world, "甲").next_at is None
+    world.do(schedules.resume, _of(world, "甲"))
+    assert _of(world, "甲").next_at == world.now + timedelta(days=1)
+    assert world.do(schedules.recrawl_due) == 0
+
+
+def test_a_rule_that_is_changed_keeps_number_last_run_and_pause(world: World) -> None:
+    _product(world, "甲", timedelta(days=1))
+    world.pass_s(DAY)
+    world.do(schedules.recrawl_due)
+    last = world.now
+    world.do(lambda conn, _now: schedules.pause(conn, 1))
+    world.do(product_changes.edit, "甲", Change(recrawl_every=timedelta(days=2)))
+    one = _of(world, "1")
+    assert (one.product, one.rule.every, one.last_at, one.paused) == ("甲", timedelta(days=2), last, True)
+    world.do(schedules.resume, one)
+    assert _of(world, "甲").next_at == last + timedelta(days=2)
+
+
+def test_two_schedulers_begin_a_round_once(world: World) -> None:
+    _product(world, "甲", timedelta(days=1))
+    world.pass_s(DAY)
+    seen = world.look(schedules.listed)
+    assert [world.do(schedules._begin, seen) for _ in range(2)] == [1, 0], "both had seen it due"
+
+
+def test_two_runners_take_a_report_once(world: World) -> None:
+    world.do(schedules.add, What.REPORT, DAILY, TO)
+    world.pass_s(DAY)
+    first, second = (world.do(schedules.take) for _ in range(2))
+    assert (first.id, second) == (1, None)
+    world.do(schedules.handed_over, first)
+    one = _of(world, "1")
+    assert (one.next_at, one.taken_until, one.problem) == (world.now + timedelta(days=1), None, None)
+    assert world.do(schedules.take) is None
+
+
+def test_a_run_that_was_cut_off_is_taken_again_and_its_late_end_changes_nothing(world: World) -> None:
+    world.do(schedules.add, What.REPORT, DAILY, TO)
+    world.pass_s(DAY)
+    cut_off = world.do(schedules.take)
+    world.pass_s(schedules.HELD.total_seconds() - 1)
+    assert world.do(schedules.take) is None
+    world.pass_s(1)
+    again = world.do(schedules.take)
+    assert again.id == cut_off.id
+    world.do(schedules.handed_over, cut_off, "too late")
+    assert _of(world, "1").taken_until == again.taken_until
+    world.do(schedules.handed_over, again)
+    assert _of(world, "1").problem is None
+
+
+def test_what_fails_is_tried_again_later_and_later_and_given_up_until_its_next_time(world: World) -> None:
+    world.do(schedules.add, What.REPORT, MORNINGS, TO)
+    world.pass_s(8 * 3600)
+    waits = []
+    for n in range(MOST_TRIES):
+        taken = world.do(schedules.take)
+        assert taken.tries == n
+        world.do(schedules.handed_over, taken, "the mail server does not answer")
+        at = _of(world, "1").next_at
+        assert at is not None
+        waits.append((at - world.now).total_seconds() / 60)
+        world.now = at
+    assert waits == [1, 4, 16, 64, 24 * 60 - 85]
+    one = _of(world, "1")
+    assert (one.tries, one.problem) == (0, "the mail server does not answer")
+    world.do(schedules.handed_over, world.do(schedules.take))
+    assert _of(world, "1").problem is None
+
+
+@pytest.mark.parametrize("problem", ["", "no answer"])
+def test_what_a_person_changes_while_it_runs_stays(world: World, problem: str) -> None:
+    for _ in range(2):
+        world.do(schedules.add, What.REPORT, DAILY, TO)
+    world.pass_s(DAY)
+    paused, changed = world.do(schedules.take), world.do(schedules.take)
+    world.do(lambda conn, _now: schedules.pause(conn, paused.id))
+    world.do(
+        lambda conn, now: schedules.change(
+            conn, tables.schedules.c.id == changed.id, MORNINGS, MORNINGS.after(now)
+        )
+    )
+    for one in (paused, changed):
+        world.do(schedules.handed_over, one, problem)
+    assert _of(world, "1").next_at is None
+    assert _of(world, "2").next_at == MORNINGS.after(world.now)
+
+
+def test_a_paused_report_that_a_person_runs_rests_again(world: World) -> None:
+    world.do(schedules.add, What.EXPORT, DAILY, TO)
+    world.do(lambda conn, _now: schedules.pause(conn, 1))
+    assert world.do(schedules.run, _of(world, "1")) == 0
+    world.do(schedules.handed_over, world.do(schedules.take))
+    assert (_of(world, "1").next_at, _of(world, "1").last_at) == (None, world.now)
+
+
+def test_an_unknown_one_is_refused(world: World) -> None:
+    for which in ("7", "甲", "99999999999999999999"):
+        with pytest.raises(UnknownSchedule, match="schedule list"):
+            world.look(schedules.find, which)
+
+
+def test_intervals_of_products_move_to_the_table_and_back(world: World, migrations: Path) -> None:
+    _product(world, "甲", timedelta(days=7))
+    _product(world, "乙")
+    world.pass_s(7 * DAY)
+    world.do(schedules.recrawl_due)
+    before = world.look(schedules.listed)
+    with world.store.begin() as conn:
+        command.downgrade(migrate.config(migrations, conn), "0020")
+        rows = conn.exec_driver_sql("SELECT recrawl_every_s, next_crawl_at IS NULL FROM products ORDER BY id")
+        assert [tuple(row) for row in rows] == [(7 * DAY, False), (None, True)]
+    migrate.upgrade(world.store, migrations)
+    assert world.look(schedules.listed) == before

@@ -1,0 +1,196 @@
+"""What no sweep can do anything with is set aside for a person, and holds up nothing else."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from sqlalchemy import text, update
+from world import CATALOG, SITE, World, hit
+
+from splitter.catalog.entries import catalog_hash, entries_of
+from splitter.catalog.names import Kind
+from tasks.domain.failures import FailureReason
+from tasks.domain.states import State
+from tasks.fetching.hosts import HostBook
+from tasks.jobs import recalling, sweeps
+from tasks.jobs.context import Context, LoopSettings
+from tasks.jobs.scheduler_state import SchedulerState
+from tasks.jobs.ticks import tick
+from tasks.store import closing, manual, nodes
+from tasks.store.leases import Counters
+from tasks.store.tables import attempts, subtasks
+from tasks.store.tables import nodes as node_rows
+
+OTHER = "315ok.com"
+
+
+def without(site: str) -> Context:
+    """The context of a scheduler whose catalog lacks a site."""
+    catalog = CATALOG.model_copy(update={"sites": {n: s for n, s in CATALOG.sites.items() if n != site}})
+    loop = LoopSettings()
+    return Context(catalog, loop, HostBook(catalog), Random(0), SchedulerState(loop.strategy))
+
+
+def turn(world: World) -> list[str]:
+    """The sites of the leases that a turn gives."""
+    return [lease.site for lease in world.do(tick, world.context, ("turn",))]
+
+
+class TestSitesThatLeaveTheCatalog:
+    def test_their_work_waits_for_a_person_who_is_told_what_to_do(self, world: World) -> None:
+        gone, *_ = world.add("特仑苏", sites=(SITE, OTHER))
+        world.node("n1")
+        world.context = without(SITE)
+        turn(world)
+        assert world.state(gone) is State.MANUAL
+        (row,) = world.look(manual.listed)
+        assert (row.subtask_id, row.reason) == (gone, "unknown_site")
+        assert SITE in row.why
+        assert "sites.yaml" in row.suggestion
+        assert {r.site: r.state for r in world.rows(subtasks)}[OTHER] == State.CRAWL
+
+    def test_back_in_the_catalog_it_is_tried_again(self, world: World) -> None:
+        gone = world.waiting()
+        world.node("n1")
+        before, world.context = world.context, without(SITE)
+        turn(world)
+        world.context = before
+        world.do(manual.retry, gone)
+        assert turn(world) == [SITE]
+
+    def test_explain_changes_nothing(self, world: World) -> None:
+        gone = world.waiting()
+        world.node("n1")
+        world.context = without(SITE)
+        with world.store.begin() as conn:
+            assert sweeps.preview(conn, world.now, world.context).assignments == ()
+        assert world.state(gone) is State.WAIT
+
+    def test_what_failed_there_is_set_aside_too(self, world: World) -> None:
+        lease, _ = world.begin(world.waiting())
+        world.node("n1")
+        world.context = without(SITE)
+        world.pass_s(60)
+        world.sweep(recalling.recall)
+        world.node("n1")
+        turn(world)
+        assert world.state(lease.subtask_id) is State.MANUAL
+
+
+class TestNodesWithAnotherCatalog:
+    def register(self, world: World, name: str, entries: dict[str, str]) -> None:
+        world.do(nodes.register, nodes.Node(name, frozenset(Kind), 4), entries)
+
+    def test_they_are_given_only_what_they_know(self, world: World) -> None:
+        world.add("特仑苏", sites=(SITE, OTHER))
+        entries = entries_of(CATALOG)
+        self.register(world, "n1", {**entries, SITE: "0" * 16})
+        assert turn(world) == [OTHER]
+        self.register(world, "n2", entries)
+        world.pass_s(1)
+        assert turn(world) == [SITE]
+        assert {row.site: row.node for row in world.rows(attempts)} == {SITE: "n2", OTHER: "n1"}
+        assert {row.entry for row in world.rows(attempts)} == {entries[SITE], entries[OTHER]}
+
+    def test_a_node_that_was_updated_is_given_it_again(self, world: World) -> None:
+        world.waiting()
+        entries = entries_of(CATALOG)
+        self.register(world, "n1", {name: of for name, of in entries.items() if name != SITE})
+        assert turn(world) == []
+        self.register(world, "n1", entries)
+        world.pass_s(1)
+        assert turn(world) == [SITE]
+
+    def test_an_entry_changes_with_its_engine_its_rules_and_the_limits(self) -> None:
+        before = entries_of(CATALOG)
+        limits = CATALOG.limits.model_copy(update={"total_per_s": 0.5})
+        engine = CATALOG.engine_of(SITE).model_copy(update={"max_hits": 7})
+        engines = {**CATALOG.engines, CATALOG.sites[SITE].engine: engine}
+        assert entries_of(CATALOG.model_copy(update={"limits": limits}))[SITE] != before[SITE]
+        assert entries_of(CATALOG.model_copy(update={"engines": engines}))[SITE] != before[SITE]
+        assert entries_of(CATALOG) == before
+        assert catalog_hash(before) == catalog_hash(dict(reversed(before.items())))
+
+
+SPOILT = (
+    ("FAILED", "reason = 'of a newer version'"),
+    ("FAILED", "reason = NULL"),
+    ("WAIT", "failed_on = '7'"),
+    ("WAIT", "kind = 'video'"),
+    ("SLEEP", "failed_on = '{}'"),
+)
+
+
+@pytest.mark.parametrize(("state", "spoilt"), SPOILT)
+def test_one_row_that_cannot_be_read_stops_no_sweep(world: World, state: str, spoilt: str) -> None:
+    bad = in_state(world, "特仑苏", state)
+    good = in_state(world, "早餐奶", state)
+    world.node("n1")
+    with world.store.begin() as conn:
+        conn.execute(text(f"UPDATE subtasks SET {spoilt} WHERE id = {bad}"))
+    for _ in range(4):
+        try:
+            world.do(tick, world.context, ("recall", "wake", "allocate"))
+        except (ValueError, TypeError):
+            continue
+        finally:
+            world.pass_s(5)
+            world.node("n1")
+    assert world.state(good) is not State(state)
+    if spoilt.startswith("kind"):  # no node takes it, which `explain` tells
+        assert world.state(bad) is State.WAIT
+        with world.store.begin() as conn:
+            conn.execute(update(subtasks).where(subtasks.c.id == bad).values(kind="meta"))
+    elif state == "SLEEP":  # no sweep reads that of what sleeps; `verify` sees it
+        with world.store.begin() as conn:
+            conn.execute(update(subtasks).where(subtasks.c.id == bad).values(failed_on=[]))
+    else:
+        assert world.state(bad) is State.MANUAL
+        (row,) = world.look(manual.listed)
+        assert (row.subtask_id, row.reason) == (bad, "unreadable")
+        assert "can't be read" in row.why
+
+
+def in_state(world: World, name: str, state: str) -> int:
+    """A subtask in this state."""
+    subtask_id = world.waiting(name)
+    if state == "WAIT":
+        return subtask_id
+    lease, work = world.begin(subtask_id)
+    if state == "FAILED":
+        world.pass_s(60)
+        world.do(closing.silence, {lease: FailureReason.SILENT})
+        return subtask_id
+    (target,) = world.read_results(lease, work.targets[0], [hit(name)]).todo
+    world.save(lease, target)
+    assert world.close(lease, Counters(offered=1, tried=1, collected=1))
+    return subtask_id
+
+
+class TestTakenBack:
+    def test_what_a_killed_process_had_under_way_goes_back_without_a_recall(self, world: World) -> None:
+        one, two, three = (world.waiting(name) for name in ("特仑苏", "早餐奶", "纯牛奶"))
+        begun, _ = world.begin(one)
+        world.progress(begun, Counters(offered=4, tried=2))
+        world.grant(two)
+        others, _ = world.begin(three, "n2")
+        assert world.do(closing.take_back, "n1", "its process was killed") == 2
+        assert [world.state(i) for i in (one, two, three)] == [State.WAIT, State.WAIT, State.CRAWL]
+        assert {row.recalls for row in world.rows(subtasks)} == {0}
+        assert not world.subtask(one).failed_on
+        assert [row.outcome for row in world.rows(attempts)] == ["released", "released", None]
+        assert not world.progress(begun, Counters())
+        assert world.do(closing.take_back, None, "its run was killed") == 1
+        assert not world.progress(others, Counters())
+
+
+def test_a_node_of_another_version_ends_no_turn(world: World) -> None:
+    world.waiting()
+    world.node("n1")
+    world.node("n2")
+    with world.store.begin() as conn:
+        newer = {"kinds": ["meta", "video"], "parameters": {"new": 1}}
+        conn.execute(update(node_rows).where(node_rows.c.name == "n1").values(newer))
+    assert turn(world) == [SITE]
+    assert {row.node.name: row.node.kinds for row in world.look(nodes.listed)}["n1"] == {Kind.META}

@@ -1,0 +1,204 @@
+"""No query of a tick reads a large table from end to end: PostgreSQL's own plans of each, as it is sent.
+
+The store is filled by SQL, most of it with what is done, as after weeks. REVIEWLOOP_TEST_SUBTASKS=1000000 fills it
+with as many subtasks (some minutes).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from world import CATALOG
+
+from splitter.catalog.names import Kind
+from tasks.fetching.hosts import HostBook
+from tasks.jobs import repost_linking
+from tasks.jobs.context import Context, LoopSettings
+from tasks.jobs.scheduler_state import SchedulerState
+from tasks.jobs.ticks import tick
+from tasks.store import nodes, products, retention, run_time_model, set_aside, todo, unplanned_sites
+from tasks.store.database import Store, read_now
+from tasks.store.nodes import Node
+from tasks.store.recorded import recorded_parameters
+from tasks.store.statement_batch import _BEGIN
+
+SIZE = int(os.environ.get("REVIEWLOOP_TEST_SUBTASKS", "40000"))
+LARGE = ("subtasks", "targets", "events", "attempts")
+SITES = sorted(site for site in CATALOG.sites if CATALOG.kind_of(site) is Kind.META)[:20]
+
+MANY = SIZE // 16
+"""As many rows of a large table, or more, no query of a tick is to read: more than any batch."""
+
+ALLOWED = {
+    """count(*) AS count_1, sum(subtasks."left") AS sum_1""": "every 30 s, and for 2 % of the time at most: it counts "
+    "what is in PRIORITY, from an index alone (`SchedulerState.count_queued`)",
+}
+"""Parts of the statements that may read more, and why."""
+
+FILLED = (
+    # One product of them all, and a task for every 50 subtasks.
+    """INSERT INTO products (id, name, keywords, aliases, created_at) VALUES (1, '牛奶', '["牛奶"]', '[]', now())""",
+    """INSERT INTO virtual_tasks (id, product_id, keywords, aliases, round, created_at, planned_at)
+    SELECT n, 1, '["牛奶"]', '[]', n, now(), now() FROM generate_series(1, {tasks} / {sites}) n""",
+    """INSERT INTO tasks (id, virtual_task_id, product_id, site, engine, kind, created_at)
+    SELECT n, 1 + (n - 1) / {sites}, 1, ('{names}'::text[])[1 + n % {sites}], 'baidu', 'meta', now()
+    FROM generate_series(1, {tasks}) n""",
+    """INSERT INTO task_parts (id, task_id, first_chunk, chunks, keywords, dropped)
+    SELECT n, n, 1, '[["http://e/1"]]', '["牛奶"]', '[]' FROM generate_series(1, {tasks}) n""",
+    """INSERT INTO subtasks (id, task_id, product_id, site, kind, chunk, part_id, state, failed_on, "left", reason,
+        lease_token, lease_node, lease_deadline, lease_started, attempt_id, attempts, created_at, changed_at)
+    SELECT n, t, 1, ('{names}'::text[])[1 + t % {sites}], 'meta', n % 50, t, state,
+        CASE WHEN state = 'FAILED' THEN '["n1"]' ELSE '[]' END::jsonb, 10,
+        CASE WHEN state = 'FAILED' THEN 'blocked' END,
+        CASE WHEN state = 'CRAWL' THEN lpad(n::text, 32, '0') END, CASE WHEN state = 'CRAWL' THEN 'n' || n % 4 END,
+        CASE WHEN state = 'CRAWL' THEN now() + (n % 7 - 2) * interval '20 s' END, state = 'CRAWL' AND n % 2 = 0,
+        CASE WHEN state = 'CRAWL' THEN n END, 1, now() - interval '1 day', now() - interval '1 day'
+    FROM (SELECT n, 1 + n % {tasks} AS t, CASE WHEN n % 1000 < 900 THEN 'DONE' WHEN n % 1000 < 980 THEN 'PRIORITY'
+        WHEN n > {size} - 2000 AND n % 1000 < 990 THEN 'WAIT' WHEN n > {size} - 2000 AND n % 1000 < 993 THEN 'CRAWL'
+        WHEN n > {size} - 2000 AND n % 1000 < 995 THEN 'FAILED' WHEN n > {size} - 2000 AND n % 1000 < 997 THEN 'SLEEP'
+        WHEN n % 1000 = 997 THEN 'MANUAL' ELSE 'DONE' END AS state
+        FROM generate_series(1, {size}) n) made""",
+    """INSERT INTO targets (task_id, subtask_id, kind, url, url_key, state)
+    SELECT 1 + n % {tasks}, n, CASE WHEN k = 0 THEN 'result' ELSE 'hit' END, 'http://e/' || n || '/' || k,
+        decode(md5(n || '/' || k), 'hex'), CASE WHEN n % 1000 < 900 OR k = 0 THEN 'stored' ELSE 'todo' END
+    FROM generate_series(1, {size}) n, generate_series(0, 1) k""",
+    """INSERT INTO attempts (id, subtask_id, product_id, no, round, site, node, token, quota, budget_s, allocated_at,
+        started_at, progress_at, ended_at, outcome, errors, more)
+    SELECT id, id, 1, 1, 1, site, 'n' || id % 4, lpad(id::text, 32, '0'), 20, 60, changed_at, changed_at, changed_at,
+        CASE WHEN state <> 'CRAWL' THEN changed_at END, CASE WHEN state <> 'CRAWL' THEN 'succeeded' END, '{{}}', false
+    FROM subtasks""",
+    """INSERT INTO events (id, at, subtask_id, transition, from_state, to_state, detail)
+    SELECT (k - 1) * {size} + id, changed_at - (2 - k) * interval '1 hour', id,
+        CASE WHEN k = 1 THEN 'create' ELSE 'wake' END,
+        CASE WHEN k = 2 THEN 'SLEEP' END, CASE WHEN k = 2 THEN 'DONE' ELSE 'PRIORITY' END, '{{"left": 0}}'
+    FROM subtasks, generate_series(1, 2) k ORDER BY 1""",
+)
+_NUMBERED = ("products", "virtual_tasks", "tasks", "task_parts", "subtasks", "attempts", "events")
+
+
+def _fill(store: Store, size: int) -> None:
+    given = {"size": size, "tasks": size // 50, "sites": len(SITES), "names": "{" + ",".join(SITES) + "}"}
+    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
+        driver: Any = conn.connection.driver_connection
+        driver.patient = True
+        conn.exec_driver_sql("SET statement_timeout = 0")
+        conn.exec_driver_sql("SET session_replication_role = replica")  # no look-up of each foreign key
+        for statement in FILLED:
+            conn.exec_driver_sql(statement.format(**given).replace("%", "%%"))
+        for name in _NUMBERED:
+            newest = f"(SELECT max(id) FROM {name})"
+            conn.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('{name}', 'id'), {newest})")
+        conn.exec_driver_sql("VACUUM ANALYZE")
+        conn.exec_driver_sql("RESET ALL")
+        driver.patient = False
+    with store.begin() as conn:
+        for n in range(4):
+            nodes.register(conn, read_now(conn), Node(f"n{n}", frozenset(Kind), 8, None), {})
+
+
+@contextmanager
+def _explained(store: Store) -> Iterator[list[tuple[str, str]]]:
+    """Table and text of each statement that reads a large table whole; each is explained before it is executed."""
+    found: list[tuple[str, str]] = []
+    seen: set[str] = set()
+    from tasks.store import postgres
+
+    plain: Callable[..., Any] = postgres._WatchedCursor.execute
+
+    def execute(self: Any, query: Any, given: Any = None) -> Any:
+        text = self.mogrify(query, given)
+        with self.connection.cursor() as beside:
+            for one in text.split(b";\n"):
+                told = re.sub(rb"\d+", b"?", one).decode()
+                if told in seen or not re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", told):
+                    continue
+                seen.add(told)
+                plain(beside, b"EXPLAIN (FORMAT JSON) " + one)
+                (plans,) = beside.fetchone()
+                if not any(part in one.decode() for part in ALLOWED):
+                    found.extend((table, one.decode()) for table in _scanned(plans[0]["Plan"]))
+        return plain(self, query, given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres._WatchedCursor, "execute", execute)
+        yield found
+    print(len(seen), "statements explained")
+
+
+def _scanned(plan: Any, above: str = "") -> Iterator[str]:
+    """Large tables that a plan reads whole, or much of; a LIMIT or EXISTS above ends what is estimated without it."""
+    if plan.get("Relation Name") in LARGE and plan["Node Type"] != "ModifyTable":
+        ended = above == "Limit" or plan.get("Parent Relationship") == "InitPlan"
+        if plan["Node Type"] == "Seq Scan" or (plan["Plan Rows"] >= MANY and not ended):
+            yield plan["Relation Name"]
+    for below in plan.get("Plans", ()):
+        yield from _scanned(below, plan["Node Type"])
+
+
+@pytest.fixture(scope="module")
+def filled(postgres_databases: Any, _postgres_template: Any) -> Iterator[Store]:
+    import servers
+
+    url = postgres_databases.create(_postgres_template)
+    store = Store.open(servers.url_of(url))
+    _fill(store, SIZE)
+    yield store
+    store.close()
+    postgres_databases.drop(url)
+
+
+def _context() -> Context:
+    loop = LoopSettings()
+    return Context(CATALOG, loop, HostBook(CATALOG), Random(0), SchedulerState(loop.strategy))
+
+
+def _told(found: list[tuple[str, str]]) -> str:
+    return json.dumps([f"{table}: {text[:600]}" for table, text in found], indent=1, ensure_ascii=False)
+
+
+def test_a_whole_scan_is_seen(filled: Store) -> None:
+    with _explained(filled) as found, filled.begin() as conn:
+        conn.exec_driver_sql("SELECT count(*) FROM targets WHERE reason = 'none'")
+    assert [table for table, _ in found] == ["targets"]
+    assert _BEGIN == b"BEGIN"  # what batches are made of
+
+
+@pytest.mark.parametrize("name", ["turn", "admit", "wake", "recall", "allocate", "rebalance", "recrawl_due"])
+def test_no_sweep_reads_a_large_table_whole(filled: Store, name: str) -> None:
+    context = _context()
+    with _explained(filled) as found:
+        for _ in range(2):  # the first one reads what a new process does not know yet
+            begin_s = time.monotonic()
+            with filled.begin() as conn:
+                for n in range(4):
+                    nodes.heartbeat(conn, read_now(conn), f"n{n}", nodes.NodeLoad(1.0, 0, 0))
+                tick(conn, read_now(conn), context, (name,))
+            print(f"{name}: {time.monotonic() - begin_s:.3f} s")
+    assert not found, _told(found)
+
+
+def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
+    with _explained(filled) as found, filled.begin() as conn:
+        now = read_now(conn)
+        todo.all_settled(conn)
+        set_aside.unreadable_rows(conn, now, _context().most_waiting)
+        products.unplanned(conn, 100)
+        unplanned_sites.sites(conn)
+        repost_linking.find(conn, now, 100)
+        run_time_model.load(conn)
+        recorded_parameters(conn)
+        # A batch is 2 % of these tables: servers whose disks seek slowly may rather read all of so small a one.
+        conn.exec_driver_sql("SET LOCAL random_page_cost = 1.1")
+        for step in retention.steps(timedelta(days=365)):
+            step(conn, now + timedelta(days=400))
+        conn.rollback()
+    assert not found, _told(found)

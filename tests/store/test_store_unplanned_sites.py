@@ -1,0 +1,82 @@
+"""Sites that can't be asked get no task; they get theirs, once, when they can be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from world import CATALOG, World
+
+from tasks.fetching.robots import RobotsRules
+from tasks.jobs.obstacles import Obstacle, ObstacleKind
+from tasks.jobs.planning import plan
+from tasks.store import products, unplanned_sites
+from tasks.store.products import NewProduct
+from tasks.store.tables import tasks, virtual_tasks
+from tasks.store.writer import Writer
+
+SITES = tuple(CATALOG.sites)
+DOWN = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")
+ALLOWED, REFUSED = RobotsRules.parse("", 404), RobotsRules.parse("User-agent: *\nDisallow: /", 200)
+
+
+def planned(
+    world: World, unasked: Mapping[str, tuple[Obstacle, ...]], *, refusing: str = "", late: bool = False
+) -> int:
+    async def robots_of(url: str) -> RobotsRules:
+        return REFUSED if refusing and refusing in url else ALLOWED
+
+    async def run() -> int:
+        writer = Writer(world.store)
+        try:
+            return await plan(writer, CATALOG, robots_of, "reviewloop", lambda: unasked, late=late)
+        finally:
+            writer.close()
+
+    return asyncio.run(run())
+
+
+def noted(world: World) -> dict[str, str]:
+    return {one.site: one.obstacle for one in world.look(unplanned_sites.listed)}
+
+
+def test_a_site_that_cannot_be_asked_gets_its_task_when_it_can(world: World) -> None:
+    world.do(products.add, NewProduct(name="特仑苏", keywords=("特仑苏",)))
+    down, asked = SITES[:2], SITES[2:]
+    assert planned(world, dict.fromkeys(down, (DOWN,))) == len(asked)
+    assert noted(world) == dict.fromkeys(down, "engine_down")
+    assert planned(world, {}) == 0  # looked at only now and then
+    assert planned(world, {down[0]: (DOWN,)}, late=True) == 1
+    assert noted(world) == {down[0]: "engine_down"}
+    assert planned(world, {}, late=True) == 1
+    assert planned(world, {}, late=True) == 0
+    assert noted(world) == {}
+    assert sorted(row.site for row in world.rows(tasks)) == sorted(SITES)
+
+
+def test_a_site_that_robots_refuse_is_noted(world: World) -> None:
+    world.do(products.add, NewProduct(name="特仑苏", keywords=("特仑苏",)))
+    planned(world, {}, refusing=f"//{SITES[0]}/")
+    assert noted(world) == {SITES[0]: "robots"}
+    assert planned(world, {}, refusing=f"//{SITES[0]}/", late=True) == 0
+    assert planned(world, {}, late=True) == 1
+
+
+def test_a_product_is_looked_for_at_its_own_sites_only(world: World) -> None:
+    world.do(products.add, NewProduct(name="特仑苏", keywords=("特仑苏",), sites=SITES[:2]))
+    assert planned(world, {SITES[0]: (DOWN,), SITES[5]: (DOWN,)}) == 1
+    assert noted(world) == {SITES[0]: "engine_down"}
+
+
+def test_a_new_round_waits_instead_of_the_old_one(world: World) -> None:
+    world.do(products.add, NewProduct(name="特仑苏", keywords=("特仑苏",)))
+    planned(world, {SITES[0]: (DOWN,)})
+    (first,) = world.rows(virtual_tasks)
+    with world.store.begin() as conn:
+        values = {"product_id": first.product_id, "keywords": ["特仑苏"], "aliases": [], "round": 2}
+        conn.execute(virtual_tasks.insert().values(**values, created_at=world.now))
+    planned(world, {SITES[0]: (DOWN,)})
+    (waiting,) = world.look(unplanned_sites.listed)
+    assert waiting.products == 1
+    assert planned(world, {}, late=True) == 1
+    assert {row.virtual_task_id for row in world.rows(tasks, tasks.c.site == SITES[0])} == {first.id + 1}

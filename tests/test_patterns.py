@@ -1,0 +1,83 @@
+"""No regular expression of the tree is slow on a text made to hurt it (`hurting`); those of catalogs run on RE2."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hurting import Found, hurt_by, patterns
+
+from splitter.catalog.load import load_catalog
+from splitter.catalog.patterns import BadPattern, compile_pattern
+
+FOUND, MADE_LATER = patterns()
+
+
+@pytest.mark.parametrize("found", FOUND, ids=lambda found: found.place)
+def test_patterns_of_the_tree_are_linear(found):
+    assert hurt_by(found) is None, found.pattern.pattern
+
+
+def test_patterns_made_while_it_runs_are_known():
+    assert set(MADE_LATER) == {
+        "app/lab/corpus.py",  # what the lab's texts must not match, of its own words
+        "app/lab/engines/made.py",  # of an engine's address: escaped words and groups
+        "app/lab/lists.py",  # escaped words
+        "app/lab/query.py",  # the same
+        "app/web/rendering.py",  # escaped words of a search
+        "bench/tools/voice_posts.py",  # a tag's name; over files for training
+        "tasks/domain/product_match.py",  # one escaped keyword
+        "tasks/reading/metadata.py",  # a tuple, found as such
+    }
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(a+)+b", r"a*\s*\s*b", r"\s*x$", r"(a|a)*b", r"<x[^>]*y", r"(?:\d+|x)+"], ids=str
+)
+def test_the_texts_hurt_what_is_not_linear(pattern):
+    assert hurt_by(Found("here", re.compile(pattern), frozenset({"search", "fullmatch"})))
+
+
+def test_a_pattern_of_the_catalog_is_linear_where_pythons_engine_is_not():
+    # The number of hits of a result page, as a catalog writes it: blanks may be shared out in many ways.
+    pattern = r"([\d,]+)\s*(?:个结果|results)"
+    assert hurt_by(Found("", re.compile(pattern), frozenset({"search"})))
+    assert compile_pattern(pattern).search("1," * 100_000) is None
+    assert compile_pattern(pattern).search("找到 1,234 个结果") == ("1,234 个结果", "1,234")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "instead"),
+    [
+        ("(?<=约)\\d+", "into a group"),
+        ("(?!x)y", "into a group"),
+        (r"(a)\1", "alternatives"),
+        ("a*+b", "leave"),
+        ("(?>a)b", "leave"),
+        (r"a\Z", r"write \z"),
+        (r"\u5149", "the character itself"),
+        ("a{1,1000}b{1,1000}c{1,1000}", "count less"),
+        ("(", "missing"),
+    ],
+)
+def test_what_re2_does_not_know_is_refused_with_what_to_write(pattern, instead):
+    with pytest.raises(BadPattern, match=re.escape(instead)):
+        compile_pattern(pattern)
+
+
+def test_a_catalog_with_such_a_pattern_names_file_site_and_key(tmp_path):
+    catalog = tmp_path / "mine.yaml"
+    catalog.write_text(
+        "engines:\n"
+        "  mine:\n"
+        "    kind: meta\n"
+        "    url: https://so.example/s?q={query}\n"
+        "    results: {hit: div, link: a@href, title: a, blocked: ['(?<=请)登录']}\n"
+        "sites:\n"
+        "  a.example: {engine: mine}\n"
+    )
+    with pytest.raises(
+        Exception, match=r"(?s)mine\.yaml.*engines.*mine.*results.*blocked.*look-around"
+    ) as caught:
+        load_catalog(catalog)
+    assert "group" in str(caught.value)

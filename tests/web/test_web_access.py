@@ -1,0 +1,146 @@
+"""Who gets in, who may change something, and what no page of another site can do."""
+
+from __future__ import annotations
+
+import pytest
+from dashboard import Serve, Served
+from sqlalchemy import select
+
+from app.config import Settings
+from app.web.access import Access, Role, Tokens, TooManySignIns, new_token, token_hash
+from app.web.address import listening
+from app.web.server import check_tokens
+from splitter.errors import InputError
+from tasks.store.tables import subtasks
+
+VIEWER, OPERATOR = "a-viewers-token", "an-operators-token"
+TOKENS = {"web_viewer": token_hash(VIEWER), "web_operator": token_hash(OPERATOR)}
+
+
+def _state(served: Served, number: int) -> str:
+    with served.store.read() as conn:
+        return str(conn.execute(select(subtasks.c.state).where(subtasks.c.id == number)).scalar_one())
+
+
+def test_a_name_that_is_not_this_servers_is_not_answered(sample: Served) -> None:
+    assert sample.get("/", headers={"Host": "evil.example"}).status_code == 421
+    assert sample.get("/").status_code == 200
+
+
+def test_every_answer_forbids_what_is_not_from_here(sample: Served) -> None:
+    for path in ("/", "/static/live.js", "/there-is-none", "/healthz"):
+        policy = sample.get(path).headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'")
+        assert "unsafe" not in policy
+        assert "http" not in policy
+
+
+def test_a_change_without_its_token_is_refused(served: Served) -> None:
+    form = {"action": "retry", "subtask": "3"}
+    assert served.post("/failed", data=form).status_code == 403
+    assert served.post("/failed", data={**form, "csrf": "guessed"}).status_code == 403
+    assert _state(served, 3) == "MANUAL"
+    assert served.post("/failed", data={**form, "csrf": served.csrf()}).status_code == 200
+    assert _state(served, 3) == "WAIT"
+
+
+def test_a_change_from_another_sites_page_is_refused(served: Served) -> None:
+    form = {"action": "retry", "subtask": "3", "csrf": served.csrf()}
+    answer = served.post("/failed", data=form, headers={"Origin": "http://evil.example"})
+    assert answer.status_code == 403
+    assert _state(served, 3) == "MANUAL"
+
+
+def test_a_large_body_is_refused(sample: Served) -> None:
+    assert sample.post("/failed", data=b"x" * 6_000_001).status_code == 413
+
+
+def test_with_tokens_nobody_gets_in_without_one(serve: Serve) -> None:
+    served = serve(**TOKENS)
+    page = served.get("/failed?site=x", allow_redirects=False)
+    assert (page.status_code, page.headers["Location"]) == (303, "/sign-in?next=%2Ffailed%3Fsite%3Dx")
+    assert served.get("/api/queues").status_code == 401
+    assert served.get("/metrics").status_code == 401
+    assert served.get("/healthz").status_code == 200
+
+
+def test_a_viewer_may_look_and_an_operator_may_act(serve: Serve) -> None:
+    served = serve(**TOKENS)
+    form = {"action": "retry", "subtask": "3"}
+    assert served.post("/sign-in", data={"token": VIEWER}).status_code == 200
+    assert "Try again" not in served.get("/failed").text
+    assert served.post("/failed", data={**form, "csrf": served.csrf()}).status_code == 403
+    served.session.cookies.clear()
+    signed_in = served.post("/sign-in", data={"token": OPERATOR, "name": "李雷"}, allow_redirects=False)
+    assert "HttpOnly" in signed_in.headers["Set-Cookie"]
+    assert "SameSite=strict" in signed_in.headers["Set-Cookie"]
+    assert served.post("/failed", data={**form, "csrf": served.csrf()}).status_code == 200
+    assert "李雷" in served.get("/audit").text
+    served.post("/sign-out", data={"csrf": served.csrf()})
+    assert served.get("/", allow_redirects=False).status_code == 303
+
+
+def test_a_token_may_come_with_the_request(serve: Serve) -> None:
+    served = serve(**TOKENS)
+    assert served.get("/audit", headers={"Authorization": f"Bearer {VIEWER}"}).status_code == 200
+    assert (
+        served.get("/audit", headers={"Authorization": "Bearer wrong"}, allow_redirects=False).status_code
+        == 303
+    )
+
+
+def test_signing_in_leads_to_no_other_server(serve: Serve) -> None:
+    served = serve(**TOKENS)
+    for elsewhere in ("//evil.example", "https://evil.example/", "/\\evil.example"):
+        form = {"token": VIEWER, "next": elsewhere}
+        assert served.post("/sign-in", data=form, allow_redirects=False).headers["Location"] == "/"
+
+
+def test_wrong_tokens_are_counted() -> None:
+    now = [0.0]
+    access = Access(Tokens(token_hash(VIEWER), token_hash(OPERATOR)), lambda: now[0])
+    for _ in range(5):
+        assert access.sign_in("wrong", "", "10.0.0.1") is None
+    with pytest.raises(TooManySignIns):
+        access.sign_in(OPERATOR, "", "10.0.0.1")
+    assert access.sign_in(OPERATOR, "", "10.0.0.2") is not None
+    now[0] = 61.0
+    assert access.sign_in(OPERATOR, "", "10.0.0.1") is not None
+
+
+def test_a_session_ends_by_itself() -> None:
+    now = [0.0]
+    access = Access(Tokens(token_hash(VIEWER), token_hash(OPERATOR)), lambda: now[0])
+    session = access.sign_in(VIEWER, "", "10.0.0.1")
+    assert session is not None
+    visitor = access.visitor(session, "", "10.0.0.1")
+    assert visitor is not None
+    assert visitor.role is Role.VIEWER
+    now[0] = 13 * 3600.0
+    assert access.visitor(session, "", "10.0.0.1") is None
+
+
+def test_an_address_that_others_reach_needs_both_tokens() -> None:
+    with pytest.raises(InputError, match="--make-token operator"):
+        check_tokens(Settings(), "0.0.0.0")
+    with pytest.raises(InputError, match="other machines reach"):
+        check_tokens(Settings(web_operator=token_hash(OPERATOR)), "192.168.1.5")
+    assert check_tokens(Settings(**TOKENS), "0.0.0.0")
+    assert not check_tokens(Settings(), "127.0.0.1")
+
+
+def test_a_taken_port_and_a_wrong_address_are_said() -> None:
+    with listening("127.0.0.1", 0) as sock:
+        port = sock.getsockname()[1]
+        with pytest.raises(InputError, match=f"port {port} of 127.0.0.1 is taken"):
+            listening("127.0.0.1", port)
+    with pytest.raises(InputError, match="no address of this machine"):
+        listening("203.0.113.7", 0)
+
+
+def test_tokens_are_random_and_kept_hashed() -> None:
+    assert new_token() != new_token()
+    assert VIEWER not in token_hash(VIEWER)
+    assert Tokens(token_hash(VIEWER)).role_of(VIEWER) is Role.VIEWER
+    assert Tokens(token_hash(VIEWER)).role_of("") is None
+    assert Tokens().role_of("") is None

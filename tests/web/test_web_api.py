@@ -1,0 +1,181 @@
+"""The API does what its description says, and Prometheus reads the metrics."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import schemathesis
+from dashboard import Served
+from hypothesis import HealthCheck, Phase, given, settings
+from patience import PATIENCE_S
+from prometheus_client.parser import text_string_to_metric_families
+from sample_store import IMPORTED, PRODUCT, SITE, SOURCE, VARIANT
+from sqlalchemy import func, select, update
+
+from tasks.domain.grants import AddressGrants, HostGrants
+from tasks.scheduling.alerting import Alert
+from tasks.store import alerts, measurements
+from tasks.store.database import read_now
+from tasks.store.measurements import SweepTimes
+from tasks.store.tables import attempts
+
+_EXAMPLES = 8
+
+
+def test_the_api_tells_what_the_pages_tell(sample: Served) -> None:
+    assert sample.get("/api/queues").json()["queues"]["MANUAL"] == 2
+    (pair,) = [one for one in sample.get(f"/api/matrix?site={SITE}").json() if one["node"] == "node2"]
+    assert (pair["completion"], pair["reasons"]) == (0.2, {"blocked": 1})
+    assert [one["subtask_id"] for one in sample.get(f"/api/pairs/{SITE}/node2/attempts").json()] == [3]
+    assert sample.get("/api/products").json()[0]["name"] == PRODUCT
+    assert sample.get("/api/products/9").status_code == 404
+    assert [one["subtask_id"] for one in sample.get("/api/failed").json()] == [3, 4]
+
+
+def test_reviews_are_read_to_the_end_by_their_cursor(sample: Served) -> None:
+    found, before = [], 0
+    for _ in range(10):
+        answer = sample.get("/api/reviews", params={"limit": 3, "before": before}).json()
+        found += [one["id"] for one in answer["reviews"]]
+        before = answer["before"]
+        if before is None:
+            break
+    assert (found, before) == ([8, 7, 6, 5, 4, 3, 2, 1], None)
+
+
+def test_reviews_are_filtered_by_voice(sample: Served) -> None:
+    (only,) = sample.get("/api/reviews", params={"voice": "praise"}).json()["reviews"]
+    assert (only["id"], only["voice"], only["voice_probability"], only["sentiment"]) == (
+        5,
+        "praise",
+        0.87,
+        -0.5,
+    )
+    assert sample.get("/api/reviews", params={"voice": "nobody"}).status_code == 422
+
+
+def test_changes_by_the_api_are_done_and_noted(served: Served) -> None:
+    headers = {"X-CSRF-Token": served.get("/api/csrf").json()["token"]}
+    done = served.post("/api/failed", json={"action": "retry", "subtasks": [3, 1]}, headers=headers).json()
+    assert done["done"] == [3]
+    assert done["refused"][0]["subtask"] == 1
+    added = served.post("/api/products", json={"names": ["蒙牛早餐奶", PRODUCT]}, headers=headers).json()
+    assert (added["added"], added["known"]) == (["蒙牛早餐奶"], [PRODUCT])
+    assert served.post("/api/nodes", json={"node": "node1", "action": "drain"}, headers=headers).ok
+    assert [one["action"] for one in served.get("/api/audit").json()] == ["drain", "add products", "retry"]
+
+
+def test_an_imported_review_has_a_source_and_no_node(sample: Served) -> None:
+    imported, crawled, *_ = sample.get("/api/reviews").json()["reviews"]
+    names = ("id", "provenance", "source", "node", "variant", "rating")
+    assert [imported[name] for name in names] == [IMPORTED, "imported", SOURCE, "", VARIANT, 2.0]
+    assert [crawled[name] for name in names] == [7, "crawled", None, "node1", "", None]
+
+
+def test_a_product_is_changed_and_removed_by_the_api(served: Served) -> None:
+    served.session.headers["X-CSRF-Token"] = served.get("/api/csrf").json()["token"]
+    product = served.address + "api/products/1"
+    same = served.session.patch(product, json={}, timeout=PATIENCE_S).json()
+    assert (same["cancelled"], same["looked_for"]) == (0, True)
+    changed = {"aliases": ["光明奶"], "priority": 3, "recrawl": "12h"}
+    assert served.session.patch(product, json=changed, timeout=PATIENCE_S).json()["cancelled"] == 4
+    no_query = served.session.patch(product, json={"keywords": [""]}, timeout=PATIENCE_S)
+    assert no_query.status_code == 422
+    gone = served.session.delete(product, timeout=PATIENCE_S).json()
+    assert (gone["name"], gone["cancelled"], gone["reviews"], gone["looked_for"]) == (PRODUCT, 0, 7, False)
+    assert served.session.patch(product, json={"recrawl": "7d"}, timeout=PATIENCE_S).status_code == 400
+    assert served.session.delete(served.address + "api/products/9", timeout=PATIENCE_S).status_code == 404
+    (row, _) = served.get("/api/products").json()
+    assert (row["looked_for"], row["priority"], row["recrawl_every_s"]) == (False, 3, None)
+    assert [one["action"] for one in served.get("/api/audit").json()] == ["remove product", "edit product"]
+
+
+def test_a_schedule_is_listed_and_paused_by_the_api(served: Served) -> None:
+    headers = {"X-CSRF-Token": served.get("/api/csrf").json()["token"]}
+    (one,) = served.get("/api/schedules").json()
+    assert (one["what"], one["name"], one["state"]) == (
+        "report",
+        "report to https://hooks.example.cn/...",
+        "failed",
+    )
+    paused = {"number": one["number"], "action": "pause"}
+    assert served.post("/api/schedules", json=paused).status_code == 403
+    assert served.post("/api/schedules", json=paused, headers=headers).json() == paused
+    (one,) = served.get("/api/schedules").json()
+    assert (one["state"], one["next_at"]) == ("paused", None)
+
+
+def test_prometheus_reads_the_metrics(sample: Served) -> None:
+    families = {one.name: one for one in text_string_to_metric_families(sample.get("/metrics").text)}
+    queues = {sample.labels["queue"]: sample.value for sample in families["reviewloop_subtasks"].samples}
+    assert queues["MANUAL"] == 2
+    assert sum(sample.value for sample in families["reviewloop_attempts"].samples) == 12
+    (breaker,) = families["reviewloop_breaker"].samples
+    assert (breaker.labels["host"], breaker.labels["cause"], breaker.value) == (SITE, "captcha", 1.0)
+    assert all(one.documentation for one in families.values())
+    assert "reviewloop_scheduler_silent_seconds" not in families  # none has run
+
+
+def test_metrics_of_the_scheduler_and_of_alerts_are_those_it_kept(served: Served) -> None:
+    grants = {
+        SITE: HostGrants(
+            share=0.5, next_s=2.0, addresses={"127.0.0.2": AddressGrants(share=0.25, next_s=9.0)}
+        ),
+        "quiet.cn": HostGrants(),
+    }
+    with served.store.begin() as conn:
+        now = read_now(conn)
+        measurements.save(conn, now, {"turn": SweepTimes(4, 0.5, 0.3)}, grants)
+        alerts.keep(conn, now, [Alert("silent", "node1", "away")])
+        conn.execute(update(attempts).values(ended_at=now, requests=12, bytes=1200))
+        n = conn.execute(select(func.count()).select_from(attempts)).scalar_one()
+    text = served.get("/metrics").text
+    values = {
+        (one.name, *sorted(one.labels.values())): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+    assert values["reviewloop_sweep_seconds_count", "turn"] == 4
+    assert values["reviewloop_sweep_seconds_sum", "turn"] == 0.5
+    assert values["reviewloop_sweep_longest_seconds", "turn"] == 0.3
+    assert values["reviewloop_host_pace", SITE] == 0.5
+    assert values["reviewloop_permits_ahead_seconds", SITE] == 2
+    assert values["reviewloop_address_pace", SITE, "127.0.0.2"] == 0.25
+    assert values["reviewloop_address_rest_seconds", SITE, "127.0.0.2"] == 9
+    assert ("reviewloop_host_pace", "quiet.cn") not in values
+    assert values["reviewloop_alert", "node1", "silent"] == 1
+    assert values[("reviewloop_received_bytes_per_second",)] == 10 * n
+    assert values["reviewloop_recent_failures", SITE, "blocked"] == 1
+    documented = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text("utf-8")
+    missing = {
+        name for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE) if f"`{name}`" not in documented
+    }
+    assert missing == set()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_schemathesis_finds_nothing(served: Served) -> None:
+    schema = schemathesis.openapi.from_dict(served.get("/api/openapi.json").json())
+    token = served.get("/api/csrf").json()["token"]
+    tried = 0
+    for operation in (one.ok() for one in schema.get_all_operations()):
+
+        @settings(
+            max_examples=_EXAMPLES,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=(Phase.explicit, Phase.generate),
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy())
+        def tries(case: schemathesis.Case) -> None:
+            case.call_and_validate(
+                base_url=served.address, headers={"X-CSRF-Token": token}, timeout=PATIENCE_S
+            )
+
+        tries()
+        tried += 1
+    assert tried >= 15

@@ -1,0 +1,427 @@
+"""Every page over HTTP: what it says, what it does, and that nothing of a crawled page runs in it."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from dashboard import Serve, Served
+from patience import PATIENCE_S
+from sample_store import HOSTILE, IMPORTED, OTHER, POOR, PRODUCT, SITE, SOURCE, VARIANT
+from sqlalchemy import select, update
+
+from app.lab.running import running_lab
+from splitter.catalog.load import builtin
+from tasks.store.hosts import Robots, save_robots
+from tasks.store.tables import attempts, audit_log, nodes, subtasks, targets
+
+PAGES = (
+    "/",
+    "/matrix",
+    "/matrix?measure=efficiency",
+    "/matrix?measure=requests",
+    f"/pairs/{SITE}/node1",
+    f"/pairs/{SITE}/node2",
+    "/failed",
+    "/failed/3",
+    "/audit",
+    "/reviews",
+    "/reviews?q=牛奶&product=1&first=2026-03-02",
+    "/reviews/1",
+    "/reviews/2",
+    "/reviews/7",
+    "/reviews/8",
+    "/products",
+    "/products/1",
+    "/schedules",
+    "/nodes",
+    "/sites",
+    f"/sites/{SITE}",
+)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_page_is_whole_and_escapes_what_was_crawled(sample: Served, language: str) -> None:
+    for path in PAGES:
+        page = sample.get(path, headers={"Accept-Language": language})
+        assert page.status_code == 200, path
+        assert "<script>document" not in page.text, path
+        assert "<img" not in page.text, path
+        assert "\u202e" not in page.text, path
+        assert " style=" not in page.text, path
+        assert not re.search(
+            r'(?:href|src|action)="(?:https?:|//|javascript:)',
+            page.text.replace('href="http://12315.com', ""),
+        ), path
+        assert f'<html lang="{"zh-CN" if language == "zh" else "en"}">' in page.text
+        assert page.text.count("<h1>") == page.text.count("<main") == 1, path
+
+
+def test_the_overview_tells_the_queues(sample: Served) -> None:
+    text = sample.get("/").text
+    assert re.search(r"<b>2</b> <span>MANUAL", text)
+    assert re.search(r"<b>1</b> <span>DONE", text)
+    assert 'class="chart"' in text
+
+
+def test_the_matrix_says_which_node_is_good_and_why_another_is_not(sample: Served) -> None:
+    text = sample.get("/matrix").text
+    assert "95%" in text
+    assert "19/20" in text
+    assert "node1 is good: 95% of 20 pages" in text
+    assert "node2 is poor: 20% of 20 pages (mostly: blocked)." in text
+
+
+def test_a_pair_tells_its_history_its_breaker_and_its_last_decision(sample: Served) -> None:
+    text = sample.get(f"/pairs/{SITE}/node2").text
+    assert "Completion rate over attempts" in text
+    assert "3 refusals in a row" in text
+    assert "Subtask 3 was given to node2" in text
+    assert sample.get(f"/pairs/{SITE}/node9").status_code == 404
+
+
+def test_failed_tasks_are_grouped_by_cause(sample: Served) -> None:
+    text = sample.get("/failed").text
+    assert "2 subtasks wait for a person, for 2 causes." in text
+    assert "lower the host&#39;s limits in sites.yaml" in text
+    assert len(re.findall(r'name="subtask"', sample.get(f"/failed?reason=blocked&site={POOR}").text)) == 1
+
+
+def test_a_subtasks_story_shows_the_last_response_as_text(sample: Served) -> None:
+    text = sample.get("/failed/3").text
+    assert "&lt;script&gt;document.title=" in text
+    assert PRODUCT in text
+    assert sample.get("/failed/999").status_code == 404
+    assert sample.get("/failed/x").status_code == 422
+
+
+def test_a_subtask_whose_host_never_answered_has_a_story_too(served: Served) -> None:
+    silent = {"url": f"http://{SITE}/", "error": "connect", "detail": "refused"}
+    with served.store.begin() as conn:
+        conn.execute(update(attempts).where(attempts.c.subtask_id == 3).values(last_response=silent))
+    page = served.get("/failed/3")
+    assert page.status_code == 200
+    assert "connect" in page.text
+
+
+@pytest.mark.parametrize(
+    ("form", "states", "noted"),
+    [
+        ({"action": "retry", "subtask": ["3", "4"]}, {3: "WAIT", 4: "WAIT"}, "retry"),
+        ({"action": "retry", "cause": f"blocked|{SITE}"}, {3: "WAIT", 4: "MANUAL"}, "retry"),
+        ({"action": "assign", "subtask": "3", "node": "node1"}, {3: "WAIT", 4: "MANUAL"}, "assign"),
+        ({"action": "abandon", "subtask": "3", "why": HOSTILE}, {3: "CANCELLED", 4: "MANUAL"}, "abandon"),
+    ],
+)
+def test_actions_on_failed_tasks_are_done_and_noted(
+    served: Served, form: dict[str, object], states: dict[int, str], noted: str
+) -> None:
+    answer = served.post("/failed", data={**form, "csrf": served.csrf()})
+    assert answer.status_code == 200
+    with served.store.read() as conn:
+        rows = conn.execute(select(subtasks.c.id, subtasks.c.state).where(subtasks.c.id.in_(states)))
+        assert dict(map(tuple, rows)) == states
+        row = conn.execute(select(audit_log)).one()
+    assert (row.action, row.who) == (noted, "on this machine")
+    log = served.get("/audit").text
+    assert noted in log
+    assert "<script>document" not in log
+
+
+def test_the_addresses_of_a_failed_subtask_are_changed_and_noted(served: Served) -> None:
+    text = served.get("/failed/3").text
+    (number,) = re.findall(r'name="url(\d+)"', text)
+    form = {"csrf": served.csrf(), f"url{number}": f"http://{SITE}/other"}
+    assert "Changed and tried again: 1 subtasks." in served.post("/failed/3/edit", data=form).text
+    with served.store.read() as conn:
+        assert (
+            conn.execute(select(targets.c.url).where(targets.c.id == int(number))).scalar_one()
+            == form[f"url{number}"]
+        )
+        assert conn.execute(select(subtasks.c.state).where(subtasks.c.id == 3)).scalar_one() == "WAIT"
+        row = conn.execute(select(audit_log)).one()
+    assert (row.action, row.detail["addresses"]) == ("edit", {number: form[f"url{number}"]})
+    refused = served.post(
+        "/failed/4/edit", data={**form, f"url{number}": "", "url4": "http://elsewhere.cn/"}
+    ).text
+    assert "elsewhere.cn" in refused
+    assert "not at" in refused
+
+
+TRIED = f"""<html><head><title>{HOSTILE}</title></head><body><div class="post" id="p1"><h2 class="post-title">投诉
+</h2><div class="post-body">{HOSTILE.replace("<", "&lt;")}
+光明高钙牛奶喝了第一口就发现结块了，打电话给客服也没有人理会，要求退款并且赔偿
+</div></div></body></html>"""
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_rules_are_tried_on_a_pasted_page_which_does_nothing(served: Served, language: str) -> None:
+    form = {"csrf": served.csrf(), "text": TRIED, "product": PRODUCT}
+    answer = served.post(f"/sites/{SITE}/try", data=form, headers={"Accept-Language": language})
+    assert answer.status_code == 200
+    assert "喝了第一口" in answer.text
+    assert ("First records" if language == "en" else "前几条记录") in answer.text
+    assert "<script>document" not in answer.text
+    assert "<img" not in answer.text
+    other = served.post(f"/sites/{SITE}/try", data={**form, "read_as": "result"})
+    assert other.status_code == 200
+    assert "<script>document" not in other.text
+    by_others = served.post(f"/sites/{SITE}/try", data={**form, "rules": "complaint"})
+    assert by_others.status_code == 200
+    assert ("First records" if language == "en" else "前几条记录") not in by_others.text
+
+
+@pytest.mark.parametrize(
+    ("form", "why"),
+    [
+        ({"url": "http://elsewhere.cn/"}, "nor its engine"),
+        ({"url": "http://127.0.0.1/"}, "nor its engine"),
+        ({"url": "nothing"}, ""),
+        ({}, "Paste a page"),
+        ({"text": "x", "rules": "no-such"}, "no rules"),
+    ],
+)
+def test_a_page_that_is_not_the_sites_is_not_asked_for(
+    served: Served, form: dict[str, str], why: str
+) -> None:
+    answer = served.post(f"/sites/{SITE}/try", data={**form, "csrf": served.csrf()})
+    assert answer.status_code == 400
+    assert why in answer.text
+
+
+def test_a_page_is_asked_for_once_where_robots_permit_it(serve: Serve) -> None:
+    with running_lab(builtin("paper-2014")) as lab:
+        served = serve(lab=(lab.host, lab.port))
+        form = {"csrf": served.csrf(), "url": f"http://{SITE}/tsdh/1.html"}
+        assert served.post(f"/sites/{SITE}/try", data=form).status_code == 200
+        with served.store.begin() as conn:
+            robots = Robots(SITE, 200, "User-agent: *\nDisallow: /tsdh", datetime.now(UTC))
+            save_robots(conn, robots)
+        refused = served.post(f"/sites/{SITE}/try", data=form)
+    assert refused.status_code == 400
+    assert "refuses it" in refused.text
+
+
+def test_what_cannot_be_done_is_said_and_not_noted(served: Served) -> None:
+    csrf = served.csrf()
+    text = served.post("/failed", data={"action": "retry", "subtask": "1", "csrf": csrf}).text
+    assert "subtask 1 is in DONE" in text
+    assert "Nothing was chosen." in served.post("/failed", data={"action": "retry", "csrf": csrf}).text
+    wrong = served.post("/failed", data={"action": "burn", "subtask": "3", "csrf": csrf})
+    assert (wrong.status_code, "there is no action" in wrong.text) == (400, True)
+    with served.store.read() as conn:
+        assert conn.execute(select(audit_log)).all() == []
+        assert conn.execute(select(nodes.c.drained)).scalars().all() == [False, False]
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(one) for one in re.findall(r'<h3><a href="/reviews/(\d+)"', text)]
+
+
+def test_reviews_are_searched_and_filtered(sample: Served) -> None:
+    assert _numbers(sample.get("/reviews").text) == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert _numbers(sample.get("/reviews?q=第3次").text) == [3]
+    assert _numbers(sample.get("/reviews?q=第3次 变质").text) == [3]
+    assert _numbers(sample.get("/reviews?q=第3次 没有这个").text) == []
+    assert _numbers(sample.get("/reviews?q=ONERROR").text) == [1]
+    assert _numbers(sample.get("/reviews?q=%25").text) == []  # a wildcard is a character as any other
+    assert _numbers(sample.get("/reviews?first=2026-03-06&last=2026-03-07").text) == [6, 5]
+    assert _numbers(sample.get(f"/reviews?site={SITE}&product=2").text) == []
+    assert _numbers(sample.get("/reviews?voice=praise").text) == [5]
+    assert _numbers(sample.get("/reviews?voice=nobody").text) == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert "<mark>变质</mark>" in sample.get("/reviews?q=变质").text
+
+
+def test_a_search_that_finds_nothing_offers_to_cut_it_into_words(sample: Served) -> None:
+    text = sample.get("/reviews?q=客服变质").text
+    assert "Nothing was found among 8 reviews." in text
+    assert "Search for its words one by one" in text
+    assert _numbers(sample.get("/reviews?q=客服变质&split=1").text) == [7, 6, 5, 4, 3, 2, 1]
+
+
+def test_a_review_tells_where_it_came_from_and_what_it_repeats(sample: Served) -> None:
+    text = sample.get("/reviews/7").text
+    assert "complaint</a> 87%" in text
+    assert "This repeats review 6." in text
+    assert "93%" in text
+    assert f'href="http://{SITE}/7" rel="noopener noreferrer nofollow"' in text
+    assert "Repeated by review 7" in sample.get("/reviews/6").text
+    assert 'href="javascript' not in sample.get("/reviews/2").text
+    assert sample.get("/reviews/99").status_code == 404
+
+
+def test_an_imported_review_names_its_source_and_no_attempt(sample: Served) -> None:
+    text = sample.get(f"/reviews/{IMPORTED}").text
+    assert f"<dt>Imported from</dt><dd>{SOURCE}</dd>" in text
+    assert f"<dt>Variant</dt><dd>{VARIANT}</dd>" in text
+    assert not re.search(r"<dt>Attempt</dt>|/failed/|/pairs/", text.partition("<article>")[2])
+    assert f'<a href="/products/2">{OTHER}</a>' in text
+    assert f"imported from {SOURCE} · {VARIANT}" in sample.get("/reviews?product=2").text
+    crawled = sample.get("/reviews/7").text
+    assert re.search(r'<dt>Attempt</dt><dd><a href="/failed/1">', crawled)
+    assert not re.search(r"Imported from|<dt>Variant", crawled)
+
+
+def test_products_are_previewed_and_added(served: Served) -> None:
+    csrf = served.csrf()
+    form = {"csrf": csrf, "names": f"蒙牛早餐奶\n{PRODUCT}\n:::"}
+    preview = served.post("/products/preview", data=form).text
+    assert "蒙牛 &amp; 早餐奶" in preview
+    assert "<h2>Refused</h2>" in preview
+    assert served.get("/api/products").json()[-1]["id"] == 2  # nothing is stored yet
+    draft = re.search(r'name="draft" value="([^"]+)"', preview)
+    assert draft is not None
+    text = served.post("/products", data={"csrf": csrf, "draft": draft[1]}).text
+    assert "1 products added." in text
+    assert f"{PRODUCT} is there already." in text
+    assert served.get("/products/3").status_code == 200
+    old = served.post("/products", data={"csrf": csrf, "draft": "gone"})
+    assert (old.status_code, "too old" in old.text) == (400, True)
+
+
+def test_a_file_of_products_is_previewed(sample: Served) -> None:
+    file = ("产品.csv", "商品名称,优先级\n雀巢中老年奶粉,5\n12.5,1\n".encode("gb18030"))
+    preview = sample.post("/products/preview", data={"csrf": sample.csrf()}, files={"file": file}).text
+    assert "雀巢" in preview
+    assert "line 3: 12.5" in preview
+
+
+def test_a_schedule_is_paused_resumed_and_run(served: Served) -> None:
+    text = served.get("/schedules").text
+    assert "report → https://hooks.example.cn/..." in text
+    assert "0 8 * * 1 Asia/Shanghai" in text
+    assert "T0KEN" not in text
+    form = {"csrf": served.csrf(), "number": "1"}
+    text = served.post("/schedules", data={**form, "action": "pause"}).text
+    assert "is paused." in text
+    assert 'value="resume"' in text
+    assert "goes on." in served.post("/schedules", data={**form, "action": "resume"}).text
+    assert re.search(r"<td>due", served.post("/schedules", data={**form, "action": "run"}).text)
+    assert served.post("/schedules", data={"number": "1", "action": "run"}).status_code == 403
+    assert served.post("/schedules", data={**form, "number": "9", "action": "run"}).status_code == 404
+    log = served.get("/audit", headers={"Accept-Language": "zh"}).text
+    assert all(word in log for word in ("暂停定时任务", "恢复定时任务", "运行定时任务"))
+
+
+_AS_SHOWN = {
+    "keywords": "光明, 牛奶",
+    "keywords_shown": "光明, 牛奶",
+    "priority": "0",
+    "priority_shown": "0",
+    "recrawl": "never",
+    "recrawl_shown": "never",
+}
+
+
+def _open_of(served: Served, product: int) -> int:
+    with served.store.read() as conn:
+        open_ = subtasks.c.state.not_in(["DONE", "CANCELLED"]) & (subtasks.c.product_id == product)
+        return len(conn.scalars(select(subtasks.c.id).where(open_)).all())
+
+
+def test_of_a_product_only_what_the_form_changed_is_changed(served: Served) -> None:
+    page = served.get("/products/1").text
+    for name, value in _AS_SHOWN.items():
+        assert re.search(rf'name="{name}"[^>]* value="{value}"', page), name
+    form = {**_AS_SHOWN, "csrf": served.csrf()}
+    assert "Nothing was changed." in served.post("/products/1/edit", data=form).text
+    said = served.post("/products/1/edit", data={**form, "priority": "7", "recrawl": "14d"}).text
+    assert f"{PRODUCT} is changed; 0 subtasks were cancelled." in said
+    assert 'name="recrawl_shown" value="2w"' in said
+    assert _open_of(served, 1) == 4
+    said = served.post("/products/1/edit", data={**form, "keywords": "光明，高钙", "aliases": "光明奶"}).text
+    assert "4 subtasks were cancelled." in said
+    assert "<dd>光明 &amp; 高钙</dd>" in said
+    assert "<dd>光明奶</dd>" in said
+    assert _open_of(served, 1) == 0
+    (row, *_) = served.get("/api/products").json()
+    assert (row["priority"], row["recrawl_every_s"], row["aliases"]) == (7, 14 * 86400, ["光明奶"])
+    log = served.get("/audit").text
+    assert log.count("edit product") == 2
+    assert "keywords: 光明 &amp; 高钙" in log
+
+
+def test_a_wrong_change_of_a_product_is_refused_and_not_noted(served: Served) -> None:
+    form = {**_AS_SHOWN, "csrf": served.csrf()}
+    wrong = served.post("/products/1/edit", data={**form, "recrawl": "soon"})
+    assert (wrong.status_code, "is no period" in wrong.text) == (400, True)
+    assert served.post("/products/1/edit", data={**form, "priority": "high"}).status_code == 422
+    assert served.post("/products/9/edit", data={**form, "priority": "1"}).status_code == 404
+    assert served.post("/products/9/remove", data={**form, "sure": "yes"}).status_code == 404
+    assert served.get("/api/audit").json() == []
+
+
+def test_a_product_is_removed_by_who_is_sure_and_added_again(served: Served) -> None:
+    csrf = served.csrf()
+    assert "4 subtasks would be cancelled." in served.get("/products/1").text
+    assert served.post("/products/1/remove", data={"csrf": csrf}).status_code == 422
+    assert _open_of(served, 1) == 4
+    said = served.post("/products/1/remove", data={"csrf": csrf, "sure": "yes"}).text
+    assert f"{PRODUCT} is looked for no more; 4 subtasks were cancelled." in said
+    assert "looked for no more, or came by an import" in said
+    assert "/products/1/remove" not in said
+    assert "not looked for" in served.get("/products").text
+    assert _numbers(served.get("/reviews?product=1").text) == [7, 6, 5, 4, 3, 2, 1]  # they stay
+    assert [one["action"] for one in served.get("/api/audit").json()] == ["remove product"]
+    preview = served.post("/products/preview", data={"csrf": csrf, "names": PRODUCT}).text
+    draft = re.search(r'name="draft" value="([^"]+)"', preview)
+    assert draft is not None
+    assert "1 products added." in served.post("/products", data={"csrf": csrf, "draft": draft[1]}).text
+    assert "not looked for" not in served.get("/products").text
+
+
+def test_a_node_is_drained_and_resumed(served: Served) -> None:
+    csrf = served.csrf()
+    assert (
+        "node1 is drained"
+        in served.post("/nodes", data={"csrf": csrf, "node": "node1", "action": "drain"}).text
+    )
+    assert "Resume" in served.get("/nodes").text
+    assert (
+        "in service" in served.post("/nodes", data={"csrf": csrf, "node": "node1", "action": "resume"}).text
+    )
+    assert served.post("/nodes", data={"csrf": csrf, "node": "none", "action": "drain"}).status_code == 404
+    with served.store.read() as conn:
+        assert list(conn.scalars(select(audit_log.c.action))) == ["drain", "resume"]
+
+
+def test_every_change_needs_its_token(sample: Served) -> None:
+    for path in (
+        "/failed",
+        "/nodes",
+        "/products",
+        "/products/preview",
+        "/products/1/edit",
+        "/products/1/remove",
+        "/sign-out",
+    ):
+        form = {
+            "sure": "yes",
+            "action": "drain",
+            "node": "node1",
+            "names": "x",
+            "draft": "x",
+            "csrf": "guessed",
+        }
+        assert sample.post(path, data=form).status_code == 403, path
+    for path, body in (
+        ("/api/nodes", {"node": "node1", "action": "drain"}),
+        ("/api/products", {"names": ["x"]}),
+    ):
+        assert sample.post(path, json=body).status_code == 403, path
+    assert sample.session.delete(sample.address + "api/products/1", timeout=PATIENCE_S).status_code == 403
+    assert (
+        sample.session.patch(
+            sample.address + "api/products/1", json={"priority": 1}, timeout=PATIENCE_S
+        ).status_code
+        == 403
+    )
+
+
+def test_the_language_is_chosen_by_query_cookie_and_browser(sample: Served) -> None:
+    assert '<html lang="zh-CN">' in sample.get("/?lang=zh").text
+    assert '<html lang="zh-CN">' in sample.get("/").text  # the cookie remembers
+    sample.session.cookies.clear()
+    assert '<html lang="zh-CN">' in sample.get("/", headers={"Accept-Language": "zh-TW,en;q=0.5"}).text
+    assert '<html lang="en">' in sample.get("/", headers={"Accept-Language": "de"}).text

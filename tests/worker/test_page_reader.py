@@ -1,0 +1,199 @@
+"""What may take long is read in a process apart: it is ended in time, knows no secret, and outlives nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from patience import PATIENCE_S, until
+from reader_jobs import Job
+
+from bench.tools.hostile_pages import HostilePage, hostile_pages
+from splitter.catalog.rules import PageRules
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.pages import Response
+from tasks.reading.page_jobs import PageJob
+from tasks.worker import page_reader
+from tasks.worker.page_reader import PageReader
+
+ROOT = Path(__file__).parents[2]
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+RULES = PageRules(review="div.r", body=".b")
+REVIEW = b"<div class=r><p class=b>body</p></div>"
+HOLD_S = 0.5
+"""CPU seconds on the loop's own thread: ten times what a page may hold it, as machines differ."""
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[PageReader]:
+    with closing(PageReader(PATIENCE_S)) as reader:
+        yield reader
+
+
+def read(reader: PageReader, does: str) -> str:
+    return asyncio.run(reader.read(Job(does)))
+
+
+def outcome(reader: PageReader, does: str) -> tuple[ErrorClass, str]:
+    with pytest.raises(FetchError) as caught:
+        read(reader, does)
+    return caught.value.error, caught.value.detail
+
+
+@pytest.mark.parametrize(
+    ("does", "why"),
+    [
+        ("crashes", "SIGSEGV"),
+        ("eats memory", "MB"),
+        ("fails", "ValueError: of its own"),
+    ],
+)
+def test_what_can_t_be_read_has_its_outcome_and_the_next_page_is_read(reader, does, why):
+    error, detail = outcome(reader, does)
+    assert error is ErrorClass.UNREADABLE
+    assert why in detail
+    assert read(reader, "pid").isdigit()
+
+
+def test_a_page_that_takes_too_long_has_its_outcome_and_the_next_one_is_read():
+    with closing(PageReader(patience_s=0.5)) as hasty:
+        error, detail = outcome(hasty, "never ends")
+        assert (error, "longer than 0.5 s" in detail) == (ErrorClass.UNREADABLE, True)
+        hasty._patience_s = PATIENCE_S
+        assert read(hasty, "pid").isdigit()
+
+
+def test_errors_of_a_page_come_back_as_they_are(reader):
+    assert outcome(reader, "refuses") == (ErrorClass.BAD_RULE, "nothing there")
+
+
+def test_it_is_started_beforehand():
+    with closing(PageReader()) as reader:
+        reader.start()
+        reader._pool().submit(lambda: None).result(PATIENCE_S)
+        apart = reader._apart
+        assert apart is not None
+        assert read(reader, "pid") == str(apart._process.pid), "the first page waits for no start"
+
+
+def test_where_it_cannot_be_started_that_is_told_and_no_more(monkeypatch, caplog):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with closing(PageReader()) as reader:
+        reader.start()
+        reader._pool().submit(lambda: None).result(PATIENCE_S)
+        assert reader._apart is None
+    assert "could not be started" in caplog.text
+
+
+def test_one_process_does_one_job_after_the_other(reader):
+    assert read(reader, "pid") == read(reader, "pid") != str(os.getpid())
+
+
+def test_it_knows_no_secret(monkeypatch):
+    monkeypatch.setenv("REVIEWLOOP_SECRET_KEY", "secret")
+    with closing(PageReader()) as fresh:
+        assert "REVIEWLOOP" not in read(fresh, "environment")
+
+
+def test_a_page_that_ends_the_process_is_read_twice_at_most(reader):
+    assert outcome(reader, "leaves") == (
+        ErrorClass.UNREADABLE,
+        "the reader ended twice before it had read the page",
+    )
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks at /proc")
+def test_a_process_that_ended_while_idle_is_replaced(reader):
+    pid = int(read(reader, "pid"))
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: not alive(pid))
+    assert int(read(reader, "pid")) != pid
+
+
+def test_usual_pages_are_read_where_they_came_in(reader):
+    response = Response(url="http://a.cn/", status=200, headers={}, body=REVIEW * 30, elapsed_s=0.0)
+    with closing(PageReader(patience_s=0.0)) as here:  # who has no patience can read nothing apart
+        page, encoding = asyncio.run(here.read(PageJob.of(response, RULES, "", NOW)))
+    assert (len(page.reviews), encoding) == (30, "utf-8")
+
+
+PARENT = """
+import asyncio, sys
+sys.path[:0] = ["tests/worker"]
+from reader_jobs import Job
+from tasks.worker.page_reader import PageReader
+
+async def main():
+    reader = PageReader(patience_s=600.0)
+    print(await reader.read(Job("pid")), flush=True)
+    reader._patience_s = 2.0  # what the process apart is given for the next page, whoever waits for it
+    await reader.read(Job(sys.argv[1])) if sys.argv[1] else await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks at /proc")
+@pytest.mark.parametrize("does", ["", "never ends"], ids=["idle", "in the midst of a page"])
+def test_it_ends_with_a_parent_that_is_killed(does):
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, does], stdout=subprocess.PIPE, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}
+    )
+    assert parent.stdout is not None
+    with parent.stdout as said:
+        child = int(said.readline())
+    if does:
+        before = cpu_ticks(child)
+        until(lambda: cpu_ticks(child) > before + 2 or not alive(child))  # it has begun
+    parent.kill()
+    parent.wait()
+    until(lambda: not alive(child))
+
+
+def cpu_ticks(pid: int) -> int:
+    """CPU time of a process so far, in ticks; 0 where it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(fields[11]) + int(fields[12])
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.fixture(scope="module")
+def patient() -> Iterator[PageReader]:
+    with closing(PageReader(4 * page_reader.PATIENCE_S)) as reader:  # two tests may share a slow core
+        yield reader
+
+
+@pytest.mark.parametrize("page", hostile_pages(), ids=lambda page: page.name)
+def test_hostile_pages_hold_nobody_up(patient: PageReader, page: HostilePage):
+    async def cpu_s() -> float:
+        began = time.thread_time()
+        try:
+            await page.read_by(patient)
+        except FetchError as error:
+            assert error.error in (  # noqa: PT017
+                ErrorClass.BAD_RULE,
+                ErrorClass.TOO_LARGE,
+                ErrorClass.BAD_CONTENT,
+                ErrorClass.UNREADABLE,
+            )
+        return time.thread_time() - began
+
+    assert asyncio.run(cpu_s()) < HOLD_S
