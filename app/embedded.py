@@ -19,8 +19,8 @@ from app import loops, wiring
 from app.config import Settings
 from app.crawl_nodes import own_settings
 from app.preflight import Askable, Preflight, preflight
-from app.scheduled_files import deliver_due
-from app.summary import write_report
+from app.reports.scheduled_files import deliver_due
+from app.reports.summary import write_report
 from app.until import Until
 from splitter.catalog.model import Catalog
 from tasks.domain.errors import StoreUnwritable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from app.durations import seconds
-from app.harmless import shown
+from app.files.harmless import shown
 from tasks.domain.host_wait import NO_PERMIT
 from tasks.store.host_waits import HostQueue
 from tasks.store.unplanned_sites import UnplannedSite

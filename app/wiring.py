@@ -13,11 +13,11 @@ from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
-from app.alert_sending import GoOn, Receivers
 from app.config import Settings, logins
 from app.hardware import this_machine
 from app.lab.login import HashedPassword
 from app.preflight import Askable
+from app.sending.alert_sending import GoOn, Receivers
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy

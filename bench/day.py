@@ -27,13 +27,13 @@ import yaml
 from sqlalchemy import Connection, func, select
 
 from app import opening
+from app.actions.products import new_product
 from app.cluster import processes
 from app.cluster.processes import Program
 from app.cluster.supervisor import Cluster
 from app.config import Settings, as_environment
 from app.crawl_nodes import numbered_nodes
-from app.products import new_product
-from app.summary import Summary, mark, run_settings, summary
+from app.reports.summary import Summary, mark, run_settings, summary
 from app.until import Until
 from app.version import ROOT
 from splitter.catalog.load import load_catalog

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from app.products import new_product
+from app.actions.products import new_product
 from tasks.store import products, reports
 from tasks.store.database import Store, read_now
 

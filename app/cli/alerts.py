@@ -45,7 +45,7 @@ def list_(db: str | None = None, as_json: bool = False) -> None:
     Example:
       reviewloop alerts list --json
     """
-    from app.alert_sending import LOG, place_of
+    from app.sending.alert_sending import LOG, place_of
     from tasks.store.alerts import listed
     from tasks.store.database import read_now
 
@@ -86,7 +86,7 @@ def test(as_json: bool) -> None:
     Example:
       reviewloop alerts test
     """
-    from app.alert_sending import Receivers
+    from app.sending.alert_sending import Receivers
 
     settings = settings_of()
     found = Receivers(settings.alert_to.split()).send(

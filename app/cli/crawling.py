@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 
+from app.actions.products import RefusedProduct, named_products
 from app.cli.options import (
     chosen_sites,
     warn_without_contact,
@@ -16,8 +17,7 @@ from app.cli.product import add_products, say_refused
 from app.cli.progress import Progress
 from app.config import Settings, misspelt
 from app.preflight import Preflight, check_lab
-from app.products import RefusedProduct, named_products
-from app.summary import Summary, mark, run_settings, summary
+from app.reports.summary import Summary, mark, run_settings, summary
 from splitter.errors import InputError
 from tasks.fetching.hosts import HostBook
 from tasks.store import products

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from app.actions.products import new_product
 from app.cli.crawling import watched
 from app.cli.options import db_option, json_option
 from app.cli.output import messages, print_json, printed, say
 from app.cli.tables import print_samples, print_summary
 from app.config import DEFAULT_DATABASE, Settings
 from app.crawl_nodes import numbered_nodes
-from app.products import new_product
+from app.reports.summary import Summary, document, samples
 from app.setting_values import database
-from app.summary import Summary, document, samples
 from splitter.query import product_query
 from tasks.store import products
 from tasks.store.database import Store, read_now

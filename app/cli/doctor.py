@@ -10,7 +10,7 @@ from rich.text import Text
 from app.cli.options import db_option, json_option, lab_option, settings_of, sites_option
 from app.cli.output import print_json, printed, say
 from app.doctor import CheckState, examine
-from app.harmless import shown
+from app.files.harmless import shown
 from app.wiring import utc_now
 
 _STYLES = {CheckState.OK: "green", CheckState.WARNING: "yellow", CheckState.FAILED: "red"}

@@ -12,7 +12,7 @@ from app.cli.output import print_json, printed, say, table
 from app.cli.tables import print_samples, print_summary
 from app.config import Settings
 from app.durations import seconds
-from app.summary import Summary, document
+from app.reports.summary import Summary, document
 from tasks.store.run_statistics import RunStatistics
 
 if TYPE_CHECKING:

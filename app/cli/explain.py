@@ -18,7 +18,7 @@ from app.cli.output import clock, percent, print_json, printed, table
 from app.cli.tables import COLORS
 from app.config import Settings
 from app.durations import seconds
-from app.harmless import shown
+from app.files.harmless import shown
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.states import State

@@ -11,7 +11,7 @@ import click
 from app.cli.names import check_site
 from app.cli.options import FILE, db_option, json_option, pseudonymise_option, settings_of, store_there
 from app.cli.output import print_json, say
-from app.exporting import (
+from app.files.exporting import (
     BINARY,
     ENDINGS,
     FORMATS,

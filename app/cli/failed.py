@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from app import manual_actions
+from app.actions import manual_actions
 from app.cli.names import check_site
 from app.cli.options import (
     FILE,
@@ -37,8 +37,8 @@ from app.cli.output import (
 )
 from app.cli.tables import print_manual
 from app.durations import seconds
-from app.harmless import shown
-from app.summary import by_cause
+from app.files.harmless import shown
+from app.reports.summary import by_cause
 from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import FailureReason
@@ -116,7 +116,7 @@ def show(
         waiting = [r for r in manual.listed(conn) if r.subtask_id == subtask]
     again = None
     if refetch:
-        from app.rendered_answer import asked_again  # slow to import, with what reads pages
+        from app.sites.rendered_answer import asked_again  # slow to import, with what reads pages
 
         again = asked_again(_last_url(attempts, targets), row["site"], settings)
     suggestion = waiting[0].suggestion if waiting else None
@@ -155,8 +155,8 @@ def report_(form: str | None, target: Path, db: str | None, as_json: bool) -> No
       reviewloop failed report -o failed.html
       reviewloop failed report -o failed.xlsx
     """
-    from app.exporting import format_of, whole_file
-    from app.failed_report import FORMATS, write_failed_report  # brings Jinja2
+    from app.files.exporting import format_of, whole_file
+    from app.reports.failed_report import FORMATS, write_failed_report  # brings Jinja2
 
     kind = form or format_of(str(target), FORMATS)
     with store_there(settings_of(db)) as store, store.read() as conn, whole_file(target) as out:

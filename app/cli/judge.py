@@ -12,7 +12,7 @@ import click
 
 from app.cli.options import db_option, json_option, settings_of, sites_option, store_there
 from app.cli.output import labelled, print_json, printed, say, short, table
-from app.harmless import shown
+from app.files.harmless import shown
 from tasks.domain.voices import Voice
 from tasks.store import product_changes
 

@@ -12,16 +12,16 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from app.actions.manual_actions import set_drained
 from app.cli.names import check_node, check_site
 from app.cli.node_changes import add, remove
 from app.cli.options import db_option, json_option, person, settings_of, store_there
 from app.cli.output import ago, answer, print_json, printed, table, table_of
 from app.cli.tables import pair_list, pair_matrices, permit_list, permit_matrices
 from app.durations import seconds
-from app.harmless import shown
-from app.manual_actions import set_drained
+from app.files.harmless import shown
 from app.permits import PermitWorth, permit_worths
-from app.summary import pair_document
+from app.reports.summary import pair_document
 from tasks.domain.breaker import BreakerState
 from tasks.store import added_nodes, page_links, reports
 from tasks.store import hosts as host_store

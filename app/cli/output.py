@@ -19,7 +19,7 @@ from rich.text import Text
 
 from app.cli.fitted import FittedTable
 from app.durations import seconds
-from app.harmless import HarmlessFormatter, shown
+from app.files.harmless import HarmlessFormatter, shown
 
 _WIDTH_OF_FILES = 160
 """Columns of a table that goes to a file or a pipe."""

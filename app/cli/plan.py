@@ -14,7 +14,7 @@ from app.config import Settings
 from app.crawl_nodes import clients, notes
 from app.crawl_plan import CrawlPlan, as_virtual_task, crawl_plan
 from app.durations import seconds
-from app.harmless import shown
+from app.files.harmless import shown
 from app.preflight import LONGEST_S, Preflight, preflight
 from app.setting_values import sqlite_file
 from splitter.errors import InputError

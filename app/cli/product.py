@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
 from app.cli.options import (
     ReadBy,
     chosen_sites,
@@ -28,7 +29,6 @@ from app.cli.output import print_json, printed, say, table_of
 from app.cli.product_changes import edit, remove
 from app.cli.tables import coverage_text
 from app.durations import seconds
-from app.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
 from tasks.store import coverage, products
 from tasks.store.database import Store, read_now
 from tasks.store.products import NewProduct

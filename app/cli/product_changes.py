@@ -9,7 +9,9 @@ from datetime import timedelta
 
 import click
 
-from app import product_actions
+from app.actions import product_actions
+from app.actions.product_actions import Edit, period_or_never
+from app.actions.products import MOST_PAGES
 from app.cli.options import (
     ReadBy,
     chosen_sites,
@@ -24,8 +26,6 @@ from app.cli.options import (
     store_there,
 )
 from app.cli.output import answer
-from app.product_actions import Edit, period_or_never
-from app.products import MOST_PAGES
 from splitter.errors import InputError
 from tasks.store import product_changes
 from tasks.store.product_changes import Standing

@@ -27,8 +27,8 @@ def report(names: tuple[str, ...], target: Path, db: str | None, sites: str | No
       reviewloop report -o report.html
       reviewloop report 特仑苏 蒙牛早餐奶 -o milk.html
     """
-    from app.exporting import whole_file
-    from app.report import report as made  # brings Jinja2
+    from app.files.exporting import whole_file
+    from app.reports.report import report as made  # brings Jinja2
 
     settings = settings_of(db, sites)
     with store_there(settings) as store, store.read() as conn:

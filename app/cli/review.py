@@ -23,10 +23,10 @@ from app.cli.options import (
 )
 from app.cli.output import print_json, printed, say
 from app.config import Settings
-from app.review_checks import ProductNames, ReviewChecks
-from app.review_columns import FieldColumns, field_columns, said_columns
-from app.review_files import ReviewFile, open_review_file
-from app.review_import import Imported, Saving, Trying, import_reviews
+from app.importing.review_checks import ProductNames, ReviewChecks
+from app.importing.review_columns import FieldColumns, field_columns, said_columns
+from app.importing.review_files import ReviewFile, open_review_file
+from app.importing.review_import import Imported, Saving, Trying, import_reviews
 from app.setting_values import sqlite_file
 from splitter.errors import InputError
 from tasks.store import imports, products

@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
-from app import schedule_actions
+from app.actions import schedule_actions
+from app.actions.products import period
+from app.actions.schedule_actions import FORMS, Act, document, name_of, rule_of, rule_text, state_of
 from app.cli.options import (
     ReadBy,
     db_option,
@@ -21,8 +23,6 @@ from app.cli.options import (
 )
 from app.cli.output import answer, clock, print_json, printed, say, table, table_of
 from app.durations import seconds
-from app.products import period
-from app.schedule_actions import FORMS, Act, document, name_of, rule_of, rule_text, state_of
 from app.setting_values import sqlite_file
 from tasks.jobs.schedule import SWEEPS
 from tasks.store import schedules
@@ -209,7 +209,7 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
     Example:
       reviewloop schedule run 特仑苏 3
     """
-    from app.scheduled_files import deliver_due
+    from app.reports.scheduled_files import deliver_due
     from tasks.store.writer import Operation
 
     settings = settings_of(db)

@@ -18,8 +18,8 @@ from rich.text import Text
 from app.cli.options import json_option, lab_option, settings_of, sites_option, warn_without_contact
 from app.cli.output import print_json, printed, short, table_of
 from app.config import Settings
-from app.harmless import shown
-from app.site_questions import questions
+from app.files.harmless import shown
+from app.sites.site_questions import questions
 from app.version import ROOT
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog
@@ -27,8 +27,8 @@ from splitter.errors import InputError
 from tasks.fetching.robots import ROBOTS_TOKEN
 
 if TYPE_CHECKING:
-    from app.saved_pages import PageCheck
-    from app.site_check import SiteAnswer
+    from app.sites.saved_pages import PageCheck
+    from app.sites.site_check import SiteAnswer
 
 PAGES = ROOT.parent / "shared" / "data" / "pages"
 """Where saved pages are by default: beside the project."""
@@ -145,7 +145,7 @@ def _print_counts(out: Console, catalog: Catalog, no_browser: str) -> None:
 def _offline(
     catalog: Catalog, folder: Path | None, yours: Sequence[str], as_json: bool, no_browser: str
 ) -> bool:
-    from app.saved_pages import check_saved, saved_pages, your_page
+    from app.sites.saved_pages import check_saved, saved_pages, your_page
 
     if folder is not None and not folder.is_dir():
         raise InputError(f"--pages {folder}: no such folder")
@@ -208,7 +208,7 @@ def _online(
     settings: Settings, catalog: Catalog, query: str, within_s: float, as_json: bool, no_browser: str
 ) -> bool:
     from app.http_session import ask
-    from app.site_check import SiteCheck, offline
+    from app.sites.site_check import SiteCheck, offline
     from splitter.query import product_query
     from tasks.fetching.hosts import HostBook
 

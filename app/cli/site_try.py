@@ -16,15 +16,15 @@ from app.cli.options import json_option, lab_option, settings_of, sites_option
 from app.cli.output import print_json, printed, short, table
 from app.config import Settings
 from app.durations import seconds
-from app.harmless import shown
+from app.files.harmless import shown
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.pages import Hit, Review
 
 if TYPE_CHECKING:
-    from app.rule_preview import RulePreview
-    from app.rule_trial import Trial
+    from app.sites.rule_preview import RulePreview
+    from app.sites.rule_trial import Trial
 
 _RECORDS_SHOWN = 3
 
@@ -88,7 +88,7 @@ def try_(
 
 
 def _trial(settings: Settings, catalog: Catalog, site: str, source: str, read_as: str | None) -> Trial:
-    from app.rule_trial import fetched, given
+    from app.sites.rule_trial import fetched, given
 
     if "://" in source:
         return fetched(settings, catalog, site, source, read_as)

@@ -27,7 +27,7 @@ from app.cli.output import answer, print_json, printed, table, table_of
 from app.cli.site_check import check
 from app.cli.site_try import try_
 from app.config import Settings
-from app.harmless import shown
+from app.files.harmless import shown
 from app.setting_values import sqlite_file
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog

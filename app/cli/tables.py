@@ -12,9 +12,9 @@ from rich.text import Text
 
 from app.cli.output import Cell, clock, labelled, percent, short, table, table_of
 from app.durations import seconds
-from app.harmless import shown
+from app.files.harmless import shown
 from app.permits import PermitWorth
-from app.summary import Summary, by_cause
+from app.reports.summary import Summary, by_cause
 from app.waits import unplanned_texts, wait_text
 from tasks.store.coverage import Coverage
 from tasks.store.manual import ManualRow

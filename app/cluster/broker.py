@@ -22,7 +22,7 @@ from redis.maint_notifications import MaintNotificationsConfig
 from app.cluster.servers_needed import check
 from app.cluster.signing import checked_task, sign_messages, signing_key
 from app.config import Settings
-from app.harmless import make_harmless
+from app.files.harmless import make_harmless
 from tasks.jobs.queues import CLOCKS_S, CONTROL
 from tasks.jobs.schedule import SWEEPS, interval_s
 

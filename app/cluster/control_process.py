@@ -17,8 +17,8 @@ from app import opening, wiring
 from app.cluster.broker import open_redis
 from app.config import Settings
 from app.preflight import Askable, preflight
-from app.scheduled_files import deliver_due
-from app.summary import write_report
+from app.reports.scheduled_files import deliver_due
+from app.reports.summary import write_report
 from splitter.catalog.model import Catalog
 from tasks.domain.grants import Grants
 from tasks.fetching.redis_permits import RedisPermits

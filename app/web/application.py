@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from app.harmless import one_line
+from app.files.harmless import one_line
 from app.version import VERSION
 from app.web import metrics
 from app.web.api import acting, reading

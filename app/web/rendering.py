@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from app.harmless import shown
+from app.files.harmless import shown
 from app.version import VERSION
 from app.web import phrases
 

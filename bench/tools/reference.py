@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_json
 
 from app.cli.main import cli
-from app.exporting import columns
+from app.files.exporting import columns
 from app.settings_text import attributes, setting_texts
 from app.version import ROOT
 from splitter.catalog.load import builtin_text

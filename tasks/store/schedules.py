@@ -55,7 +55,7 @@ class Schedule:
 
     Attributes:
         product: the one that is crawled again; None: all that have no schedule of their own, or nothing is crawled.
-        options: of reports and exports: `to`, `format`, `products`, `private` (`app.delivery`).
+        options: of reports and exports: `to`, `format`, `products`, `private` (`app.sending.delivery`).
         next_at: None: never, as it is paused.
         last_at: when it was begun last.
         taken_until: somebody makes and hands over its file now, until then at most.

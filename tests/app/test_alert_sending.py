@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from app.alert_sending import Receivers, place_of, without_secrets
 from app.config import Settings, as_environment, from_environment
+from app.sending.alert_sending import Receivers, place_of, without_secrets
 from splitter.errors import InputError
 from tasks.scheduling.alerting import Alert
 from tasks.store import alerts

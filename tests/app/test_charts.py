@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.charts import HeatCell, Line, bars, columns, heat_map, lines
+from app.reports.charts import HeatCell, Line, bars, columns, heat_map, lines
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = '<script>alert(1)</script>" onload="x" \x1b[2J\u202e'

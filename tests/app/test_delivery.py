@@ -22,9 +22,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from patience import PATIENCE_S
 
-from app.delivery import Sender, checked_destination, send, told
-from app.mailing import Mailing
-from app.parcel import DeliveryFailed, Parcel
+from app.sending.delivery import Sender, checked_destination, send, told
+from app.sending.mailing import Mailing
+from app.sending.parcel import DeliveryFailed, Parcel
 from app.setting_values import Security, SmtpServer, smtp, smtp_server
 from splitter.errors import InputError
 

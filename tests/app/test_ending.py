@@ -8,7 +8,7 @@ import pytest
 
 from app.cli.ending import finish
 from app.config import Settings
-from app.summary import mark, summary
+from app.reports.summary import mark, summary
 from app.until import Until
 from tasks.store.database import Store
 from tasks.store.reports import Stored

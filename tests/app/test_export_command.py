@@ -11,10 +11,10 @@ import pytest
 from openpyxl import load_workbook
 from tiny_world import PRODUCTS
 
-from app import xlsx
 from app.api import reviews
 from app.cli.output import plain
-from app.exporting import FORMATS, format_of, whole_file, write_rows
+from app.files import xlsx
+from app.files.exporting import FORMATS, format_of, whole_file, write_rows
 from splitter.errors import InputError
 from tasks.store.database import Store
 from tasks.store.reviews import ReviewRow, review_rows

@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from app.config import Settings
-from app.harmless import make_harmless, one_line, shown
+from app.files.harmless import make_harmless, one_line, shown
 from splitter.errors import InputError
 from tasks.store.database import Store
 

@@ -4,7 +4,7 @@ from io import BytesIO
 import pytest
 from openpyxl import Workbook
 
-from app.products import RefusedProduct, new_product, period, read_products
+from app.actions.products import RefusedProduct, new_product, period, read_products
 from splitter.errors import InputError
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from app import rendered_answer as module
 from app.config import Settings
 from app.http_session import Answer, AskFailed
-from app.rendered_answer import ask_rendered, asked_again
+from app.sites import rendered_answer as module
+from app.sites.rendered_answer import ask_rendered, asked_again
 from splitter.catalog.load import builtin
 from splitter.errors import InputError
 from tasks.domain.failures import ErrorClass, FetchError

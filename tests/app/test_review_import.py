@@ -10,8 +10,8 @@ import pytest
 from openpyxl import Workbook
 from patience import PATIENCE_S
 
-from app.review_columns import COLLECTORS, field_columns
-from app.table_files import BadRow, stream_table
+from app.files.table_files import BadRow, stream_table
+from app.importing.review_columns import COLLECTORS, field_columns
 
 HEADER = "商品名称,评论内容,评论时间,用户昵称,评分（星）,链接"
 GOOD = (

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from tiny_world import ROOT
 
-from app.saved_pages import SAMPLES, check_saved, saved_pages
+from app.sites.saved_pages import SAMPLES, check_saved, saved_pages
 from splitter.catalog.load import load_catalog
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

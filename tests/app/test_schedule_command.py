@@ -11,7 +11,7 @@ from sqlalchemy import update
 from tiny_world import PRODUCTS
 
 from app.config import from_environment
-from app.scheduled_files import deliver_due
+from app.reports.scheduled_files import deliver_due
 from tasks.store import audit
 from tasks.store.database import Store, read_now
 from tasks.store.tables import schedules

@@ -10,7 +10,7 @@ import pytest
 from requests import ConnectTimeout
 
 from app.http_session import Answer, AskFailed
-from app.site_check import SiteCheck, offline
+from app.sites.site_check import SiteCheck, offline
 from splitter.catalog.load import parse_catalog
 
 CATALOG = parse_catalog(

@@ -2,8 +2,8 @@
 
 from tiny_world import ROOT
 
-from app.rule_preview import _outline
-from app.site_questions import questions
+from app.sites.rule_preview import _outline
+from app.sites.site_questions import questions
 from splitter.catalog.load import load_catalog, parse_catalog
 
 CATALOG = """

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from app.http_session import AskFailed, ask
-from app.rule_preview import preview_rules
+from app.sites.rule_preview import preview_rules
 from splitter.catalog.load import load_catalog
 from tasks.worker.settings import CrawlSettings
 

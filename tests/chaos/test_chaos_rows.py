@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from app.products import new_product
+from app.actions.products import new_product
 from tasks.store import partitions, products, spoiled_rows
 from tasks.store.database import read_now
 

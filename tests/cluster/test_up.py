@@ -14,7 +14,7 @@ from patience import PATIENCE_S, until
 from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
-from app.products import new_product
+from app.actions.products import new_product
 from tasks.store import nodes, products, todo
 from tasks.store.database import read_now
 from tasks.store.tables import events, pages, subtasks

@@ -10,7 +10,7 @@ from test_store_imports import SOURCE, imported
 from test_store_reposts import EDITED, FIRST, FORWARD, OTHER, linked, step
 from world import World, hit, page_of, review
 
-from app import product_actions
+from app.actions import product_actions
 from tasks.domain.product_match import Verdict
 from tasks.store import imports, pages, products, reposts, review_removal, tables
 from tasks.store.known_pages import known_pages

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Depends, Header
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from app import manual_actions, product_actions, schedule_actions
-from app.product_actions import Edit, period_or_never
-from app.products import RefusedProduct, named_products
-from app.schedule_actions import Act
+from app.actions import manual_actions, product_actions, schedule_actions
+from app.actions.product_actions import Edit, period_or_never
+from app.actions.products import RefusedProduct, named_products
+from app.actions.schedule_actions import Act
 from app.web.api.reading import PROBLEMS, Id
 from app.web.context import Here
 from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_URL, action_of, edit_or_retry

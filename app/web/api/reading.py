@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from app.schedule_actions import document
+from app.actions.schedule_actions import document
 from app.web.context import Here
 from app.web.pages.failed import MOST_ID, suggestion
 from app.web.pages.matrix import read_matrix

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app import manual_actions
-from app.manual_actions import Action
+from app.actions import manual_actions
+from app.actions.manual_actions import Action
 from app.web.context import Change, Here, Notice, Page
 from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from app import charts
+from app.reports import charts
 from app.web.context import Context, Here, Page
 from app.web.goodness import Verdict, verdicts
 from app.web.phrases import length

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from app import manual_actions
+from app.actions import manual_actions
 from app.web.context import Change, Context, Here, Notice
 from tasks.store import hosts, nodes
 from tasks.store.hosts import Breaker

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from app import charts
+from app.reports import charts
 from app.waits import unplanned_texts, wait_text
 from app.web.context import Context, Here
 from app.web.phrases import Translate

@@ -14,9 +14,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from app import product_actions
-from app.product_actions import Edit, period_or_never, period_text
-from app.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
+from app.actions import product_actions
+from app.actions.product_actions import Edit, period_or_never, period_text
+from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
 from app.web.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError

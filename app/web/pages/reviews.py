@@ -10,7 +10,7 @@ from fastapi import Path as InPath
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from app import charts
+from app.reports import charts
 from app.web.context import Context, Here
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError

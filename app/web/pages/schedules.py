@@ -9,9 +9,9 @@ from fastapi import APIRouter, Form
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from app import schedule_actions
-from app.delivery import told
-from app.schedule_actions import Act, name_of, rule_text, state_of
+from app.actions import schedule_actions
+from app.actions.schedule_actions import Act, name_of, rule_text, state_of
+from app.sending.delivery import told
 from app.web.context import Change, Context, Here, Notice
 from app.web.pages.failed import MOST_ID
 from tasks.store import schedules

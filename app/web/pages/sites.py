@@ -133,7 +133,7 @@ def try_rules(
     """What rules take from a page, pasted or asked for once. Nothing is stored."""
     # They bring what reads pages, which nothing else of the dashboard needs.
     from app.http_session import AskFailed
-    from app.rule_trial import fetched, given
+    from app.sites.rule_trial import fetched, given
 
     context = page.context
     if name not in context.catalog.sites:

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from app.delivery import checked_destination, told
-from app.exporting import FORMATS, check_format
-from app.product_actions import period_text
+from app.actions.product_actions import period_text
+from app.files.exporting import FORMATS, check_format
+from app.sending.delivery import checked_destination, told
 from splitter.errors import InputError
 from tasks.domain.recurrence import Recurrence, cron_rule
 from tasks.store import audit, product_changes, schedules, tables

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from app.table_files import TableRow, is_workbook, read_table, text_of
+from app.files.table_files import TableRow, is_workbook, read_table, text_of
 from splitter.errors import InputError
 from splitter.query import product_query
 from tasks.store.products import NewProduct
@@ -113,7 +113,8 @@ def read_products(
 
     A table may also have keywords, aliases, priority, pages, recrawl; columns may be named in English or Chinese
     (商品名称, 关键词, 别名, 优先级, 页数, 重采), others are passed over. Separators within a cell are ``|``. What is
-    read: see `app.table_files.read_table`. Blank lines and, in plain files, lines that begin with # are passed over.
+    read: see `app.files.table_files.read_table`. Blank lines are passed over; in plain files those that begin with #
+    are, too.
 
     Args:
         column: of the names, where its header says something else.

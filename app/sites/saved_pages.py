@@ -1,7 +1,7 @@
 """A catalog's rules against saved pages: which of them still read what is there, for `sites check --offline`.
 
-Which page is read by which rules is data: ``app/samples/index.yaml``. Its `shipped` pages are small ones of our own in
-the known formats; its `saved` pages are real ones in a folder beside the project, where it is there.
+Which page is read by which rules is data: ``app/sites/samples/index.yaml``. Its `shipped` pages are small ones of our
+own in the known formats; its `saved` pages are real ones in a folder beside the project, where it is there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 from selectolax.lexbor import LexborHTMLParser
 
-from app.rule_preview import RuleReading, read_by_rules
+from app.sites.rule_preview import RuleReading, read_by_rules
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.address import joined

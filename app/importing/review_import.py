@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from app.review_checks import ProductNames, RefusedReview, ReviewChecks
-from app.review_files import Record
-from app.table_files import BadRow
+from app.files.table_files import BadRow
+from app.importing.review_checks import ProductNames, RefusedReview, ReviewChecks
+from app.importing.review_files import Record
 from tasks.store import imports, products
 from tasks.store.database import Store, read_now
 from tasks.store.imports import ImportedReview, Source

@@ -13,9 +13,9 @@ from sqlalchemy import Connection
 
 from app import wiring
 from app.config import Settings
-from app.delivery import Sender, folder_of, send
-from app.exporting import MEDIA_TYPES, pseudonymised, whole_file, write_rows
-from app.parcel import Parcel
+from app.files.exporting import MEDIA_TYPES, pseudonymised, whole_file, write_rows
+from app.sending.delivery import Sender, folder_of, send
+from app.sending.parcel import Parcel
 from app.setting_values import smtp_server
 from splitter.errors import ReviewloopError
 from tasks.store import schedules
@@ -110,10 +110,10 @@ def _write(conn: Connection, settings: Settings, taken: Schedule, out: IO[bytes]
         rows = pseudonymised(review_rows(conn, ReviewFilter(products=names)), wiring.pseudonyms(settings))
         return f"{write_rows(rows, ReviewRow, form, out):,} rows"
     if taken.what is What.FAILED_REPORT:
-        from app.failed_report import write_failed_report  # brings Jinja2
+        from app.reports.failed_report import write_failed_report  # brings Jinja2
 
         return f"{write_failed_report(conn, form, out):,} subtasks wait"
-    from app.report import report
+    from app.reports.report import report
 
     out.write(report(conn, settings.catalog(), names).encode(errors="replace"))
     return "the file is attached"

@@ -11,8 +11,8 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from threading import Event
 
-from app.harmless import one_line
-from app.parcel import DeliveryFailed, Parcel
+from app.files.harmless import one_line
+from app.sending.parcel import DeliveryFailed, Parcel
 from app.setting_values import Security, SmtpServer
 
 _ANSWER_S = 30.0

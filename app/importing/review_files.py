@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
 
-from app.table_files import BadRow, encoding_of, head_of, is_workbook, opened_text, stream_table
+from app.files.table_files import BadRow, encoding_of, head_of, is_workbook, opened_text, stream_table
 from splitter.errors import InputError
 
 _LONGEST_LINE = 10_000_000

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from app.products import new_product, not_a_name
-from app.review_columns import FieldColumns
-from app.review_files import Record
+from app.actions.products import new_product, not_a_name
+from app.importing.review_columns import FieldColumns
+from app.importing.review_files import Record
 from splitter.errors import InputError
 from splitter.normalize import normalize
 from tasks.domain.failures import FetchError

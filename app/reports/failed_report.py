@@ -10,10 +10,10 @@ from typing import IO
 
 from sqlalchemy import Connection
 
-from app.exporting import write_rows
-from app.harmless import one_line, shown
-from app.report import page
-from app.summary import by_cause
+from app.files.exporting import write_rows
+from app.files.harmless import one_line, shown
+from app.reports.report import page
+from app.reports.summary import by_cause
 from tasks.store import manual, reports
 from tasks.store.database import read_now
 

@@ -16,8 +16,8 @@ from math import ceil, isfinite
 from markupsafe import Markup
 from rich.cells import cell_len
 
-from app.chart_ticks import number_text, round_ticks, time_ticks
-from app.harmless import one_line
+from app.files.harmless import one_line
+from app.reports.chart_ticks import number_text, round_ticks, time_ticks
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a6fd1", "#7a7a7a")
 """Of series; told apart with the common kinds of colour blindness, too (after Okabe and Ito)."""

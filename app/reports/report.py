@@ -14,9 +14,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from sqlalchemy import Connection
 
-from app.charts import HeatCell, bars, columns, heat_map
-from app.harmless import shown
-from app.summary import SHORTEST_SAMPLE
+from app.files.harmless import shown
+from app.reports.charts import HeatCell, bars, columns, heat_map
+from app.reports.summary import SHORTEST_SAMPLE
 from splitter.catalog.model import Catalog
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from app.products import new_product, period
+from app.actions.products import new_product, period
 from splitter.errors import InputError
 from tasks.store import audit, product_changes, products
 from tasks.store.database import Store, read_now

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import IO, Any, get_args, get_type_hints
 
-from app.xlsx import write_workbook
+from app.files.xlsx import write_workbook
 from splitter.errors import InputError
 from tasks.store.reviews import ReviewRow
 from tasks.worker.pseudonyms import Pseudonyms

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from app.durations import seconds
-from app.harmless import one_line
+from app.files.harmless import one_line
 from splitter.errors import InputError
 from tasks.jobs.alerting import Sent
 from tasks.store.alerts import AlertRow

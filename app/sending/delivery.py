@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import urlsplit
 
-from app.parcel import DeliveryFailed, Parcel
+from app.sending.parcel import DeliveryFailed, Parcel
 from app.setting_values import SmtpServer, mail_address
 from splitter.errors import InputError
 
@@ -109,7 +109,7 @@ def send(
     if to.startswith("mailto:"):
         if sender.smtp is None:
             raise DeliveryFailed("no mail server is set: REVIEWLOOP_SMTP_URL (docs/schedules.md)")
-        from app.mailing import Mailing
+        from app.sending.mailing import Mailing
 
         mailing = Mailing(sender.smtp)
         people = to.removeprefix("mailto:").split(",")

@@ -1,0 +1,1 @@
+"""What commands, dashboard and API do alike to products, failed tasks and schedules."""

@@ -1,0 +1,1 @@
+"""Files of rows, written and read: csv, JSON, xlsx, Parquet."""

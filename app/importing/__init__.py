@@ -1,0 +1,1 @@
+"""Reviews that people already have, read from their files."""

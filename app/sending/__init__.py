@@ -1,0 +1,1 @@
+"""Mail, webhooks and chats: how a report or an alert leaves the house."""
