@@ -1,4 +1,4 @@
-"""What a Python program may use of reviewloop: the collected reviews as rows.
+"""The Python interface of reviewloop: the collected reviews as rows.
 
 import pandas
 from app.api import reviews

@@ -345,4 +345,4 @@ _READERS: dict[str, Callable[[str], Any]] = {setting.name: str for setting in fi
     "alerts": alert_rules,
     "alert_to": receivers,
 }
-"""What reads each setting: its text as it is, unless it is named here."""
+"""The reader of each setting: its text as it is, unless it is named here."""

@@ -1,4 +1,4 @@
-"""Which nodes a run crawls with: so many alike, or this machine's own and those that a person added."""
+"""The nodes that a run crawls with: so many alike, or this machine's own and those that a person added."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def clients(nodes: Sequence[Node]) -> int:
 
 
 def notes(nodes: Sequence[Node]) -> list[str]:
-    """What a person should know of the nodes before they crawl: who they are, and what can't be learned of them."""
+    """Notes on the nodes before they crawl: who they are, and what can't be learned of them."""
     if clients(nodes) > 1:
         return [f"{len(nodes)} nodes: {', '.join(_described(node) for node in nodes)}."]
     these = "One node" if len(nodes) == 1 else f"{len(nodes)} nodes behind one address (one client to a site)"

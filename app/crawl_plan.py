@@ -1,4 +1,4 @@
-"""What a crawl will ask, before it asks: sites, requests, and how long they take at the limits."""
+"""Plan of a crawl before its first request: sites, number of requests, and how long they take at the limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasks.store.products import NewProduct, VirtualTask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePlan:
-    """What a site will be asked for, at most.
+    """The most that a site will be asked for.
 
     Attributes:
         searches: result pages; `pages`: pages behind their hits, where these lie on other pages.
@@ -40,7 +40,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlPlan:
-    """What a crawl of some products will ask.
+    """The requests that a crawl of some products will make.
 
     Attributes:
         asked: the sites that can be asked; `unasked`: the others, and what is in their way.
@@ -60,7 +60,7 @@ class CrawlPlan:
 
     @property
     def missing(self) -> list[Missing]:
-        """What is in the way, that of most sites first."""
+        """Obstacles, that of most sites first."""
         sites: dict[Obstacle, list[str]] = {}
         for site, those in self.unasked.items():
             for one in those:

@@ -1,4 +1,4 @@
-"""What stands between this machine and a crawl: each check with what was found, and what mends it."""
+"""Checks whether this machine can crawl: each with what was found, and what mends it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ log = logging.getLogger("reviewloop.embedded")
 _AT_ONCE = ("recall", "wake", "admit", "allocate", "rebalance")
 """Sweeps of one interval, in the order in which one makes work for the next: they run in one transaction."""
 _STOP_S = 10.0
-"""What giving everything back may take: the database may be locked."""
+"""Longest time for giving everything back: the database may be locked."""
 _LOOK_EVERY_S = 1.0
 """A turn comes at the latest after so long: other processes may have changed something, or a host grants more."""
 

@@ -44,7 +44,7 @@ class Answer:
     elapsed_s: float
 
     def facts(self) -> dict[str, Any]:
-        """What `--json` says of it."""
+        """The answer as `--json` prints it."""
         size = len(self.body)
         return {"url": self.url, "status": self.status, "bytes": size, "seconds": self.elapsed_s}
 

@@ -1,4 +1,4 @@
-"""What a send permit is worth at each (site, node): what is believed of the pair, and the plan's shadow prices."""
+"""The worth of a send permit at each (site, node): from what is believed of the pair, and the plan's shadow prices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tasks.store import reports, stats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermitWorth:
-    """What is known of a pair; each None where it is not.
+    """Facts about a pair; each None where it is not known.
 
     Attributes:
         page_chance: pages a request is expected to give (posterior mean).

@@ -1,4 +1,4 @@
-"""What can be asked from this machine, before the first request: asks name servers and engines of one's own, no site.
+"""Finds out before the first request what can be asked from here: asks name servers and engines of one's own, no site.
 
 All of it ends in `LONGEST_S`: a name server that does not answer holds nobody up.
 """
@@ -42,7 +42,7 @@ _R = TypeVar("_R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preflight:
-    """What can be asked, and what can't.
+    """The sites that can be asked, and those that can't.
 
     Attributes:
         asked: sites that can be asked, in the catalog's order.
@@ -93,7 +93,7 @@ def preflight(settings: Settings, catalog: Catalog, *, search: bool = True) -> P
 
 
 def browser_missing(settings: Settings) -> Obstacle | None:
-    """What stands between this machine and pages made by script."""
+    """The obstacle to reading pages made by script on this machine."""
     why, mend = missing(settings.chromium)
     return (
         Obstacle(kind=ObstacleKind.BROWSER, why=f"its pages need a browser: {why}", mend=mend)
@@ -123,7 +123,7 @@ def check_lab(lab: tuple[str, int]) -> None:
 
 
 class Askable:
-    """Which sites can't be asked now, looked up again after a while; may be called from any thread.
+    """Sites that can't be asked now, looked up again after a while; may be called from any thread.
 
     Args:
         look: finds it out; takes seconds.
@@ -157,7 +157,7 @@ class Askable:
 
 
 def _state_of(host: str) -> NameState:
-    """What name servers say of a host; a site that has an address only with www. is known."""
+    """The name servers' answer about a host; a site that has an address only with www. is known."""
     states = [_looked_up(host)]
     if states[0] is NameState.UNKNOWN:
         states.append(_looked_up(f"www.{host}"))
@@ -223,7 +223,7 @@ class _Jobs(Generic[_R]):
             Thread(target=self._work, daemon=True).start()
 
     def within(self, seconds: float) -> dict[str, _R]:
-        """What they returned by their names; what failed or is not there in time is missing."""
+        """The results of calls by their names; what failed or is not there in time is missing."""
         deadline_s = time.monotonic() + seconds
         done: dict[str, _R] = {}
         for _ in range(self._count):

@@ -1,4 +1,4 @@
-"""Whether a SearXNG answers, and what it would search with: its `/config`, and one search as the catalog makes it."""
+"""Asks whether a SearXNG answers and what it would search with: its `/config`, and one search as the catalog has it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REFUSED = 403
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearxngAnswer:
-    """What an instance said.
+    """An instance's answer.
 
     Attributes:
         why: it can't be used; empty where it can.

@@ -255,7 +255,7 @@ def days(text: str) -> float:
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """What reads a whole number of at least so much, or raises ValueError."""
+    """A reader of whole numbers of at least so much; it raises ValueError."""
 
     def read(text: str) -> int:
         if int(text) < least:

@@ -1,4 +1,4 @@
-"""What each setting does, in text: the file `.env` of `reviewloop init`, and docs/settings.md."""
+"""Describes each setting in text: the file `.env` of `reviewloop init`, and docs/settings.md."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SettingText:
 
 
 def attributes(of: type) -> Mapping[str, str]:
-    """What the `Attributes:` of a class's docstring say, by the attribute's name; an empty text: nothing."""
+    """The meanings in the `Attributes:` of a class's docstring, by the attribute's name; an empty text: none."""
     said = {}
     for names, text in _ATTRIBUTE.findall(inspect.getdoc(of) or ""):
         about = " ".join(text.split())

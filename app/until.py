@@ -1,4 +1,4 @@
-"""When a run ends."""
+"""The conditions that end a run."""
 
 from __future__ import annotations
 

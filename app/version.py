@@ -1,4 +1,4 @@
-"""Where the project is, and its version: all that the command line's help needs."""
+"""The project's folder and its version: all that the command line's help needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits for hosts, in words: who can't be asked, why, until when, and how many subtasks wait for it."""
+"""Hosts that can't be asked, in words: why, until when, and how many subtasks wait for each."""
 
 from __future__ import annotations
 

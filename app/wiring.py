@@ -54,7 +54,7 @@ _SHORTEST_SECRET = 16
 
 
 def context(settings: Settings, catalog: Catalog) -> Context:
-    """What the sweeps need."""
+    """The context of the sweeps."""
     loop = settings.loop()
     return Context(catalog, loop, HostBook(catalog), Random(settings.seed), SchedulerState(loop.strategy))
 
@@ -129,7 +129,7 @@ async def deps(
 
 @contextmanager
 def request_log(settings: Settings) -> Iterator[RequestLog]:
-    """Where the requests of this process are noted, for as long as the block runs. Raises InputError."""
+    """The log of this process's requests, open for as long as the block runs. Raises InputError."""
     try:
         opened = RequestLog(Path(settings.request_log) if settings.request_log else None)
     except OSError as error:
@@ -141,7 +141,7 @@ def request_log(settings: Settings) -> Iterator[RequestLog]:
 
 
 def made_browser(settings: Settings) -> Browser | None:
-    """What runs the scripts of pages in this process; it starts Chromium with the first page. None: it has none."""
+    """The browser that runs the scripts of pages in this process, with the first page; None: there is none."""
     program = None if any(missing(settings.chromium)) else find_chromium(settings.chromium)
     return Browser(program) if program is not None else None
 
@@ -204,7 +204,7 @@ def _crawled(settings: Settings, catalog: Catalog, name: str) -> bool:
 
 
 def pseudonyms(settings: Settings) -> Pseudonyms | None:
-    """What gives authors their pseudonyms; None where names are stored as they are.
+    """The maker of authors' pseudonyms; None where names are stored as they are.
 
     Raises:
         InputError: the key is too short, or its file can't be read or made.

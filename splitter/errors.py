@@ -15,7 +15,7 @@ class ReviewloopError(Exception):
 
 
 class InputError(ReviewloopError):
-    """What a person or a file gave cannot be used; nothing was stored."""
+    """Input from a person or a file that cannot be used; nothing was stored."""
 
 
 class CatalogError(InputError):

@@ -1,4 +1,4 @@
-"""Why a name has the keywords it has: every word of it with its role, its score and what became of it."""
+"""Explains the keywords of a name: every word of it with its role, its score and what became of it."""
 
 from __future__ import annotations
 

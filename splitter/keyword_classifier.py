@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"[\d.%+-]+")
 
 
 def word_traits(word: str) -> list[str]:
-    """What a word is by itself."""
+    """Traits of a word by itself."""
     known = roles()
     found = ["all", f"role {known.get(word)}"]
     if word.isascii():
@@ -48,12 +48,12 @@ def word_traits(word: str) -> list[str]:
 
 
 def opening_trait(word: str) -> str:
-    """What a word is where it opens a name."""
+    """The trait of a word that opens a name."""
     return f"opens {'latin' if word.isascii() else roles().get(word)}"
 
 
 def traits_before(word: str) -> list[str]:
-    """What it says of a word that this one stands before it."""
+    """Traits that a word gives the word behind it."""
     found = [f"before {neighbour_kind(word)}"]
     if not word.isascii():
         found += [f"before {neighbour_kind(word)} {word[-1]}", f"before word {word}"]
@@ -61,7 +61,7 @@ def traits_before(word: str) -> list[str]:
 
 
 def traits_after(word: str) -> list[str]:
-    """What it says of a word that this one follows it."""
+    """Traits that a word gives the word in front of it."""
     found = [f"after {neighbour_kind(word)}"]
     if not word.isascii():
         found += [f"after {neighbour_kind(word)} {word[-1]}", f"after word {word}"]
@@ -69,7 +69,7 @@ def traits_after(word: str) -> list[str]:
 
 
 def neighbour_kind(word: str) -> str:
-    """What a word is to the word beside it."""
+    """The class of a word, as a trait of the words beside it."""
     if role := roles().get(word):
         return role
     if not word[:1].isalnum():

@@ -144,7 +144,7 @@ def without_asides(text: str) -> str:
 
 
 def asides_in(text: str) -> list[str]:
-    """What `without_asides` takes away, in order."""
+    """The asides that `without_asides` takes away, in order."""
     found = [(_inside(match), _aside(match)) for match in _BRACKETS.finditer(text)]
     return [inside for inside, left in found if inside and left == _MARK]
 
@@ -176,7 +176,7 @@ def _ranked(words: Sequence[str]) -> tuple[dict[str, float], frozenset[str]]:
     scores = scores_of(words, places)
     enough = least_score(scores)
     ranked = _once(
-        # Where there are too many, a single character goes before longer words.
+        # If there are too many, a single character goes before longer words.
         (word, 1.0 / (1.0 + score) + (len(word) == 1 and not word.isascii()))
         for word, score in scores.items()
         if score >= enough
@@ -209,7 +209,7 @@ def without_companies(words: Sequence[str]) -> Sequence[str]:
 
 
 def candidates(words: Sequence[str]) -> tuple[list[int], list[int | None]]:
-    """Where the words stand that may be keywords, and their ranks by role and look.
+    """Places of the words that may be keywords, and their ranks by role and look.
 
     A long number (the model of some shop's goods) has no rank: it takes part only where the classifier decides.
     """

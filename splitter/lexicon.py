@@ -1,4 +1,4 @@
-"""What we know about words: our dictionary with the role of each word, and the lexicon of names and spellings.
+"""Knowledge about words: our dictionary with the role of each word, and the lexicon of names and spellings.
 
 Our dictionary (``data/userdict.txt``) has jieba's format, a line ``word frequency role``. Frequencies are such that the
 word is cut whole, and hardly greater, so that its neighbours stay whole too. ``data/brands.txt`` holds more
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Role(StrEnum):
-    """What a word of our dictionary is for."""
+    """The role of a word of our dictionary."""
 
     BRAND = "brand"
     SERIES = "series"  # a product line of a brand
@@ -83,7 +83,7 @@ def _data(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lexicon:
-    """What is known about words beyond how they are cut.
+    """Facts about words, beyond how they are cut.
 
     Attributes:
         brand_of: brand of a product line that is no other brand's.

@@ -12,7 +12,7 @@ class _Brand(BaseModel):
 
 
 class LexiconFile(BaseModel):
-    """What `data/lexicon.yaml` holds."""
+    """The content of `data/lexicon.yaml`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     version: int

@@ -37,7 +37,7 @@ def normalize(text: str) -> str:
 
 
 class _Kept(dict[int, int | str]):
-    """What `str.translate` makes of each character, filled as characters come.
+    """A table for `str.translate`, filled as characters come.
 
     Whole pages are normalized, and a call of Python a character would be most of the cost of a crawl.
     """

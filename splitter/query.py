@@ -1,4 +1,4 @@
-"""What a person wants reviews of, as keyword sets: the product's own and those of its aliases."""
+"""The keyword sets of a product: its own and those of its aliases."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class RefusedName:
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """Which search URLs are made of every product: on which sites, how many pages.
+    """The search URLs to make of every product: on which sites, how many pages.
 
     Attributes:
         catalog: engines and sites.

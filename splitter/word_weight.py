@@ -1,6 +1,6 @@
 """How much each word of a product name weighs: for choosing keywords, for dropping one, and for matching a page.
 
-What a word weighs follows from its role in our dictionary or, outside of it, from its look (letters, digits, length).
+A word's weight follows from its role in our dictionary or, outside of it, from its look (letters, digits, length).
 One table (`_WEIGHTS`) holds the three answers side by side. Where they disagree, the figures of ``docs/keywords.md``
 and of `reviewloop bench relevance` were measured so: a line outranks its brand on a page, where the brand is often left
 out, and yields to it in a query, where the line alone finds other things of that name.
@@ -20,7 +20,7 @@ from splitter.words import greatest_rarity, rarity
 
 
 class Look(StrEnum):
-    """What a word outside our dictionary looks like."""
+    """The look of a word outside our dictionary."""
 
     MODEL = "model"  # Latin letters or signs with digits: P30
     LATIN = "latin"
@@ -30,7 +30,7 @@ class Look(StrEnum):
 
 
 class Identity(IntEnum):
-    """Which part of a product's identity a keyword is: the lowest is dropped first."""
+    """The part of a product's identity that a keyword is: the lowest is dropped first."""
 
     ATTRIBUTE = 0
     PRODUCT = 1
@@ -46,7 +46,7 @@ BRAND_RANK = 0
 
 @dataclass(frozen=True, slots=True)
 class _Weight:
-    """What words of one role or look weigh.
+    """Weights of words of one role or look.
 
     Attributes:
         rank: in choosing keywords by rule; 0 comes first, None is never chosen.
@@ -83,7 +83,7 @@ _AFFIX_CHARS = 3  # of an affix of a model: Pro, GL, 15
 
 
 def look_of(word: str) -> Look:
-    """What a word looks like."""
+    """The look of a word."""
     if not word.isascii():
         if word[0].isdigit():
             return Look.MODEL  # 3系
@@ -151,7 +151,7 @@ def first_to_drop(keywords: Sequence[str]) -> int:
 
 
 def identity_of(word: str) -> Identity:
-    """Which part of a product's identity a word is: by its role, its look, or as the classifier sees it."""
+    """The part of a product's identity that a word is: by its role, its look, or as the classifier sees it."""
     if roles().get(word) is None and word.lower() in lexicon().brand_named:
         return Identity.BRAND
     identity = _weight_of(word).identity
@@ -176,7 +176,7 @@ def _rarity(word: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class MatchWeights:
-    """What the words of a keyword set weigh in deciding whether a page is about the product.
+    """Weights of the words of a keyword set in deciding whether a page is about the product.
 
     Attributes:
         weights: of each word.

@@ -66,7 +66,7 @@ def rarity(word: str) -> float | None:
 
 
 def greatest_rarity() -> float:
-    """What jieba takes for the rarity of a character that is no word."""
+    """Jieba's rarity of a character that is no word."""
     return log(tokenizer().total)
 
 

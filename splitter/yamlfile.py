@@ -21,7 +21,7 @@ from yaml.resolver import Resolver
 from splitter.errors import CatalogError
 
 Place = tuple[str | int, ...]
-"""Where something stands: keys of mappings and indexes of lists, from the top."""
+"""A place in the file: keys of mappings and indexes of lists, from the top."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

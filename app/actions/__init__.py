@@ -1,1 +1,1 @@
-"""What commands, dashboard and API do alike to products, failed tasks and schedules."""
+"""Actions on products, failed tasks and schedules, shared by commands, dashboard and API."""

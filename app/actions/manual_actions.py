@@ -1,4 +1,4 @@
-"""What a person does about subtasks and nodes, by command or in the dashboard: done to each, noted in the audit log."""
+"""Actions of a person on subtasks and nodes, by command or in the dashboard: done to each, noted in the audit log."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def abandon(why: str) -> Action:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of each subtask.
+    """The outcome for each subtask.
 
     Attributes:
         refused: those it could not be done to, with the reason.

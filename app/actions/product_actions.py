@@ -1,4 +1,4 @@
-"""What a person does about products, by command or in the dashboard; noted in the audit log."""
+"""Actions of a person on products, by command or in the dashboard; noted in the audit log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What a person wants of a product from now on; None: as it is.
+    """Wishes for a product from now on; None: as it is.
 
     Attributes:
         keywords: its AND keywords; empty: those found in its name.
@@ -77,7 +77,7 @@ def remove(store: Store, names: Sequence[str], who: str) -> list[Standing]:
     """Look for products no more; all of them or, where one is unknown, none.
 
     Returns:
-        What there was of each.
+        The work and reviews of each before that.
 
     Raises:
         InputError: there is none of a name.
@@ -94,7 +94,7 @@ def remove_with_reviews(store: Store, names: Sequence[str], who: str) -> list[tu
     """Look for products no more and delete what was collected of them; all of them or, where one is unknown, none.
 
     Returns:
-        What there was of each, and what was deleted.
+        The work and reviews of each before that, and the numbers of what was deleted.
 
     Raises:
         InputError: there is none of a name.

@@ -187,7 +187,7 @@ def _row(line: int, header: Sequence[str], row: Sequence[str]) -> NewProduct | R
 
 
 def not_a_name(name: str) -> str:
-    """What a cell looks like that is no product's name; empty where it may be one."""
+    """The kind of a cell that is no product's name; empty where it may be one."""
     for said, pattern in _NO_NAMES.items():
         if pattern.fullmatch(name):
             return said

@@ -1,4 +1,4 @@
-"""What a person does about schedules, by command or in the dashboard; noted in the audit log."""
+"""Actions of a person on schedules, by command or in the dashboard; noted in the audit log."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ FORMS: Mapping[What, tuple[str, ...]] = {
     What.FAILED_REPORT: ("html", "md", "csv", "xlsx"),
     What.EXPORT: FORMATS,
 }
-"""What each may be written as, the usual one first."""
+"""The file formats of each kind, the usual one first."""
 
 
 class Act(StrEnum):
-    """What can be done to schedules that are there."""
+    """Actions on schedules that are there."""
 
     RUN = "run"
     PAUSE = "pause"
@@ -99,7 +99,7 @@ def act(store: Store, which: Sequence[str], what: Act, who: str) -> list[Schedul
     To run begins a product's round at once; a report or an export becomes due, and its runner makes it.
 
     Returns:
-        What they are now, or were.
+        Their state now, or before.
 
     Raises:
         InputError: there is none of a number or name.
@@ -128,7 +128,7 @@ def _record(
 
 
 def name_of(row: Schedule) -> str:
-    """What a schedule is about, without what is secret in a webhook's address."""
+    """The subject of a schedule, without what is secret in a webhook's address."""
     if row.what == What.RECRAWL:
         return row.product or "all products"
     of = row.options.get("products", ())

@@ -40,7 +40,7 @@ class LabFailed(ReviewloopError):
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where a chaos run keeps what it needs: one folder."""
+    """The files of a chaos run, in one folder."""
 
     folder: Path
 
@@ -66,12 +66,12 @@ class Files:
 
     @property
     def calm_database(self) -> Path:
-        """What the calm run stores."""
+        """The database of the calm run."""
         return self.folder / "calm.db"
 
     @property
     def session(self) -> Path:
-        """What is done so far."""
+        """The records of the faults done so far."""
         return self.folder / "chaos.json"
 
 

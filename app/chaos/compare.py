@@ -1,4 +1,4 @@
-"""What a chaos run has stored, beside what a calm run of the same world stores."""
+"""Compares what a chaos run has stored with what a calm run of the same world stores."""
 
 from __future__ import annotations
 

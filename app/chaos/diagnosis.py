@@ -1,4 +1,4 @@
-"""What stood still: the queues, the nodes and the database's sessions at the moment of a stall, as one line."""
+"""Diagnosis of a stall: the queues, the nodes and the database's sessions at that moment, as one line."""
 
 from __future__ import annotations
 

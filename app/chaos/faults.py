@@ -14,7 +14,7 @@ BEATS = ("beat", "beat-spare")
 
 
 class FaultKind(StrEnum):
-    """What can happen."""
+    """Kinds of faults."""
 
     KILL_NODE = "kill node"
     KILL_CONTROL = "kill control"
@@ -78,7 +78,7 @@ _WITH_LOCKS_S = (33.0, 36.0)
 _WITHOUT_S = (12.0, 18.0)
 _SERVER_AWAY_S = (4.0, 8.0)
 _SLOW_S = (5.0, 8.0)
-# What the nodes have prefetched goes on for a while, whatever happens to the scheduler.
+# The nodes go on with their prefetched leases for a while, whatever happens to the scheduler.
 _ROW_S = (22.0, 25.0)
 _MESSAGES_S = (5.0, 8.0)
 

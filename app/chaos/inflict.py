@@ -1,4 +1,4 @@
-"""What each kind of fault does to the cluster, and how it is undone."""
+"""Does each kind of fault to the cluster, and undoes it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _STEP_ASIDE_S = 0.1
 
 
 class Trick(StrEnum):
-    """What becomes of a message."""
+    """Faults of a message."""
 
     LOSE = "lose"
     DOUBLE = "double"

@@ -24,7 +24,7 @@ T = TypeVar("T")
 _CHUNK = 65_536
 _COMMIT = b"COMMIT"
 _IN_TRANSACTION = b"Z\x00\x00\x00\x05T"
-"""What a PostgreSQL ends an answer with while a transaction is open (ReadyForQuery)."""
+"""The last bytes of a PostgreSQL answer while a transaction is open (ReadyForQuery)."""
 _SOCKET = ".s.PGSQL.5432"
 
 

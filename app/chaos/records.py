@@ -1,4 +1,4 @@
-"""What a chaos run came to: a record for each fault, the report, and the file that a longer run goes on from."""
+"""Records of a chaos run: one for each fault, the report, and the file that a longer run goes on from."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a run came to at its end.
+    """The result of a run at its end.
 
     Attributes:
         violations: of `verify`, and what else may never be; each with `kind`, `subtask_id` and `message`.
@@ -127,7 +127,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What the faults of a kind cost.
+    """The cost of the faults of one kind.
 
     Attributes:
         first_median_s, first_most_s: seconds until something moved (`FaultRecord.first_s`).
@@ -145,7 +145,7 @@ class Cost:
 
 
 def costs(records: Sequence[FaultRecord]) -> Iterator[Cost]:
-    """What each kind of fault cost, the dearest first."""
+    """The cost of each kind of fault, the dearest first."""
     kinds = sorted({record.kind for record in records}, key=lambda kind: (-_worst(records, kind), kind))
     for kind in kinds:
         of_kind = [record for record in records if record.kind == kind]

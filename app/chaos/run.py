@@ -46,7 +46,7 @@ _TO_A_PERSON = {
     FaultKind.CATALOG: FailureReason.UNKNOWN_SITE,
     FaultKind.ROW: FailureReason.UNREADABLE,
 }
-"""What only a person can mend, by the fault that it comes of."""
+"""The failure reason of subtasks that only a person can mend, by the fault that causes it."""
 
 _START_S = 180.0
 _GIVE_UP_S = 60.0
@@ -310,7 +310,7 @@ class ChaosRun:
     def _retry(self) -> None:
         """Do what a person does: try again, now that the site is back and the row can be read.
 
-        What came to a person for another reason is noted: nothing was wrong that a person could have cured.
+        Subtasks that came to a person for another reason are noted: nothing was wrong that a person could have cured.
         """
         expected = {reason for kind, reason in _TO_A_PERSON.items() if kind in self._session.kinds}
         with self._store.begin() as conn:

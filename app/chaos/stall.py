@@ -1,4 +1,4 @@
-"""Whether the survivors of a fault go on in time."""
+"""Checks whether the survivors of a fault go on in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether anything moves: looked up in the store several times a second, and for how long it stood still."""
+"""Watches whether anything moves: asks the store several times a second, and measures how long it stood still."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _FORMS = (
 _MOST = 1e300
 
 RunTime = Curve | NodeParameters
-"""What is known of a node's run time: its curve, or parameters for the learned model."""
+"""A node's run time as it is known: its curve, or parameters for the learned model."""
 
 
 @click.command()
@@ -161,7 +161,7 @@ def balance(
 
 
 def _recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
-    """What a run's attempts took, and its nodes that reported parameters. Raises InputError."""
+    """Durations of a run's attempts, and its nodes that reported parameters. Raises InputError."""
     settings = settings_of(name)
     with store_there(settings) as store, store.read() as conn:
         machines = recorded_parameters(conn)

@@ -1,4 +1,4 @@
-"""What `run` and `up` do before, while and after they crawl; apart, so that a wrong option is refused at once."""
+"""Steps of `run` and `up` before, while and after they crawl; apart, so that a wrong option is refused at once."""
 
 from __future__ import annotations
 

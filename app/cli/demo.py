@@ -52,7 +52,7 @@ _SAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """What the demo shows at its end.
+    """The figures that the demo shows at its end.
 
     Attributes:
         samples: a few reviews, of different products where there are.

@@ -1,4 +1,4 @@
-"""How a run ends: what a person wants to know, what is left to do, and the exit status."""
+"""The end of a run: what a person wants to know, what is left to do, and the exit status."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _COUNTED = {
 
 
 def _print_end(done: Summary, settings: Settings, matrix: bool, db_hint: str) -> None:
-    """What a person wants to know at the end: counts, reviews by product, some of them, what to do next."""
+    """The summary at the end of a run: counts, reviews by product, some of them, what to do next."""
     out = printed()
     print_summary(out, done, db_hint, settings.catalog(), matrix=matrix)
     if done.samples:

@@ -90,7 +90,7 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
 
 
 def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any]:
-    """What allocation would decide about a waiting subtask at this moment (chance included)."""
+    """The decision that allocation would make about a waiting subtask at this moment (chance included)."""
     from app import wiring
     from tasks.jobs.sweeps import preview
 
@@ -190,7 +190,7 @@ def _allocated(detail: Row, event: Row, attempt: Row | None) -> Lines:
 
 
 def _ruled(decided: Row) -> Lines:
-    """Which constraint ruled a decision, and when its attempt ends early; nothing where the strategy has no plan."""
+    """The constraint that ruled a decision, and when its attempt ends early; nothing where the strategy has no plan."""
     prices, floor = decided.get("prices"), decided.get("floor")
     if prices is not None:
         worth = f"a permit is worth {prices['permit']:.2g} pages, a second of a slot {prices['slot']:.2g}"
@@ -290,4 +290,4 @@ _DETAILS: Mapping[str, Callable[[Row, Row, Row | None], Lines]] = {
     "wake": _woken,
     "retry": _retried,
 }
-"""What is printed below an event, by its transition."""
+"""Printers of the lines below an event, by its transition."""

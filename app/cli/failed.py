@@ -302,7 +302,7 @@ def abandon(subtasks: tuple[int, ...], why: str, dry_run: bool, db: str | None, 
 
 
 def _tell(store: Store, ids: Sequence[int], what: str, as_json: bool) -> None:
-    """What an action would be done to, with nothing done."""
+    """The subtasks that an action would be done to, with nothing done."""
     with store.read() as conn:
         rows = [(number, reports.subtask(conn, number)) for number in dict.fromkeys(ids)]
     there = [{"subtask": number, **{name: row[name] for name in _TOLD}} for number, row in rows if row]

@@ -31,6 +31,6 @@ def check_node(conn: Connection, name: str | None) -> None:
 
 
 def unknown(kind: str, name: str, known: Collection[str], see: str) -> str:
-    """What to say of an unknown name."""
+    """The message about an unknown name."""
     near = get_close_matches(name, known, 3, 0.5)
     return f"there is no {kind} {name!r}; " + (f"did you mean {', '.join(near)}?" if near else f"see {see}")

@@ -243,7 +243,7 @@ def node_table(rows: Sequence[NodeRow], now: datetime, rule: BufferRule) -> Tabl
 
 
 def node_notes(rows: Sequence[NodeRow]) -> list[str]:
-    """What is wrong with nodes beside their state: catalogs that differ, clocks that are off."""
+    """Trouble with nodes beside their state: catalogs that differ, clocks that are off."""
     catalogs = Counter(row.catalog for row in rows if row.catalog is not None and row.seen_at is not None)
     usual = catalogs.most_common(1)[0][0] if catalogs else None
     notes = [

@@ -105,7 +105,7 @@ def store_for_work(settings: Settings) -> Iterator[Store]:
 def store_there(settings: Settings) -> Iterator[Store]:
     """The store of commands that only read or change what is there: a missing SQLite file is an error.
 
-    What `reviewloop up` left is served for as long as the block runs (`app.cluster.left_store`).
+    A cluster's store that `reviewloop up` left is served for as long as the block runs (`app.cluster.left_store`).
 
     Raises:
         InputError: there is no such file.
@@ -235,7 +235,7 @@ def warn_without_contact(settings: Settings) -> None:
 
 
 def person() -> str:
-    """Who runs this command, for the audit log."""
+    """The person who runs this command, for the audit log."""
     try:
         name = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a container's user need have no name

@@ -1,4 +1,4 @@
-"""What `run` and `up` say before the first request: which sites will be asked, which not, and what mends it."""
+"""The plan that `run` and `up` print before the first request: which sites are asked, which not, and what mends it."""
 
 from __future__ import annotations
 

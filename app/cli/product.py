@@ -186,7 +186,7 @@ def list_(db: str | None, as_json: bool) -> None:
 
 
 def _fewer_words(of: Sequence[coverage.Relaxed]) -> str | None:
-    """Which words hits rest on, where not on all keywords, with how many sites."""
+    """Words that hits rest on, where not on all keywords, with how many sites."""
     sites = Counter("&".join(one.keywords) for one in of)
     return ", ".join(f"{words} on {n}" for words, n in sites.most_common()) or None
 
@@ -198,7 +198,7 @@ def _coverage_document(of: coverage.Coverage | None) -> dict[str, object]:
 
 @dataclass(slots=True)
 class Added:
-    """What became of products that were given."""
+    """The outcome for products that were given: added, known, refused."""
 
     added: list[NewProduct] = field(default_factory=list)
     already: list[str] = field(default_factory=list)

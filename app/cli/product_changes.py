@@ -87,7 +87,7 @@ def remove(
 
 
 def _of_reviews(there: int, deleted: int | None, to_delete: bool) -> str:
-    """What becomes of a product's reviews."""
+    """A sentence on the reviews of a product that is removed."""
     if deleted is not None:
         kept = f", {there - deleted:,} stay with other products" if there > deleted else ""
         return f"{deleted:,} reviews deleted{kept}"

@@ -132,7 +132,7 @@ def simulate(
 
 
 def _left_out(*, limits_known: bool) -> str:
-    """What a recorded run took time for and its scenario does not."""
+    """Costs of a recorded run that its scenario leaves out."""
     limits = "" if limits_known else "the hosts' limits (name the run's catalog with --sites), "
     return (
         f"Left out of this scenario and of its bound: {limits}finding out what there is to crawl, splitting it into "

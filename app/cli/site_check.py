@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from app.sites.site_check import SiteAnswer
 
 PAGES = ROOT.parent / "shared" / "data" / "pages"
-"""Where saved pages are by default: beside the project."""
+"""The default folder of saved pages: beside the project."""
 
 _REQUEST_S = 10.0
 _STYLES = {"fits": "green", "answers": "green", "does not fit": "bold red", "rules find nothing": "bold red"}
@@ -104,7 +104,7 @@ def check(
 
 
 def _browser_lacks(settings: Settings, catalog: Catalog) -> str:
-    """What pages made by script lack here, where the catalog has some; empty where nothing."""
+    """Obstacle to reading pages made by script, where the catalog has such pages; empty where nothing is missing."""
     from app.preflight import browser_missing
 
     sites = sum(map(catalog.renders, catalog.sites))

@@ -99,7 +99,7 @@ def _nodes_a_table(pairs: Sequence[PairRow], cell: int, width: int) -> Iterator[
 
 
 def permit_matrices(pairs: Sequence[PairRow], worths: Sequence[PermitWorth], width: int) -> Iterator[Table]:
-    """What requests brought, and what a send permit is worth: sites as rows, nodes as columns.
+    """Yield of requests, and what a send permit is worth: sites as rows, nodes as columns.
 
     Args:
         worths: of each pair.
@@ -137,7 +137,7 @@ def _pages(value: float | None) -> str | None:
 def permit_list(
     pairs: Sequence[PairRow], worths: Sequence[PermitWorth], products: Sequence[str] = ()
 ) -> Table:
-    """What requests brought, and what a send permit is worth, a row a pair.
+    """Yield of requests, and what a send permit is worth, a row a pair.
 
     Args:
         worths: of each pair.

@@ -1,4 +1,4 @@
-"""What the scheduler of a cluster opens before it takes work: the store, and what its sweeps run on."""
+"""Resources of the scheduler's process in a cluster: the store, and what its sweeps run on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _GRANTS_S = 1.0
 
 @contextmanager
 def opened_control(settings: Settings) -> Iterator[Control]:
-    """What the tasks of queue `control` work with, for as long as the block runs."""
+    """The context of the tasks in queue `control`, for as long as the block runs."""
     catalog = settings.catalog()
     with opening.opened_store(settings) as store:
         writer = Writer(store)
@@ -89,7 +89,7 @@ class _Grants:
         self._runner.run(self._stack.aclose())
 
     def ask(self) -> Grants:
-        """What they grant; where Redis doesn't answer soon, nothing is known of any."""
+        """The hosts' grants; empty where Redis doesn't answer soon."""
         return self._runner.run(self._ask())
 
     async def _ask(self) -> Grants:
@@ -106,7 +106,7 @@ class _Grants:
 
 @dataclass(frozen=True, slots=True)
 class _Planning:
-    """What tasks are made from, and the lock of who makes them."""
+    """The inputs of planning, and the lock that keeps it to one thread at a time."""
 
     catalog: Catalog
     askable: Askable

@@ -1,4 +1,4 @@
-"""Which processes are frozen: none of their threads has run for a while.
+"""Finds frozen processes: those of which no thread has run for a while.
 
 A process that waits for work wakes several times a second to look at the time. One that was stopped (SIGSTOP, a
 debugger), or whose threads wait for each other, runs never; it still holds its connections, so nobody else notices.

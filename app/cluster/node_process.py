@@ -43,7 +43,7 @@ from tasks.worker.seen import BATCH, SeenPages
 log = logging.getLogger("reviewloop.worker")
 
 STOP_S = 10.0
-"""What a node may take to give its leases back; then they run out by themselves."""
+"""Longest time a node may take to give its leases back; then they run out by themselves."""
 
 _CLOSE_S = 2.0
 _CONNECTIONS = 3
@@ -113,7 +113,7 @@ class NodeProcess:
         end = asyncio.Event()
         beating = asyncio.create_task(_beating(Pulse(self._settings.pulse_file)))
         catalog = self._settings.catalog()
-        # What may be far away is connected to at the same time.
+        # Servers that may be far away are connected to at the same time.
         Thread(target=_be_ready_to_ask, daemon=True).start()
         writer = Writer(store, most=self._settings.batch, connections=_CONNECTIONS)
         try:

@@ -87,7 +87,7 @@ def account(user: str | None) -> dict[str, Any]:
 
 
 def _end_with_parent(number: signal.Signals) -> Callable[[], None] | None:
-    """What the child does before it becomes the program; None where the system has no such thing."""
+    """A function that the child runs before it becomes the program; None where the system has no such thing."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl

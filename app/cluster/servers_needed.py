@@ -1,4 +1,4 @@
-"""Which servers a cluster needs."""
+"""The servers that a cluster needs."""
 
 from __future__ import annotations
 

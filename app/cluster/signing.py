@@ -31,7 +31,7 @@ def signing_key(secret: str) -> bytes:
 
 
 def signature(key: bytes, headers: Mapping[str, Any], queue: str, body: Any) -> str:
-    """What a message's header must hold.
+    """The signature of a message.
 
     Args:
         headers: of the message, by Celery's second protocol.
@@ -92,7 +92,7 @@ def checked_task(key: bytes) -> type[Task]:
         abstract = True
 
         def start_strategy(self, app: Any, consumer: Any, **options: Any) -> Callable[..., Any]:
-            """What the worker calls with each message of this task."""
+            """The function that the worker calls with each message of this task."""
             take = super().start_strategy(app, consumer, **options)
 
             def take_signed(message: Any, body: Any, ack: Any, *others: Any, **named: Any) -> Any:

@@ -28,7 +28,7 @@ _ROWS_AT_ONCE = 1_000
 _ROWS_A_GROUP = 20_000
 """Of Parquet, held in memory until they are written."""
 
-# What makes a spreadsheet read a cell as a formula: these, full-width too, also behind blanks.
+# Characters that make a spreadsheet read a cell as a formula, full-width ones too, also behind blanks.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
 
 ENDINGS: Mapping[str, str] = MappingProxyType(
@@ -41,7 +41,7 @@ ENDINGS: Mapping[str, str] = MappingProxyType(
         ".parquet": "parquet",
     }
 )
-"""What a file is by the ending of its name."""
+"""The format of a file by the ending of its name."""
 
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 BINARY = ("xlsx", "parquet")
@@ -54,7 +54,7 @@ MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
         "parquet": "application/vnd.apache.parquet",
     }
 )
-"""What a web server says of each format."""
+"""The content type of each format."""
 
 
 def format_of(name: str, endings: Mapping[str, str] = ENDINGS) -> str:

@@ -160,7 +160,7 @@ def encoding_of(file: BinaryIO, origin: str) -> Encoding:
 
 
 def _broken(file: BinaryIO, encoding: str) -> int | None:
-    """Where the first bytes are that can't be decoded; None: nowhere."""
+    """Position of the first bytes that can't be decoded; None: all can."""
     decoder = codecs.getincrementaldecoder(encoding)()
     file.seek(0)
     at = 0

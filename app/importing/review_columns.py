@@ -1,4 +1,4 @@
-"""Which column of a file of reviews holds what: known headers, known collectors, and what a person says.
+"""Finds which column of a file of reviews holds what: known headers, known collectors, and what a person says.
 
 Sources of the headers and of the collectors' fields, each with its date: docs/import.md.
 """
@@ -52,7 +52,7 @@ _TEMPLATE = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """What a well-known program or shop writes.
+    """Column names of a well-known program or shop.
 
     Attributes:
         name: also the source's, where none is given.
@@ -107,7 +107,7 @@ COLLECTORS = (
 
 @dataclass(frozen=True, slots=True)
 class FieldColumns:
-    """Where each field of a review is read from.
+    """The column that each field of a review is read from.
 
     Attributes:
         columns: field to column; fields without a column are left out.
@@ -135,7 +135,7 @@ class FieldColumns:
 
 
 def field_columns(columns: Sequence[str], said: Mapping[str, str], origin: str) -> FieldColumns:
-    """Which of these columns holds what: what a person said, then what is known of the collector and of headers.
+    """Chooses a column for each field: what a person said, then what is known of the collector and of headers.
 
     Args:
         said: field to column; an empty column leaves the field out.

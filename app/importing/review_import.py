@@ -22,7 +22,7 @@ MOST_REFUSED = 1000
 
 @dataclass(slots=True)
 class Imported:
-    """What became of a file.
+    """The outcome of importing a file.
 
     Attributes:
         lines: with a review in them or refused.

@@ -1,4 +1,4 @@
-"""What one request may be answered, and the documents of answers that are no page (errors, captcha, login wall)."""
+"""Kinds of answers to one request, and the documents of those that are no page (errors, captcha, login wall)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from splitter.catalog.patterns import compile_pattern
 
 
 class Answer(StrEnum):
-    """What one request may be answered."""
+    """Kinds of answers to one request."""
 
     PAGE = "page"  # what the well-behaved web says
     NOT_FOUND = "not_found"  # 404

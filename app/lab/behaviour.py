@@ -1,4 +1,4 @@
-"""How a request is answered: a pure decision from the profile and the requests counted so far.
+"""Decides how a request is answered: pure, from the profile and the requests counted so far.
 
 Chance is a hash of (seed, host, URL, number of the request for this URL). It depends on neither time nor client; only
 the profile's shares and the counters of limits and blocks differ between clients and over time.
@@ -34,7 +34,7 @@ class LabRequest:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to answer.
+    """The answer to give.
 
     Attributes:
         latency_s: how long to wait before.
@@ -126,7 +126,7 @@ def _recent(moments: deque[float], window_s: float, t: float) -> int:
 
 
 def _of_url(conduct: Conduct, seed: int, asked: LabRequest) -> Answer | None:
-    """What has become of a URL for good, the same at every request."""
+    """The lasting fate of a URL, the same at every request."""
     if (
         not asked.host.startswith("www.")
         and chance.share(seed, "moved", asked.host, asked.target) < conduct.moved

@@ -1,4 +1,4 @@
-"""What surrounds the content of a page: navigation, side bar, footer, style, script, encoding.
+"""The surroundings of a page's content: navigation, side bar, footer, style, script, encoding.
 
 All of it follows from the site's name and is encoded once, so that a page costs little more than its content.
 """

@@ -1,4 +1,4 @@
-"""The hidden web: which pages each site has for which query, and what stands in them.
+"""The hidden web: the pages that each site has for each query, and their texts.
 
 Nothing is stored. Any product may be asked for, so the pages of a query follow from (seed, site, keywords)
 alone, and a page's path carries what its content follows from. A share of the hits of a query of several
@@ -98,12 +98,12 @@ class Corpus:
         return page
 
     def content(self, page: PageName) -> Content:
-        """What stands in a page."""
+        """The text of a page."""
         texts = self._texts_about(page.keywords)
         return write_page(self._seed, page, self._catalog.sites[page.site].rules, texts)
 
     def listed(self, site: str, keywords: tuple[str, ...], span: Span | None) -> tuple[Listed, ...]:
-        """What an engine lists, best hit first; in a span, the pages whose first post is of that time."""
+        """Pages that an engine lists, best hit first; in a span, the pages whose first post is of that time."""
         entries = self.listing(site, keywords)
         if span is None:
             return entries
@@ -128,7 +128,7 @@ class Corpus:
         return tuple(found)
 
     def _listing(self, site: str, keywords: tuple[str, ...]) -> tuple[Listed, ...]:
-        """What an engine lists for a query restricted to a site: every page, some of them twice."""
+        """Pages that an engine lists for a query restricted to a site: every page, some of them twice."""
         pages = self.pages(site, keywords)
         places: list[tuple[float, Listed]] = []
         for place, page in enumerate(pages):

@@ -1,4 +1,4 @@
-"""The lab's lists: what a site with `discover: list` shows of some products' pages, whoever asks.
+"""The lab's lists: pages of some products that a site with `discover: list` shows to anybody.
 
 A list whose address ends with .xml is a sitemap index of two sitemaps, the second packed with gzip; any other is
 written like the result pages of its engine.

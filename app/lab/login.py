@@ -74,7 +74,7 @@ class SignInRequest:
 
 
 Reply = tuple[str, Document]
-"""What a sign-in server replies, after its outcome for the log."""
+"""A reply of a sign-in server; its outcome for the log comes first."""
 
 SignInServer = Callable[[SignInRequest], Reply | None]
 
@@ -142,7 +142,7 @@ class FormServer:
 
 
 def hashed(salt: str, password: str) -> str:
-    """What a site's script makes of a password."""
+    """The password as a site's script changes it."""
     return sha256(f"{salt}{password}".encode()).hexdigest()
 
 

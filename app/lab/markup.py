@@ -184,7 +184,7 @@ def _taken_apart(field: str, value: str) -> tuple[str, str, str]:
 
 
 def _own(record: tuple[Compound, ...], css: str) -> tuple[Compound, ...]:
-    """What a field's selector asks for inside the record: it may begin with the record itself, or above it."""
+    """Elements that a field's selector asks for inside the record: it may begin with the record itself, or above it."""
     if not css:
         return ()
     compounds = compounds_of(css)

@@ -24,7 +24,7 @@ _ID = re.compile(r"[0-9a-f]{12,1800}")
 
 @dataclass(frozen=True, slots=True)
 class PageName:
-    """Which page: number ``number`` (from 0) of those that a site has for a query."""
+    """The identity of a page: number ``number`` (from 0) of those that a site has for a query."""
 
     site: str
     keywords: tuple[str, ...]
@@ -33,7 +33,7 @@ class PageName:
 
 _COMPLAINT = ("/complaint/", ".html")
 _SHAPES = {"complaint": _COMPLAINT, "thread": ("/thread-", "-1-1.html")}
-# Where a site's own search is read by what its links look like.
+# For sites whose own search is read by what its links look like.
 _SHAPES_OF_SITES = {
     "12365auto.com": ("/zlts/20131118/", ".shtml"),
     "itunes.apple.com": ("/cn/rss/customerreviews/page=1/id=", "/sortby=mostrecent/json"),
@@ -96,10 +96,10 @@ def _data(name: str) -> Any:
 
 
 WORDING: Mapping[str, Sequence[str]] = _data("wording.yaml")
-"""What is written on pages, by what it is."""
+"""Words and sentences for pages, by what they are for."""
 
 TEMPLATES: Mapping[str, Mapping[str, str]] = _data("templates.yaml")
-"""What result pages and articles look like, by engine (see the file)."""
+"""Markup of result pages and articles, by engine (see the file)."""
 
 _UNRATED = frozenset({"thread", "microblog"})
 _SEVERAL = re.compile(r"thread|comments|reviews|answers")
@@ -139,7 +139,7 @@ SAMPLE = Post(key="1", title="", body="", author="", date="", at=datetime(2013, 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What stands in a page: its title and 1 to 6 posts, all about ``subject``."""
+    """The content of a page: its title and 1 to 6 posts, all about ``subject``."""
 
     subject: str
     title: str

@@ -29,7 +29,7 @@ LONGEST_HANG_S = 60.0
 
 
 class Role(StrEnum):
-    """What a host is in the catalog; one that is both (a site's own search) counts as engine."""
+    """The role of a host in the catalog; one that is both (a site's own search) counts as engine."""
 
     ENGINE = "engine"
     SITE = "site"
@@ -148,7 +148,7 @@ class Pair(Conduct):
 
 
 class Robots(ProfileModel):
-    """What robots.txt says.
+    """The content of robots.txt.
 
     Attributes:
         refuse: patterns of the hosts that refuse everything.

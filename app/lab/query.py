@@ -1,4 +1,4 @@
-"""How a search URL is read back: the inverse of what a query template of the catalog writes."""
+"""Reads a search URL back: the inverse of what a query template of the catalog writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from splitter.spans import CHINA, Span
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a search URL asks for.
+    """The parts of a search URL.
 
     Attributes:
         keywords: the words joined by AND, in their order, without repeats and the engine's extra words.
@@ -32,7 +32,7 @@ class Query:
 def read_query(engine: Engine, query_string: str) -> Query:
     """Read the query string of a search URL (still percent-encoded) of an engine.
 
-    What cannot be read is read kindly, as engines do: no query gives no keywords, an odd page number page 1.
+    Unreadable parts are read kindly, as engines do: no query gives no keywords, an odd page number page 1.
     """
     values = parse_qs(query_string, encoding=engine.encoding, errors="replace")
     text = _value(engine, values, "{query}")

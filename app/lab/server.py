@@ -299,7 +299,7 @@ def _is_own(host: str) -> bool:
 
 
 def _refusing_patterns(catalog: Catalog) -> tuple[str, ...]:
-    """What makes a page look refused or empty to the catalog's rules, whoever wrote it there."""
+    """Patterns by which the catalog's rules take a page for refused or empty."""
     results = [engine.results for engine in catalog.engines.values()]
     patterns = [pattern for rules in results for pattern in (*rules.empty, *rules.blocked)]
     patterns += [pattern for page_rules in catalog.rules.values() for pattern in page_rules.blocked]

@@ -60,7 +60,7 @@ class LocalWeb:
         self.document = lru_cache(maxsize=_CACHED_DOCUMENTS)(self._document)
 
     def role(self, host: str) -> Role | None:
-        """What a host (lower case, no port) is; None where the catalog does not know it."""
+        """The role of a host (lower case, no port); None where the catalog does not know it."""
         bare = _bare(host)
         if bare in self._engines or any(bare == own for own, _ in self._own):
             return Role.ENGINE
@@ -80,7 +80,7 @@ class LocalWeb:
         return tuple(dict.fromkeys(self._corpus.url(entry.page) for entry in listed))
 
     def refusal(self, host: str, target: str, answer: Answer) -> Document:
-        """What a host of the catalog says instead of a page: an engine in its own way.
+        """A document that a host of the catalog answers instead of a page: an engine in its own way.
 
         Raises:
             KeyError: an answer that is no document (see `app.lab.answers`).
@@ -94,7 +94,7 @@ class LocalWeb:
         return refusal(answer, self.catalog.rules_of(site).blocked if site else ())
 
     def _document(self, host: str, target: str) -> Document:
-        """What a host of the catalog answers to a request for a path with query string."""
+        """The document that a host of the catalog answers to a request for a path with query string."""
         path, _, query_string = target.partition("?")
         name = self._engine_at(host, target)
         if name is not None:
@@ -127,7 +127,7 @@ class LocalWeb:
         return max(names, key=lambda name: _fit(engines[name], given))
 
     def _redirected(self, host: str, path: str, query_string: str) -> Document | None:
-        """Where a redirect link of an engine's own leads; None for what is none."""
+        """The document that answers a redirect link of an engine's own; None for any other path."""
         for name in self._engines.get(_bare(host), ()):
             own_path, parameter = self._formats[name].link
             if parameter and path == own_path:
@@ -203,7 +203,7 @@ class LocalWeb:
         return Document(200, HTML, page, headers=written.headers)
 
     def _found(self, engine: Engine, query: Query) -> tuple[Listed, ...]:
-        """What an engine has for a query: of one site, or of all reached through it; it lists the first."""
+        """The hits that an engine has for a query: of one site, or of all reached through it; it lists the first."""
         if query.site is None:
             sites = [site for site in self.catalog.sites if self.catalog.engine_of(site) is engine]
         else:

@@ -1,1 +1,1 @@
-"""What a person is shown or sent: reports, charts, the failed-task report."""
+"""Documents for people: reports, charts, the failed-task report."""

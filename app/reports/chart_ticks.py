@@ -1,4 +1,4 @@
-"""Where the axes of a chart are marked: round numbers, round times, and how they are written."""
+"""Ticks of a chart's axes: round numbers, round times, and how they are written."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _heat(
 
 
 def _period(by_day: Counter[tuple[str, date]]) -> str:
-    """What charts have a column for: a day, or a month where the days are many."""
+    """The period of a chart's column: a day, or a month where the days are many."""
     days = [day for _, day in by_day]
     return "month" if days and max(days) - min(days) > timedelta(days=_MONTHS_FROM) else "day"
 

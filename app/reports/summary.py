@@ -1,4 +1,4 @@
-"""What `run`, `demo` and `up` print at the end, and the report of subtasks that wait for a person."""
+"""The summary that `run`, `demo` and `up` print at the end, and the report of subtasks that wait for a person."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Summary:
 
 
 def mark(store: Store) -> Stored:
-    """Where a run begins, for `summary`."""
+    """Marks where a run begins, for `summary`."""
     with store.read() as conn:
         begin = reports.stored_since(conn, Stored())
         return Stored(page_id=begin.page_id, review_id=begin.review_id, attempt_id=newest_attempt(conn))
@@ -170,7 +170,7 @@ def by_cause(rows: Iterable[ManualRow]) -> Iterator[tuple[str, str, list[ManualR
 
 
 def _report(rows: Sequence[ManualRow], when: str) -> str:
-    """What waits for a person as Markdown, grouped by cause, with what is suggested."""
+    """The failed-task report as Markdown, grouped by cause, with what is suggested."""
     lines = [f"# Subtasks that wait for a person: {len(rows)} at {when}", ""]
     for reason, site, of_cause in by_cause(rows):
         lines += [f"## {reason}: {site} ({len(of_cause)})", "", f"Suggested: {of_cause[0].suggestion}.", ""]

@@ -38,7 +38,7 @@ _HOSTS_SHOWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of a message at a receiver.
+    """The outcome of a message at a receiver.
 
     Attributes:
         to: its place, as people may see it.
@@ -50,7 +50,7 @@ class Delivery:
 
 
 def place_of(address: str) -> str:
-    """What may be told of a receiver: its scheme, and its host where that is no secret."""
+    """The part of a receiver that may be shown: its scheme, and its host where that is no secret."""
     if address == LOG:
         return LOG
     scheme = address.partition("://")[0]
@@ -62,7 +62,7 @@ def place_of(address: str) -> str:
 
 
 class Receivers:
-    """Where alerts go.
+    """The receivers of alerts.
 
     Args:
         addresses: of apprise, or `log`; none: the log.

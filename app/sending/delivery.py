@@ -1,4 +1,4 @@
-"""Where a report or an export goes: a file in a folder, a webhook, or mail."""
+"""Delivers a report or an export: to a file in a folder, a webhook, or mail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from splitter.errors import InputError
 MOST_BYTES = 20_000_000
 """Of a file that is mailed or posted."""
 SEND_S = 60.0
-"""What sending may take."""
+"""Longest time that sending may take."""
 _POLL_S = 0.2
 _ANSWER_BYTES = 100_000
 _ANSWER_SHOWN = 200
@@ -25,7 +25,7 @@ _WAYS = "mailto:PERSON@EXAMPLE.CN[,...], https://WEBHOOK or file:FOLDER"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """Who sends.
+    """The senders: webhooks and mail.
 
     Attributes:
         smtp: None: no mail server is set.

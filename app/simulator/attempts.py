@@ -51,7 +51,7 @@ class Events:
 
 
 class Subtask:
-    """What is left of a subtask.
+    """The targets of a subtask that are left.
 
     Attributes:
         id: number of the subtask it is now; a follow-up has a new one.

@@ -1,6 +1,6 @@
-"""What becomes of subtasks that were given to nodes: attempts, failures, silence, recalls, follow-ups.
+"""Runs subtasks that were given to nodes: attempts, failures, silence, recalls, follow-ups.
 
-What an attempt may meet is drawn when it begins: it fails, it hangs, or it tries its pages. Where no host of the world
+The fate of an attempt is drawn when it begins: it fails, it hangs, or it tries its pages. Where no host of the world
 limits or blocks, its pages are laid out at once, so that it is two events; elsewhere it goes page by page
 (`app.simulator.paged`).
 """
@@ -295,7 +295,7 @@ class Execution:
         self._show_slots(node)
 
     def _result(self, attempt: Attempt, outcome: AttemptOutcome, lost_s: float = 0.0) -> AttemptResult:
-        # What quota and budget kept it from is not offered; what a failure, a refusal or silence kept it from is.
+        # Targets that quota and budget kept from it are not offered; those that failure, refusal or silence kept are.
         ended = attempt.tried > 0 and outcome is not AttemptOutcome.SILENT
         if isinstance(attempt, PagedAttempt) and attempt.refused and not attempt.full:
             ended = False

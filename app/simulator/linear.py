@@ -227,7 +227,7 @@ def _first(program: Program, bulk: list[csr_array]) -> Ints:
     """Pairs to begin with: all where they are few, else those that look best in each row of theirs."""
     if program.small:
         return np.arange(program.pairs)
-    # What a page costs is its entry in the row of its piece's time, which is its first.
+    # The seconds of a page are its entry in the row of its piece's time, which is its first.
     _, seconds = program.time_of(0)
     score = (program.gain if program.maximise_pages else 1.0) / np.maximum(seconds, 1e-9)
     return np.union1d(program.always, _best(bulk, score, np.arange(program.pairs), _STARTING))

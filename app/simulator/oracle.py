@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What no policy can expect to beat.
+    """A bound that no policy can expect to beat.
 
     Attributes:
         pages: most pages collected by the end; None where the work is done to its end.
@@ -64,7 +64,7 @@ def bound(scenario: Scenario, seed: int, manual_pages: Mapping[str, int] | None 
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """What is there to be collected of a site.
+    """The work of a site.
 
     Attributes:
         hits: by the run's rules, those a person got left out.

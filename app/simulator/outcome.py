@@ -15,7 +15,7 @@ from tasks.scheduling.decision import AllocationSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What may be different from one run of a scenario to the next.
+    """Options that may differ from one run of a scenario to the next.
 
     Attributes:
         modification: False: every attempt gets the default quota and budget, and none ends early.
@@ -95,7 +95,7 @@ class SimulatedRun:
 
 
 class Figures:
-    """What is counted while a run goes on.
+    """Counters of a run while it goes on.
 
     Attributes:
         settled_s: when the last subtask was settled.
@@ -130,7 +130,7 @@ class Figures:
         self.manual_pages[site] = self.manual_pages.get(site, 0) + sum(subtask.todo)
 
     def windows(self) -> tuple[Window, ...]:
-        """What was kept for the timeline, in the order of time."""
+        """Rows kept for the timeline, in the order of time."""
         sites, nodes = self._world.sites, self._world.nodes
         return tuple(
             Window(at * self._options.window_s, sites[site].name, nodes[node].name, stats)

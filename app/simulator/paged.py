@@ -331,7 +331,7 @@ class Crawl:
         attempt.since_s = now
 
     def _report(self, attempt: PagedAttempt) -> None:
-        """What a running attempt tells of itself, now and then; a page closes the half-open breaker of its host."""
+        """Update the report of a running attempt now and then; a page closes the half-open breaker of its host."""
         ago_s = self._events.now - attempt.reported_s
         news = attempt.tried >= attempt.report_at_tries
         if ago_s < (_REPORT_SOONEST_S if news else _REPORT_EVERY_S):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from app.simulator.world import LANES, MOST_ATTEMPTS, Course, World
 
 SILENT_S = 60.0
-"""What a hanging attempt holds its slot for."""
+"""Seconds that a hanging attempt holds its slot."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

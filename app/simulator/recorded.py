@@ -59,7 +59,7 @@ class RecordedNode:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEngine:
-    """Where result pages came from: its host, its limits, and the hits that one page lists."""
+    """The source of result pages: its host, its limits, and the hits that one page lists."""
 
     name: str
     limits: Limits
@@ -98,7 +98,7 @@ def recorded_scenario(
     limits: Mapping[str, Limits],
     engines: Mapping[str, RecordedEngine] | None = None,
 ) -> Scenario:
-    """What happened, as a scenario that is done when all is done.
+    """A recorded run as a scenario that is done when all is done.
 
     Of an attempt's active seconds, those of its site's overhead (`overheads`) are no page's; the others are, in equal
     parts. An attempt that failed without having tried a page counts as `fail`, one that went silent as `hang`. A
@@ -263,7 +263,7 @@ def _pairs(
 
 
 def _over_time(attempts: Sequence[RecordedAttempt], overheads_s: Mapping[str, float]) -> list[PairSpec]:
-    """What each pair's rates were in each window that has enough of its pages."""
+    """Rates of each pair in each window that has enough of its pages."""
     begun = min(one.begun_at for one in attempts)
     length_s = (max(one.ended_at for one in attempts) - begun).total_seconds()
     window_s = max(_SHORTEST_S, length_s / _WINDOWS)

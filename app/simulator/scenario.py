@@ -1,4 +1,4 @@
-"""What a scenario says (docs/simulator.md), as validated models; `scenario_file` reads one.
+"""A scenario (docs/simulator.md) as validated models; `scenario_file` reads one.
 
 Times in seconds of virtual time, rates per page.
 """
@@ -83,7 +83,7 @@ class NodeSpec(_Named):
 
     @property
     def all_kinds(self) -> frozenset[str]:
-        """What it may crawl; `meta` where nothing is said."""
+        """Kinds it may crawl; `meta` where nothing is said."""
         return frozenset(str(kind) for kind in self.kinds or (self.kind or Kind.META,))
 
 
@@ -120,7 +120,7 @@ class EngineSpec(_Model):
 
 
 class PairSpec(_Model):
-    """What holds for matching pairs from a moment on; keys that are left out stay as they were.
+    """Rates of matching pairs from a moment on; keys that are left out stay as they were.
 
     Attributes:
         node, site: a name, the name of a group (`count`), or "*".

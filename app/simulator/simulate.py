@@ -29,7 +29,7 @@ _SWEEP_S = 5.0
 """Allocation runs so often where nothing else makes it run, as in production."""
 
 _TURN_S = 0.25
-"""Where attempts may wait, hosts and slots change all the time: allocation runs at most so often for that alone."""
+"""Allocation runs at most so often for changes of hosts and slots alone; where attempts may wait, these never end."""
 
 _SWEEPS_IN_VAIN = 2000
 """So many sweeps that gave nothing to anybody, with nothing else to come: what waits will wait for ever."""

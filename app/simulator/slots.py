@@ -67,7 +67,7 @@ class SharedSlots:
         self._announce()
 
     def stop(self) -> None:
-        """What is under way will not be done."""
+        """Drop all that is under way: it will not be done."""
         self._settle()
         self._work.clear()
         self._announce()

@@ -37,7 +37,7 @@ class Block(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """What is in force for a pair; see `app.simulator.scenario.PairSpec`."""
+    """Rates in force for a pair; see `app.simulator.scenario.PairSpec`."""
 
     seconds_per_page: float
     completion: float

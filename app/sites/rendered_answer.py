@@ -54,7 +54,7 @@ def ask_as_crawl(url: str, settings: Settings, catalog: Catalog, site: str, *, r
 
 
 def asked_again(url: str, site: str, settings: Settings) -> dict[str, Any]:
-    """What a page answers now, for `failed show --refetch`: facts and the beginning of its text, or an error."""
+    """A page's answer now, for `failed show --refetch`: facts and the beginning of its text, or an error."""
     catalog = settings.catalog()
     try:
         if site in catalog.sites:

@@ -1,4 +1,4 @@
-"""What rules read in a page, by the crawl's own readers: for `sites try` and for saved pages."""
+"""A preview of a site's rules on one page, read by the crawl's own readers: for `sites try` and for saved pages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NEXT_NAME = re.compile(r"(?:^|[^a-z])(?:next|pgnext|sb_pagN|snext)(?:[^a-z]|$)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleReading:
-    """What rules read in an answer.
+    """The result of rules on an answer.
 
     Attributes:
         read_as: "page" or "result".
@@ -157,7 +157,7 @@ class RelevanceCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePreview:
-    """What a site's rules read in a page, and how.
+    """Reads a page by a site's rules, and says how.
 
     Attributes:
         rules: how far each rule fits; none for a page without record rules.
@@ -232,7 +232,7 @@ def preview_rules(
 
 
 def _check_relevance(catalog: Catalog, site: str, reading: RuleReading, product: str) -> RelevanceCheck:
-    """What the crawl would store of a page that a search for a product found. Raises ProductNameError."""
+    """The reviews that the crawl would store of a page that a search for a product found. Raises ProductNameError."""
     words = keywords_of(product)
     main_text = catalog.rules_of(site).main_text
     page = PageRead(reading.title, reading.records, no_review="" if reading.records else "list")

@@ -30,7 +30,7 @@ class Trial:
     result: bool
 
     def preview(self, catalog: Catalog, now: datetime, product: str | None = None) -> RulePreview:
-        """What the rules take from it. Raises ProductNameError."""
+        """The result of the rules on it. Raises ProductNameError."""
         return preview_rules(
             catalog,
             self.site,

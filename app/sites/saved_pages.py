@@ -1,6 +1,6 @@
 """A catalog's rules against saved pages: which of them still read what is there, for `sites check --offline`.
 
-Which page is read by which rules is data: ``app/sites/samples/index.yaml``. Its `shipped` pages are small ones of our
+Data say which page is read by which rules: ``app/sites/samples/index.yaml``. Its `shipped` pages are small ones of our
 own in the known formats; its `saved` pages are real ones in a folder beside the project, where it is there.
 """
 
@@ -72,7 +72,7 @@ class SavedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageCheck:
-    """What rules read in a saved page, and whether that is right.
+    """The result of rules on a saved page, and whether it is right.
 
     Attributes:
         kind, name: "engine" or "rules", and which.
@@ -133,7 +133,7 @@ _TABLES = {"engine": "engines", "site": "sites", "rules": "rules"}
 
 
 def _truth(path: Path) -> dict[str, Any]:
-    """What ``expected/`` beside the page says of it: a list of results, or a text."""
+    """The content of ``expected/`` beside the page: a list of results, or a text."""
     file = path.parent / "expected" / path.name
     if (listed := file.with_suffix(".json")).is_file():
         truth = json.loads(listed.read_text("utf-8"))
@@ -204,7 +204,7 @@ def _check(catalog: Catalog, page: SavedPage, now: datetime) -> PageCheck:
 
 
 def _wrong(sample: Sample, read: RuleReading, right: int | None, expected: int | None) -> str:
-    """What is wrong with a reading; empty where nothing is."""
+    """Faults of a reading; empty where there are none."""
     if read.verdict != sample.answer:
         return f"read as {read.verdict}, but it is {sample.answer}"
     if sample.found is not None and read.found != sample.found:

@@ -1,4 +1,4 @@
-"""Which engines and sites of a catalog answer today, and what changed: for `sites check`.
+"""Checks which engines and sites of a catalog answer today, and what changed: for `sites check`.
 
 Each is requested once, its robots.txt first. A host's requests follow each other at the catalog's pace; all of it ends
 in a given time.
@@ -48,7 +48,7 @@ class FetchPage(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteAnswer:
-    """What an engine's search page or a site's front page answered.
+    """The answer of an engine's search page or a site's front page.
 
     Attributes:
         kind, name: "engine" or "site", and which.

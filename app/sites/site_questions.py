@@ -1,4 +1,4 @@
-"""What loses pages though a catalog is right: questions to its author, for `sites check`."""
+"""Doubts about a catalog that is right and yet loses pages: questions to its author, for `sites check`."""
 
 from __future__ import annotations
 

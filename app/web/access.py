@@ -1,4 +1,4 @@
-"""Who may look and who may act: without tokens whoever is on this machine, else who signs in with a token.
+"""Access to the dashboard: without tokens for whoever is on this machine, else for who signs in with a token.
 
 Tokens are random, so that a plain SHA-256 of them is enough to keep. Sessions are in memory: they end with the process.
 """
@@ -26,7 +26,7 @@ class TooManySignIns(ReviewloopError):
 
 
 class Role(StrEnum):
-    """What a visitor may do."""
+    """Rights of a visitor."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -43,7 +43,7 @@ class Tokens:
         return bool(self.viewer or self.operator)
 
     def role_of(self, token: str) -> Role | None:
-        """Whose token it is; None: nobody's."""
+        """The owner of the token; None: nobody."""
         given = token_hash(token)
         roles = ((self.operator, Role.OPERATOR), (self.viewer, Role.VIEWER))
         found = [role for kept, role in roles if kept and hmac.compare_digest(kept, given)]
@@ -51,7 +51,7 @@ class Tokens:
 
 
 def token_hash(token: str) -> str:
-    """What is kept of a token: ``sha256:`` and 64 hexadecimal digits."""
+    """The stored form of a token: ``sha256:`` and 64 hexadecimal digits."""
     return f"sha256:{hashlib.sha256(token.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
@@ -62,7 +62,7 @@ def new_token() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who asks.
+    """A visitor.
 
     Attributes:
         who: name for the audit log.
@@ -102,7 +102,7 @@ class Access:
     _failures_of_all: deque[float] = field(default_factory=deque)
 
     def visitor(self, session: str, authorization: str, address: str) -> Visitor | None:
-        """Who sent a request; None: somebody who has to sign in.
+        """The visitor who sent a request; None: somebody who has to sign in.
 
         Args:
             session: value of the session cookie; empty: none.

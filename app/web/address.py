@@ -50,7 +50,7 @@ def _why_not(host: str, port: int, error: OSError) -> str:
 
 
 def address_of(sock: socket.socket) -> str:
-    """Where a browser finds a socket."""
+    """The address at which a browser finds a socket."""
     host, port = sock.getsockname()[:2]
     named = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
     return f"http://[{named}]:{port}/" if ":" in named else f"http://{named}:{port}/"

@@ -1,4 +1,4 @@
-"""What the dashboard's pages work with, and what one request brings: language, visitor, page."""
+"""Context of the dashboard's pages, and of one request: language, visitor, page."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Held:
 
 @dataclass(slots=True)
 class Context:
-    """What all pages share."""
+    """The context that all pages share."""
 
     settings: Settings
     store: Store
@@ -63,7 +63,7 @@ class Context:
     held: Held = field(default_factory=Held)
 
     def read(self, key: Any, read: Callable[[Connection, datetime], T]) -> T:
-        """What a query gives at this moment, or gave a moment ago (`Cached`)."""
+        """The answer to a query at this moment, or a moment ago (`Cached`)."""
 
         def made() -> T:
             with self.store.read() as conn:
@@ -79,7 +79,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What became of an action, said on the next page."""
+    """The outcome of an action, said on the next page."""
 
     done: str = ""
     refused: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class Page:
 
     @property
     def visitor(self) -> Visitor | None:
-        """Who asks."""
+        """The visitor."""
         return visitor_of(self.request.scope)
 
     @property

@@ -1,4 +1,4 @@
-"""Which node is good at which site, and why: verdicts in words, from counts."""
+"""Verdicts on nodes at sites, in words, from counts: which node is good where, and why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SLOW = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of a node at a site.
+    """A verdict on a node at a site.
 
     Attributes:
         good: True: give it more; False: rather not; None: neither.

@@ -105,7 +105,7 @@ class Guard:
 
 
 def visitor_of(scope: Scope) -> Visitor | None:
-    """Who sent a request, as the guard found."""
+    """The sender of a request, as the guard found."""
     visitor: Visitor | None = scope["state"]["visitor"]
     return visitor
 

@@ -188,7 +188,7 @@ def _of_hosts(conn: Connection, now: datetime) -> Iterator[Metric]:
 
 
 def _of_scheduler(kept: Measured | None, now: datetime) -> Iterator[Metric]:
-    """What a scheduler kept last; nothing before the first has run."""
+    """The measurements that a scheduler kept last; nothing before the first has run."""
     if kept is None:
         return
     age_s = max(0.0, (now - kept.at).total_seconds())

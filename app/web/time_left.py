@@ -15,7 +15,7 @@ _FEWEST_PAGES = 5
 
 @dataclass(frozen=True, slots=True)
 class TimeLeft:
-    """What is known about the end.
+    """The known facts about the end.
 
     Attributes:
         said: the phrase that tells it (phrases.yaml), with `{n}` for subtasks that wait for hosts.

@@ -1,4 +1,4 @@
-"""What must hold in a catalog beyond its shape: references, addresses, encodings, headers, times, sign-ins.
+"""Checks of a catalog beyond its shape: references, addresses, encodings, headers, times, sign-ins.
 
 Each engine, site and rule set is checked by itself, so that one that is misshapen does not hide the problems of the
 others. Selectors, regular expressions and templates: ``splitter.catalog.rule_checks``.
@@ -86,7 +86,7 @@ def _read_as(model: type[_Model], raw: object) -> _Model | None:
 
 
 def _check_engine(engine: Engine) -> Findings:
-    """What is wrong with an engine whose shape is right."""
+    """Problems of an engine whose shape is right."""
     yield from _list(engine) if engine.discover == "list" else _search(engine)
     yield from _paging(engine)
     yield from _encoding(engine.encoding)
@@ -222,7 +222,7 @@ def _nearest(name: str, known: Mapping[str, Any]) -> str:
 
 
 def _check_site(data: Mapping[str, Any], name: str, raw: object) -> Findings:
-    """What is wrong with a site: its name, what it refers to, its bounds."""
+    """Problems of a site: its name, its references, its bounds."""
     if not _DOMAIN.fullmatch(name):
         hint = f"; write {name.lower()}" if _DOMAIN.fullmatch(name.lower()) else ""
         yield (), f"{name!r} is no domain name such as example.com{hint}"
@@ -253,7 +253,7 @@ def _page_encoding(encoding: str) -> Findings:
 
 
 def _check_sign_ins(data: Mapping[str, Any]) -> Findings:
-    """What is wrong with the sign-ins of all engines and sites, each and among each other."""
+    """Problems of the sign-ins of all engines and sites, each and among each other."""
     signing = [
         (table, name, rules)
         for table in ("engines", "sites")

@@ -1,4 +1,4 @@
-"""What a catalog says of each site, as hashes: processes with different catalogs find out where they differ."""
+"""A catalog's entry of each site, as hashes: processes with different catalogs find out where they differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a catalog says: engines, sites and limits, as frozen, validated models."""
+"""Models of a catalog: engines, sites and limits, frozen and validated."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Bounds(Entry):
 
 
 TIME_PLACEHOLDERS = ("from_s", "to_s", "from_day", "to_day", "from_hour", "to_hour")
-"""What the values of a time filter's parameters may hold."""
+"""Placeholders of a time filter's parameters."""
 
 
 class TimeFilter(Entry):

@@ -12,14 +12,14 @@ BUILTIN = ("today", "paper-2014", "lab-login")
 
 
 class Kind(StrEnum):
-    """What a node may crawl and what a site is reached through (source terms: 0 and 1)."""
+    """Kinds of nodes, and of the engines that sites are reached through (source terms: 0 and 1)."""
 
     META = "meta"
     MICROBLOG = "microblog"
 
 
 class Group(StrEnum):
-    """What kind of place a site is, for people: lists are sorted by it, and commands take it."""
+    """Groups of sites, for people: lists are sorted by them, and commands take them."""
 
     REGULATOR = "regulator"
     COMPLAINTS = "complaints"

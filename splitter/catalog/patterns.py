@@ -1,6 +1,6 @@
 """Regular expressions of a catalog, run by RE2: their time grows with the text and never faster.
 
-Whoever serves a page chooses the text, and Python's own engine tries the ways of a pattern one by one: `(a+)+b` takes
+The text is chosen by whoever serves a page, and Python's engine tries the ways of a pattern one by one: `(a+)+b` takes
 minutes of thirty letters. RE2 tries all ways at once, so it knows neither look-around nor back-references.
 Here `\\d`, `\\w` and `\\s` mean ASCII alone.
 """
@@ -15,7 +15,7 @@ import re2
 _LARGEST_PROGRAM = 2_500
 """Instructions of a compiled pattern: a page costs at most so many steps a character."""
 
-# What Python's engine knows and RE2 does not, with what serves instead.
+# Syntax that Python's engine knows and RE2 does not, with what serves instead.
 _ELSEWHERE = (
     (
         re.compile(r"\(\?<?[=!]"),

@@ -14,7 +14,7 @@ from splitter.catalog.rules import PageRules, ResultRules
 from splitter.yamlfile import Place
 
 Findings = Iterator[tuple[Place, str]]
-"""What is wrong, each at its place."""
+"""Problems, each at its place."""
 
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*")
 _EMPTY_PAGE = LexborHTMLParser("")

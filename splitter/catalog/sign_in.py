@@ -1,4 +1,4 @@
-"""What a catalog says about signing in: where, with which fields, and who then gets the cookies or the token.
+"""Signing in as a catalog describes it: where, with which fields, and who then gets the cookies or the token.
 
 Names, passwords and client secrets are never in a catalog: they come from the environment (docs/sign-in.md).
 """

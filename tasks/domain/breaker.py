@@ -44,7 +44,7 @@ LONGEST_ASKED_S = 24 * 3600.0
 
 
 class BreakerState(StrEnum):
-    """What may be sent to a host from an address where its breaker is not closed."""
+    """The state of a breaker that is not closed; beside each, what may be sent to the host from the address."""
 
     OPEN = "open"  # nothing
     HALF_OPEN = "half_open"  # one attempt at a time

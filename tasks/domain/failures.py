@@ -1,4 +1,4 @@
-"""What can go wrong, typed: why a request gave no page (`ErrorClass`), and why an attempt failed (`FailureReason`)."""
+"""Typed causes of failure: why a request gave no page (`ErrorClass`), and why an attempt failed (`FailureReason`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hosts grant now: the one truth that the keeper of send permits and the scheduler share."""
+"""The grants of hosts now: the one truth that the keeper of send permits and the scheduler share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ reserved so far ahead: it could only wait."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressGrants:
-    """What a host grants one node address.
+    """The grant of a host to one node address.
 
     Attributes:
         share: of the address's limit, in (0, 1].
@@ -26,7 +26,7 @@ class AddressGrants:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostGrants:
-    """What a host grants.
+    """The grants of a host.
 
     Attributes:
         share: of its limit for all addresses, in (0, 1].
@@ -41,7 +41,7 @@ class HostGrants:
     well: bool = False
 
     def of(self, address: str) -> AddressGrants:
-        """What it grants this address."""
+        """The grant to this address."""
         return self.addresses.get(address, _FULL)
 
 

@@ -1,4 +1,4 @@
-"""How many hits a search has, and how sure that is: of one partition of a task, and of all of them.
+"""Hit counts of searches, and how sure they are: of one partition of a task, and of all of them.
 
 A partition is one query: a keyword set, of any time or within a span. A partition with more hits than the engine lists
 is split into spans; one without a hit is relaxed to fewer words (`tasks.scheduling.query_refinement`).
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Provenance(StrEnum):
-    """Where the number of hits found comes from."""
+    """The provenance of the number of hits found."""
 
     REPORTED = "reported"  # the engine printed it
     COUNTED = "counted"  # counted up to the last page
@@ -26,7 +26,7 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineLimits:
-    """What an engine lists, in hits.
+    """Bounds of an engine's lists and numbers, in hits.
 
     Attributes:
         most: for one query, ever (its cap).
@@ -45,7 +45,7 @@ class EngineLimits:
 
 
 class PartitionState(StrEnum):
-    """What has become of a partition."""
+    """The state of a partition."""
 
     OPEN = "open"  # it is read, or will be
     SPLIT = "split"  # its spans are partitions of their own
@@ -55,7 +55,7 @@ class PartitionState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What the result pages of a partition showed so far.
+    """The findings of a partition's result pages so far.
 
     Attributes:
         reported: hits the engine reports, by the last page with a number; None: it reports none.

@@ -1,4 +1,4 @@
-"""What a subtask waits for: a host that can't be asked, and why; in plain words as `subtasks.waits_for` keeps it."""
+"""The host a subtask waits for because it can't be asked, and why; in plain words as `subtasks.waits_for` keeps it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an HTTP status means: the one table of statuses that give no page."""
+"""The meaning of HTTP statuses: the one table of statuses that give no page."""
 
 from __future__ import annotations
 

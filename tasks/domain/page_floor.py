@@ -1,4 +1,4 @@
-"""When an attempt ends early, because another node would make more pages of the same requests."""
+"""The floor of an attempt: it ends early where another node would make more pages of the same requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class PageFloor:
     """The fewest pages an attempt has to make of its requests.
 
-    What is believed of a (site, node) is a Beta(a, b) over the chance that a request gives a page. After so many tries
+    The belief about a (site, node) is a Beta(a, b) over the chance that a request gives a page. After so many tries
     with so many pages its mean is (a + pages) / (a + b + tries). The attempt ends once that is below `least_share`:
 
         pages < least_share * tries - slack        with slack = a - least_share * (a + b)

@@ -72,7 +72,7 @@ def page_key(url: str) -> bytes:
 
 
 def _after_scheme(url: str) -> str:
-    """What follows the scheme of an address that is canonical already, as most are; empty for any other."""
+    """The part behind the scheme of an address that is canonical already, as most are; empty for any other."""
     match = _CANONICAL.fullmatch(url)
     return match[1] if match and "/." not in url and len(url) <= MAX_URL_CHARS else ""
 

@@ -1,4 +1,4 @@
-"""What a request brings: the response, and the result page with its hits or the page with its reviews read from it."""
+"""The result of a request: the response, and the result page with hits or the page with reviews read from it."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class AttemptResult:
         return self.outcome is not AttemptOutcome.RELEASED or self.tried > 0 or self.collected > 0
 
     def sums(self) -> PairStats:
-        """What it adds. One that was given back counts over the hits it tried: the others leave `offered`."""
+        """The sums that it adds. One that was given back counts over the hits it tried: the others leave `offered`."""
         offered = self.offered
         if self.outcome is AttemptOutcome.RELEASED:
             offered = min(offered, max(self.tried, self.collected))

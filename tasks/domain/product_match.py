@@ -27,7 +27,7 @@ _LONGER = (
     r"(?![\s-]?(?:pro|max|plus|ultra|mini|lite|coupe|turbo|sport|cross|note|fold|flip|air|se)+(?![a-z]))"
     r"(?!(?![a-d]{1,2}柱|4s|abs|esp|app|suv|mpv|cvt|dct|dsg|led|at(?![a-z])|mt(?![a-z])|vs(?![a-z])|ok)[a-z]{1,3}\d{0,2}(?![a-z\d]))"
 )
-"""What makes a longer model of one: an affix, or up to three letters right behind it; parts of a car are none."""
+"""Marks that make a longer model of one: an affix, or up to three letters right behind it; parts of a car are none."""
 
 _SEVERAL = 1
 """Of more keyword sets than this, one alone that is without brand, line or model does not tell what a page is about."""
@@ -45,7 +45,7 @@ _CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 
 class Verdict(StrEnum):
-    """What a page is to a product. REMOVED: it was a review of it, until a person deleted what was collected."""
+    """A page's relation to a product. REMOVED: it was a review of it, until a person deleted what was collected."""
 
     REVIEW = "review"
     WRONG_PRODUCT = "wrong_product"
@@ -101,7 +101,7 @@ def matched_share(words: Sequence[str], text: str) -> float:
 
 
 def _match(keywords: Sequence[str], text: str) -> tuple[float, tuple[str, ...]]:
-    """What `matched_share` gives, and the words that the text lacks."""
+    """The share that `matched_share` gives, and the words that the text lacks."""
     words = tuple(dict.fromkeys(keywords))
     of = match_weights(words)
     named = {word for word in of.naming if _names(text, word, words)}

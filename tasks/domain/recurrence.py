@@ -1,4 +1,4 @@
-"""When something happens again: by a cron expression in a time zone, or so long after the last time."""
+"""Times at which something happens again: by a cron expression in a time zone, or so long after the last time."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def cron_rule(expression: str, zone: str = "UTC", now: datetime | None = None) -
 
 @lru_cache(maxsize=512)
 def _triggers(expression: str, zone: str) -> tuple[CronTrigger, ...]:
-    """What fires by an expression; two where either day field is enough. Raises InputError."""
+    """The trigger of an expression; two where either day field is enough. Raises InputError."""
     from apscheduler.triggers.cron import CronTrigger  # takes a while to import
 
     try:

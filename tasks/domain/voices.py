@@ -1,4 +1,4 @@
-"""Whose voice a review is: a buyer's complaint or praise, a question, news, a company's, or something else."""
+"""Voices: a review is a buyer's complaint or praise, a question, news, a company's, or something else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from splitter.errors import InputError
 
 
 class Voice(StrEnum):
-    """Who speaks in a review, and what for."""
+    """The speaker of a review, and the purpose."""
 
     COMPLAINT = "complaint"
     PRAISE = "praise"
@@ -29,7 +29,7 @@ def voices_of(names: Iterable[str]) -> tuple[Voice, ...]:
 
 
 class VoiceJudgement(NamedTuple):
-    """What a model says of a review's voice, as it is stored.
+    """A model's judgement of a review's voice, as it is stored.
 
     Attributes:
         voice: one of `Voice`.

@@ -35,7 +35,7 @@ PROGRAMS = (
     "microsoft-edge",
     "microsoft-edge-stable",
 )
-"""What is looked for on PATH, in this order."""
+"""Program names that are looked for on PATH, in this order."""
 
 MOST_PAGES = 200
 """Pages after which another Chromium is started: what a page leaves in its memory ends with it."""
@@ -90,7 +90,7 @@ def find_chromium(given: str = "") -> Path | None:
 
 
 def missing(given: str = "") -> tuple[str, str]:
-    """What pages made by script lack here, and what mends it; both empty where nothing is missing.
+    """The programs that pages made by script lack here, and what mends it; both empty where nothing is missing.
 
     Args:
         given: as of `find_chromium`.

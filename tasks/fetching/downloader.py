@@ -261,7 +261,7 @@ class Downloader:
             self._free.append(transfer)
 
     def _addressed(self, url: str, authority: str) -> tuple[str, str, list[bytes]]:
-        """Where to connect to, what to ask for there, and the header lines to do it with."""
+        """The address to connect to, what to ask for there, and the header lines to do it with."""
         cut = url.index("://") + 3 + len(authority)
         target = url[cut:] if url.startswith("/", cut) else f"/{url[cut:]}"
         if self._in_lab:

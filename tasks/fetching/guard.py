@@ -1,4 +1,4 @@
-"""Which addresses may be asked: no private, loopback, link-local or otherwise special ones.
+"""The guard of addresses: no private, loopback, link-local or otherwise special one may be asked.
 
 Two gates with one rule: `check_authority` looks at the address as written (literal IPs in every notation), and the
 downloader asks `address_allowed` for the IP of each connection it is about to make, so that a name

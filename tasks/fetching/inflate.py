@@ -32,7 +32,7 @@ _RATIO_FROM_BYTES = 262_144
 _BROKEN = (zlib.error, brotli.error, zstandard.ZstdError)
 
 _Member = tuple[bytes, bytes, bool]
-"""What came out of a gzip member, a zstd frame or a whole body; the data after it; whether its end was seen."""
+"""The output of a gzip member, a zstd frame or a whole body; the data after it; whether its end was seen."""
 
 
 def unpacked(body: bytes) -> bytes:
@@ -68,7 +68,7 @@ def inflated(body: bytes, content_encoding: str, *, max_bytes: int, max_ratio: f
     decode, magic = _DECODERS[coding], _MAGIC.get(coding)
     pieces: list[bytes] = []
     size, rest, ended = 0, body, True
-    # What follows the end and is no other member is padding, which browsers ignore too.
+    # Anything behind the end that is no other member is padding, which browsers ignore too.
     while rest and ended and (not pieces or (magic is not None and rest.startswith(magic))):
         if len(pieces) == _MAX_MEMBERS:
             raise FetchError(ErrorClass.TOO_LARGE, f"the {coding} body has over {_MAX_MEMBERS} members")

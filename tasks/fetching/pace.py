@@ -4,7 +4,7 @@ Three shares per (host, node address). The first falls when the host refuses thi
 grows slower. The second falls with faults: server errors (5xx) and requests left without an answer. The third keeps
 below what the host bears. In force is the smaller one of first and third, times the second.
 
-Who is to blame for faults is found by comparing addresses. What a host gives all addresses is the greatest second share
+Addresses are compared to tell whom faults are due to. A host gives all addresses the greatest second share
 among those it answered lately: what one address sees says something of the pair, only what all see slows the host.
 With one address, that is the host. The estimator of an address is the exponential average of its answers (gain 1/8,
 1 = a fault); a fall needs more than `_TROUBLED` of it. Its error, by simulation of 10^6 answers: with a share `p` of
@@ -44,10 +44,10 @@ STEP = 0.05
 """Of an increase, as a share of the limit."""
 
 CUT = 0.5
-"""What the strongest decrease leaves of the share."""
+"""The share left by the strongest decrease, as a factor."""
 
 ALONE = 0.25
-"""What faults leave of the share of an address, where the host answers another one well: it has not too much to do."""
+"""The share of an address left by faults where the host answers another one well: it has not too much to do."""
 
 HEARD = 4
 """Answers after which an address counts fully in what is said of the host, ..."""
@@ -59,7 +59,7 @@ address gets its first answers late."""
 RECENT_S = 60.0
 """So long after its last answer it counts."""
 
-# What the mildest decrease leaves of the share.
+# The share left by the mildest decrease, as a factor.
 _MILDEST = 0.9
 # Of the averages over answers.
 _GAIN = 0.125

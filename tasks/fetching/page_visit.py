@@ -74,7 +74,7 @@ class Visit:
 
     async def run(self, context: BrowserContext) -> Response:
         """Open the page, wait until it is made, and read it. Raises FetchError, WaitTooLong, playwright's Error."""
-        # What belongs to no page of ours: popups, workers of the service kind.
+        # Targets that belong to no page of ours: popups, workers of the service kind.
         await context.route("**/*", _refuse)
         page = await context.new_page()
         context.on("page", lambda popup: self._later(_closed(popup)))

@@ -33,7 +33,7 @@ SPACING_MARGIN = 1.02
 MAX_AHEAD_S = 30.0
 # A host that was slowed down and not asked for so long is given its configured pace again.
 REMEMBER_S = 600.0
-# What it bears of an address is remembered over the longest rest.
+# The rate it bears of an address is remembered over the longest rest.
 REMEMBER_THRESHOLD_S = LONGEST_REST_S + REMEMBER_S
 MOST_DEBT_S = 0.05
 """The most of a wait to be in step with others that the address's next permit makes up for: of the 0.2 s in 10 s that
@@ -88,7 +88,7 @@ class Permits(Protocol):
         """
 
     async def granted(self, hosts: Collection[str]) -> dict[str, HostGrants]:
-        """What these hosts grant now; one at its full pace that nobody waits for may be missing."""
+        """The grants of these hosts now; one at its full pace that nobody waits for may be missing."""
 
 
 def spacings_s(limits: Limits) -> tuple[float, float]:
@@ -176,7 +176,7 @@ class PermitBook:
             mine.next_at = max(mine.next_at, now + min(answer.retry_after_s, LONGEST_ASKED_S))
 
     def granted(self, hosts: Collection[str], now: float) -> dict[str, HostGrants]:
-        """What these hosts grant now; those that nobody has asked are missing."""
+        """The grants of these hosts now; those that nobody has asked are missing."""
         return {host: _granted(self._hosts[host], now) for host in hosts if host in self._hosts}
 
     def _address(self, host: str, address: str, now: float) -> _Address:

@@ -1,4 +1,4 @@
-"""What libcurl brought, as headers or as one typed error."""
+"""Turns libcurl's result into a response, its headers or one typed error."""
 
 from __future__ import annotations
 

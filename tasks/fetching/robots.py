@@ -24,7 +24,7 @@ _SMALL_CHARS = 32 * 1024
 
 
 class RobotsState(StrEnum):
-    """What the verdicts rest on."""
+    """The source of the verdicts."""
 
     RULES = "rules"  # there is a robots.txt, its rules hold
     ALLOW_ALL = "allow_all"  # there is none: everything is allowed
@@ -39,7 +39,7 @@ class RobotsState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:
-    """What one host's robots.txt says.
+    """The rules of one host's robots.txt.
 
     Attributes:
         state: what the verdicts rest on. DISALLOW_FOR_NOW and UNKNOWN should be asked again soon; a refusal

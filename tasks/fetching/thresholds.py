@@ -1,4 +1,4 @@
-"""What an address learns of a host's threshold: the share of its limit that keeps below it.
+"""An address's estimate of a host's threshold: the share of its limit that keeps below it.
 
 Some hosts refuse an address for a while after k requests in w seconds, both unknown. A refusal that speaks of frequency
 (429; 403 or a captcha after answers) bounds what is borne. With n answers in the w seconds before it, w can be the
@@ -33,7 +33,7 @@ BELOW = 0.85
 """The share of a rate that was refused which is kept afterwards."""
 
 PROBE = 1.05
-"""What a rate that was borne for a hold is multiplied by."""
+"""Growth of a rate that was borne for a hold, as a factor."""
 
 LONGEST_WINDOW_S = 60.0
 """The longest window that a host is believed to count requests in."""
@@ -50,7 +50,7 @@ BUCKET_S = 2.0
 # Counts are kept for two of the longest windows: earlier windows are compared with the last one.
 _WINDOW_BUCKETS = round(LONGEST_WINDOW_S / BUCKET_S)
 _BUCKETS = 2 * _WINDOW_BUCKETS
-# What a further refusal multiplies the hold by.
+# Growth of the hold with each further refusal, as a factor.
 _RARER = 4.0
 # A share is raised where at least so much of it is used.
 _USED = 0.8
@@ -92,7 +92,7 @@ class Answered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """What a host is believed to bear of one address before it refuses it (module docstring).
+    """The rate that a host is believed to bear of one address before it refuses it (module docstring).
 
     Attributes:
         share: of the address's limit, up to 1; not less than one request in `LONGEST_WINDOW_S`.

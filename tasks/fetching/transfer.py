@@ -106,7 +106,7 @@ class Transfer:
         return self._body.tell() + len(self.head_lines)
 
     def body(self) -> bytes:
-        """What came of the body, as sent."""
+        """The body received so far, as sent."""
         return self._body.getvalue()
 
     def status(self) -> int:
@@ -164,7 +164,7 @@ class Transfer:
         return 0
 
     def _about_to_send(self, *_connection: object) -> int:
-        """Where a kept connection dies without an answer, libcurl tries the next one, up to five; here, one."""
+        """Send on one more kept connection at most where one dies without an answer; libcurl would try five."""
         self.sent += 1
         return int(pycurl.PREREQFUNC_OK if self.sent <= MAX_SENT else pycurl.PREREQFUNC_ABORT)
 

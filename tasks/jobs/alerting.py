@@ -21,7 +21,7 @@ _LOCK_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What became of a message.
+    """The outcome of a message.
 
     Attributes:
         told: somebody got it.

@@ -62,7 +62,7 @@ class LoopSettings:
 
 @dataclass(frozen=True)
 class Context:
-    """What every sweep needs besides a connection and the time.
+    """The context of every sweep, besides a connection and the time.
 
     Attributes:
         catalog: sites and engines in force.

@@ -47,7 +47,7 @@ class Change:
 
 @dataclass(slots=True)
 class Judged:
-    """What judging came to.
+    """The outcome of judging.
 
     Attributes:
         to_do: pages there were at the beginning.
@@ -140,7 +140,7 @@ def judge(
 def page_judge(
     catalog: Catalog, voice: Callable[[Review], VoiceJudgement], model: str, *, again: bool
 ) -> Callable[[StoredPage], JudgedPage]:
-    """What judges a page by its site's rules, as when it was read.
+    """The judge of a page by its site's rules, as when it was read.
 
     Args:
         voice: whose voice a review is.
@@ -168,7 +168,7 @@ def page_judge(
 
 
 def _verdicts(page: StoredPage, *, main_text: bool) -> JudgedPage:
-    """What a page is to its products, and which of its refused records are reviews; without voices."""
+    """The verdict of a page for its products, and which of its refused records are reviews; without voices."""
     stored = [review for _, review in page.reviews]
     rescued = _rescued(page, stored, main_text=main_text)
     withheld = [one for reason, one in page.refused if reason == Verdict.WRONG_PRODUCT]

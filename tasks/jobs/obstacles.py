@@ -11,7 +11,7 @@ from splitter.catalog.model import Catalog
 
 
 class ObstacleKind(StrEnum):
-    """What stands between a node and a site."""
+    """Obstacles between a node and a site."""
 
     NETWORK = "no_network"
     NAME = "no_such_name"
@@ -36,7 +36,7 @@ class Obstacle:
 
 
 class NameState(StrEnum):
-    """What name servers say of a host's name."""
+    """Answers of name servers about a host's name."""
 
     KNOWN = "known"
     UNKNOWN = "unknown"
@@ -45,7 +45,7 @@ class NameState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reachability:
-    """What was found out before the first request.
+    """Facts found out before the first request.
 
     Attributes:
         names: hosts that were looked up.

@@ -23,7 +23,7 @@ from tasks.store.views import SleepingView
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """What became of the partitions of woken subtasks.
+    """Changes to the partitions of woken subtasks.
 
     Attributes:
         begin: first chunks (partition, number) of new partitions, to be released.

@@ -68,7 +68,7 @@ def _save(step: reposts.Step, conn: Connection, _now: object) -> bool:
 def find(conn: Connection, now: datetime, most: int) -> reposts.Step | None:
     """Compare the next reviews, in the order of their numbers, with earlier ones; changes nothing.
 
-    Where several earlier texts are near enough it is the nearest, of equally near ones the earliest.
+    If several earlier texts are near enough it is the nearest, of equally near ones the earliest.
 
     Args:
         most: reviews to look at.

@@ -32,7 +32,7 @@ _SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """What to train on: recorded runs, the number of the newest attempt among them, and when they were read."""
+    """The training data: recorded runs, the number of the newest attempt among them, and when they were read."""
 
     samples: Sequence[Sample]
     newest_attempt: int

@@ -1,4 +1,4 @@
-"""What a worker process has opened for its tasks; app/cluster/worker.py fills it in, `celery_tasks` uses it.
+"""Resources that a worker process has opened for its tasks; app/cluster/worker.py fills it in, `celery_tasks` uses it.
 
 A Celery task is a plain function that is given a message and nothing else, so this is the one global of the loop.
 """
@@ -18,7 +18,7 @@ from tasks.store.leases import Lease
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """What the tasks of queue `control` need.
+    """The context of the tasks in queue `control`.
 
     Attributes:
         plan: makes the tasks of new products; returns how many.
@@ -60,7 +60,7 @@ opened = Opened()
 
 
 def control() -> Control:
-    """What ticks need. Raises TaskError in a process that doesn't serve the queue `control`."""
+    """The context of ticks. Raises TaskError in a process that doesn't serve the queue `control`."""
     if opened.control is None:
         raise TaskError("this worker process does not serve the queue control: start it with -Q control")
     return opened.control

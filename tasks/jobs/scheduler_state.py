@@ -259,6 +259,6 @@ class SchedulerState:
         seen = self.knowledge.site(site, now_s)
         tried, wait_s = self._asked_of[site]
         if seen.tried >= 1:
-            # What running attempts have tried counts in `seen` before any attempt that tried something has closed.
+            # Tries of running attempts count in `seen` before any attempt that tried something has closed.
             waited_s = wait_s / tried if tried else 0.0
             self.request_s[site] = max(0.01, seen.active_s / seen.tried + waited_s)

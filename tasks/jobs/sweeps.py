@@ -131,14 +131,14 @@ def rebalance(conn: Connection, now: datetime, context: Context) -> list[Lease]:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What `allocate` would decide."""
+    """The decision that `allocate` would make."""
 
     assignments: tuple[Assignment, ...]
     waiting: tuple[Waiting, ...]
 
 
 def preview(conn: Connection, now: datetime, context: Context) -> Preview:
-    """What `allocate` would decide now, for `explain`; changes nothing in the store."""
+    """The decision that `allocate` would make now, for `explain`; changes nothing in the store."""
     nodes_now = open_nodes(conn, now, context)
     assignments = _allocation(conn, now, context, nodes_now, keep=True)
     return Preview(tuple(assignments), still_waiting(context.state.ready, context.state.strategy))

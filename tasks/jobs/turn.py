@@ -55,7 +55,7 @@ def _allocated(conn: Connection, now: datetime, context: Context, there: Todo) -
 
 
 def _facts(there: Todo, open_nodes: Sequence[NodeView], grants: Grants) -> Hashable:
-    """What a decision depends on and changes often; what is delayed comes with the time it is due."""
+    """Facts that a decision depends on and that change often; what is delayed comes with the time it is due."""
     hosts = frozenset(
         (
             host,

@@ -1,4 +1,4 @@
-"""Who wrote a page of one text: elements called an author's, lines before and after the text, its first and last words.
+"""Authors of pages of one text: elements called an author's, lines before and after the text, its first and last words.
 
 A person comes before who published the text (来源), and both before the site itself. Editors (责编) are no authors, nor
 are ids, addresses and what stands beside names (关注, Share).
@@ -39,7 +39,7 @@ _OF_TEXT = re.compile(r"post|entry|article|meta|content", re.IGNORECASE)
 _MOST_ELEMENTS, _MOST_UP, _FEW = 60, 8, 3
 _LONGEST, _MOST_WORDS = 60, 6
 
-# What stands before a name, and where it ends.
+# Words before a name, and marks where it ends.
 _BEFORE = re.compile(
     r"^.{0,40}?\b(?:by|von|par|por|autore?(?:in|en)?|authors?|auteurs?|text|verfasst von|beitrag von)\b\s*:?\s+(?=\S)"
     r"|^(?:原创|beitragvon |von |作\s*者|撰\s*文|文|来\s*源|稿源|记\s*者|采\s*写|执\s*笔)\s*[:：/|︱丨]?\s*",
@@ -200,7 +200,7 @@ def line_author(before: Iterable[str], after: Iterable[str], body: str, title: s
 
 
 def editors(text: str) -> set[str]:
-    """Who a text names as its editors."""
+    """The editors that a text names."""
     return set(_EDITOR.findall(text))
 
 

@@ -1,4 +1,4 @@
-"""Who and when, as pages show it: which texts name a person, which say a day, and what of them is name and date."""
+"""Names and days as pages show them: texts that name a person, texts that say a day, and the name and date in them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PERSON_LINK = re.compile(
 NOT_ITS_DAY = re.compile(
     r"joined|regist|member since|注册|加入|最后|last|edit|编辑|修改|更新|seen|active|活动|在线", re.IGNORECASE
 )
-"""What stands in or around a date that says another day than a record's: joined, last edited."""
+"""Words in or around a date that say another day than a record's: joined, last edited."""
 _NO_NAME = re.compile(
     r"^(?:[\W_]*+(?:\d{1,4}[\W_]*+)?|楼主|作者|沙发|板凳|地板|回复|引用|举报|只看\S*|发[表布]于?.*|.*发布|posted.*|author|op|reply|by|says?:?|said:?"
     r"|wrote:?|user|username|name"
@@ -56,7 +56,7 @@ LONGEST_BYLINE = 120
 _SHORT_DATE = 40
 
 SURELY = 100
-"""What `is_person` gives an element that can be nothing else; many that perhaps are one add up to less."""
+"""The score that `is_person` gives an element that can be nothing else; many that perhaps are one add up to less."""
 
 
 def is_person(page: Outline, element: int) -> int:

@@ -68,7 +68,7 @@ _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 # Python has codecs that no page is written in (hex, idna, unicode_escape); and a declaration that could be read as
 # ASCII is none of UTF-16.
 _OF_PAGES = re.compile(r"utf-8|gb|hz|big5|cp\d|euc|shift_jis|iso|koi8|tis|mac")
-# What browsers read a declared encoding with: the widest of its family (WHATWG Encoding, 4.2).
+# The codec that browsers read a declared encoding with: the widest of its family (WHATWG Encoding, 4.2).
 _WIDER = {
     "gb2312": "gb18030",
     "gbk": "gb18030",

@@ -103,7 +103,7 @@ class _Block:
 
     @property
     def shape(self) -> tuple[str | None, str | None]:
-        """What elements made alike have in common."""
+        """Marks that elements made alike have in common."""
         return self.node.tag, self.node.attributes.get("class")
 
     @property

@@ -1,4 +1,4 @@
-"""What the elements of a record hold, by their names: its text, a quote, a signature, or what stands beside these."""
+"""Kinds of elements in a record, by their names: its text, a quote, a signature, or what stands beside these."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def called_content(page: Outline, element: int) -> bool:
 
 
 def kind_of(page: Outline, element: int, quotes: Quotes) -> str:
-    """What an element of a record holds by its name: "quote", "signature" or "beside".
+    """The kind of an element of a record, by its name: "quote", "signature" or "beside".
 
     Empty for what may be text. Beside the text stand its author, tools and counts.
     """

@@ -78,7 +78,7 @@ def _read_json(text: str, url: str, rules: PageRules, now: datetime) -> PageRead
 def _without_rules(text: str, url: str, now: datetime) -> PageRead | None:
     """The reviews a page marks, or those of a thread; None where it is a page of one text.
 
-    What a page marks comes first, unless its tree shows the same texts and more of them: many mark only the question,
+    Marked reviews come first, unless the page's tree shows them and more of them: many pages mark only the question,
     or the first answers.
     """
     if is_feed(text):

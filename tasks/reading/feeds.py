@@ -30,7 +30,7 @@ _ENTRY_RATINGS, _ENTRY_VERSIONS = (r"im\:rating",), (r"im\:version",)
 _NEXT = 'feed > link[rel="next"], channel > atom\\:link[rel="next"]'  # RFC 5005, 3
 # RSS writes people as an address with the name behind it; only the name is shown.
 _ADDRESSED = re.compile(r"(?<!\S)[^\s@]++@\S++ \(([^()]++)\)")
-# What blog programs put after an entry: links to the rest of it.
+# Links that blog programs put after an entry, to the rest of it.
 _ONWARD = re.compile(
     r"(?:(?<!\s)\s++)?+"
     r"(?:\(\s*+浏览全文\s*+引用此文\s*+\)|\.\.\.\s*+more|(?:阅读|浏览|查看)(?:全文|更多)|继续阅读|read more)\W*+$",

@@ -1,4 +1,4 @@
-"""Whether whoever reads is in a hurry: on an event loop, what takes long is left to a process apart."""
+"""A hurried reader: on an event loop, what takes long is left to a process apart."""
 
 from __future__ import annotations
 

@@ -86,14 +86,14 @@ class JsonRecords:
 
     @property
     def begins(self) -> str:
-        """What the answer begins with."""
+        """The beginning of the answer."""
         return collapsed(self._text[:120])
 
     def _walk(self, path: str) -> Iterator[Any]:
         return _walk(self._document, path_of(path)) if path else iter(())
 
     def _said(self, test: Comparison) -> str:
-        """What stands where a condition looks, in words; of a list's member the whole list."""
+        """The value that a condition looks at, in words; of a list's member the whole list."""
         path = test.path[:-1] if place_of(test.path[-1]) is not None else test.path
         values = [" ".join(_texts(value)) for value in _walk_members(self._document, path)]
         return f"{'.'.join(path)}: {', '.join(filter(None, values)) or 'nothing'}"
@@ -203,7 +203,7 @@ def _filled_in(template: Template, record: Any) -> str:
 
 
 def _walk(value: Any, path: Path) -> Iterator[Any]:
-    """What stands at a path, in the order of the document."""
+    """The values at a path, in the order of the document."""
     if not path:
         yield value
     elif path[0] == EACH:
@@ -217,7 +217,7 @@ def _walk(value: Any, path: Path) -> Iterator[Any]:
 
 
 def _walk_members(value: Any, path: Path) -> Iterator[Any]:
-    """What stands at a path; the members of what is a list there."""
+    """The values at a path; the members of what is a list there."""
     for found in _walk(value, path):
         yield from found if isinstance(found, list) else [found]
 

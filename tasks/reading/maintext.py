@@ -149,7 +149,7 @@ def main_text(text: str, url: str, library: Library | None = None) -> MainText:
 def _author(
     tree: LexborHTMLParser, metadata: Metadata, before: tuple[str, ...], after: tuple[str, ...], body: str
 ) -> str:
-    """Who wrote the text: as lines around it say, as the page says of itself, as its elements are called."""
+    """The author of the text: as lines around it say, as the page says of itself, as its elements are called."""
     edited = editors("\n".join((*before, *after, body[-_REFUSAL_CHARS:])))
     named = (
         metadata.author,

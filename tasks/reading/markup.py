@@ -17,7 +17,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 
 _NOT_SHOWN_TAGS = ["script", "style", "template", "noscript"]
 _NOT_SHOWN = '[hidden], [style*="display:none" i], [style*="display: none" i]'
-# What every element that _NOT_SHOWN matches has: searched first, as most pages have none of them.
+# Every element that _NOT_SHOWN matches has one of these: searched first, as most pages have none of them.
 _MAYBE_NOT_SHOWN = '[hidden], [style*="none" i]'
 # Words on both sides of these must stay apart.
 _BLOCKS = ["p", "div", "br", "li", "tr", "td", "th", "dt", "dd", "blockquote", "section", "article"]

@@ -17,7 +17,7 @@ from tasks.reading.outline import DATE
 
 _MAX_JSON_CHARS = 500_000
 _MAX_JSON_DEPTH = 8
-# What an address has behind its host, if it is no root.
+# The part of an address behind its host, if it is no root.
 _PATH = re.compile(r"(?:https?:)?//[^/?#]{3,100}/?([^/].{0,9}|)", re.IGNORECASE | re.DOTALL)
 _PART_OF_TITLE = 0.6
 _MOST_AUTHORS = 5
@@ -52,7 +52,7 @@ _META_SITES = ("og:site_name", "application-name", "sitename", "publisher", "dc.
 _META_TITLES = ("og:title", "twitter:title", "articletitle", "dc.title")
 _META_DESCRIPTIONS = ("og:description", "description")
 _DESCRIPTION_CHARS = 30
-# What stands between a title and the site's name. A dash may be the title's own.
+# Marks between a title and the site's name. A dash may be the title's own.
 _BAR = re.compile(r"(?:(?<!\s)\s++)?+(?:[|｜_│]|::|(?<=\s)»(?=\s))\s*+")
 _DASH = re.compile(
     r"(?<!\s)\s++(?:--++|[–—:：@-])\s++|(?:(?<!\s)\s++)?+--\s*+|(?<=[网报])-(?=\d)"
@@ -88,7 +88,7 @@ _PAGE_TITLE_CHARS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """What a page says about itself; empty where it says nothing.
+    """Metadata of a page; empty where it has none.
 
     Attributes:
         title: without the site's name where that is recognised.
@@ -165,7 +165,7 @@ def _marked_date(tree: LexborHTMLParser) -> str:
 
 
 def _site_names(metas: dict[str, str], json_ld: dict[str, str], page_title: str) -> set[str]:
-    """What a site is called, by what a page says of itself: squeezed, as `_squeezed` does."""
+    """Names of the site, by what a page says of itself: squeezed, as `_squeezed` does."""
     said = [*_named(metas, _META_SITES), json_ld.get("publisher", ""), *_BAR.split(page_title)[1:]]
     said += [part for part in _DASH.split(page_title)[1:] if _SITE.search(part)]
     return {name for one in said if (name := _squeezed(one))}
@@ -179,7 +179,7 @@ def _is_site(name: str, sites: set[str]) -> bool:
 def _title(tree: LexborHTMLParser, page_title: str, candidates: list[str], sites: set[str]) -> str:
     """The title two places agree on: a heading or meta tag that the title element holds; else its own part.
 
-    What the title element has besides it is the site's (its name, a section, a slogan), on either side. A heading that
+    The rest of the title element is the site's (its name, a section, a slogan), on either side. A heading that
     is the site's name is no title.
     """
     headings = [collapsed(node.text()) for tag in ("h1", "h2") for node in tree.css(tag)[:5]]

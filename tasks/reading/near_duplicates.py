@@ -1,4 +1,4 @@
-"""Whether two review texts are nearly the same: a repost with other punctuation, an emoji, a changed word.
+"""Tells whether two review texts are nearly the same: a repost with other punctuation, an emoji, a changed word.
 
 Texts are compared as sets of hashed 3-grams by their Jaccard similarity (Broder: On the Resemblance and Containment of
 Documents, 1997; of characters, as Chinese is written without blanks). Candidates are found without comparing all pairs:
@@ -59,7 +59,7 @@ _BORROWED = [sorted(range(BINS), key=lambda of: blake2b(bytes((own, of))).digest
 
 
 class _Letters(dict[int, str]):
-    """What `str.translate` makes of each character, filled as characters are met.
+    """A table for `str.translate`, filled as characters are met.
 
     `_IN_PLACE` for those whose meaning depends on others: marks of addresses, names and emoticons, and what NFKC
     joins with the character before. Variation selectors are marks too, but join with nothing.

@@ -1,4 +1,4 @@
-"""Where a list of reviews goes on."""
+"""The next part of a list of reviews."""
 
 from __future__ import annotations
 

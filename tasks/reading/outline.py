@@ -58,7 +58,7 @@ DATE = re.compile(
     r"|(?<!\d)\d{1,2}(?:st|nd|rd|th)?\.?[\s-](?:of\s)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b",
     re.IGNORECASE,
 )  # fmt: skip
-"""What looks like a date, in the forms that `tasks.reading.dates` reads."""
+"""A pattern of dates, in the forms that `tasks.reading.dates` reads."""
 _MAYBE_DATE = re.compile(r"\d|刚|昨|前|ago|now|yesterday", re.IGNORECASE)
 
 

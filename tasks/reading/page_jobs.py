@@ -1,4 +1,4 @@
-"""What is read from one answer, bytes in and records out, as a job that any process can do.
+"""Jobs that read one answer, bytes in and records out, in any process.
 
 A usual page is read where it came in: it takes a millisecond. What may take longer (a large page, one of an unusual
 shape, one whose main text is in doubt) is read in a process apart, which can be ended (`tasks.worker.page_reader`).
@@ -143,7 +143,7 @@ class ListJob:
         return True
 
     def read(self, *, apart: bool) -> ListPage:
-        """What is listed. Raises FetchError, NotHere."""
+        """The page of the list. Raises FetchError, NotHere."""
         text, _ = _text(self.body, self.headers, "", apart=apart)
         return read_list(text, self.url, self.rules, self.now)
 

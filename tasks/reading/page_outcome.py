@@ -1,4 +1,4 @@
-"""What a result page is in which an engine's rules find no hit: a refusal, an empty answer, or a page of results.
+"""The outcome of a result page in which an engine's rules find no hit: a refusal, an empty answer, or a page of hits.
 
 One classifier over all engines: multinomial logistic regression over traits that no engine owns (lengths, links, forms,
 scripts, repeated structure, words of refusals and of empty answers in Chinese and English). Its weights are data
@@ -48,7 +48,7 @@ _SURE = 0.8
 
 
 def traits(text: str, tree: LexborHTMLParser, url: str) -> dict[str, float]:
-    """What is seen of a page, by name; counts as their logarithms.
+    """Features of a page, by name; counts as their logarithms.
 
     Args:
         text: its markup, as it came.

@@ -1,4 +1,4 @@
-"""Author, day and text of each record of a group: where they stand is learned from all records together.
+"""Author, day and text of each record of a group: their places are learned from all records together.
 
 Records are made from one template. So what a text is shows in all that stand at the same place in their records (the
 alignment of DEPTA, Zhai and Liu, WWW 2005, by place instead of tree matching): dates at a place of dates, persons at a
@@ -45,7 +45,7 @@ _EARLY, _LATER_WORTH, _ROLE_WORTH, _FEW = 12, 0.7, 0.2, 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What one person wrote.
+    """The text of one person, with its marks.
 
     Attributes:
         element: its number in the page's outline.

@@ -45,7 +45,7 @@ _OPINION = re.compile(
     r"我|俺|咱|自己|老公|老婆|孩子|宝宝|朋友|同事|买了|买的|喝了|用了|吃了|收到|感觉|觉得|投诉|退货|客服|好喝|难喝|好用|好吃|难吃|失望|满意|推荐|不错"
 )
 _LEAST_SPECS = 4
-# What a site puts where nobody wrote is shorter, and a data sheet begins earlier.
+# A site's filling text where nobody wrote is shorter, and a data sheet begins earlier.
 _MOST_BOILERPLATE, _MOST_SHEET = 2000, 20_000
 
 

@@ -24,7 +24,7 @@ from tasks.reading.markup import first, page_text, parse
 from tasks.reading.page_outcome import Outcome, outcome
 from tasks.reading.records import LONGEST_ID, Records, rating_of
 
-# What stands at the end of a long post to show it whole, or short again; the letter is an icon's.
+# Ends of long posts that show them whole, or short again; the letter is an icon's.
 _FULL_TEXT = re.compile(
     r"(?:(?<![\s\u200b])[\s\u200b]++)?+(?:(?:展开|收起)全文\s*+[a-z]?|(?:展开c|收起d))\s*+$"
 )

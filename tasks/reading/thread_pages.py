@@ -66,7 +66,7 @@ def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
 
 
 def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datetime) -> Opening | None:
-    """What stands in front of the records; None where the first of them opens the page."""
+    """The text in front of the records; None where the first of them opens the page."""
     body, title = found.body, found.metadata.title
     apart = bool(body) and not found.listing and covered(body, thread.text) < _MISSING
     if not apart:

@@ -92,7 +92,7 @@ class Thread:
 
     @property
     def text(self) -> str:
-        """What the records say, quotes included."""
+        """The texts of the records, quotes included."""
         return "\n".join(f"{record.text}\n{record.quotes}" for record in self.records)
 
 
@@ -188,7 +188,7 @@ def signed(thread: Thread, body: str, now: datetime) -> Opening:
 
 
 def next_part(page: Outline, url: str) -> str:
-    """Where a thread goes on; empty where no link says so, or where it leads to another page than this one's next.
+    """The link to a thread's next page; empty where there is none, or where it leads away from this thread.
 
     A next part has the address of the page but for its numbers: another thread or article has not.
     """

@@ -1,4 +1,4 @@
-"""Whose voice a text is: a buyer's complaint or praise, a question, news, a company's, or another's.
+"""The voice of a text: a buyer's complaint or praise, a question, news, a company's, or another's.
 
 A text is described by the runs of one to four characters that it holds, and by how dense its cues are: words of faults,
 of redress, of reports, of campaigns and so on, which mean the same of any product. Each run and cue has a weight for
@@ -34,7 +34,7 @@ VOICES = tuple(Voice)
 
 @dataclass(frozen=True)
 class VoiceEstimate:
-    """What the model says of one text.
+    """The model's estimate of one text.
 
     Attributes:
         voice: the most probable one.
@@ -64,7 +64,7 @@ class VoiceWeights:
 
 
 def voice_of(text: str, title: str = "") -> VoiceEstimate:
-    """Whose voice a text is.
+    """The voice of a text.
 
     Args:
         text: what was said.
@@ -74,7 +74,7 @@ def voice_of(text: str, title: str = "") -> VoiceEstimate:
 
 
 def estimate(text: str, by: VoiceWeights) -> VoiceEstimate:
-    """What some weights say of a text."""
+    """The estimate of a text by given weights."""
     shown = plain(text)
     runs = run_keys(shown)
     sums = by.table[-1] + cue_densities(runs, len(shown)) @ by.table[len(by.keys) : -1]
@@ -92,7 +92,7 @@ def estimate(text: str, by: VoiceWeights) -> VoiceEstimate:
 
 
 def known_runs(found: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Which rows of `keys` are among some runs, each once."""
+    """Rows of `keys` that are among some runs, each once."""
     at = np.minimum(keys.searchsorted(found), len(keys) - 1)
     rows: NDArray[np.intp] = np.unique(at[keys[at] == found])
     return rows
@@ -184,4 +184,4 @@ def _text_of(file: str) -> str:
 
 
 MODEL = hashlib.sha256((_text_of("voice-weights.txt") + _text_of("voice-cues.txt")).encode()).hexdigest()[:12]
-"""Which weights these are."""
+"""The version of the weights."""

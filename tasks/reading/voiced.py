@@ -1,4 +1,4 @@
-"""Reviews with whose voice they are, judged where pages are read."""
+"""Adds their voices to reviews, where pages are read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasks.reading.voice import MODEL, voice_of
 
 
 def judgement(review: Review) -> VoiceJudgement:
-    """Whose voice a review is."""
+    """The voice of a review."""
     found = voice_of(review.body, review.title)
     return VoiceJudgement(found.voice.value, found.probability, found.buyer, found.sentiment, MODEL)
 

@@ -1,4 +1,4 @@
-"""Who is let into WAIT: of every site a few, so that sites nobody serves keep no other out.
+"""Admission to WAIT: of every site a few, so that sites nobody serves keep no other out.
 
 WAIT is what allocation chooses from, and it is bounded, so that a late urgent product is not stuck behind a million
 admitted ones. If it were filled in queue order alone, the sites that nobody can serve now (resting hosts, busy or
@@ -57,7 +57,7 @@ def openings(heads: Mapping[str, int], waiting: Mapping[tuple[str, int], int], l
 def admitted(
     entrants: Iterable[Entrant], heads: Mapping[str, int], waiting: Mapping[tuple[str, int], int], limit: int
 ) -> list[int]:
-    """Which of them are let in: higher priority first, and within one priority the first of each site, then the second.
+    """The ones that are let in: higher priority first, and within one priority the first of each site, then the second.
 
     Args:
         entrants: of each site the first of its queue, in order, as many as `openings` says.

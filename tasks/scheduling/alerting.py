@@ -1,4 +1,4 @@
-"""Which alerts are on: rules and facts in, decisions out. `tasks.jobs.alerting` finds the facts and has them sent."""
+"""Alerts that are on: rules and facts in, decisions out. `tasks.jobs.alerting` finds the facts and has them sent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BACK = 1.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertRules:
-    """What is watched, each with the threshold from which on it is told; None: it is not.
+    """Thresholds of the rules, from which on each is told; None: it is not watched.
 
     Attributes:
         completion: a site's completion rate of the last hour, in percent of what it was before.
@@ -108,7 +108,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertFacts:
-    """What the rules look at.
+    """Facts that the rules look at.
 
     Attributes:
         looking_since: when this process began to look; a time in which nothing ran is not held against the crawl.

@@ -68,7 +68,7 @@ def attempts_per_address(limits: Limits, per_s: float) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawled:
-    """What is crawled now, and what is known of hosts.
+    """The work under way, and what is known of hosts.
 
     Attributes:
         running: (site, node, number of its attempts there, those of them that are well under way).
@@ -91,7 +91,7 @@ class Crawled:
     unanswered: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     def grant(self, host: str, node: str) -> AddressGrants:
-        """What a host grants a node."""
+        """The grant of a host to a node."""
         return self.grants.get(host, _ALL).of(self.addresses.get(node, node))
 
 
@@ -178,7 +178,7 @@ def _mean(weighted: Sequence[tuple[float, float]]) -> float:
 
 
 class HostCapacity:
-    """What each host can still take while subtasks are given away. A host that is not set has no limit.
+    """Capacity left at each host while subtasks are given away. A host that is not set has no limit.
 
     Attributes:
         views: by host, as it was set last; what was given away since is not taken off.

@@ -1,4 +1,4 @@
-"""What an allocation decides, and the data behind it (`reviewloop explain` shows these as they are)."""
+"""Decisions of an allocation, and the data behind them (`reviewloop explain` shows these as they are)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Candidate:
 
 
 class Ruling(StrEnum):
-    """Which constraint of the plan a request at a (site, node) uses up most of, each weighed by its shadow price."""
+    """The constraint of the plan that a request at a (site, node) uses up most of, each weighed by its shadow price."""
 
     PERMITS = "permits"
     SLOTS = "slots"
@@ -86,7 +86,7 @@ class Ruling(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What a send permit and a slot were worth to the plan that a decision followed.
+    """The worth of a send permit and of a slot in the plan that a decision followed.
 
     Attributes:
         page_chance: pages a request is expected to give at the (site, node): the posterior mean.
@@ -140,7 +140,7 @@ class Waiting:
 
 
 class AllocationStrategy(Protocol):
-    """What every allocation strategy looks like. What one remembers is a cache or a cursor: losing it costs little."""
+    """The interface of every allocation strategy. Its memory is a cache or a cursor: losing it costs little."""
 
     def decide(
         self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random, *, explain: bool = False
@@ -212,7 +212,7 @@ def candidates(
 
 
 def still_waiting(ready: ReadyQueue, strategy: AllocationStrategy) -> tuple[Waiting, ...]:
-    """What stays on the ready queue and why, in queue order of each group's first."""
+    """The subtasks that stay on the ready queue and why, in queue order of each group's first."""
     return tuple(
         Waiting(tuple(one.id for one in group.queue), _why_waiting(ready, strategy, group))
         for level in ready.levels()

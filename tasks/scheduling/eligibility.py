@@ -77,7 +77,7 @@ def eligible(subtask: SubtaskView, nodes: Nodes, hosts: Hosts) -> list[str]:
 
 
 def of_sites(examples: Sequence[SubtaskView], nodes: Nodes, hosts: Hosts) -> NDArray[np.bool_]:
-    """Which nodes may take work of each site by rules 1 and 3, which hold for all subtasks of a site.
+    """Nodes that may take work of each site by rules 1 and 3, which hold for all subtasks of a site.
 
     Args:
         examples: one subtask of each site.

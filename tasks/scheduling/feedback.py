@@ -68,7 +68,7 @@ class Feedback:
                         and self._planner.plan.shares.get(node)
                         and self._planner.outdated(now_s)
                     ):
-                        # What was planned for it is used up: a newer plan may have something.
+                        # The node's planned share is used up: a newer plan may have something.
                         self._planner.replan(ready, knowledge, now_s, rng)
                         group = self._pick(ready, knowledge, level, node)
                     if group is None:
@@ -81,7 +81,7 @@ class Feedback:
         return given
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Which free nodes would take longer than waiting does, or were refused not long ago."""
+        """Says which free nodes would take longer than waiting does, or were refused not long ago; None: none."""
         planner, site, hosts = self._planner, group.first.site, group.first.hosts
         free = ready.able(group)
         calm = [name for name in free if self._backoff.allows(hosts, name, self._now_s, ready)]
@@ -95,11 +95,11 @@ class Feedback:
         return f"done sooner by waiting: {rates} pages/s, others reach {best:.3g}"
 
     def _state(self, ready: ReadyQueue) -> tuple[float, int]:
-        """What a node's idleness depends on: while it stays, the node finds nothing again."""
+        """The facts that a node's idleness depends on: while they stay, the node finds nothing again."""
         return self._planner.plan.made_at_s, ready.changes
 
     def _pick(self, ready: ReadyQueue, knowledge: Knowledge, level: Level, node: str) -> Group | None:
-        """What of a level the node should be given next; None: nothing."""
+        """The group of a level that the node should be given next; None: none."""
         best: tuple[tuple[bool, float], Group] | None = None
         planner = self._planner
         for site in planner.plan.shares.get(node, ()):

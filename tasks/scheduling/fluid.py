@@ -66,7 +66,7 @@ EARLY = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What is to be divided.
+    """The work to be divided, and the rates and limits that bound it.
 
     Attributes:
         rates: r, pages per second of a slot; 0 where the node may not. (sites, nodes).

@@ -10,7 +10,7 @@ on pages still cost their seconds and yield nothing. Pages of a good spell are s
     stored(n)  = c0 * G(n),  G(n) = (1 - (1 - h)^n) / h       seconds(n) = o + n * s
     J(n)       = stored(n) / seconds(n)                       pages per active second: to be maximised
 
-What a bad spell costs beyond (recall, rest) is L * (1 - (1 - h)^n) = L * h * G(n) seconds: it adds the
+The cost of a bad spell beyond (recall, rest) is L * (1 - (1 - h)^n) = L * h * G(n) seconds: it adds the
 constant L * h / c0 to the seconds per page and does not move the optimum.
 
 Optimum. G is concave, seconds(n) is a line with a positive intercept, so J rises and then falls, over
@@ -237,7 +237,7 @@ def _pages_90(pages: float) -> float:
 
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Where a rising function crosses 0 in [low, high]; the nearer end where it does not."""
+    """The place where a rising function crosses 0 in [low, high]; the nearer end where it does not."""
     from scipy.optimize import brentq
 
     if rising(low) >= 0:

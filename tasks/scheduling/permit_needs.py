@@ -1,6 +1,6 @@
-"""Which nodes are needed at a site: whether a node is worth the permits of its host, and when its attempts end early.
+"""Nodes that a site needs: whether a node is worth the permits of its host, and when its attempts end early.
 
-What a node takes of a host's permits others go without. So it is compared with those that would use them.
+Permits of a host that a node takes are lost to the others. So it is compared with those that would use them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NEAR = 0.8
 """A node is given permits of a host that others could have where it reaches this share of their page chance."""
 
 _SOON_S = 20.0
-"""What waits of a site is left to its best nodes where they are done with it so soon."""
+"""The waiting work of a site is left to its best nodes where they are done with it within this time."""
 
 _Key = tuple[str, tuple[str, ...], tuple[str, ...], int]
 """Site, hosts and nodes avoided of subtasks, and the version of the ready queue: the same nodes are needed there."""

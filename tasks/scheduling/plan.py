@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What was decided, with what was believed then.
+    """A division of slots over sites, with what was believed when it was made.
 
     Attributes:
         made_at_s: when.

@@ -201,7 +201,7 @@ class Planner:
         return plan.belief.seconds(plan.sites[group.first.site], plan.nodes[node], pages)
 
     def worth(self, group: Group, node: str) -> float:
-        """What groups are compared by: rate / (the same subtask's rate on the site's best node) ** _SCARCITY."""
+        """The score of a group on a node: rate / (the same subtask's rate on the site's best node) ** _SCARCITY."""
         key = group.first.site, node, min(float(group.pages), TYPICAL_PAGES)
         known = self._worths.get(key)
         if known is None:
@@ -212,7 +212,7 @@ class Planner:
     def ahead(self, site: str, node: str, now_s: float) -> bool:
         """Whether the node has been given much more of the site since the plan was made than its share of the time.
 
-        What yields most comes first, and most of what is planned can wait, since a plan looks far ahead. But a site of
+        The best yield comes first, and most of what is planned can wait, since a plan looks far ahead. But a site of
         which the plan wants little on this node is planned, for most of it, on others.
         """
         plan = self.plan
@@ -255,7 +255,7 @@ class Planner:
         return float((plan.rates[row, able] * plan.requesting[row, able]).max(initial=0.0))
 
     def prices(self, site: str, node: str) -> Prices | None:
-        """What a permit and a slot are worth at the pair; None where it is not in the plan."""
+        """The worth of a permit and of a slot at the pair; None where it is not in the plan."""
         if not self.includes(site, node):
             return None
         plan = self.plan

@@ -1,4 +1,4 @@
-"""What to expect of an attempt of a site on a node: posteriors with few data treated as few.
+"""Expected results of an attempt of a site on a node: posteriors with few data treated as few.
 
 Three unknowns of a (site, node), each with a conjugate prior:
 
@@ -66,7 +66,7 @@ POOL_WEIGHT = 5.0
 """Weight of the level above against a site's, a node's or all data, in weights of a prior."""
 
 RECALL_AFTER_S = 60.0
-"""What a silent attempt costs."""
+"""Seconds that a silent attempt costs."""
 
 _FADED = 1e-9
 """Fewer pages than this are no data: sums that faded so far carry no digits."""

@@ -1,6 +1,6 @@
 """Query partitioning and relaxation: what is searched instead of a query with too many hits, or with none.
 
-What an engine will not list is reached by searching one range of time after another. How many ranges are needed follows
+Hits that an engine will not list are reached by searching one range of time after another. How many are needed follows
 from found / cap; where they are cut, from the dates of what was stored already, so that each range holds about as much.
 Of a range that holds too much one result page is read before that shows.
 """
@@ -157,7 +157,7 @@ def refined(
     dates: Callable[[], Sequence[datetime]],
     settings: RefinementSettings,
 ) -> SplitByTime | DropWord | LeaveFull | None:
-    """What becomes of a partition, by what its result pages showed; None: it goes on as it is.
+    """The next step of a partition, by what its result pages showed; None: it goes on as it is.
 
     A query of any time is split once it was listed up to the cap: a reported number alone may be made up, and its
     listing is wanted anyway, for the hits that have no date. A span is split as soon as it reports too many.

@@ -51,7 +51,7 @@ Entry = tuple[int, int, Group]
 
 @dataclass(slots=True)
 class Level:
-    """What waits with one priority.
+    """The waiting subtasks of one priority.
 
     Attributes:
         sites: by site, its groups.
@@ -66,7 +66,7 @@ class Level:
 
 @dataclass(slots=True)
 class Backlog:
-    """What waits of a site, over all priorities: number of subtasks, and targets left of them."""
+    """The waiting work of a site, over all priorities: number of subtasks, and targets left of them."""
 
     subtasks: int = 0
     left: int = 0
@@ -141,7 +141,7 @@ class ReadyQueue:
         self._groups.clear()
 
     def set_pending(self, pending: Mapping[str, Backlog]) -> None:
-        """What of each site has still to be admitted, as it was counted last."""
+        """Note the work of each site that has still to be admitted, as it was counted last."""
         self.pending = pending
 
     def set_node(self, node: NodeView) -> None:
@@ -187,7 +187,7 @@ class ReadyQueue:
         return sum(known.left for by in (self.backlog, self.pending) if (known := by.get(site)) is not None)
 
     def levels(self) -> Iterator[Level]:
-        """What waits, the highest priority first; levels where nothing waits are left out."""
+        """The levels, the highest priority first; those where nothing waits are left out."""
         for priority in self._priorities.copy():
             if priority in self._levels:
                 yield self._levels[priority]

@@ -8,7 +8,7 @@ Leases move from the node with the longest expected wait to the one that may tak
 lease granted last first, as long as one begins sooner by more than `GAIN_S`. The paper moves a surplus from deque to
 remote queue to deque; here a lease is given back and granted anew, so only the node that got it last may begin it.
 
-What holds, and is tested: a lease that was begun stays; a node gives no more than its surplus (had it kept one lease
+Invariants, held by tests: a lease that was begun stays; a node gives no more than its surplus (had it kept one lease
 more, that one would begin later than any it gave); the sum of expected waits falls by more than `GAIN_S` with each
 lease that moves, so nothing moves back and forth; and a lease that was granted less than `REST_S` ago stays.
 """
@@ -58,7 +58,7 @@ class StartRate:
 
 
 def start_rate(slots: int, working: int, attempts_per_s: float, waited_s: float) -> StartRate:
-    """What to expect of a node by its heartbeat and its leases.
+    """The rate at which a node begins leases, by its heartbeat and its leases.
 
     Its throughput counts, with two exceptions. Before it has one (it is new, or ended nothing within the window), and
     where a slot is vacant (then throughput shows what it was given, not what it can do), one attempt per slot and
@@ -132,7 +132,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Rebalancing:
-    """Which leases move.
+    """The leases that move.
 
     Attributes:
         returned: leases given back, in the order they were chosen.

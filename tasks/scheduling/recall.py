@@ -118,7 +118,7 @@ def after_failure(
     answers_others: bool = False,
     unanswered: int = 0,
 ) -> Recall | ToManual:
-    """What becomes of a subtask that just failed.
+    """The next state of a subtask that just failed.
 
     Args:
         reason: why the attempt failed.

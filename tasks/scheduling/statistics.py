@@ -1,11 +1,11 @@
-"""What attempts say about every (site, node), held so that nothing has to be faded one by one.
+"""Statistics of every (site, node) from its attempts, held so that nothing has to be faded one by one.
 
 Sums fade in three ways (`tasks.domain.pair_stats`): with time, by 2 ** -(age / half-life); with every new attempt of
 the same pair, by 1 - 1 / memory, so that a busy pair is known by its last `memory` attempts or so; and with an attempt
 that shows a change, by how much it does (`tasks.domain.change_point`).
 
-What running attempts have reported so far is held apart and replaced whenever it is read anew: it counts in every
-answer, but is never folded in.
+Reports of running attempts are held apart and replaced whenever they are read anew: they count in every
+answer, but are never folded in.
 
 All sums are kept in units of one moment: a weight of 1 at time t is stored as 2 ** ((t - moment) / half-life). Fading
 all of them is then one factor, and every ratio is right without it.
@@ -117,7 +117,7 @@ class Knowledge:
         return sums
 
     def _scale(self, now_s: float) -> float:
-        """What a weight of 1 at ``now_s`` is stored as."""
+        """The number that a weight of 1 at ``now_s`` is stored as."""
         if self._moment_s is None:
             self._moment_s = now_s
         age = (now_s - self._moment_s) / self._half_life_s

@@ -45,7 +45,7 @@ class Form:
     button: tuple[str, str] | None
 
     def filled(self, values: Mapping[str, str], button: tuple[str, str] | None = None) -> str:
-        """What is sent with these values in their fields and a button pressed (default: the first).
+        """The request of a form with these values in their fields and a button pressed (default: the first).
 
         Raises:
             SignInBroken: it has no field of such a name.

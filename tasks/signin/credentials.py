@@ -12,7 +12,7 @@ PREFIX = "REVIEWLOOP_LOGIN_"
 
 
 class Part(StrEnum):
-    """What a site may ask for."""
+    """Secrets that a site may ask for."""
 
     USER = "USER"
     PASSWORD = "PASSWORD"

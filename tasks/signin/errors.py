@@ -1,4 +1,4 @@
-"""What goes wrong when signing in. No message carries a secret, and none is chained to an error that might.
+"""Errors of signing in. No message carries a secret, and none is chained to an error that might.
 
 SignInError
 ├── SignInRefused         the site said no: name, password or client are wrong, or a captcha stands in the way

@@ -1,4 +1,4 @@
-"""What a site grants whoever signs in, and the encrypted file it is kept in until it ends.
+"""Grants of sites to whoever signs in, and the encrypted file that keeps them until they end.
 
 Cookies are taken from the session's cookie jar, and sent by the rules of RFC 6265, 5.4. The file is one line of format,
 one of salt, then a Fernet token over JSON: name -> what was granted. The key is derived from the secret by scrypt.
@@ -61,7 +61,7 @@ class Cookie:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What a site granted: a sign-in that worked.
+    """A site's grant: a sign-in that worked.
 
     Attributes:
         expires_at: aware; it is not used from then on.
@@ -81,7 +81,7 @@ class Granted:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Granted:
-        """What `to_json` gave. Raises KeyError, TypeError or ValueError for anything else."""
+        """Reads what `to_json` gave. Raises KeyError, TypeError or ValueError for anything else."""
         return cls(
             datetime.fromisoformat(data["expires_at"]),
             tuple(Cookie(**cookie) for cookie in data["cookies"]),
@@ -127,7 +127,7 @@ class SignInFile:
         self._fernet = lru_cache(maxsize=4)(lambda salt: _fernet(secret, salt))
 
     def load(self, name: str) -> Granted | None:
-        """What a site granted; None where it is not kept. Raises SignInFileUnreadable."""
+        """The grant of a site; None where it is not kept. Raises SignInFileUnreadable."""
         return self._read()[1].get(name)
 
     def save(self, name: str, granted: Granted) -> None:

@@ -71,7 +71,7 @@ class FormSignIn(SignIn):
         return Granted(min(ends), cookies)
 
     def password_sent(self, form: Form, password: str) -> str:  # noqa: ARG002
-        """What is sent as password; to be overridden for a site whose script changes it first."""
+        """The value sent as password; to be overridden for a site whose script changes it first."""
         return password
 
 

@@ -75,7 +75,7 @@ class OAuth2SignIn(SignIn):
         )
         url, state = oauth.authorization_url(rules.authorize_url)
         code = self._code(session, url, state)
-        # Whatever scope the server gives instead is what there is (RFC 6749, 3.3).
+        # The server may give another scope; then that is what there is (RFC 6749, 3.3).
         oauth.scope = None
         with _refusals(rules.token_url):
             token = oauth.fetch_token(rules.token_url, code=code, client_secret=secret)

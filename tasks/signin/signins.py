@@ -1,4 +1,4 @@
-"""Who is signed in where: headers for the crawl, renewal ahead of expiry, one sign-in at a time per site.
+"""Sign-ins at sites: headers for the crawl, renewal ahead of expiry, one sign-in at a time per site.
 
 Headers are looked up on the event loop, one dictionary look-up a request; everything that sends requests to a site or
 reads the file runs in a thread.
@@ -104,7 +104,7 @@ class SignIns:
         self._by_host = {host: account for account in self._accounts.values() for host in account.rules.hosts}
 
     def headers_for(self, url: str) -> Mapping[str, str]:
-        """What a request for a sendable address carries: cookies or a bearer token; empty for most hosts.
+        """Headers of a request for a sendable address: cookies or a bearer token; empty for most hosts.
 
         To be called for each redirect: the next host may not get what this one may.
         """
@@ -210,7 +210,7 @@ class SignIns:
         log.info("signed in to %s until %s", account.name, granted.expires_at.isoformat(timespec="seconds"))
 
     def _renew(self, account: _Account, refused: Granted | None) -> Granted:
-        """What another process was granted meanwhile, else a renewal, else a new sign-in. Runs in a thread."""
+        """The grant that another process got meanwhile, else a renewal, else a new sign-in. Runs in a thread."""
         file, now = self._sign_in_file(), self._clock()
         with file.sole_sign_in(account.name):
             if refused is not None:

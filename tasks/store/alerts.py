@@ -136,7 +136,7 @@ def facts(
     looking_since: datetime,
     engines: Mapping[str, str],
 ) -> AlertFacts:
-    """What the rules look at; every query is bounded, or answered from an index.
+    """Facts that the rules look at; every query is bounded, or answered from an index.
 
     Args:
         engines: their names, by host.

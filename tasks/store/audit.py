@@ -14,7 +14,7 @@ from tasks.store.tables import audit_log
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a person did.
+    """An entry of the audit log: what a person did.
 
     Attributes:
         who: as the dashboard knows them, or the user of the command line.

@@ -103,7 +103,7 @@ def _urls(row: Any, number: int) -> Sequence[str]:
 
 
 def _described(row: Any, number: int) -> dict[str, Any]:
-    """What a chunk's subtask will fetch, and its query where that is not its product's keywords at any time."""
+    """Details of a chunk's subtask: its targets, and its query where that is not its product's keywords at any time."""
     described: dict[str, Any] = {
         "chunk": number,
         "of": _end(row) - 1,
@@ -146,7 +146,7 @@ def _follows(one: LeftOver) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LeftOver:
-    """What a subtask leaves to its follow-up.
+    """The targets that a subtask leaves to its follow-up.
 
     Attributes:
         left: hits to do, as `tasks.store.left_over.left_to_do` counts them.

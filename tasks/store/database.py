@@ -101,7 +101,7 @@ def _open_sqlite(url: str) -> Engine:
 def _owners_alone(file: str | None) -> None:
     """Make a new database file readable by its owner alone; SQLite gives its -wal and -shm the same rights.
 
-    Where that is not possible, SQLite itself says so.
+    Otherwise SQLite itself says so.
     """
     if file and file != ":memory:" and not file.startswith("file:"):
         with suppress(OSError):

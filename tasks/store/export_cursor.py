@@ -1,4 +1,4 @@
-"""Where an export ended, so that a later one gives exactly the rows that it did not: none twice, none lost.
+"""The cursor of an export: a later one gives exactly the rows that it did not, none twice, none lost.
 
 A row of an export is a review under a product that its page is linked to, so two things make a new one: a new review,
 and an old page that is now about another product. Both may come late: on PostgreSQL a transaction with lower numbers
@@ -38,7 +38,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cursor:
-    """Where an export ended.
+    """The place where an export ended.
 
     Attributes:
         wanted: what was exported, as JSON: a cursor goes on with the same.

@@ -1,4 +1,4 @@
-"""What `verify` streams: rows by groups, and sums by task that are small enough to be held for all."""
+"""Streams for `verify`: rows by groups, and sums by task that are small enough to be held for all."""
 
 from __future__ import annotations
 

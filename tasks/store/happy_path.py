@@ -23,7 +23,7 @@ _STEPS: Final = (
 )
 _NOBODY: Final = (None, None, None, None)
 _ROW: Final = ("DONE", 1, 0, "[]", None, None, 0, None, None, None, None, None, False, 1)
-"""What its row says from `state` to `attempts`."""
+"""The values of its row, from `state` to `attempts`."""
 
 
 def on_happy_path(row: Sequence[Any], log: Sequence[Sequence[Any]], made: Sequence[Sequence[Any]]) -> bool:
@@ -57,7 +57,7 @@ def on_happy_path(row: Sequence[Any], log: Sequence[Sequence[Any]], made: Sequen
 
 
 def miscounted(attempt: Sequence[Any], detail: str | None) -> str:
-    """What an attempt counts that its end does not; empty where all agree, or the detail was dropped."""
+    """Numbers on which an attempt and its end differ; empty where all agree, or the detail was dropped."""
     if detail is None:
         return ""
     counted = detail_of(detail)

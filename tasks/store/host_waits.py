@@ -1,4 +1,4 @@
-"""Which subtasks wait for a host that can't be asked, by host: for people."""
+"""Subtasks that wait for a host that can't be asked, by host: for people."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def unanswered(conn: Connection, now: datetime) -> dict[str, list[str]]:
 
 
 def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
-    """Which nodes' rests are over without a page since (breaker half-open): host to node to cause.
+    """Nodes whose rests are over without a page since (breaker half-open): host to node to cause.
 
     Give each of these pairs one attempt at a time.
     """

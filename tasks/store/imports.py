@@ -54,7 +54,7 @@ def page_of(site: str, url: str, written: str) -> bytes:
 
 
 def review_key(author: str, date: str, title: str, body: str, rating: float | None) -> str:
-    """What a review is known by within its page: a hash of all it says."""
+    """The key of a review within its page: a hash of all it says."""
     return _digest(author, date, title, body, "" if rating is None else repr(rating)).hex()
 
 
@@ -196,7 +196,7 @@ def _repeated(came: Sequence[ImportedReview], stored: set[tuple[bytes, str]]) ->
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where reviews come from.
+    """A source of imported reviews.
 
     Attributes:
         shape: 16 bytes; the columns of its files (`shape_of`).

@@ -57,7 +57,7 @@ class StoredPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedPage:
-    """What is to be stored of a page.
+    """The new judgement of a page, to be stored.
 
     Attributes:
         voices: of reviews, by number.

@@ -1,4 +1,4 @@
-"""Which pages are stored: those of some keys, or the keys of all (for `tasks.worker.redis_seen`)."""
+"""Stored pages: those of some keys, or the keys of all (for `tasks.worker.redis_seen`)."""
 
 from __future__ import annotations
 

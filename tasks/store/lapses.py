@@ -72,7 +72,7 @@ def bridge(conn: Connection, now: datetime, last: datetime | None, silent_after:
     off = held & (subtasks.c.lease_deadline != until)
     if last is None or last <= now:
         off = held & (subtasks.c.lease_deadline < until)
-    # Whoever has locked a lease is renewing it, or closing.
+    # A locked lease is being renewed or closed by whoever locked it.
     free = select(subtasks.c.id).where(off).with_for_update(skip_locked=True).scalar_subquery()
     conn.execute(update(subtasks).where(subtasks.c.id.in_(free)).values(lease_deadline=until))
     return True

@@ -1,6 +1,6 @@
 """A connection that outlasts the database's absences: what is to be written waits for its return, and is written once.
 
-Where a COMMIT got no answer, the database is asked whether it was made before anything is written again.
+After a COMMIT without an answer the database is asked whether it was made, before anything is written again.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Absence:
 
 @dataclass(slots=True)
 class _Transaction(Generic[T]):
-    """What is known of a transaction.
+    """A transaction as far as it is known.
 
     Attributes:
         number: the database's; None: not begun, or there is no way to ask.

@@ -49,7 +49,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """What a node needs to start an attempt; the content of a notification (`as_message`).
+    """A lease as its node needs it to start an attempt; the content of a notification (`as_message`).
 
     Attributes:
         entry: hash of its site's entry in the scheduler's catalog (`splitter.catalog.entries`); empty: any.
@@ -106,7 +106,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """What an attempt has done so far: sums, in hits, seconds and bytes."""
+    """An attempt's work so far: sums, in hits, seconds and bytes."""
 
     offered: int = 0
     tried: int = 0

@@ -1,4 +1,4 @@
-"""What subtasks have left to do: how many hits, and how often these were tried."""
+"""The work left to subtasks: how many hits, and how often these were tried."""
 
 from __future__ import annotations
 

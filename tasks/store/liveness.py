@@ -1,4 +1,4 @@
-"""What is overdue, and by how long: what a loop that is alive would have done by now.
+"""Overdue work, and by how long it is overdue: a loop that is alive would have done it by now.
 
 "Now" is the last sign of life of the loop itself: the latest event, or heartbeat. So a run that was stopped is not
 overdue, however long ago that was. After a pause, time counts from when the node that now lives longest came back.
@@ -39,7 +39,7 @@ _ALIVE = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """What is overdue of one kind.
+    """Overdue work of one kind.
 
     Attributes:
         n: how many.
@@ -52,7 +52,7 @@ class Overdue:
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """What is overdue, by kind (`BOUNDS`), as of the last sign of life; None: there was none."""
+    """Overdue work, by kind (`BOUNDS`), as of the last sign of life; None: there was none."""
 
     as_of: datetime | None
     overdue: Mapping[str, Overdue]
@@ -75,7 +75,7 @@ def liveness(conn: Connection) -> Liveness:
 def overdue_violations(
     conn: Connection, live: Liveness, bounds: Mapping[str, timedelta] = BOUNDS
 ) -> Iterator[Violation]:
-    """What is overdue by more than its bound."""
+    """The kinds that are overdue by more than their bound."""
     for kind, one in live.overdue.items():
         if one.longest_s > bounds[kind].total_seconds():
             by = f"one by {one.longest_s:.0f} s: the bound is {bounds[kind]}"

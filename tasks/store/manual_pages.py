@@ -1,4 +1,4 @@
-"""What waits for a person, cause by cause and page by page, however much it is. Reads only."""
+"""Subtasks that wait for a person, cause by cause and page by page, however many they are. Reads only."""
 
 from __future__ import annotations
 

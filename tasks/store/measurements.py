@@ -1,4 +1,4 @@
-"""What only the scheduler's process knows, kept for metrics: how long its sweeps take, and what hosts grant."""
+"""Measurements of the scheduler's process, kept for metrics: how long its sweeps take, and what hosts grant."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SweepTimes:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a scheduler kept last.
+    """The measurements that a scheduler kept last.
 
     Attributes:
         at: when.
@@ -71,7 +71,7 @@ def save(conn: Connection, now: datetime, sweeps: Mapping[str, SweepTimes], gran
 
 
 def load(conn: Connection) -> Measured | None:
-    """What was kept last; None: no scheduler has run yet."""
+    """The measurements kept last; None: no scheduler has run yet."""
     row = conn.execute(select(measurements).where(measurements.c.name == _SCHEDULER)).one_or_none()
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Whether the loop moves, whether there is anything it could do, and what is stored, to be compared with a store."""
+"""Signs that the loop moves, that there is anything it could do, and what is stored, to be compared with a store."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def can_go_on(conn: Connection, now: datetime, without: Collection[str] = ()) ->
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What is stored, by names that another store of the same world has too.
+    """The stored rows, by names that another store of the same world has too.
 
     Attributes:
         pages: (URL, hash of its content).

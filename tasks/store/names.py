@@ -1,4 +1,4 @@
-"""Which sites and nodes a store knows: to tell a wrong name from one that has nothing yet. Reads only."""
+"""Sites and nodes that a store knows: to tell a wrong name from one that has nothing yet. Reads only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which errors of the database are no fault of what was to be written: it is away, or two transactions met."""
+"""Errors of the database that are no fault of what was to be written: it is away, or two transactions met."""
 
 from __future__ import annotations
 

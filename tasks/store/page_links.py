@@ -140,7 +140,7 @@ def link_known(
 
 
 def _stored_text(conn: Connection, of: Collection[KnownPage]) -> dict[int, tuple[str, int]]:
-    """What stored pages say, and how many reviews they have, by page."""
+    """Texts of stored pages, and how many reviews they have, by page."""
     texts: dict[int, list[tuple[str, str]]] = {page.id: [] for page in of}
     with_reviews = [page.id for page in of if page.reviews]
     if with_reviews:

@@ -21,7 +21,7 @@ NEWEST_ATTEMPTS = 20_000
 
 @dataclass(slots=True)
 class Lately:
-    """What the newest attempts of a (site, node), or of a site, came to.
+    """The newest attempts of a (site, node), or of a site, summed up.
 
     Attributes:
         outcomes: attempts by outcome.

@@ -1,4 +1,4 @@
-"""What tasks owe to their partitions: numbering, keywords, spans, hit counts, and that no hit was lost on the way.
+"""Invariants of tasks and their partitions: numbering, keywords, spans, hit counts, and that no hit was lost.
 
 Conservation: every hit that result pages brought (`task_parts.new_hits`) is a target of the task that is to do, stored
 (fetched, or known before), refused or given up. One streaming pass over the tasks.

@@ -27,7 +27,7 @@ Parameters = Mapping[str, Any]
 _Convert = Callable[[Any], Any]
 
 _LIST = re.compile(r"__\[POSTCOMPILE_(\w+)\]")
-"""Where SQLAlchemy leaves room for the values of an expanding parameter."""
+"""The place that SQLAlchemy leaves for the values of an expanding parameter."""
 _DIALECT: Dialect = sqlite.dialect()
 
 

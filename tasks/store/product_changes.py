@@ -27,7 +27,7 @@ _NAMES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What there is of a product.
+    """The work and the reviews of a product.
 
     Attributes:
         open: its subtasks that are not settled.
@@ -44,7 +44,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a person changes of a product; None: nothing.
+    """Changes to a product by a person; None: no change.
 
     Attributes:
         recrawl_every: zero: no more.
@@ -73,7 +73,7 @@ def find(conn: Connection, name: str) -> Row[Any]:
 
 
 def standing(conn: Connection, name: str) -> Standing:
-    """What there is of a product. Raises InputError where there is none of that name."""
+    """The work and the reviews of a product. Raises InputError where there is none of that name."""
     row = find(conn, name)
     on_pages = select(func.count()).select_from(
         reviews.join(page_products, page_products.c.page_id == reviews.c.page_id)
@@ -87,7 +87,7 @@ def remove(conn: Connection, now: datetime, name: str) -> Standing:
     """Look for a product at no site any more, and cancel its work; what was collected stays.
 
     Returns:
-        What there was of it.
+        Its work and reviews before that.
 
     Raises:
         InputError: there is none of that name.

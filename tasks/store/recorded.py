@@ -1,4 +1,4 @@
-"""What a run left behind: for another strategy to be tried on it (`simulate --from`), or run times to be learned."""
+"""A recorded run: for another strategy to be tried on it (`simulate --from`), or run times to be learned."""
 
 from __future__ import annotations
 

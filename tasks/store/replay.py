@@ -5,7 +5,7 @@ held at a time, so memory does not grow with the log. What went the happy path i
 (`tasks.store.happy_path`); all else event by event. Each allocation opens the next attempt, under its token (fencing);
 what ends it names the same token, node and attempt, at the same moment.
 
-What a subtask says of `not_before`, `waits_for` and `idle_releases` follows from the details of events. Where these
+The `not_before`, `waits_for` and `idle_releases` of a subtask follow from the details of events. Where these
 were dropped (`tasks.store.retention`), or are of a version that did not record it, it is unknown until an event sets it
 again.
 """
@@ -67,14 +67,14 @@ _STARTED, _ENDED = 7, 8
 _OUTCOME = slice(9, 11)
 """Places in a row of `_ATTEMPTS`."""
 _OF_TASK = slice(6, 10)
-"""What the sums of a task are made of, in a row of `_TARGETS`."""
+"""The parts of a task's sums, in a row of `_TARGETS`."""
 _UNKNOWN: Final = object()
 """A value that the log does not tell."""
 
 
 @dataclass(slots=True)
 class _Told:
-    """What the events of a subtask tell of it, in the end."""
+    """The state of a subtask by its events."""
 
     state: str | None = None
     round: int = 1
@@ -158,7 +158,7 @@ def _left(
 def _without_log(
     subtask_id: int, row: Sequence[Any], log: Sequence[Sequence[Any]], made: Sequence[Sequence[Any]]
 ) -> Iterator[Violation]:
-    """What a subtask whose log was dropped must still say: it is settled, its attempts are all there, and closed."""
+    """Checks a subtask whose log was dropped: it is settled, its attempts are all there, and closed."""
     says = dict(zip((name for name, _ in _COLUMNS), row, strict=True))
     if log:
         yield Violation("chain", subtask_id, f"has {len(log)} events, and says that its log was dropped")
@@ -232,7 +232,7 @@ def _replayed(
 
 
 def _closed(told: _Told, transition: str, at: Any, node: str, reason: str | None, detail: str | None) -> None:
-    """What the end of an attempt changes of its subtask."""
+    """Apply the end of an attempt to its subtask."""
     if transition == "succeed":
         told.idle_releases = 0
     elif transition in ("fail", "silent"):
@@ -258,7 +258,7 @@ def _closed(told: _Told, transition: str, at: Any, node: str, reason: str | None
 def _moved(
     subtask_id: int, told: _Told, event: Sequence[Any], made: Sequence[Sequence[Any]], parent_id: int | None
 ) -> Iterator[Violation]:
-    """What a transition of a subtask without a lease changes of it; and whether it says whose it is."""
+    """Apply a transition without a lease to its subtask, and check whether it says whose it is."""
     _, _, transition, _, _, at, token, attempt_id, node, reason, detail = event
     says: tuple[Any, ...] = (None, None, None, None)
     if transition == "create":

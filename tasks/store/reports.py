@@ -117,7 +117,7 @@ _NEW_PAGES, _NEW_REVIEWS = (
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """What closed attempts of a (site, node) sum up to.
+    """Sums of the closed attempts of a (site, node).
 
     Attributes:
         wait_s: seconds waited for rate limits.
@@ -240,7 +240,7 @@ def last_prices(conn: Connection) -> LastPrices:
 
 @dataclass(frozen=True, slots=True)
 class SiteRow:
-    """What a site has had so far.
+    """The work done at a site so far.
 
     Attributes:
         manual: subtasks that wait for a person.
@@ -270,7 +270,7 @@ def by_site(conn: Connection) -> dict[str, SiteRow]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What is stored, and how far the targets are.
+    """The numbers of stored rows, and how far the targets are.
 
     Attributes:
         recalls: all; of subtasks whose event log was dropped, those of their last round.

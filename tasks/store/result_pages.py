@@ -65,7 +65,7 @@ class ReadResultPage:
 
 @dataclass(frozen=True, slots=True)
 class StoredHits:
-    """What became of a result page's hits.
+    """The outcome for a result page's hits.
 
     Attributes:
         todo: new targets of this subtask, to be fetched; not hits that were listed before.

@@ -37,7 +37,7 @@ Step = Callable[[Connection, datetime], int]
 
 
 def steps(keep_log: timedelta | None) -> Sequence[Step]:
-    """What there is to drop, each to be called until it returns 0.
+    """Droppers of old rows, each to be called until it returns 0.
 
     Args:
         keep_log: how long after its end the log of a subtask is kept; None: for ever.

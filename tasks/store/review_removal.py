@@ -1,4 +1,4 @@
-"""What was collected of a product, deleted: its reviews, and what its pages said.
+"""Deletes what was collected of a product: its reviews, and what its pages said.
 
 A page that another product has as its own keeps its reviews, and is the removed product's no more (`Verdict.REMOVED`).
 Any other page loses them: an imported one goes; of a crawled one the row stays without title and hash, since attempts
@@ -30,7 +30,7 @@ _EMPTIED = {"title": "", "content_hash": "", "etag": None, "last_modified": None
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What was deleted.
+    """Numbers of what was deleted.
 
     Attributes:
         reviews: how many.

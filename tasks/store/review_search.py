@@ -41,7 +41,7 @@ _WHEN = func.coalesce(reviews.c.published_at, reviews.c.collected_at)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which reviews.
+    """A search for reviews.
 
     Attributes:
         words: each is somewhere in title or body, whatever its case.
@@ -95,7 +95,7 @@ class FoundReview:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search found.
+    """A search's result.
 
     Attributes:
         before: go on with reviews before this number; None: all were looked at.

@@ -96,7 +96,7 @@ class ReviewRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewFilter:
-    """Which reviews are wanted: those that are all of this; what is empty or None asks nothing.
+    """A filter of reviews: all of it must hold; what is empty or None asks nothing.
 
     Attributes:
         products: of one of these, by exact name.
@@ -224,7 +224,7 @@ def check_products(conn: Connection, names: Collection[str]) -> None:
 # --- stored with their pages --------------------------------------------------------------------------------
 
 OfPage = tuple[Lease, int, str, str, Sequence[Review]]
-"""Who collected it, page id, its address, its site, its reviews."""
+"""The lease of its attempt, page id, its address, its site, its reviews."""
 
 _COLUMNS = (*(column.name for column in reviews.c if column.name not in ("id", "same_as")), "same_as")
 _HASH = _COLUMNS.index("text_hash")

@@ -1,4 +1,4 @@
-"""What the attempts of a run came to: requests, bytes, ends, errors. Reads only."""
+"""Statistics of a run's attempts: requests, bytes, ends, errors. Reads only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes again by the clock: new rounds of products, and reports and exports that are made and handed over.
+"""Schedules: new rounds of products, and reports and exports that are made and handed over, by the clock.
 
 One table for every runner. A row is due when its `next_at` has come; however many times were missed meanwhile, it is
 run once, and the next time is reckoned from then on. A paused row has no next time, unless a person runs it.
@@ -41,7 +41,7 @@ _s = schedules.c
 
 
 class What(StrEnum):
-    """What a schedule does."""
+    """Kinds of schedules."""
 
     RECRAWL = "recrawl"
     REPORT = "report"
@@ -217,9 +217,9 @@ def take(conn: Connection, now: datetime, only: int | None = None) -> Schedule |
 
 
 def handed_over(conn: Connection, now: datetime, taken: Schedule, problem: str = "") -> None:
-    """What was taken has ended; where it failed, it is tried again soon, `MOST_TRIES` times in all.
+    """Note that a run of a schedule has ended; where it failed, it is tried again soon, `MOST_TRIES` times in all.
 
-    What a person has changed of it meanwhile stays.
+    Changes that a person has made to it meanwhile stay.
 
     Args:
         problem: why it failed; empty: it did not.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("reviewloop.sweeps")
 
 UNREADABLE = (ValueError, TypeError, LookupError)
-"""What reading a row raises that nobody of ours wrote, or that a newer version did."""
+"""Errors of reading a row that a newer version wrote, or no program of ours."""
 
 AGAIN = timedelta(seconds=30)
 """Rows are looked at one by one no more often."""
@@ -71,7 +71,7 @@ def unanswered(conn: Connection, now: datetime, sites: Mapping[str, str]) -> int
 def unreadable_rows(conn: Connection, now: datetime, most: int) -> int:
     """Look at the rows that the next sweeps would read, and set aside those that can't be read; returns how many.
 
-    What is in PRIORITY no sweep reads before it is in WAIT; of every other queue the sweeps read the first ones.
+    No sweep reads a subtask in PRIORITY before it is in WAIT; of every other queue the sweeps read the first ones.
 
     Args:
         most: subtasks in WAIT that a decision reads.

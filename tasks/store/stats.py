@@ -134,7 +134,7 @@ _CHANGED = Prepared(select(*_CHANGING).where(pair_stats.c.faded_at > bindparam("
 
 
 def running(conn: Connection) -> list[AttemptResult]:
-    """What attempts that run have reported so far: provisional, until their closing adds them to their pairs."""
+    """Reports of attempts that run: provisional, until their closing adds them to their pairs."""
     return [AttemptResult(**row._asdict(), outcome=AttemptOutcome.RELEASED) for row in _RUNNING.rows(conn)]
 
 

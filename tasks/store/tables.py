@@ -378,7 +378,7 @@ page_products = _table(
     Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
     Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
     _time("linked_at", nullable=False),
-    # What the page is to the product: review | wrong_product | no_review | removed
+    # The page to the product: review | wrong_product | no_review | removed
     Column("verdict", String(20), nullable=False, server_default=text("'review'")),
     # Keywords it lacks, separated by blanks.
     Column("missing", Text, nullable=False, server_default=text("''")),
@@ -386,7 +386,7 @@ page_products = _table(
     Index(None, "product_id"),
 )
 
-# Where people's own reviews came from, and which columns of its files hold what (tasks.store.imports).
+# Sources of people's own reviews, and which columns of their files hold what (tasks.store.imports).
 import_sources = _table(
     "import_sources",
     Column("name", String(100), primary_key=True),
@@ -423,7 +423,7 @@ reviews = _table(
     _time("collected_at", nullable=False),
     Column("node", String(100), nullable=False),
     _ref("attempt_id", "attempts", nullable=True),
-    # Whose voice it is (tasks.domain.voices); null: not judged.
+    # The voice (tasks.domain.voices); null: not judged.
     Column("voice", String(10)),
     Column("voice_probability", Float),
     Column("buyer", Float),
@@ -502,7 +502,7 @@ events = _table(
     Index(None, "subtask_id", "id"),
 )
 
-# What people did: tasks.store.audit.
+# Actions of people: tasks.store.audit.
 audit_log = _table(
     "audit_log",
     _id(),
@@ -513,7 +513,7 @@ audit_log = _table(
     Column("detail", _Json, nullable=False),
 )
 
-# What people are told when something goes wrong, and when it is over: tasks.store.alerts.
+# Alerts, told when something goes wrong and when it is over: tasks.store.alerts.
 alerts = _table(
     "alerts",
     Column("rule", String(20), primary_key=True),
@@ -528,7 +528,7 @@ alerts = _table(
     Column("trouble", Text, nullable=False, server_default=text("''")),
 )
 
-# What only the scheduler's process knows, for metrics: tasks.store.measurements.
+# Measurements that only the scheduler's process has, for metrics: tasks.store.measurements.
 measurements = _table(
     "measurements",
     Column("name", String(40), primary_key=True),

@@ -1,4 +1,4 @@
-"""What there is to do for a turn of the loop: one statement that only looks into indexes."""
+"""Finds whether a turn of the loop has anything to do: one statement that only looks into indexes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.store.views import UNDER_WAY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Todo:
-    """What there is to do, now.
+    """The work of a turn, now.
 
     Attributes:
         last_event: number of the newest event: it grows with every transition; 0 where there is none.
@@ -38,7 +38,7 @@ class Todo:
 
 
 def todo(conn: Connection, now: datetime) -> Todo:
-    """What there is to do."""
+    """The work there is."""
     (found,) = _TODO.rows(conn, {"now": now, "before": now - UNDER_WAY})
     return Todo(**found._asdict())
 

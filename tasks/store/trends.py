@@ -137,7 +137,7 @@ class Pace:
 
 
 def pace(conn: Connection, now: datetime, seconds: float) -> Pace:
-    """What was stored in the last seconds, among the newest `NEWEST_PAGES` pages."""
+    """Pages and reviews stored in the last seconds, among the newest `NEWEST_PAGES` pages."""
     newest = conn.execute(select(func.max(pages.c.id))).scalar_one() or 0
     half = now - timedelta(seconds=seconds / 2)
     n, later, read = conn.execute(

@@ -34,7 +34,7 @@ def put(
 ) -> None:
     """Note the sites a virtual task gets no task on now: site -> (kind of obstacle, why).
 
-    What an earlier round of its product waited for is dropped: the newer one asks the same.
+    Sites that an earlier round of its product waited for are dropped: the newer one asks the same.
     """
     of_product = select(virtual_tasks.c.id).where(virtual_tasks.c.product_id == virtual_task.product_id)
     conn.execute(delete(unplanned_sites).where(unplanned_sites.c.virtual_task_id.in_(of_product)))

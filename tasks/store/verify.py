@@ -39,7 +39,7 @@ _COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What `verify` found.
+    """The findings of `verify`.
 
     Attributes:
         violations: empty where every invariant holds.

@@ -1,4 +1,4 @@
-"""What the strategies decide from: waiting subtasks, nodes, hosts, failed and sleeping subtasks, queues by site."""
+"""Facts for the strategies: waiting subtasks, nodes, hosts, failed and sleeping subtasks, queues by site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attempt measures of itself: hits, requests, bytes, errors, and active and waiting seconds."""
+"""An attempt's counters and clocks: hits, requests, bytes, errors, and active and waiting seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong in an attempt: which hosts rest or are left alone, and whether the attempt failed, with its reason.
+"""Failures within an attempt: which hosts rest or are left alone, and whether the attempt failed, with its reason.
 
 It succeeded if it ended by itself with a page stored, with nothing left to store, or with a proven empty answer.
 """

@@ -48,7 +48,7 @@ class RefusedRedirect(FetchError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
-    """What a node's attempts share, of the node and of its process.
+    """Dependencies that a node's attempts share, of the node and of its process.
 
     Attributes:
         address: the node's, as hosts see it: permits, rests and paces are kept for it.
@@ -156,7 +156,7 @@ class Fetcher:
             browser.leave()
 
     async def _part(self, url: str, headers: Mapping[str, str], own: bool) -> Response:
-        """What the scripts of a page ask for; signed in, and on a private address, at the page's own host only."""
+        """Requests of a page's scripts; signed in, and on a private address, at the page's own host only."""
         trusts = self._is_private_page if own else nothing
         before = self._before_page if own else self._before_part
         response = await self._ask(url, before, headers, trusts)
@@ -181,7 +181,7 @@ class Fetcher:
     async def robots(self, url: str) -> RobotsRules:
         """The robots.txt of the host of `url`; fetched, with a permit, where it is not kept.
 
-        Where the permit is too far ahead, nothing is known of it.
+        Nothing is known of it if the permit is too far ahead.
         """
         try:
             return await self._rules(url)

@@ -1,4 +1,4 @@
-"""What the lists of sites hold: read once an hour for all products, not once for each."""
+"""Contents of the lists of sites: read once an hour for all products, not once for each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_KEPT = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What a list holds, with the lists it names.
+    """The entries of a list, with the lists it names.
 
     Attributes:
         hits: each with its text as keywords are matched with it.

@@ -1,4 +1,4 @@
-"""What the scripts of one page ask for: fetched for its attempt, counted and timed as requests of its own."""
+"""Requests of the scripts of one page: fetched for its attempt, counted and timed as requests of its own."""
 
 from __future__ import annotations
 

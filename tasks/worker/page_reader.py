@@ -53,7 +53,7 @@ class PageReader:
         self._pool().submit(self._started)
 
     async def read(self, job: ReadingJob[Read]) -> Read:
-        """What a job reads.
+        """Reads by a job.
 
         Raises:
             FetchError: as the job; UNREADABLE where it took too long, or ended the process that read it.

@@ -239,7 +239,7 @@ class RedisSeen:
     async def add(self, keys: Sequence[bytes]) -> bool:
         """Add pages that are committed; False: Redis is away, so try again later.
 
-        Where there is no set they are dropped: whoever makes one reads them from the database.
+        Without a set they are dropped: whoever makes one reads them from the database.
         """
         return await self._try(lambda: self._added(keys)) is not None
 

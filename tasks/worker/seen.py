@@ -1,4 +1,4 @@
-"""Which hits of a result page may be stored already: looked up in a local cache, then in a shared set, in batches.
+"""Finds hits of a result page that may be stored already: in a local cache, then in a shared set, in batches.
 
 The double buffer of [2022 buffering]: a bounded cache (least recently used goes first) before a remote filter that is
 read only for the rest, in as few round trips as the batch allows. Only committed pages are put in. A stored page never

@@ -45,7 +45,7 @@ class Tries:
         counters = self._counters
         if isinstance(error, NotAsked) or kind in (ErrorClass.SCHEME_REFUSED, ErrorClass.ADDRESS_REFUSED):
             counters.tried -= 1
-            # What no node may request is not offered.
+            # A target that no node may request is not offered.
             counters.responsible -= kind.final
         else:
             counters.failed += 1

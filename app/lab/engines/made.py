@@ -135,7 +135,7 @@ def json_text(rules: PageRules, title: str, rows: Sequence[Sequence[tuple[str, s
 
 
 def _nested(path: Path, value: Any) -> Any:
-    """What a path leads to: the members of a list at the last place where it goes through one; before, lists of one."""
+    """The values at a path: the members of a list at the last place where it goes through one; before, lists of one."""
     several = isinstance(value, list)
     for place in reversed(range(len(path))):
         if path[place] != EACH:

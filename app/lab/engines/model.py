@@ -1,4 +1,4 @@
-"""What an engine shows, and how it writes it: hits, results, formats; an engine's own redirect links."""
+"""The content of a result page, and the formats it is written in: hits, results; an engine's own redirect links."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """What a result page shows.
+    """The content of a result page.
 
     Attributes:
         engine: whose page it is.
@@ -90,7 +90,7 @@ def marked(text: str, keywords: tuple[str, ...], tag: str = "em") -> str:
 
 
 def shown(results: Results, place: int, entry: Hit) -> dict[str, Any]:
-    """What templates of hits may hold: `url`, `site`, `title` and `abstract` as HTML, and the unescaped rest.
+    """The values for templates of hits: `url`, `site`, `title` and `abstract` as HTML, and the unescaped rest.
 
     `place` counts the hits of a page from 0, `rank` those of all pages from 1.
     """
@@ -149,7 +149,7 @@ _CHECK_BYTES = 6
 
 
 def token(url: str) -> str:
-    """What stands for an address in a redirect link."""
+    """The token that stands for an address in a redirect link."""
     raw = url.encode()
     return urlsafe_b64encode(_check(raw) + raw[::-1]).decode().rstrip("=")
 

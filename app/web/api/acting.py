@@ -31,7 +31,7 @@ _CHANGE = [Depends(_checked)]
 
 
 class Csrf(BaseModel):
-    """What changes must carry in the header X-CSRF-Token; empty: nothing."""
+    """The value that changes must carry in the header X-CSRF-Token; empty: none."""
 
     token: str
 
@@ -86,7 +86,7 @@ class Refusal(BaseModel):
 
 
 class FailedDone(BaseModel):
-    """What became of each subtask."""
+    """The outcome for each subtask."""
 
     done: list[int]
     refused: list[Refusal]
@@ -125,7 +125,7 @@ def edit_failed(page: Here, subtask: Id, wanted: Edited) -> FailedDone:
 
 
 class NodeAction(_Strict):
-    """What to do to a node."""
+    """An action on a node."""
 
     node: _NodeName
     action: Literal["drain", "resume"]
@@ -140,7 +140,7 @@ def drain(page: Here, wanted: NodeAction) -> NodeAction:
 
 
 class ScheduleAction(_Strict):
-    """What to do to a schedule."""
+    """An action on a schedule."""
 
     number: Annotated[int, Field(ge=1, le=MOST_ID)]
     action: Literal["run", "pause", "resume"]
@@ -169,7 +169,7 @@ class RefusedName(BaseModel):
 
 
 class ProductsAdded(BaseModel):
-    """What became of each name."""
+    """The outcome for each name."""
 
     added: list[str]
     known: list[str]
@@ -188,7 +188,7 @@ def add(page: Here, wanted: NewProducts) -> ProductsAdded:
 
 
 class ProductChange(_Strict):
-    """What is changed of a product; what is left out or null stays.
+    """Changes to a product; what is left out or null stays.
 
     With other keywords or aliases it is looked for anew, and its work under way is cancelled. No keywords: those found
     in its name. `recrawl`: 7d, 12h, or never.

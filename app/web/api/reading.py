@@ -32,7 +32,7 @@ _ROWS = 100
 
 
 class Problem(BaseModel):
-    """What went wrong."""
+    """An error."""
 
     detail: Any
 
@@ -171,7 +171,7 @@ def nodes(page: Here) -> list[Node]:
 
 
 class ScheduleRow(BaseModel):
-    """What comes again by the clock: by an interval, or by a cron expression in a time zone."""
+    """A schedule: by an interval, or by a cron expression in a time zone."""
 
     number: int
     what: str
@@ -218,7 +218,7 @@ class CauseOfMany(BaseModel):
 
 @router.get("/failed/causes", responses=PROBLEMS)
 def causes(page: Here) -> list[CauseOfMany]:
-    """What waits for a person, by cause."""
+    """Subtasks that wait for a person, by cause."""
     with page.context.store.read() as conn:
         return [
             CauseOfMany(cause=one, suggestion=suggestion(one.reason)) for one in manual_pages.causes(conn)
@@ -238,7 +238,7 @@ def failed(
 
 @router.get("/audit", responses=PROBLEMS)
 def audit_log(page: Here, before: Number = 0, limit: Limit = _ROWS) -> list[AuditRow]:
-    """Who did what, the newest first; go on with `before` = the last one's id."""
+    """Entries of the audit log, the newest first; go on with `before` = the last one's id."""
     with page.context.store.read() as conn:
         return list(audit.listed(conn, before=before or None, most=limit))
 

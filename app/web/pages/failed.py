@@ -1,4 +1,4 @@
-"""What waits for a person: by cause, attempt by attempt, and what the person can do about it; the audit log."""
+"""Subtasks that wait for a person: by cause, attempt by attempt, with what the person can do; the audit log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SubtaskId = Annotated[int, InPath(ge=1, le=MOST_ID)]
 
 
 def suggestion(reason: str) -> str:
-    """What a person could do about a cause."""
+    """Actions that a person could take about a cause."""
     known = reason in set(FailureReason)
     return SUGGESTIONS.get(FailureReason(reason), "") if known else ""
 
@@ -189,7 +189,7 @@ def _back(path: str) -> str:
 
 @router.get("/audit")
 def audit_log(page: Here, before: int = 0) -> Response:
-    """Who did what."""
+    """The audit log."""
     with page.context.store.read() as conn:
         rows = audit.listed(conn, before=before if 0 < before <= MOST_ID else None, most=_ROWS + 1)
     return page.html("audit.html", rows=rows[:_ROWS], more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0)

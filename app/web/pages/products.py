@@ -101,7 +101,7 @@ async def preview(
     recrawl: Annotated[str, Form(max_length=10)] = "",
     file: UploadFile | None = None,
 ) -> Response:
-    """What would be added: keywords of each name, and who is refused why. Nothing is stored."""
+    """A preview of adding: keywords of each name, and which are refused why. Nothing is stored."""
     data = await file.read() if file is not None and file.filename else b""
     origin = file.filename or "file" if file is not None else ""
 

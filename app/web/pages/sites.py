@@ -130,7 +130,7 @@ def try_rules(
     read_as: Annotated[Literal["", "page", "result"], Form()] = "",
     product: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
-    """What rules take from a page, pasted or asked for once. Nothing is stored."""
+    """The result of rules on a page, pasted or asked for once. Nothing is stored."""
     # They bring what reads pages, which nothing else of the dashboard needs.
     from app.http_session import AskFailed
     from app.sites.rule_trial import fetched, given

@@ -121,7 +121,7 @@ class Curves:
     def urls(self, seconds: float) -> Floats:
         """About the most URLs of each node, not rounded, within so many seconds; below 0 where it does not begin.
 
-        What `seconds` says of whole numbers next to it decides.
+        The values of `seconds` at whole numbers next to it decide.
         """
         segment = np.maximum((self._s <= seconds).sum(-1) - 1, 0)
         slope = self._slope[self._rows, segment]
@@ -150,7 +150,7 @@ class AllocationResult:
 
 
 def evaluated(curves: Curves, allocation: Counts) -> AllocationResult:
-    """What an allocation, shape (M,), leads to."""
+    """The run times to which an allocation, shape (M,), leads."""
     seconds = curves.seconds(allocation)
     return AllocationResult(
         tuple(allocation.tolist()), tuple(seconds.tolist()), float(seconds.max()), float(seconds.var())

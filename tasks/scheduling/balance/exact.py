@@ -7,7 +7,7 @@ So the makespan is solved here, and both figures are reported of every split (`c
 
 Problem. f_i nondecreasing over the integers 0..N, n_i >= 0, sum n_i = N; minimise max_i f_i(n_i).
 
-What an idle node takes is left out: f_i(0) is set to 0, and T is at least 0. With idle times the makespan of
+The time of an idle node is left out: f_i(0) is set to 0, and T is at least 0. With idle times the makespan of
 any split is at least max_i f_i(0), since no f_i falls, and the split found here reaches the larger of that and
 its own makespan: still the minimum.
 
@@ -24,7 +24,7 @@ After each probe of a middle t the ends jump to such values: if C(t) >= N, high 
 smallest candidate left: if it suffices, it is T*. All comparisons are between floating-point values of the f_i
 themselves, so T* is exact with respect to the curves as computed.
 
-Which of the optimal splits. Let A be the nodes whose run time at u(T*) equals T*, p_i the smallest n with
+The choice among optimal splits. Let A be the nodes whose run time at u(T*) equals T*, p_i the smallest n with
 f_i(n) = T* for i in A, and S = sum_{A} p_i + sum_{not A} u_i(T*) - N.
 - S <= 0 (or T* = 0, where p_i = 0): every node of A stays at T* and gets between p_i and u_i. All run times are
   as at u(T*): the nodes outside A run as long as they can without ending after T*.
@@ -67,7 +67,7 @@ def exact(curves: Curves, total: int) -> Counts:
 
 def _most(curves: Curves, limit_s: float, total: int) -> Counts:
     """u(T): the most URLs in 0..total of each node within so many seconds, if it is done with none."""
-    # Where rounding does not matter the answer is next to the straight line's; each end is checked all the same.
+    # Apart from rounding, the answer is next to the straight line's; each end is checked all the same.
     guess = np.clip(curves.urls(limit_s), 0.0, float(total)).astype(np.int64)
     low, high = np.maximum(guess - 1, 0), np.minimum(guess + 2, total + 1)
     low = np.where(curves.seconds(low) <= limit_s, low, 0)

@@ -66,7 +66,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the network is fed with: logarithms, scaled (1).
+    """Inputs of the network: logarithms, scaled (1).
 
     Attributes:
         usual: what stands for a parameter that is not known: the median of what is, shape (parameters,).

@@ -50,7 +50,7 @@ class Scaling:
         return np.asarray((values - self.low) / np.where(span > 0, span, 1.0), dtype=np.float64)
 
     def back(self, scaled: Floats) -> Floats:
-        """What `scaled` was made from."""
+        """The original values of `scaled`."""
         return np.asarray(self.low + scaled * (self.high - self.low), dtype=np.float64)
 
 

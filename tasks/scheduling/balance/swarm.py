@@ -37,7 +37,7 @@ these, that of 16 seeds of 20 after 300."""
 
 @dataclass(frozen=True, slots=True)
 class SwarmResult:
-    """What the swarm found.
+    """The swarm's result.
 
     Attributes:
         published: the best particle as it is: integers that may be negative or sum to other than N.

@@ -57,7 +57,7 @@ class Balance(Baseline):
         return f"{left} (run times by {model})"
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Whose shares are used up."""
+        """Says whose shares are used up."""
         return f"the share of {', '.join(ready.able(group)[:5])} is used up; others have some of theirs left"
 
 
@@ -97,6 +97,6 @@ def _of_slots(curve: Curve, slots: int) -> Curve:
 
 
 def _after(curve: Curve, count: int, seconds: float) -> Curve:
-    """What more URLs take a node that has got so many, which take it so long."""
+    """A node's curve for further URLs, once it has got so many, which take it so long."""
     later = ((n - count, s) for n, s in curve.points if n > count)
     return replace(curve, points=((0.0, seconds), *later), idle_s=0.0)

@@ -62,7 +62,7 @@ class ConsistentHash(Baseline):
         )
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Whose they are."""
+        """Says who owns them."""
         owners = dict.fromkeys(self._owner(ready, group, one) or "nobody" for one in group.queue)
         return f"waits for {' or '.join(list(owners)[:5])}, to which its URLs hash"
 

@@ -1,4 +1,4 @@
-"""What the baseline strategies share: the order in which waiting subtasks are looked at, and how one is given away."""
+"""The frame of the baseline strategies: in which order waiting subtasks are looked at, and how one is given away."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def stretched(lasts_s: float, ready: ReadyQueue) -> float:
 
 
 def alike(group: Group) -> tuple[object, ...]:
-    """What the nodes that may take a group, and their yields, depend on."""
+    """The facts that the nodes that may take a group, and their yields, depend on."""
     one = group.first
     return one.site, one.kind, one.hosts, one.failed_on, one.assigned
 

@@ -7,7 +7,7 @@ In queue order, each subtask goes, among the nodes that can take it, to the one 
 3. but never to one whose efficiency at the site (active seconds per collected page) is too poor: worse than the best
    one's of those that may take it, busy ones too, by more than 1 / `_POOR`. Such work waits for the others.
 
-What the paper leaves open and is assumed here: a pair of which (nearly) nothing is known comes before all others, so
+Assumed here, as the paper leaves it open: a pair of which (nearly) nothing is known comes before all others, so
 that each is tried once; while that first attempt runs it comes after those that are known. "No longer" holds until the
 pair's data have faded to less than half an attempt: then it counts as unknown again. A pair that was
 tried and collected nothing has an endless efficiency. Between equals chance decides.
@@ -35,7 +35,7 @@ _TRIAL_S = 300.0
 
 
 class _Seen(NamedTuple):
-    """What was seen at a site of the nodes that may take a group; those of which nothing is known are left out.
+    """Observed rates at a site, of the nodes that may take a group; those of which nothing is known are left out.
 
     Attributes:
         completion, efficiency_s: by node.
@@ -51,7 +51,7 @@ class _Seen(NamedTuple):
         return self.efficiency_s.get(node, 0.0) > self.limit_s
 
     def why(self, node: str) -> str:
-        """What was seen of a node, for people."""
+        """The observed rates of a node, for people."""
         if node not in self.completion:
             return "not known here yet"
         figures = f"completion rate {self.completion[node]:.3g}, {self.efficiency_s[node]:.3g} s per page"
@@ -82,7 +82,7 @@ class Feedback2014(Baseline):
                 yield context.give(group, chosen, seen.why, seen.completion.get)
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Which free nodes are too poor at its site."""
+        """Says which free nodes are too poor at its site."""
         seen = self._seen.get(alike(group), _Seen({}, {}, math.inf))
         poor = [f"{seen.efficiency_s[name]:.3g} on {name}" for name in ready.able(group) if seen.poor(name)]
         return f"too poor: {', '.join(poor[:5])} s a page, over {seen.limit_s:.3g}" if poor else None

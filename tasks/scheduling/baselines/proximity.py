@@ -44,7 +44,7 @@ class Nearest(Baseline):
         return give_to_owners(context, partial(self._owner, ready), partial(self._why, ready))
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Which near nodes they wait for."""
+        """Says which near nodes they wait for."""
         site = group.first.site
         owners = dict.fromkeys(self._owner(ready, group, one) for one in group.queue)
         near = [f"{name} ({self._far(ready, site, name)})" for name in owners if name is not None]

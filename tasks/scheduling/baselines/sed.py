@@ -62,7 +62,7 @@ class ShortestDelay(Baseline):
                         counted[group] += joining
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Which busy node is worth waiting for."""
+        """Says which busy node is worth waiting for."""
         if self._made[1] != ready.version:
             return None
         delays = (_held(ready) + 1.0) * self._row(ready, group)

@@ -1,4 +1,4 @@
-"""Where sites and nodes lie, from what the crawl measures by itself: delays of some (site, node) pairs, nothing else.
+"""Coordinates of sites and nodes, from what the crawl measures by itself: delays of some (site, node) pairs.
 
 Coordinates are those of Global Network Positioning (Ng and Zhang, Predicting Internet network distance with
 coordinates-based approaches, INFOCOM 2002; the 2010 paper uses it): the distance of two places is the estimated delay,
@@ -220,7 +220,7 @@ def distances_ms(ones: Matrix, others: Matrix) -> Matrix:
 
 
 def host_starts(landmarks: Matrix, rtt_ms: Matrix, seed: int) -> Matrix:
-    """Where hosts may be, from (L, d) landmarks and (H, L) delays to them -> (starts, H, d).
+    """Places to begin the search for hosts at, from (L, d) landmarks and (H, L) delays to them -> (starts, H, d).
 
     The first start is beside the nearest landmark, never at it: the distance has no slope there.
     """

@@ -71,6 +71,6 @@ def _step(left: Matrix, slope: Matrix, damping: Matrix) -> Matrix:
     normal = turned @ slope
     parameter = np.arange(normal.shape[1])
     scale = normal[:, parameter, parameter]
-    # What no residual depends on must stay solvable.
+    # Unknowns that no residual depends on must stay solvable.
     normal[:, parameter, parameter] += damping[:, None] * (scale + 1e-9 * scale.max(1, keepdims=True) + 1e-30)
     return np.asarray(np.linalg.solve(normal, turned @ left[:, :, None])[:, :, 0], dtype=np.float64)

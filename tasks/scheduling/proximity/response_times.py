@@ -1,4 +1,4 @@
-"""How far a site is from a node: one delay out of repeated response times, and how it moves from attempt to attempt.
+"""Distance of a site from a node: one delay out of repeated response times, and how it moves with each attempt.
 
 Out of repeated measurements: the mode-of-buckets mean of the 2010 paper. A bucket width is picked from the spread of
 the values; a value's bucket is the integer quotient of value and width; the answer is the mean of all values in the
@@ -33,7 +33,7 @@ _SLOWER = 0.25
 def without_noise(values_ms: Sequence[float], width_deviations: float = 0.5) -> float:
     """The delay behind repeated measurements.
 
-    Where more than half of the values are equal there is no spread to take a width from: that value is the answer.
+    If more than half of the values are equal there is no spread to take a width from: that value is the answer.
 
     Args:
         values_ms: at least one, each positive; their order is of no matter.
@@ -82,7 +82,7 @@ class RoundTrip:
 
 
 def moved(known: RoundTrip | None, measured: RoundTrip) -> RoundTrip:
-    """What is known of a pair once another attempt has measured it; within the range of both."""
+    """The belief about a pair once another attempt has measured it; within the range of both."""
     if known is None:
         return measured
     before = min(known.n, MEMORY)
