@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -92,6 +93,7 @@ class Stretch(NamedTuple):
     completion: float
 
 
+@dataclass(slots=True, eq=False)
 class Attempt:
     """An attempt under way.
 
@@ -108,35 +110,21 @@ class Attempt:
         silenced_s: when its node died, or it hung.
     """
 
-    __slots__ = (
-        "active_s",
-        "avail",
-        "begun",
-        "budget_s",
-        "collected",
-        "failed",
-        "given_up",
-        "node",
-        "over",
-        "responsible",
-        "silenced_s",
-        "stretches",
-        "subtask",
-        "tried",
-        "wait_s",
-    )
-
-    def __init__(self, subtask: Subtask, node: int, responsible: int, budget_s: float) -> None:
-        self.subtask = subtask
-        self.node = node
-        self.responsible = responsible
-        self.budget_s = budget_s
-        self.stretches: list[Stretch] = []
-        self.avail: list[int] = []
-        self.tried = self.collected = self.given_up = 0
-        self.active_s = self.wait_s = 0.0
-        self.failed = self.begun = self.over = False
-        self.silenced_s: float | None = None
+    subtask: Subtask
+    node: int
+    responsible: int
+    budget_s: float
+    stretches: list[Stretch] = field(default_factory=list)
+    avail: list[int] = field(default_factory=list)
+    tried: int = 0
+    collected: int = 0
+    given_up: int = 0
+    active_s: float = 0.0
+    wait_s: float = 0.0
+    failed: bool = False
+    begun: bool = False
+    over: bool = False
+    silenced_s: float | None = None
 
     def next_class(self) -> int:
         """Tries of the page that is taken next: those with the fewest come first."""

@@ -117,7 +117,7 @@ class Execution:
         attempt = (
             Attempt(taken, number, quota, limits.budget_s)
             if self._crawl is None
-            else PagedAttempt(taken, number, quota, limits.budget_s, floor)
+            else PagedAttempt(taken, number, quota, limits.budget_s, floor=floor)
         )
         state = self._nodes[number]
         state.leases += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from app.simulator.attempts import Attempt, Events, Subtask
@@ -19,11 +20,7 @@ from tasks.domain.failures import ErrorClass
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.fetching.pace import AnswerSample
-
-# A running attempt reports what it has tried, as `tasks.worker.lease_renewal` has it.
-_REPORT_EVERY_S = 5.0
-_REPORT_SOONEST_S = 0.5
-_FIRST_TRIES = 3
+from tasks.worker.lease_renewal import FIRST_TRIES, REPORT_EVERY_S, REPORT_SOONEST_S
 
 
 class _Started(NamedTuple):
@@ -34,6 +31,7 @@ class _Started(NamedTuple):
     error: ErrorClass | None
 
 
+@dataclass(slots=True, eq=False)
 class PagedAttempt(Attempt):
     """An attempt page by page.
 
@@ -52,42 +50,24 @@ class PagedAttempt(Attempt):
         reported: what it told last while running.
     """
 
-    __slots__ = (
-        "asks",
-        "at_work",
-        "closed_lanes",
-        "errors",
-        "floor",
-        "full",
-        "hangs",
-        "lanes",
-        "queued",
-        "refused",
-        "report_at_tries",
-        "reported",
-        "reported_s",
-        "result_error",
-        "since_s",
-        "started",
-        "taken",
-        "unread",
-    )
-
-    def __init__(
-        self, subtask: Subtask, node: int, responsible: int, budget_s: float, floor: PageFloor
-    ) -> None:
-        super().__init__(subtask, node, responsible, budget_s)
-        self.floor = floor
-        self.taken = self.lanes = self.closed_lanes = self.queued = self.unread = 0
-        self.started: deque[_Started] = deque()
-        self.full = self.at_work = self.hangs = self.asks = False
-        self.errors: set[ErrorClass] = set()
-        self.result_error: ErrorClass | None = None
-        self.refused: set[str] = set()
-        self.since_s = 0.0
-        self.reported: AttemptResult | None = None
-        self.reported_s = 0.0
-        self.report_at_tries = _FIRST_TRIES
+    floor: PageFloor = field(kw_only=True)
+    taken: int = 0
+    lanes: int = 0
+    closed_lanes: int = 0
+    asks: bool = False
+    queued: int = 0
+    started: deque[_Started] = field(default_factory=deque)
+    unread: int = 0
+    full: bool = False
+    errors: set[ErrorClass] = field(default_factory=set)
+    result_error: ErrorClass | None = None
+    refused: set[str] = field(default_factory=set)
+    since_s: float = 0.0
+    at_work: bool = False
+    hangs: bool = False
+    reported: AttemptResult | None = None
+    reported_s: float = 0.0
+    report_at_tries: int = FIRST_TRIES
 
 
 class Crawl:
@@ -334,10 +314,10 @@ class Crawl:
         """Update the report of a running attempt now and then; a page closes the half-open breaker of its host."""
         ago_s = self._events.now - attempt.reported_s
         news = attempt.tried >= attempt.report_at_tries
-        if ago_s < (_REPORT_SOONEST_S if news else _REPORT_EVERY_S):
+        if ago_s < (REPORT_SOONEST_S if news else REPORT_EVERY_S):
             return
         attempt.reported_s = self._events.now
-        attempt.report_at_tries = max(_FIRST_TRIES, 2 * attempt.tried)
+        attempt.report_at_tries = max(FIRST_TRIES, 2 * attempt.tried)
         attempt.reported = AttemptResult(
             site=self._world.sites[attempt.subtask.site].name,
             node=self._world.nodes[attempt.node].name,

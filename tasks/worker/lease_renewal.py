@@ -10,9 +10,9 @@ from tasks.store.leases import PROGRESS, Lease, Renewal
 from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters
 
-_REPORT_EVERY_S = 5.0
-_REPORT_SOONEST_S = 0.5
-_FIRST_TRIES = 3
+REPORT_EVERY_S = 5.0
+REPORT_SOONEST_S = 0.5
+FIRST_TRIES = 3
 """Ended tries after which an attempt reports for the first time; then whenever they have doubled."""
 
 
@@ -41,7 +41,7 @@ class LeaseRenewal:
         clock: Callable[[], float],
     ) -> None:
         self.lost = False
-        self.every_s = min(_REPORT_EVERY_S, silent_after_s / 4)
+        self.every_s = min(REPORT_EVERY_S, silent_after_s / 4)
         self._lease = lease
         self._writer = writer
         self._counters = counters
@@ -50,7 +50,7 @@ class LeaseRenewal:
         self._keep = timedelta(seconds=silent_after_s)
         self._clock = clock
         self._reported_at = clock()
-        self._report_at_tries = _FIRST_TRIES
+        self._report_at_tries = FIRST_TRIES
 
     def announce_wait(self, wait_s: float) -> None:
         """Renew before a wait that is longer than the time between two renewals."""
@@ -61,14 +61,14 @@ class LeaseRenewal:
         """Renew if the last time is long enough ago, or if there is much that is new."""
         ago_s = self._clock() - self._reported_at
         news = self._counters.tried - self._counters.in_flight >= self._report_at_tries
-        if ago_s >= (_REPORT_SOONEST_S if news else self.every_s):
+        if ago_s >= (REPORT_SOONEST_S if news else self.every_s):
             self.renew()
 
     def renew(self) -> None:
         """Renew now; the attempt does not wait for it."""
         self._reported_at = self._clock()
         counters = self._counters.so_far()
-        self._report_at_tries = max(_FIRST_TRIES, 2 * counters.tried)
+        self._report_at_tries = max(FIRST_TRIES, 2 * counters.tried)
         gave = frozenset(self._gave) - self._told_of
         self._told_of |= gave
         renewing = self._writer.later(PROGRESS, Renewal(self._lease, self._keep, counters, gave))
