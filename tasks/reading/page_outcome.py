@@ -24,27 +24,53 @@ Outcome = Literal["refused", "empty", "broken"]
 OUTCOMES: tuple[Outcome, ...] = ("refused", "empty", "broken")
 
 _REFUSAL = re.compile(
-    r"验证码|安全验证|人机|机器人|异常(?:访问|请求|流量)|访问异常|访问(?:过于)?频繁|频率|请先?登录|登录后|封禁|拒绝访问"
-    r"|访问受限|系统检测|captcha|robot|unusual traffic|verify (?:you|that)|are you (?:a )?human|not a bot|access denied"
-    r"|forbidden|blocked|too many requests|security check|checking your browser|ddos protection|just a moment"
-    r"|one last step|visitor system|please (?:log|sign) ?in|enable javascript",
+    r"验证码|安全验证|人机|机器人|异常(?:访问|请求|流量)|访问异常|访问(?:过于)?频繁|频率|请先?登录|登录后|封禁"
+    r"|拒绝访问|访问受限|系统检测|captcha|robot|unusual traffic|verify (?:you|that)|are you (?:a )?human|not a bot"
+    r"|access denied|forbidden|blocked|too many requests|security check|checking your browser|ddos protection"
+    r"|just a moment|one last step|visitor system|please (?:log|sign) ?in|enable javascript"
+    r"|(?:javascript|cookies?) (?:is |are )?required|не робот|робот, а|похожи на автоматические"
+    r"|подозрительный трафик|символы (?:с картинки|ниже)|доступ (?:запрещ|огранич)|zugriff verweigert|kein roboter"
+    r"|acc[èe]s refus[ée]|acceso denegado|アクセスが拒否|ロボットでは",
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
-    r"(?:没有?|未能?|无法?)(?:找到|搜索到|检索到|查到|搜到)|没有(?:与|和|符合|相关|匹配)|无(?:相关|匹配|搜索)?结果|找不到|暂无|这里还没有内容"
-    r"|did(?: not|n't) match|no (?:\w+ )?(?:results|matches|documents|hits)|not find any|nothing (?:was )?found"
-    r"|0 results|no se (?:han )?encontr|keine (?:ergebnisse|treffer)|aucun r[ée]sultat|ничего не (?:найдено|нашлось)"
-    r"|check your spelling|different keywords|换(?:个|一个)?(?:关键词|词)|检查(?:您的)?输入",
+    r"(?:没有?|未能?|无法?)(?:找到|搜索到|检索到|查到|搜到)|没有(?:与|和|符合|相关|匹配)|无(?:相关|匹配|搜索)?结果"
+    r"|找不到|暂无|这里还没有内容|(?<![\d,.])0\s*(?:个|条|篇)(?:相关)?(?:结果|记录|搜索)|结果约?\s*0\s*[个条篇]"
+    r"|did(?: not|n't) match|no (?:\w+ )?(?:results|matches|documents|hits)|not find any|not found"
+    r"|nothing (?:was )?found|(?<![\d,.\u00a0\u202f])(?<!\d )0 (?:results|matches|hits|items)"
+    r"|there (?:are|were) no|we have no|couldn['’]t find|no se (?:han )?encontr|sin resultados|nenhum resultado"
+    r"|aucun r[ée]sultat|keine? (?:\w+ )?(?:ergebnisse?|treffer|eintr[äa]ge|medien|ausleihen|vormerkungen)"
+    r"|auf keine|liegen (?:\w+ )?keine|нет информации|не дал результатов|ничего не (?:найдено|нашлось)"
+    r"|見つかりません|該当(?:する|データ)|검색 ?결과가 없|check your spelling|different keywords"
+    r"|换(?:个|一个)?(?:关键词|词)|检查(?:您的)?输入",
     re.IGNORECASE,
 )
 _CHALLENGE = re.compile(
     r"captcha|challenge|geetest|antispider|x5sec|punish|wappass|cf[-_]chl|jschl|verify|visitor", re.IGNORECASE
 )
+_SIGN_IN = re.compile(
+    r"登录|登入|log ?[io]n\b|sign ?[io]n\b|anmeld|einlogg|connexion|authentifi|iniciar ses|accedi|вход|авториз"
+    r"|аутентиф|ログイン|로그인|logowanie|zaloguj|prihl[áa]s|giri[şs]|logg inn|log ind|meld u aan",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"(?:约|共|找到|about|of|Ungefähr|Environ|нашл[а-я]+)[^\d\n]{0,12}[1-9][\d,.\s]*\s?(?:тыс|млн)?"
+    r"|[1-9][\d,.]*\s*(?:个|条|篇|万)?\s*(?:相关)?"
+    r"(?:结果|results?\b|hits\b|matches\b|items\b|ergebnisse|treffer|résultats|ответ|результат)",
+    re.IGNORECASE,
+)
 _TEXT_INPUTS = 'input:not([type]), input[type="text"], input[type="search"]'
 _LONG_TEXT = 8
-_HEAD_CHARS = 3000
+_HEAD_CHARS, _LITTLE_TEXT = 3000, 200
 _MOST_LINKS, _LEVELS = 1000, 4
+_MOST_GROUPS, _LEAST_ALIKE, _RECORD_CHARS = 20, 3, 40
 _SURE = 0.8
+_SIGNS = (
+    "words of refusal",
+    "names of challenges",
+    "password inputs",
+    "words of signing in in the title",
+)
 
 
 def traits(text: str, tree: LexborHTMLParser, url: str) -> dict[str, float]:
@@ -65,6 +91,8 @@ def traits(text: str, tree: LexborHTMLParser, url: str) -> dict[str, float]:
         (href := link.attrs.get("href") or "").startswith(("http", "//")) and host not in href
         for link in links
     )
+    groups = _groups(links)
+    records, told = _records(groups)
     long = [link for link in links if len(link.text().strip()) >= _LONG_TEXT]
     scripts = sum(len(part.partition("</script")[0]) for part in text.lower().split("<script")[1:])
     return {
@@ -73,7 +101,12 @@ def traits(text: str, tree: LexborHTMLParser, url: str) -> dict[str, float]:
         "links": log1p(len(links)),
         "links out of the site": log1p(out),
         "links with long texts": log1p(len(long)),
-        "blocks alike": log1p(_most_alike(links)),
+        "blocks alike": log1p(max((len(blocks) for blocks in groups), default=0)),
+        "records": log1p(records),
+        "share of records": min(1.0, told / max(1, len(shown))),
+        "a number of hits": float(bool(_NUMBER.search(begins))),
+        "words of signing in in the title": float(bool(_SIGN_IN.search(name))),
+        "nothing but scripts": float(len(shown) < _LITTLE_TEXT and "<script" in text),
         "headings": log1p(len(tree.css("h2, h3, h4"))),
         "share of scripts": scripts / max(1, len(text)),
         "forms": log1p(len(tree.css("form"))),
@@ -87,17 +120,29 @@ def traits(text: str, tree: LexborHTMLParser, url: str) -> dict[str, float]:
     }
 
 
-def _most_alike(links: Sequence[LexborNode]) -> int:
-    """The most blocks around links that are alike: of one tag and class, side by side."""
-    blocks: dict[tuple[str, str, int], set[int]] = defaultdict(set)
+def _groups(links: Sequence[LexborNode]) -> list[list[LexborNode]]:
+    """Blocks around links that are alike, together: of one tag and class, side by side; the largest group first."""
+    groups: dict[tuple[str, str, int], dict[int, LexborNode]] = defaultdict(dict)
     for link in links[:_MOST_LINKS]:
         block = link.parent
         for _ in range(_LEVELS):
             if block is None or block.parent is None or block.tag is None:
                 break
-            blocks[block.tag, block.attrs.get("class") or "", block.parent.mem_id].add(block.mem_id)
+            groups[block.tag, block.attrs.get("class") or "", block.parent.mem_id][block.mem_id] = block
             block = block.parent
-    return max(map(len, blocks.values()), default=0)
+    return sorted((list(blocks.values()) for blocks in groups.values()), key=len, reverse=True)
+
+
+def _records(groups: Sequence[Sequence[LexborNode]]) -> tuple[int, int]:
+    """How many blocks of one group tell something beside their links, at most, and the characters of that group."""
+    best = (0, 0)
+    for blocks in groups[:_MOST_GROUPS]:
+        if len(blocks) < _LEAST_ALIKE:
+            break
+        lengths = [len(block.text(strip=True)) for block in blocks]
+        told = [n for n in lengths if n >= _RECORD_CHARS]
+        best = max(best, (len(told), sum(told)))
+    return best
 
 
 Weights = Mapping[str, tuple[float, float, float, float, float]]
@@ -118,12 +163,13 @@ def chances(found: Mapping[str, float], weights: Weights) -> dict[Outcome, float
 def outcome(text: str, tree: LexborHTMLParser, url: str) -> tuple[Outcome, float]:
     """The likeliest outcome of a page without hits, and how likely it is.
 
-    A refusal is told only of a page with a word or a name of one, and only if it is likely: its host will rest.
+    A refusal is told only of a page with a word or a name of one, or that asks to sign in, and only if it is likely:
+    its host will rest.
     """
     found = traits(text, tree, url)
     likely = chances(found, page_weights())
     best = max(OUTCOMES, key=lambda one: likely[one])
-    signs = found["words of refusal"] or found["names of challenges"]
+    signs = any(found[name] for name in _SIGNS)
     if best == "refused" and (not signs or likely[best] < _SURE):
         best = "broken"
     return best, likely[best]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import expm1
+
 import pytest
 
 from bench.tools.outcome_pages import generated
@@ -59,6 +61,23 @@ def test_a_page_of_results_is_a_broken_rule_even_where_it_says_sign_in(speaks):
     text = f"<title>牛奶_搜索</title><p>{speaks}</p><form><input name=q></form><ul>{items}</ul>"
     assert told(text).error is ErrorClass.BAD_RULE
     assert "seems a broken rule" in str(told(text))
+
+
+def test_a_page_to_sign_in_is_a_refusal_though_no_word_says_so():
+    menu = "".join(f'<a href="/c/{n}">Kategorie {n}</a>' for n in range(20))
+    form = (
+        '<form><input type="text" name="user"><input type="password" name="word"><button>OK</button></form>'
+    )
+    assert told(f"<title>Anmelden</title>{menu}{form}").error is not ErrorClass.BAD_RULE
+
+
+@pytest.mark.parametrize(
+    ("says", "counts"),
+    [("About 65,200,000 results", 0), ("0 results", 1), ("找到相关结果约0个", 1), ("共 10 条结果", 0)],
+)
+def test_no_hit_is_another_thing_than_a_number_that_ends_in_zero(says, counts):
+    text = f"<p>{says}</p>"
+    assert round(expm1(traits(text, parse(text), URL)["words of nothing"])) == counts
 
 
 def test_a_short_page_alone_is_no_refusal():
