@@ -9,6 +9,12 @@
 A message says what is wrong, which one it is, and what would be right.
 """
 
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Self
+
 
 class ReviewloopError(Exception):
     """Root of everything reviewloop raises on purpose."""
@@ -16,6 +22,14 @@ class ReviewloopError(Exception):
 
 class InputError(ReviewloopError):
     """Input from a person or a file that cannot be used; nothing was stored."""
+
+    @classmethod
+    def unknown(cls, kind: str, name: str, known: Collection[str], see: str) -> Self:
+        """A name that is not among the known ones: says which are near, else where they are listed."""
+        near = get_close_matches(name, known, 3, 0.5)
+        return cls(
+            f"there is no {kind} {name!r}; " + (f"did you mean {', '.join(near)}?" if near else f"see {see}")
+        )
 
 
 class CatalogError(InputError):

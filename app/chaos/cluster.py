@@ -22,6 +22,7 @@ from app.chaos.proxy import Proxy
 from app.cluster import processes, programs
 from app.cluster.processes import Program
 from app.cluster.pulse import last_beat
+from app.cluster.servers import free_port
 from app.cluster.supervisor import Cluster
 from app.config import Settings, as_environment
 from app.crawl_nodes import numbered_nodes
@@ -99,7 +100,7 @@ class ChaosCluster:
         self._frozen: dict[str, list[psutil.Process]] = {}
         self._programs: list[Program] = []
         self.node_names = tuple(node.name for node in self._nodes)
-        self.lab = ("127.0.0.1", _free_port())
+        self.lab = ("127.0.0.1", free_port())
         self._settings = replace(cluster.settings, sites=str(files.sites), lab=self.lab)
 
     @property
@@ -260,9 +261,3 @@ def _beats(pulse: Path) -> int | None:
         return last_beat(pulse).pid
     except ValueError:
         return None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

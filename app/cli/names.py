@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from difflib import get_close_matches
-
 from sqlalchemy import Connection
 
 from app.config import Settings
@@ -18,7 +15,7 @@ def check_site(conn: Connection, settings: Settings, name: str | None) -> None:
         return
     sites = settings.catalog().sites
     if name not in sites and not names.has_site(conn, name):
-        raise InputError(unknown("site", name, sites, "`reviewloop sites list`"))
+        raise InputError.unknown("site", name, sites, "`reviewloop sites list`")
 
 
 def check_node(conn: Connection, name: str | None) -> None:
@@ -27,10 +24,4 @@ def check_node(conn: Connection, name: str | None) -> None:
         return
     known = names.node_names(conn)
     if name not in known:
-        raise InputError(unknown("node", name, known, "`reviewloop nodes list`"))
-
-
-def unknown(kind: str, name: str, known: Collection[str], see: str) -> str:
-    """The message about an unknown name."""
-    near = get_close_matches(name, known, 3, 0.5)
-    return f"there is no {kind} {name!r}; " + (f"did you mean {', '.join(near)}?" if near else f"see {see}")
+        raise InputError.unknown("node", name, known, "`reviewloop nodes list`")

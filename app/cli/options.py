@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -215,13 +214,16 @@ def chosen_sites(catalog: Catalog, groups: Sequence[str], sites: Sequence[str]) 
     """
     if not groups and not sites:
         return None
-    for site in sites:
-        if site not in catalog.sites:
-            near = get_close_matches(site, catalog.sites, 3, 0.5)
-            said = f"did you mean {', '.join(near)}?" if near else "see `reviewloop sites list`"
-            raise InputError(f"there is no site {site!r} in {catalog.name}; {said}")
+    check_known(catalog, sites)
     chosen = {*sites, *(in_groups(catalog, groups) if groups else ())}
     return tuple(site for site in catalog.sites if site in chosen)
+
+
+def check_known(catalog: Catalog, sites: Iterable[str]) -> None:
+    """Raises InputError where a site is not in the catalog."""
+    for site in sites:
+        if site not in catalog.sites:
+            raise InputError.unknown("site", site, catalog.sites, "`reviewloop sites list`")
 
 
 def warn_without_contact(settings: Settings) -> None:

@@ -143,13 +143,11 @@ def list_(db: str | None, as_json: bool) -> None:
       reviewloop product list --json
     """
     settings = settings_of(db)
-    engines = settings.catalog().engines
+    catalog = settings.catalog()
     with store_there(settings) as store, store.read() as conn:
         rows = products.listed(conn)
         fewer = coverage.relaxed(conn)
-        covered = coverage.of_products(
-            conn, lambda name: engines[name].max_hits if name in engines else sys.maxsize
-        )
+        covered = coverage.of_products(conn, catalog.most_hits)
     if as_json:
         print_json(
             {

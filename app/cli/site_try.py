@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from app.cli.options import json_option, lab_option, settings_of, sites_option
+from app.cli.options import check_known, json_option, lab_option, settings_of, sites_option
 from app.cli.output import print_json, printed, short, table
 from app.config import Settings
 from app.durations import seconds
@@ -71,8 +71,7 @@ def try_(
     """
     settings = settings_of(None, sites, lab=lab)
     catalog = settings.catalog()
-    if site not in catalog.sites:
-        raise InputError(f"there is no site {site!r} in {catalog.name}: see `reviewloop sites list`")
+    check_known(catalog, [site])
     trial = _trial(settings, catalog, site, source, read_as)
     got, preview = trial.got, trial.preview(catalog, utc_now(), product)
     reading = preview.reading

@@ -13,6 +13,7 @@ import click
 from rich.text import Text
 
 from app.cli.options import (
+    check_known,
     db_option,
     group_option,
     in_groups,
@@ -31,7 +32,6 @@ from app.files.harmless import shown
 from app.setting_values import sqlite_file
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog
-from splitter.errors import InputError
 from tasks.fetching.hosts import HostBook
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.jobs.planning import Permission, addresses, permission
@@ -175,9 +175,7 @@ def ping_(
 
     settings = settings_of(db, sites, lab=lab)
     catalog = settings.catalog()
-    for name in names:
-        if name not in catalog.sites:
-            raise InputError(f"there is no site {name!r} in {catalog.name}: see `reviewloop sites list`")
+    check_known(catalog, names)
     with store_to_fill(settings) as store:
         pings = ping(settings, catalog, store, list(dict.fromkeys(names)))
     if as_json:

@@ -43,13 +43,7 @@ def status(db: str | None, as_json: bool) -> None:
         refused = page_links.refusals_by_reason(conn)
         rows = nodes.listed(conn)
         unplanned = unplanned_sites.listed(conn)
-        engines = catalog.engines
-        covered = sum(
-            coverage.of_products(
-                conn, lambda name: engines[name].max_hits if name in engines else sys.maxsize
-            ).values(),
-            coverage.Coverage(),
-        )
+        covered = sum(coverage.of_products(conn, catalog.most_hits).values(), coverage.Coverage())
         relaxed = sum(len(of) for of in coverage.relaxed(conn).values())
     if as_json:
         print_json(

@@ -174,7 +174,7 @@ class RedisServer:
     def __init__(self, folder: Path, log: Path) -> None:
         self._settings = folder.resolve() / "redis.conf"
         self._password = secrets.token_urlsafe(24)
-        self._port = _free_port()
+        self._port = free_port()
         self.program = Program(
             name="redis", command=[_redis_binary(), str(self._settings)], log=log, stop_s=10.0
         )
@@ -246,7 +246,8 @@ def _redis_binary() -> str:
     return binary
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of the loopback that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -29,6 +29,7 @@ _FONT = 12
 _HALF = 6.6
 """Width of a narrow character of that font, at most; a Chinese one takes two."""
 _ROW = 22
+_COLUMNS_HIGH, _LINES_HIGH = 200, 240
 _GAP = 8
 _LABEL_MOST = 24
 _MOST_COLUMNS = 400
@@ -59,18 +60,17 @@ class HeatCell:
     note: str = ""
 
 
-def bars(values: Sequence[tuple[str, float]], title: str, *, unit: str = "", width: int = 640) -> Markup:
+def bars(values: Sequence[tuple[str, float]], title: str, *, width: int = 640) -> Markup:
     """Horizontal bars, a row each in the order given.
 
     Args:
         values: label and number (not negative) of each.
-        unit: after each number, e.g. " %".
         width: of the picture, in its own units; it scales with its place on the page.
     """
     if not values:
         return Markup("")
     left = _label_width([label for label, _ in values])
-    right = max(len(number_text(value) + unit) for _, value in values) * _HALF + _GAP
+    right = max(len(number_text(value)) for _, value in values) * _HALF + _GAP
     most = max(value for _, value in values) or 1.0
     room = max(width - left - right, 40.0)
     parts = []
@@ -79,18 +79,16 @@ def bars(values: Sequence[tuple[str, float]], title: str, *, unit: str = "", wid
         long = room * max(value, 0.0) / most
         parts += [
             Markup("<g>"),
-            _tooltip(f"{label}: {number_text(value)}{unit}"),
+            _tooltip(f"{label}: {number_text(value)}"),
             _text(left - _GAP, middle, _cut(label), anchor="end"),
             _box(left, middle - 8, long, 16, f'{_series(0)} rx="2"'),
-            _text(left + long + 4, middle, f"{number_text(value)}{unit}"),
+            _text(left + long + 4, middle, number_text(value)),
             Markup("</g>"),
         ]
     return _svg(width, len(values) * _ROW, title, parts)
 
 
-def columns(
-    values: Sequence[tuple[str, float]], title: str, *, unit: str = "", width: int = 640, height: int = 200
-) -> Markup:
+def columns(values: Sequence[tuple[str, float]], title: str, *, width: int = 640) -> Markup:
     """Upright columns side by side, such as counts by day; of the labels as many as fit.
 
     Args:
@@ -100,24 +98,22 @@ def columns(
     if not values:
         return Markup("")
     ticks = round_ticks(0.0, max(value for _, value in values))
-    left, top, bottom = _axis_width(ticks, unit), 8.0, height - 24.0
+    left, top, bottom = _axis_width(ticks), 8.0, _COLUMNS_HIGH - 24.0
     step = (width - left - _GAP) / len(values)
-    parts = _y_axis(ticks, unit, left, width, top, bottom)
+    parts = _y_axis(ticks, left, width, top, bottom)
     every = ceil((max(cell_len(label) for label, _ in values) * _HALF + 12) / step)
     for n, (label, value) in enumerate(values):
         high = (bottom - top) * max(value, 0.0) / ticks[-1]
         at = left + n * step
-        parts += [Markup("<g>"), _tooltip(f"{label}: {number_text(value)}{unit}")]
+        parts += [Markup("<g>"), _tooltip(f"{label}: {number_text(value)}")]
         parts.append(_box(at + step * 0.1, bottom - high, step * 0.8, high, _series(0)))
         if n % every == 0:
-            parts.append(_text(at + step / 2, height - 10, label, anchor="middle"))
+            parts.append(_text(at + step / 2, _COLUMNS_HIGH - 10, label, anchor="middle"))
         parts.append(Markup("</g>"))
-    return _svg(width, height, title, parts)
+    return _svg(width, _COLUMNS_HIGH, title, parts)
 
 
-def lines(
-    series: Sequence[Line], title: str, *, unit: str = "", width: int = 640, height: int = 240
-) -> Markup:
+def lines(series: Sequence[Line], title: str, *, width: int = 640) -> Markup:
     """Lines over numbers or over time (UTC), with a legend; y begins at 0.
 
     Args:
@@ -133,7 +129,7 @@ def lines(
     timed = any(isinstance(x, datetime) for one in series for x, _ in one.points)
     first, last = min(x for x, _ in there), max(x for x, _ in there)
     ticks = round_ticks(min(0.0, *(y for _, y in there)), max(y for _, y in there))
-    left, top, bottom = _axis_width(ticks, unit), 8.0, height - 24.0
+    left, top, bottom = _axis_width(ticks), 8.0, _LINES_HIGH - 24.0
     right = width - 24.0
 
     def at(x: float, y: float) -> tuple[float, float]:
@@ -142,19 +138,19 @@ def lines(
             ticks[-1] - ticks[0]
         )
 
-    parts = _y_axis(ticks, unit, left, width, top, bottom)
+    parts = _y_axis(ticks, left, width, top, bottom)
     named = time_ticks(first, last) if timed else [(x, number_text(x)) for x in round_ticks(first, last)]
     for x, label in named:
         if first <= x <= last:
-            parts.append(_text(at(x, ticks[0])[0], height - 10, label, anchor="middle"))
+            parts.append(_text(at(x, ticks[0])[0], _LINES_HIGH - 10, label, anchor="middle"))
     for n, (name, points) in enumerate(placed):
         parts += [Markup("<g>"), _tooltip(name)]
         for piece in _pieces(points):
             parts.append(_line([at(x, y) for x, y in piece], n))
         parts.append(Markup("</g>"))
     high, drawn = _legend([name for name, _ in placed], width)
-    moved = Markup('<g transform="translate(0 {})">{}</g>').format(height, Markup("").join(drawn))
-    return _svg(width, height + high, title, [*parts, moved])
+    moved = Markup('<g transform="translate(0 {})">{}</g>').format(_LINES_HIGH, Markup("").join(drawn))
+    return _svg(width, _LINES_HIGH + high, title, [*parts, moved])
 
 
 def heat_map(
@@ -273,9 +269,7 @@ def _legend(names: Sequence[str], width: int) -> tuple[float, list[Markup]]:
     return y + 10, drawn
 
 
-def _y_axis(
-    ticks: Sequence[float], unit: str, left: float, width: int, top: float, bottom: float
-) -> list[Markup]:
+def _y_axis(ticks: Sequence[float], left: float, width: int, top: float, bottom: float) -> list[Markup]:
     drawn = []
     for tick in ticks:
         y = bottom - (bottom - top) * (tick - ticks[0]) / (ticks[-1] - ticks[0])
@@ -283,13 +277,13 @@ def _y_axis(
             Markup(
                 '<line class="chart-axis" x1="{}" x2="{}" y1="{}" y2="{}" stroke="currentColor" stroke-opacity="0.2"/>'
             ).format(_short(left), width, _short(y), _short(y)),
-            _text(left - 6, y, f"{number_text(tick)}{unit}", anchor="end"),
+            _text(left - 6, y, number_text(tick), anchor="end"),
         ]
     return drawn
 
 
-def _axis_width(ticks: Sequence[float], unit: str) -> float:
-    return max(cell_len(number_text(tick) + unit) for tick in ticks) * _HALF + 10
+def _axis_width(ticks: Sequence[float]) -> float:
+    return max(cell_len(number_text(tick)) for tick in ticks) * _HALF + 10
 
 
 def _label_width(labels: Sequence[str]) -> float:

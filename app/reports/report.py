@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -69,10 +68,7 @@ def report(conn: Connection, catalog: Catalog, names: Sequence[str] = ()) -> str
     check_products(conn, wanted.products)
     counts = counted(conn, wanted, CHINA)
     listed = [row for row in products.listed(conn) if not names or row.name in names]
-    engines = catalog.engines
-    covered = coverage.of_products(
-        conn, lambda name: engines[name].max_hits if name in engines else sys.maxsize
-    )
+    covered = coverage.of_products(conn, catalog.most_hits)
     label = _period(counts.by_day)
     by_period = _by_period(counts.by_day, label)
     complaints = _by_period(counts.complaints, label)

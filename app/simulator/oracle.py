@@ -34,13 +34,11 @@ class Bound:
     Attributes:
         pages: most pages collected by the end; None where the work is done to its end.
         makespan_s: least makespan; None where there is an end.
-        slack_slot_s: seconds of slots by which attempts that cross a change of rates widen the program.
         columns, rounds: size of the program, and how often it was solved.
     """
 
     pages: float | None
     makespan_s: float | None
-    slack_slot_s: float
     columns: int
     rounds: int
 
@@ -142,17 +140,16 @@ class _Sums:
 
     def bound(self) -> Bound:
         """Solve it."""
-        slack = float(self._slack.sum())
         if not len(self._pairs.site):
-            return Bound(None if self._until_done else 0.0, 0.0 if self._until_done else None, slack, 0, 0)
+            return Bound(None if self._until_done else 0.0, 0.0 if self._until_done else None, 0, 0)
         if not self._until_done:
             solution = solve(self._program(self._work.tries_per_page, None))
-            return Bound(-solution.value, None, slack, solution.columns, solution.rounds)
+            return Bound(-solution.value, None, solution.columns, solution.rounds)
         surely = self._surely_s()
         spent = _Spent.at_least(self._pieces.interval_s, surely)
         solution = solve(self._program(self._work.tries_per_page, spent))
         makespan_s = max(solution.value, surely, self._longest_path_s())
-        return Bound(None, makespan_s, slack, solution.columns, solution.rounds)
+        return Bound(None, makespan_s, solution.columns, solution.rounds)
 
     def _surely_s(self) -> float:
         """A time before which the work is done in no case, however lucky: every page is tried once, nothing hangs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Literal
 
 from pydantic import Field
@@ -186,6 +187,10 @@ class Catalog(Entry):
     def engine_of(self, site: str) -> Engine:
         """The engine a site is reached through. Raises KeyError for an unknown site."""
         return self.engines[self.sites[site].engine]
+
+    def most_hits(self, engine: str) -> int:
+        """The most hits an engine lists for one query; no bound where it has left the catalog."""
+        return self.engines[engine].max_hits if engine in self.engines else sys.maxsize
 
     def kind_of(self, site: str) -> Kind:
         """The node kind a site needs. Raises KeyError for an unknown site."""

@@ -17,7 +17,7 @@ were stored, and they took T seconds:
     seconds        gamma mixture      G(c + n) / G(c) * d^c / (d + T)^(c + n)
 
 with a, b, c, d the prior's numbers (L_new), or these and the sums of the pair (L_same). The prior of seconds has the
-mean of the pair. Pages of one attempt resemble each other, so m of them count as `independent(m)`.
+mean of the pair. Pages of one attempt resemble each other, so m of them count as `m / design_effect(m)`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,8 @@ _LONG = 50.0
 """Of a logarithm of a ratio: more makes no difference."""
 
 
-def independent(pages: float) -> float:
-    """How many independent pages so many of one attempt count as (Kish's design effect of cluster samples, 1965)."""
-    return pages / design_effect(pages)
-
-
 def design_effect(pages: float) -> float:
-    """How many pages of an attempt of so many count as one independent page."""
+    """How many pages of an attempt of so many count as one independent page (Kish, cluster samples, 1965)."""
     return 1.0 + (max(1.0, pages) - 1.0) * ALIKE
 
 

@@ -77,12 +77,6 @@ class Group:
     hinted: bool
 
 
-def record_group(page: Outline) -> Group | None:
-    """The group of elements that are a page's records; None where no group is."""
-    groups = record_groups(page)
-    return groups[0] if groups else None
-
-
 def record_groups(page: Outline) -> list[Group]:
     """The groups that could be a page's records, best first."""
     sums = _Sums(page)

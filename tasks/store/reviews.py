@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from difflib import get_close_matches
 from hashlib import blake2b
 from itertools import chain
 from typing import Any
@@ -216,9 +215,7 @@ def check_products(conn: Connection, names: Collection[str]) -> None:
     for name in names:
         if conn.execute(select(products.c.id).where(products.c.name == name)).one_or_none() is None:
             known = conn.scalars(select(products.c.name).limit(_NAMES_COMPARED)).all()
-            near = get_close_matches(name, known, 3, 0.5)
-            said = f"did you mean {', '.join(near)}?" if near else "see `reviewloop product list`"
-            raise InputError(f"there is no product {name!r}; {said}")
+            raise InputError.unknown("product", name, known, "`reviewloop product list`")
 
 
 # --- stored with their pages --------------------------------------------------------------------------------

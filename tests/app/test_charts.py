@@ -31,7 +31,7 @@ def texts(tree):
 @pytest.mark.parametrize(
     "chart",
     [
-        bars([(NASTY, 3)], NASTY, unit=NASTY),
+        bars([(NASTY, 3)], NASTY),
         columns([(NASTY, 3)], NASTY),
         lines([Line(NASTY, [(1, 2), (2, 3)]), Line("other", [(1, 2)])], NASTY),
         heat_map([NASTY], [NASTY], {(NASTY, NASTY): HeatCell(0.5, NASTY, NASTY)}, NASTY),

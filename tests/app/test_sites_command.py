@@ -212,4 +212,4 @@ def test_ping_tells_how_soon_sites_answer(reviewloop, there, tmp_path):
 def test_ping_of_a_site_the_catalog_has_not(reviewloop, there, tmp_path):
     result = reviewloop("sites", "ping", "nowhere.cn", *there, "--db", f"sqlite:///{tmp_path / 'ping.db'}")
     assert result.exit_code == 2
-    assert "sites list" in result.stderr
+    assert "no site 'nowhere.cn'" in result.stderr

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain.change_point import CHANGES, independent, still_counts
+from tasks.domain.change_point import CHANGES, design_effect, still_counts
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult, PairStats
 
 
@@ -74,8 +74,8 @@ def test_what_tries_nothing_or_meets_nothing_known_changes_nothing():
 
 @given(st.integers(1, 500), st.integers(1, 500))
 def test_more_pages_of_an_attempt_say_more_but_never_as_much_as_so_many_attempts(fewer, more):
-    assert 1.0 <= independent(fewer) <= min(fewer, 1 / 0.1)
-    assert independent(fewer) <= independent(fewer + more)
+    assert 1.0 <= fewer / design_effect(fewer) <= min(fewer, 1 / 0.1)
+    assert fewer / design_effect(fewer) <= (fewer + more) / design_effect(fewer + more)
 
 
 @given(st.floats(0, 1e6), st.integers(0, 1000), st.integers(0, 1000), st.floats(0, 1e5), st.floats(0, 1e5))

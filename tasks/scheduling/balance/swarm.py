@@ -44,14 +44,12 @@ class SwarmResult:
         feasible: it is an allocation: none negative, N in sum.
         fitness: of the best particle (11), in s^2.
         allocation: the best particle, repaired where it was not feasible.
-        found_at: iteration after which the best did not change any more.
     """
 
     published: tuple[int, ...]
     feasible: bool
     fitness: float
     allocation: Counts
-    found_at: int
 
 
 def swarm(curves: Curves, total: int, rng: np.random.Generator, iterations: int = ITERATIONS) -> SwarmResult:
@@ -62,8 +60,8 @@ def swarm(curves: Curves, total: int, rng: np.random.Generator, iterations: int 
     place = np.full(shape, float(total // len(curves)))
     speed = rng.random(shape)
     own, own_fitness = place.copy(), fitness(curves, total, place)
-    best, best_fitness, found_at = own[0].copy(), float(own_fitness[0]), 0
-    for iteration in range(1, iterations + 1):
+    best, best_fitness = own[0].copy(), float(own_fitness[0])
+    for _ in range(iterations):
         r1, r2 = rng.random(shape), rng.random(shape)
         speed = INERTIA * speed + PULL * r1 * (own - place) + PULL * r2 * (best - place)
         place = place + np.ceil(speed)
@@ -72,11 +70,11 @@ def swarm(curves: Curves, total: int, rng: np.random.Generator, iterations: int 
         own[better], own_fitness[better] = place[better], now[better]
         leader = int(np.argmin(own_fitness))
         if own_fitness[leader] < best_fitness:
-            best, best_fitness, found_at = own[leader].copy(), float(own_fitness[leader]), iteration
+            best, best_fitness = own[leader].copy(), float(own_fitness[leader])
     found = best.astype(np.int64)
     feasible = bool((found >= 0).all() and found.sum() == total)
     return SwarmResult(
-        tuple(found.tolist()), feasible, best_fitness, found if feasible else repaired(found, total), found_at
+        tuple(found.tolist()), feasible, best_fitness, found if feasible else repaired(found, total)
     )
 
 
