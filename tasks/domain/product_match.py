@@ -37,7 +37,7 @@ _ONE_BRAND = 1
 
 _ABBREVIATED = 3  # characters of a product word that people shorten to its first and last
 
-_OPENING = 80
+OPENING = 80
 """Characters a page opens with, its title first, where what it is about is named; and how far words are that belong
 together."""
 
@@ -45,10 +45,15 @@ _CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 
 class Verdict(StrEnum):
-    """A page's relation to a product. REMOVED: it was a review of it, until a person deleted what was collected."""
+    """A page's relation to a product.
+
+    NEAR_PRODUCT: it would be a review of it, but names a near product better that it was found for, too
+    (`tasks.domain.near_products`). REMOVED: it was a review of it, until a person deleted what was collected.
+    """
 
     REVIEW = "review"
     WRONG_PRODUCT = "wrong_product"
+    NEAR_PRODUCT = "near_product"
     NO_REVIEW = "no_review"
     REMOVED = "removed"
 
@@ -112,7 +117,7 @@ def _match(keywords: Sequence[str], text: str) -> tuple[float, tuple[str, ...]]:
         return 0.0, missing or of.naming
     if len(of.brands) > _ONE_BRAND and set(of.brands).issubset(missing):
         return 0.0, missing
-    if of.common and (missing or not any(contains(text[:_OPENING], word) for word in words)):
+    if of.common and (missing or not any(contains(text[:OPENING], word) for word in words)):
         return 0.0, missing or words
     return 1 - sum(of.weights[word] for word in missing) / sum(of.weights.values()), missing
 
@@ -130,8 +135,8 @@ def _near(text: str, brand: str, words: tuple[str, ...]) -> bool:
     others = [word for word in words if word != brand]
     for pattern in _patterns(brand):
         for found in pattern.finditer(text):
-            around = text[max(0, found.start() - _OPENING) : found.end() + _OPENING]
-            if found.start() < _OPENING or any(contains(around, word) for word in others):
+            around = text[max(0, found.start() - OPENING) : found.end() + OPENING]
+            if found.start() < OPENING or any(contains(around, word) for word in others):
                 return True
     return not contains(text, brand)
 
@@ -142,10 +147,19 @@ def _names(text: str, word: str, words: tuple[str, ...]) -> bool:
     Not a longer model that begins like it (帝豪GL, H6 Coupe), not only the kind of thing it is (牛奶 for 纯牛奶), and a
     number only behind the word before it (马自达3).
     """
+    return any(one.search(text) for one in _named_as(word, words))
+
+
+def namings(text: str, word: str, words: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Where a text (of `matchable_text`) names a line or model of a keyword set itself: begin and end, ascending."""
+    return sorted({one.span() for pattern in _named_as(word, words) for one in pattern.finditer(text)})
+
+
+def _named_as(word: str, words: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     place = words.index(word)
     whole = place + 1 == len(words) or not words[place + 1].isascii()
     before = words[place - 1] if place and word.isdigit() else ""
-    return any(one.search(text) for one in _naming_patterns(word, before, whole))
+    return _naming_patterns(word, before, whole)
 
 
 def contains(text: str, word: str) -> bool:

@@ -178,7 +178,8 @@ def _verdicts(page: StoredPage, *, main_text: bool) -> JudgedPage:
     text = matchable_text(page.row.title, ((one.title, one.body) for one in [*stored, *come]))
     n = len(stored) + page.row.withheld + len(rescued)
     live = [(link, sets) for link, _, sets in page.links if link.verdict is not Verdict.REMOVED]
-    links = [page_links.judged(link.page_id, link.product_id, sets, text, n) for link, sets in live]
+    alone = [page_links.judged(link.page_id, link.product_id, sets, text, n) for link, sets in live]
+    links = page_links.settled(alone, [sets for _, sets in live], page.row.title, text, n)
     changed = [new for new, (old, _) in zip(links, live, strict=True) if new != old]
     if stored or any(link.verdict is Verdict.REVIEW for link in links):
         keys = {one.key for one in come}

@@ -90,7 +90,9 @@ SELECT page_id, product_id, verdict, missing, refused FROM page_products
 WHERE (verdict IN ('review', 'no_review') AND (missing <> '' OR refused <> 0))
     OR (verdict = 'removed' AND missing <> '')
     OR (verdict = 'wrong_product' AND refused < 1)
-    OR verdict NOT IN ('review', 'no_review', 'wrong_product', 'removed')
+    OR (verdict = 'near_product' AND (missing <> '' OR refused < 1 OR NOT EXISTS (SELECT 1 FROM page_products l
+        WHERE l.page_id = page_products.page_id AND l.verdict = 'review')))
+    OR verdict NOT IN ('review', 'no_review', 'wrong_product', 'near_product', 'removed')
 -- links: page {id} (fetched {fetched_at}, {reviews} reviews) is {verdict} to product {product_id} since {linked_at}
 SELECT p.id, p.fetched_at, p.reviews, l.verdict, l.product_id, l.linked_at
 FROM page_products l JOIN pages p ON p.id = l.page_id

@@ -15,10 +15,10 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select, update
 
 from tasks.domain.pages import Review
-from tasks.domain.product_match import Verdict
 from tasks.domain.voices import VoiceJudgement
-from tasks.store import page_links, refused
-from tasks.store.page_links import KeywordSets, Link
+from tasks.store import linked_products, near_links, page_links, refused
+from tasks.store.linked_products import LinkedProduct
+from tasks.store.page_links import Link
 from tasks.store.prepared import update_each
 from tasks.store.refused import Refused
 from tasks.store.reviews import insert_reviews, review_values
@@ -26,16 +26,8 @@ from tasks.store.tables import (
     page_products,
     page_refusals,
     pages,
-    products,
     reviews,
-    subtasks,
-    targets,
-    task_parts,
-    tasks,
-    virtual_tasks,
 )
-
-_LEAST_WORDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +36,13 @@ class StoredPage:
 
     Attributes:
         row: of `pages`.
-        links: with the products' names, and the keyword sets each is matched by.
+        links: to products, each with its name and keyword sets.
         reviews: each with its number and the voice it has; without a voice where none was judged.
         refused: its records that are no reviews of it, as far as they are still there.
     """
 
     row: Any
-    links: Sequence[tuple[Link, str, KeywordSets]]
+    links: Sequence[LinkedProduct]
     reviews: Sequence[tuple[int, Review]]
     refused: Sequence[Refused]
 
@@ -84,9 +76,10 @@ def following(conn: Connection, after: int, product_id: int | None, most: int) -
     """The next pages behind this number; of all products, or of one."""
     asked = _asked(select(pages), after, product_id).order_by(pages.c.id).limit(most)
     rows = {row.id: row for row in conn.execute(asked)}
-    links, kept, others = _links(conn, list(rows)), _reviews(conn, list(rows)), refused.of_pages(conn, rows)
+    links = linked_products.of_pages(conn, list(rows))
+    kept, others = _reviews(conn, list(rows)), refused.of_pages(conn, rows)
     return [
-        StoredPage(row=row, links=links[of], reviews=kept[of], refused=others.get(of, ()))
+        StoredPage(row=row, links=links.get(of, ()), reviews=kept[of], refused=others.get(of, ()))
         for of, row in rows.items()
     ]
 
@@ -96,57 +89,6 @@ def _asked(statement: Any, after: int, product_id: int | None) -> Any:
         statement = statement.join(page_products, page_products.c.page_id == pages.c.id)
         statement = statement.where(page_products.c.product_id == product_id)
     return statement.where(pages.c.id > after)
-
-
-def _links(conn: Connection, page_ids: Sequence[int]) -> Mapping[int, list[tuple[Link, str, KeywordSets]]]:
-    link = page_products.c
-    rows = conn.execute(
-        select(page_products, products.c.name)
-        .join(products, products.c.id == link.product_id)
-        .where(link.page_id.in_(page_ids))
-        .order_by(link.page_id, link.product_id)
-    ).all()
-    wanted = _wanted(conn, {row.product_id for row in rows})
-    own = _own_words(conn, page_ids, wanted)
-    found: dict[int, list[tuple[Link, str, KeywordSets]]] = defaultdict(list)
-    for row in rows:
-        keywords, aliases = wanted[row.product_id]
-        one = Link(row.page_id, row.product_id, Verdict(row.verdict), tuple(row.missing.split()), row.refused)
-        found[row.page_id].append((one, row.name, [keywords, *aliases, *own[row.page_id, row.product_id]]))
-    return found
-
-
-def _wanted(conn: Connection, product_ids: set[int]) -> dict[int, tuple[list[str], list[list[str]]]]:
-    """Keywords and keywords of the aliases of products, as of their last round."""
-    v = virtual_tasks.c
-    asked = select(v.product_id, v.keywords, v.aliases).where(v.product_id.in_(product_ids)).order_by(v.round)
-    return {row.product_id: (row.keywords, row.aliases) for row in conn.execute(asked)}
-
-
-def _own_words(
-    conn: Connection, page_ids: Sequence[int], wanted: Mapping[int, tuple[list[str], list[list[str]]]]
-) -> Mapping[tuple[int, int], list[list[str]]]:
-    """Keywords of the queries that found a page for a product, while that had the words it has now."""
-    rows = conn.execute(
-        select(
-            page_products.c.page_id,
-            page_products.c.product_id,
-            virtual_tasks.c.keywords,
-            task_parts.c.keywords,
-        )
-        .join(pages, pages.c.id == page_products.c.page_id)
-        .join(tasks, (tasks.c.product_id == page_products.c.product_id) & (tasks.c.site == pages.c.site))
-        .join(virtual_tasks, virtual_tasks.c.id == tasks.c.virtual_task_id)
-        .join(targets, (targets.c.task_id == tasks.c.id) & (targets.c.url_key == pages.c.url_key))
-        .join(subtasks, subtasks.c.id == targets.c.subtask_id)
-        .join(task_parts, task_parts.c.id == subtasks.c.part_id)
-        .where(page_products.c.page_id.in_(page_ids))
-    )
-    found: dict[tuple[int, int], list[list[str]]] = defaultdict(list)
-    for page_id, product_id, of_round, own in rows:
-        if len(own) >= _LEAST_WORDS and of_round == wanted[product_id][0]:
-            found[page_id, product_id].append(own)
-    return found
 
 
 def _reviews(conn: Connection, page_ids: Sequence[int]) -> Mapping[int, list[tuple[int, Review]]]:
@@ -176,6 +118,7 @@ def save(conn: Connection, now: datetime, judged: Sequence[JudgedPage]) -> None:
     for one in found:
         if one.taken_in or one.refused != one.page.refused:
             _take_in(conn, now, one)
+    near_links.settle(conn, {link.page_id for one in found for link in one.links})
 
 
 _VOICE = ("id", "voice", "voice_probability", "buyer", "sentiment", "voice_model")

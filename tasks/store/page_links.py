@@ -10,12 +10,13 @@ rows with keys, written with the page, so a repeated write counts nothing twice.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, FromClause, Row, Select, delete, func, select
 
+from tasks.domain.near_products import outdone
 from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.store.bulk import insert_rows, time_writer
 from tasks.store.known_pages import KnownPage
@@ -35,7 +36,8 @@ from tasks.store.tables import (
 
 KeywordSets = Sequence[Sequence[str]]
 
-_LEAST_WORDS = 2
+LEAST_WORDS = 2
+"""Words of a query that alone may tell what a page is about."""
 
 _WORDS = virtual_tasks.join(tasks, tasks.c.virtual_task_id == virtual_tasks.c.id)
 _OF_SUBTASK = tasks.c.id == subtasks.c.task_id
@@ -49,6 +51,7 @@ KEYWORDS = (
 )
 """Columns of a query of `subtasks` that `keyword_sets` reads: with the lock, not in a round trip of their own."""
 
+_OF_ANOTHER = (Verdict.WRONG_PRODUCT, Verdict.NEAR_PRODUCT)
 _COLUMNS = ("page_id", "product_id", "verdict", "missing", "refused")
 
 
@@ -77,7 +80,7 @@ def keyword_sets(subtask: Row[Any]) -> KeywordSets:
         subtask: a row with the columns `KEYWORDS`.
     """
     own = subtask.own_words
-    return [subtask.words, *subtask.aliases, *([own] if own and len(own) >= _LEAST_WORDS else [])]
+    return [subtask.words, *subtask.aliases, *([own] if own and len(own) >= LEAST_WORDS else [])]
 
 
 def judged(page_id: int, product_id: int, sets: KeywordSets, text: str | None, n_reviews: int) -> Link:
@@ -95,6 +98,25 @@ def judged(page_id: int, product_id: int, sets: KeywordSets, text: str | None, n
     if found.matches:
         return Link(page_id, product_id)
     return Link(page_id, product_id, Verdict.WRONG_PRODUCT, found.missing, n_reviews)
+
+
+def settled(
+    links: Sequence[Link], sets: Sequence[KeywordSets], title: str, text: str, n_reviews: int
+) -> list[Link]:
+    """Links of one page, each as judged for itself, once its near products have competed for it.
+
+    Args:
+        sets: keyword sets of each product.
+        title, text: of the page.
+        n_reviews: reviews it has.
+    """
+    matched = [place for place, link in enumerate(links) if link.verdict is Verdict.REVIEW]
+    lost = outdone([sets[place] for place in matched], text, title)
+    losers = {place for place, is_lost in zip(matched, lost, strict=True) if is_lost and n_reviews}
+    return [
+        replace(link, verdict=Verdict.NEAR_PRODUCT, refused=n_reviews) if place in losers else link
+        for place, link in enumerate(links)
+    ]
 
 
 def add(conn: Connection, now: datetime, links: Iterable[Link]) -> None:
@@ -166,7 +188,7 @@ class RefusalCount:
     """How many records of a site's pages are no reviews of a product, for one reason.
 
     Attributes:
-        reason: "wrong_product", or one of `tasks.reading.relevance.RejectReason`.
+        reason: "wrong_product", "near_product", or one of `tasks.reading.relevance.RejectReason`.
         pages: how many have such records.
         n: records.
     """
@@ -199,7 +221,7 @@ def refusal_counts(
         page_products.c.verdict,
         page_products.c.refused,
         of_product,
-        page_products.c.verdict == Verdict.WRONG_PRODUCT,
+        page_products.c.verdict.in_(_OF_ANOTHER),
     )
     refused = of_product.join(page_refusals, page_refusals.c.page_id == pages.c.id)
     none = counted(page_refusals.c.reason, page_refusals.c.n, refused)
@@ -214,12 +236,16 @@ def refusal_counts(
 
 
 def refusals_by_reason(conn: Connection) -> dict[str, int]:
-    """Refused records of all stored pages by reason; wrong_product counts once for each product of a page."""
+    """Refused records of all stored pages by reason; those of another product count for each product of a page."""
+    of_link = page_products.c
     wrong = conn.execute(
-        select(func.sum(page_products.c.refused)).where(page_products.c.verdict == Verdict.WRONG_PRODUCT)
-    ).scalar_one()
+        select(of_link.verdict, func.sum(of_link.refused))
+        .where(of_link.verdict.in_(_OF_ANOTHER))
+        .group_by(of_link.verdict)
+        .order_by(of_link.verdict.desc())
+    )
     none = conn.execute(
         select(page_refusals.c.reason, func.sum(page_refusals.c.n)).group_by(page_refusals.c.reason)
     )
     counted = {reason: int(n) for reason, n in none}
-    return {**({Verdict.WRONG_PRODUCT.value: int(wrong)} if wrong else {}), **dict(sorted(counted.items()))}
+    return {**{reason: int(n) for reason, n in wrong}, **dict(sorted(counted.items()))}

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Row, bindparam, case, update
 
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
-from tasks.store import page_links, refused, transitions
+from tasks.store import near_links, page_links, refused, transitions
 from tasks.store.known_pages import KnownPage, known_pages
 from tasks.store.leases import Lease, in_force
 from tasks.store.page_links import Link
@@ -215,6 +215,7 @@ def _save_again(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> No
         )
     page_links.save_refusals(conn, no_reviews, again=True)
     refused.save(conn, now, kept_back, again=True)
+    near_links.settle(conn, {one.link.page_id for one in came if one.page.text is not None})
 
 
 # --- targets that gave no page ------------------------------------------------------------------------------
@@ -293,6 +294,7 @@ def _are_unchanged(
             sets = page_links.keyword_sets(leases[item.lease.token]) if item.judge else None
             new[known[key], product_id] = sets
     page_links.link_known(conn, now, new)
+    near_links.settle(conn, {page.id for (page, _), sets in new.items() if sets is not None})
     defer(
         conn, update(pages).where(pages.c.id.in_([page.id for page in known.values()])).values(checked_at=now)
     )

@@ -18,7 +18,7 @@ from sqlalchemy import BigInteger, Connection, String, bindparam, cast, func, li
 
 from tasks.domain.hit_count import EngineLimits
 from tasks.domain.pages import ResultPage
-from tasks.store import page_links, partitions
+from tasks.store import near_links, page_links, partitions
 from tasks.store.known_pages import KnownPage, known_pages
 from tasks.store.leases import Lease, WorkTarget, in_force
 from tasks.store.prepared import Prepared, new_rows, update_each
@@ -147,6 +147,7 @@ def _link_known_hits(
             else:
                 to_link.setdefault((page, subtask.product_id), sets)
     page_links.link_known(conn, now, to_link)
+    near_links.settle(conn, {page.id for (page, _), sets in to_link.items() if sets is not None})
     return unread
 
 

@@ -1,6 +1,7 @@
 """Deletes what was collected of a product: its reviews, and what its pages said.
 
-A page that another product has as its own keeps its reviews, and is the removed product's no more (`Verdict.REMOVED`).
+A page that another product has as its own, or would have but for this one, keeps its reviews, and is the removed
+product's no more (`Verdict.REMOVED`).
 Any other page loses them: an imported one goes; of a crawled one the row stays without title and hash, since attempts
 and targets count it, and its reviews are withheld, so that it is read anew where a search finds it again.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, ScalarSelect, delete, func, null, select, update
 
 from tasks.domain.product_match import Verdict
-from tasks.store import reposts
+from tasks.store import near_links, reposts
 from tasks.store.tables import (
     attempts,
     page_products,
@@ -25,6 +26,7 @@ from tasks.store.tables import (
 )
 
 _AT_ONCE = 500
+_MATCHED = (Verdict.REVIEW, Verdict.NEAR_PRODUCT)
 _EMPTIED = {"title": "", "content_hash": "", "etag": None, "last_modified": None}
 
 
@@ -47,7 +49,7 @@ def remove_reviews(conn: Connection, product_id: int) -> Removed:
     """Delete what was collected of a product, once its work is cancelled."""
     link, other = page_products.c, page_products.alias("other").c
     its = select(link.page_id).where(link.product_id == product_id, link.verdict == Verdict.REVIEW)
-    shared = select(other.page_id).where(other.product_id != product_id, other.verdict == Verdict.REVIEW)
+    shared = select(other.page_id).where(other.product_id != product_id, other.verdict.in_(_MATCHED))
     others = select(other.page_id).where(other.product_id != product_id)
     # Also pages of this product alone that were found to be about another one: their texts are kept, too.
     left_out = (link.verdict == Verdict.WRONG_PRODUCT) & link.page_id.not_in(others)
@@ -76,9 +78,12 @@ def remove_reviews(conn: Connection, product_id: int) -> Removed:
         conn.execute(delete(page_products).where(link.page_id.in_(some)))
         conn.execute(delete(pages).where(pages.c.id.in_(some)))
     withheld = select(pages.c.withheld).where(pages.c.id == link.page_id).scalar_subquery()
-    is_its = (link.verdict == Verdict.REVIEW) | link.page_id.in_(own)
+    is_its = link.verdict.in_(_MATCHED) | link.page_id.in_(own)
     ended = update(page_products).where(link.product_id == product_id, is_its)
+    near = select(other.page_id).where(other.verdict == Verdict.NEAR_PRODUCT, other.page_id.in_(its))
+    orphaned = conn.scalars(near).all()
     conn.execute(ended.values(verdict=Verdict.REMOVED, refused=withheld, missing=""))
+    near_links.settle(conn, set(orphaned))
     of_product = attempts.c.product_id == product_id, attempts.c.last_response.is_not(None)
     conn.execute(update(attempts).where(*of_product).values(last_response=null()))
     return Removed(deleted, had - deleted, alone)

@@ -378,7 +378,7 @@ page_products = _table(
     Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
     Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
     _time("linked_at", nullable=False),
-    # The page to the product: review | wrong_product | no_review | removed
+    # The page to the product: review | wrong_product | near_product | no_review | removed
     Column("verdict", String(20), nullable=False, server_default=text("'review'")),
     # Keywords it lacks, separated by blanks.
     Column("missing", Text, nullable=False, server_default=text("''")),

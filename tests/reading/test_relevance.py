@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from bench.relevance import near_quality, pairs, quality, refused_reviews, rules
 from splitter.keywords import keywords_of
+from splitter.query import product_query
+from tasks.domain.near_products import outdone
 from tasks.domain.pages import PageRead, Review
 from tasks.domain.product_match import (
     LEAST_SHARE,
@@ -164,6 +166,9 @@ def test_near_products_are_told_apart_in_the_samples():
     found = near_quality(Path("nowhere"))
     assert found["near.samples.weighed.precision"] >= 0.95
     assert found["near.samples.weighed.recall"] >= 0.95
+    assert found["near.samples.store.precision"] >= 0.98
+    assert found["near.samples.store.recall"] >= 0.98
+    assert found["near.samples.store.judged_otherwise"] == 0
     assert found["near.samples.brand.precision"] < 0.5
 
 
@@ -172,8 +177,10 @@ def test_near_products_are_told_apart():
         pytest.skip(f"{SHARED} is not there: only the samples are scored")
     found = near_quality(SHARED)
     for kind in ("cars", "dairy"):
-        assert found[f"near.{kind}.weighed.precision"] >= 0.85, kind
-        assert found[f"near.{kind}.weighed.recall"] >= 0.85, kind
+        assert found[f"near.{kind}.weighed.precision"] >= 0.93, kind
+        assert found[f"near.{kind}.weighed.recall"] >= 0.95, kind
+        assert found[f"near.{kind}.store.precision"] >= 0.97, kind
+        assert found[f"near.{kind}.store.recall"] >= 0.95, kind
 
 
 @pytest.mark.parametrize(
@@ -219,3 +226,30 @@ def test_precision_and_recall_may_not_drop():
     assert ours["all.recall"] > strict["all.recall"] + 0.02
     assert ours["articles.wrong_kept"] <= 0.002
     assert refused_reviews(SHARED)["record.refused"] <= 0.001
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "kept"),
+    [
+        (("iPhone 15", "iPhone 15 Pro"), "iPhone 15 Pro发热，iPhone 15 Pro卡", ("iPhone 15 Pro",)),
+        (("蒙牛真果粒", "蒙牛真果粒花果轻乳"), "蒙牛真果粒好喝", ("蒙牛真果粒",)),
+        (("蒙牛真果粒", "蒙牛真果粒花果轻乳"), "蒙牛真果粒花果轻乳好喝", ("蒙牛真果粒花果轻乳",)),
+        (("光明牛奶", "光明优倍鲜牛奶"), "光明优倍鲜牛奶好喝", ("光明牛奶", "光明优倍鲜牛奶")),
+        (("宝马3系", "宝马X1"), "宝马3系和宝马X1怎么选", ("宝马3系", "宝马X1")),
+        (("宝马3系", "宝马X1"), "宝马3系比X1好，3系省油", ("宝马3系",)),
+        (("宝马3系", "奔驰C级"), "宝马3系比奔驰C级好，3系省油", ("宝马3系", "奔驰C级")),
+    ],
+)
+def test_a_text_goes_to_the_near_product_that_it_names_best(
+    names: tuple[str, ...], text: str, kept: tuple[str, ...]
+) -> None:
+    said = matchable_text("", [("", text)])
+    matched = [name for name in names if product_match(product_query(name).keyword_sets, said).matches]
+    lost = outdone([product_query(name).keyword_sets for name in matched], said)
+    assert tuple(name for name, is_lost in zip(matched, lost, strict=True) if not is_lost) == kept
+
+
+def test_the_one_that_the_title_names_has_the_page() -> None:
+    sets = [product_query(name).keyword_sets for name in ("宝马3系", "宝马X1")]
+    said = matchable_text("宝马3系异响", [("", "宝马X1没有这个毛病，X1好，X1省油")])
+    assert outdone(sets, said, "宝马3系异响") == [False, True]

@@ -114,7 +114,7 @@ LEGAL_VALUES: dict[tuple[str, str], list[str]] = {
     ("task_parts", "state"): [str(one) for one in PartitionState],
     ("task_parts", "provenance"): [str(one) for one in Provenance],
     ("tasks", "found_provenance"): [str(one) for one in Provenance],
-    ("page_products", "verdict"): ["review", "wrong_product", "no_review"],
+    ("page_products", "verdict"): ["review", "wrong_product", "near_product", "no_review"],
 }
 
 

@@ -146,7 +146,7 @@ def _scene(store: Store, n: int) -> Scene:
     [
         pytest.param(START, Scene.starts, 3, id="start"),
         pytest.param(RESULTS, Scene.results, 5, id="results"),
-        pytest.param(RESULTS, Scene.known_results, 6, id="results with known hits"),
+        pytest.param(RESULTS, Scene.known_results, 7, id="results with known hits"),
         pytest.param(PAGES, Scene.pages, 4, id="pages"),
         pytest.param(PAGES, Scene.compared_pages, 4, id="pages that are compared"),
         pytest.param(ENDS, Scene.ends, 1, id="ends"),

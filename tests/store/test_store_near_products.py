@@ -1,0 +1,139 @@
+"""Near products of one brand that found the same page: the one that it names best has it, whoever came first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import pytest
+from test_store_judging import change_words, judged
+from test_store_relevance import URL, _hits, _page
+from world import World, review
+
+from app.actions import product_actions
+from tasks.domain.page_key import page_key
+from tasks.domain.product_match import matchable_text
+from tasks.store import page_links, pages
+from tasks.store.leases import Lease, WorkTarget
+from tasks.store.pages import EndedTarget, SavedPage, TargetEnd
+from tasks.store.result_pages import StoredHits
+from tasks.store.reviews import review_rows
+from tasks.store.tables import page_products, reviews
+from tasks.store.tables import products as product_table
+
+CARS = {"宝马3系": ("宝马", "3系"), "宝马X1": ("宝马", "X1"), "宝马": ("宝马",)}
+THREE, X1, ANY = CARS
+TITLE, TEXT = "宝马3系异响", ["刚提的车就异响", "宝马X1没有这个毛病"]
+
+
+def begun(world: World, product: str) -> tuple[Lease, StoredHits]:
+    lease, work = world.begin(world.waiting(product, words=CARS[product]))
+    return lease, _hits(world, lease, work.targets[0])
+
+
+def found(world: World, product: str, title: str = TITLE, bodies: Sequence[str] = TEXT, **page: str) -> None:
+    """The page is found for a product, and fetched if it has to be."""
+    lease, hits = begun(world, product)
+    for target in hits.todo:
+        save(world, lease, target, title, bodies, **page)
+    world.pass_s(1)
+
+
+def save(
+    world: World, lease: Lease, target: WorkTarget, title: str, bodies: Sequence[str], **changed: str
+) -> None:
+    read = [review(str(n), body) for n, body in enumerate(bodies)]
+    text = matchable_text(title, [("", body) for body in bodies])
+    new = _page(target, read, title=title, text=text, **changed)
+    world.do(pages.save_pages, [SavedPage(lease, new)])
+
+
+def verdicts(world: World) -> dict[str, tuple[str, int]]:
+    names = {row.id: row.name for row in world.rows(product_table)}
+    return {names[row.product_id]: (row.verdict, row.refused) for row in world.rows(page_products)}
+
+
+def of(world: World) -> set[str]:
+    return {row.product for row in world.look(lambda conn: list(review_rows(conn)))}
+
+
+@pytest.mark.parametrize("order", list(permutations(CARS)))
+def test_whoever_comes_first_the_one_named_best_has_it(world: World, order: Sequence[str]) -> None:
+    for product in order:
+        found(world, product)
+    expected = {THREE: ("review", 0), X1: ("near_product", 2), ANY: ("review", 0)}
+    assert verdicts(world) == expected
+    assert of(world) == {THREE, ANY}
+    assert len(world.rows(reviews)) == 2, "nothing is thrown away"
+    assert world.look(page_links.refusals_by_reason) == {"near_product": 2}
+    assert not world.verification().violations
+    done = judged(world, again=True)
+    assert (done.changes, verdicts(world)) == ([], expected), "judging says the same"
+
+
+def test_both_in_one_batch(world: World) -> None:
+    saved = []
+    for product in (X1, THREE):
+        lease, hits = begun(world, product)
+        read = [review("0", TEXT[1])]
+        saved.append(
+            SavedPage(
+                lease, _page(hits.todo[0], read, title=TITLE, text=matchable_text(TITLE, [("", TEXT[1])]))
+            )
+        )
+    world.do(pages.save_pages, saved)
+    assert verdicts(world) == {THREE: ("review", 0), X1: ("near_product", 1)}
+    assert not world.verification().violations
+
+
+def test_a_page_that_names_both_alike_is_of_both(world: World) -> None:
+    for product in (THREE, X1):
+        found(world, product, "宝马3系和宝马X1怎么选", ["都不错"])
+    assert of(world) == {THREE, X1}
+
+
+def test_a_text_that_says_only_this_car_is_of_the_model_that_its_page_names(world: World) -> None:
+    for product in (X1, THREE):
+        found(world, product, "宝马3系论坛", ["这车用了半年，异响", "这款车真不错"])
+    assert verdicts(world)[THREE] == ("review", 0)
+    assert verdicts(world)[X1][0] == "wrong_product"
+
+
+def test_a_page_that_comes_to_speak_of_the_other_one_changes_hands(world: World) -> None:
+    lease, hits = begun(world, THREE)
+    save(world, lease, hits.todo[0], TITLE, TEXT)
+    found(world, X1)
+    save(world, lease, hits.todo[0], "宝马X1异响", [*TEXT, "3系也有"], content_hash="1")
+    assert (of(world), verdicts(world)[THREE][0]) == ({X1}, "near_product")
+    assert not world.verification().violations
+
+
+def test_a_page_that_is_unchanged_is_competed_for(world: World) -> None:
+    (one, three), (other, x1) = begun(world, THREE), begun(world, X1)
+    save(world, one, three.todo[0], TITLE, TEXT)
+    end = TargetEnd(x1.todo[0].id, "stored", "unchanged", counts=False)
+    world.do(pages.end_targets, [EndedTarget(other, end, page_key(URL), judge=True)])
+    assert of(world) == {THREE}
+
+
+def test_when_the_winner_means_something_else_the_other_has_it(world: World) -> None:
+    for product in (THREE, X1):
+        found(world, product)
+    change_words(world, THREE, ("宝马", "7系"))
+    done = judged(world)
+    assert sorted((one.product, one.before, one.after) for one in done.changes) == [
+        (THREE, "review", "wrong_product"),
+        (X1, "near_product", "review"),
+    ]
+    assert of(world) == {X1}
+    assert not world.verification().violations
+
+
+def test_what_was_collected_of_the_winner_goes_and_the_other_has_its_page(world: World) -> None:
+    for product in (THREE, X1):
+        found(world, product)
+    product_actions.remove_with_reviews(world.store, [THREE], "ich")
+    assert (of(world), verdicts(world)[X1]) == ({X1}, ("review", 0))
+    product_actions.remove_with_reviews(world.store, [X1], "ich")
+    assert world.rows(reviews) == []
+    assert not world.verification().violations
