@@ -36,6 +36,12 @@ _ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 _OF_TEXT = re.compile(r"post|entry|article|meta|content", re.IGNORECASE)
+_CRUMBS = ", ".join(
+    f'[{where}*="{name}" i]'
+    for where in ("class", "id")
+    for name in ("crumb", "curpos", "cur-pos", "weizhi", "current-location")
+)
+_MOST_CRUMBS = 10
 _MOST_ELEMENTS, _MOST_UP, _FEW = 60, 8, 3
 _LONGEST, _MOST_WORDS = 60, 6
 
@@ -55,7 +61,7 @@ _BEHIND = re.compile(
 _NOBODY = re.compile(
     r"(?:\w{0,12}admin|administrator|staff|user|publisher|editor|root|webmaster|super user|anonymous|an[oó]nimo"
     r"|unknown|autor(?:in)?|author|artikel|beitrag\w*|pressemitteilung|news|datum|redacción|gast|guest|name|e-?mail|posted|text|source"
-    r"|未知|佚名|匿名|无|不详|网络|互联网|本站|原创|本站原创|转载|作者|来源|记者|时间|反馈|日期)",
+    r"|未知|佚名|匿名|无|不详|网络|互联网|本站|原创|本站原创|本网|本报|本刊|本台|网友|转载|作者|来源|记者|时间|反馈|日期)",
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"https?:|\S@\S|^\S+\.[a-z]{2,6}$", re.IGNORECASE)
@@ -197,6 +203,13 @@ def line_author(before: Iterable[str], after: Iterable[str], body: str, title: s
         if len(line) <= _LINE_CHARS and (name := _first(_WESTERN, line))
     )
     return next(western, "") or _first(_SOURCE, said) or _beside_day(lines, title) or _first(_SOURCE, ends)
+
+
+def sections(tree: LexborHTMLParser) -> set[str]:
+    """The sections of a site that a page stands in, as the way there (首页 > 新闻 > 国内) and its metadata say."""
+    texts = (text_of(link) for crumbs in tree.css(_CRUMBS)[:_FEW] for link in crumbs.css("a")[:_MOST_CRUMBS])
+    said = (node.attributes.get("content") or "" for node in tree.css('meta[property="article:section"]'))
+    return {collapsed(text) for text in (*texts, *said)} - {""}
 
 
 def editors(text: str) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from tasks.reading.controls import COUNTER
 from tasks.reading.dates import read_date
 from tasks.reading.outline import DATE, Outline
 
@@ -50,6 +51,7 @@ _AROUND_NAME = re.compile(
     r"|(?<![\s:：,，·»)）])(?:\s++(?:says|said|wrote|发表于|回复|评论|楼主))?[\s:：,，·»)）]*+$",
     re.IGNORECASE,
 )
+_ID = re.compile(r"\d{8,}")
 LONGEST_NAME = 40
 LONGEST_BYLINE = 120
 """Characters of a text with a name or a date and what stands around it."""
@@ -121,7 +123,7 @@ def is_its_day(page: Outline, number: int) -> bool:
 
 def may_be_name(text: str) -> bool:
     """Whether a text could be a name: short, and no label or control that stands beside names."""
-    return 0 < len(text) <= LONGEST_NAME and _NO_NAME.match(text) is None
+    return 0 < len(text) <= LONGEST_NAME and _NO_NAME.match(text) is None and not COUNTER.fullmatch(text)
 
 
 def is_role(name: str) -> bool:
@@ -136,5 +138,6 @@ def bare_name(text: str) -> str:
 
 
 def name_of(page: Outline, number: int) -> str:
-    """The name in a text, without what stands around names (by, 作者)."""
-    return " ".join(bare_name(page.texts[number].text).split())
+    """The name in a text, without what stands around names (by, 作者); empty where it is an id."""
+    name = " ".join(bare_name(page.texts[number].text).split())
+    return "" if _ID.fullmatch(name) else name

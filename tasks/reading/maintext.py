@@ -21,7 +21,8 @@ from splitter.catalog.rules import PageRules
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead, Review
-from tasks.reading.authors import editors, element_author, line_author
+from tasks.reading.authors import editors, element_author, line_author, sections
+from tasks.reading.controls import without_controls
 from tasks.reading.dates import read_date
 from tasks.reading.density import DenseText, dense_text, link_share
 from tasks.reading.feeds import is_feed, read_feed
@@ -133,7 +134,7 @@ def main_text(text: str, url: str, library: Library | None = None) -> MainText:
     # Lines around the densest text are no byline of a text that stands elsewhere.
     near = dense if winner and winner.strategy != "trafilatura" else None
     before, after = (near.before, near.after) if near else ((), ())
-    body = _without_title(winner.text, metadata.title) if winner else ""
+    body = without_controls(_without_title(winner.text, metadata.title)) if winner else ""
     return MainText(
         metadata=metadata,
         body=body,
@@ -150,13 +151,13 @@ def _author(
     tree: LexborHTMLParser, metadata: Metadata, before: tuple[str, ...], after: tuple[str, ...], body: str
 ) -> str:
     """The author of the text: as lines around it say, as the page says of itself, as its elements are called."""
-    edited = editors("\n".join((*before, *after, body[-_REFUSAL_CHARS:])))
+    nobody = editors("\n".join((*before, *after, body[-_REFUSAL_CHARS:]))) | sections(tree)
     named = (
         metadata.author,
         element_author(tree, "\n".join(before)),
         line_author(before, after, body, metadata.title),
     )
-    return next((name for name in named if name and name not in edited), "")
+    return next((name for name in named if name and name not in nobody), "")
 
 
 def _listing(tree: LexborHTMLParser, dense: DenseText | None, metadata: Metadata, body: str) -> str:

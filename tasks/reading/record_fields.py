@@ -25,6 +25,7 @@ from tasks.reading.bylines import (
     name_of,
     person_strength,
 )  # fmt: skip
+from tasks.reading.controls import without_controls
 from tasks.reading.dates import read_date
 from tasks.reading.element_kinds import Quotes, called_content, kind_of
 from tasks.reading.outline import Outline
@@ -162,7 +163,7 @@ class _Group:
             inside = body
             while not (own := [number for number in texts if self._is_body(number, inside, used)]) and inside:
                 inside = self._above[inside]  # this one has its text elsewhere
-            text = page.joined(page.texts[number] for number in own)
+            text = without_controls(page.joined(page.texts[number] for number in own))
             if not _WORDY.search(text):
                 continue
             date_text = date_of(page, dates[record], self._now) if record in dates else ""

@@ -15,7 +15,7 @@ from tasks.reading.repeated import HEADLINE_CHARS, width
 from tasks.reading.threads import Opening, Thread, next_part, read_thread, signed
 
 _THERE, _MISSING = 0.5, 0.2
-_BEGINNING = 200
+_BEGINNING, _END = 200, 20
 
 
 def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
@@ -75,11 +75,19 @@ def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datet
         return None
     opening = signed(thread, body, now)
     if apart:
-        return Opening(body, found.author or opening.author, found.date_text or opening.date_text)
+        author = _not_replying(found.author, thread, body) or _not_replying(opening.author, thread, body)
+        return Opening(body, author, found.date_text or opening.date_text)
     said = found.author if covered(body, found.body) >= _THERE else found.metadata.author
     opening = Opening(body, said or opening.author, found.metadata.date_text or opening.date_text)
     headed = bool(title) and title in thread.before
     return opening if headed or (opening.author and opening.date_text) else None
+
+
+def _not_replying(name: str, thread: Thread, body: str) -> str:
+    """A name, unless it is that of somebody who replies, and stands neither above the opening text nor in it."""
+    above, found, _ = thread.before.partition(body[-_END:])
+    replies = any(record.author == name for record in thread.records)
+    return "" if replies and name not in (above if found else thread.before) else name
 
 
 def _densest_before(tree: LexborHTMLParser, thread: Thread, title: str) -> str:
