@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from app.catalogs import chosen_catalog
 from app.setting_values import (
     above_zero,
     alert_rules,
@@ -24,6 +25,7 @@ from app.setting_values import (
     kinds,
     lab_address,
     mail_address,
+    one_of,
     proxy,
     receivers,
     smtp,
@@ -35,7 +37,7 @@ from app.setting_values import (
     written,
 )
 from app.version import ROOT, VERSION
-from splitter.catalog.names import BUILTIN, Kind
+from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from splitter.spans import CHINA
 from tasks.domain.batches import MOST_AT_ONCE
@@ -104,6 +106,8 @@ class Settings:
         alerts: what is watched, with thresholds: completion of a site in percent of what it was, minutes that a node
             is silent, subtasks that wait for a person, minutes without a page, refusals of an engine in a row; or off.
         alert_to: who is told, with blanks between: addresses as docs/alerts.md has them, and `log`; empty: the log.
+        log_level: how much every process logs: warning, or info (as `-v`): a line for each attempt, too.
+        log_format: of these logs: text or json (docs/metrics.md).
         request_log: file that gets one JSON line for each request sent (docs/metrics.md); empty: none.
         smtp_url: mail server of scheduled reports: smtps://USER:PASSWORD@HOST:465 or smtp://... (docs/schedules.md);
             empty: none.
@@ -148,6 +152,8 @@ class Settings:
     keep_log_days: float = 365.0
     alerts: AlertRules = USUAL_RULES
     alert_to: str = field(default="", repr=False)
+    log_level: str = "warning"
+    log_format: str = "text"
     request_log: str = ""
     smtp_url: str = field(default="", repr=False)
     mail_from: str = ""
@@ -155,7 +161,7 @@ class Settings:
 
     def catalog(self) -> Catalog:
         """The catalog in force. Raises CatalogError."""
-        found = catalog(self.sites)
+        found = chosen_catalog(self.sites)
         own = found.engines.get(_SEARXNG)
         if not self.searxng_url or own is None:
             return found
@@ -212,21 +218,6 @@ class Settings:
         )
 
 
-def catalog(spec: str | None) -> Catalog:
-    """The catalog asked for: a file or a built-in catalog's name; None: ./sites.yaml, else the project's own.
-
-    Raises:
-        CatalogError: there is none of that name, or it is wrong.
-    """
-    from splitter.catalog.load import builtin, find_catalog  # the models take a while to import
-
-    here = Path("sites.yaml")
-    default = here if here.is_file() else ROOT / "sites.yaml"
-    if spec is None and not default.is_file():
-        return builtin(BUILTIN[0])
-    return find_catalog(spec, default)
-
-
 def from_environment(environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
     """Settings from REVIEWLOOP_* variables, with a command's options (None = not given) over them.
 
@@ -250,6 +241,12 @@ def from_environment(environment: Mapping[str, str] | None = None, **options: An
                 raise InputError(f"{written}: {error}") from None
     values.update({name: value for name, value in options.items() if value is not None})
     return replace(Settings(), **values)
+
+
+def logging_wanted() -> tuple[str, str]:
+    """`log_level` and `log_format` as the environment has them; a wrong one is refused where all settings are read."""
+    given = _environment()
+    return given.get(f"{PREFIX}LOG_LEVEL", ""), given.get(f"{PREFIX}LOG_FORMAT", "")
 
 
 def folder_of(variable: str) -> str:
@@ -332,6 +329,8 @@ _READERS: dict[str, Callable[[str], Any]] = {setting.name: str for setting in fi
     "proxy": proxy,
     "smtp_url": smtp,
     "mail_from": mail_address,
+    "log_level": one_of("warning", "info"),
+    "log_format": one_of("text", "json"),
     "slots": int,
     "kinds": kinds,
     "batch": at_least(1),

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -61,8 +61,8 @@ def crawl(
     until: Until,
     watch: Callable[[], None],
     found: Preflight | None = None,
-) -> Mapping[str, int]:
-    """Run the loop until `until` or a signal; returns how many requests had which status, or which error.
+) -> None:
+    """Run the loop until `until` or a signal.
 
     Args:
         watch: called about twice a second, from another thread.
@@ -70,7 +70,6 @@ def crawl(
     """
     runner = EmbeddedRunner(settings, settings.catalog(), store, nodes, until, watch, found)
     loops.run(runner.run())
-    return runner.statuses
 
 
 class EmbeddedRunner:
@@ -97,7 +96,6 @@ class EmbeddedRunner:
         self._node_rows = nodes
         self._until = until
         self._watch = watch
-        self.statuses: Mapping[str, int] = {}  # how many requests had which
         self._askable = Askable(partial(preflight, settings, catalog, search=False), found)
         self._context: Context = wiring.context(settings, catalog)
         self._alerting = wiring.alerting(settings, catalog, self._context.hosts, self._goes_on)
@@ -184,7 +182,6 @@ class EmbeddedRunner:
             log.warning("the last run was killed: %d subtasks that it had under way are taken back", back)
         robots, lists, seen = RobotsBook(self._writer), ListBook(), SeenPages(None)
         requests = stack.enter_context(wiring.request_log(self._settings))
-        self.statuses = requests.statuses
         reader = PageReader()
         reader.start()
         stack.callback(reader.close)

@@ -69,6 +69,17 @@ def database(text: str) -> str:
     return f"sqlite:///{text}" if plain else text
 
 
+def one_of(*words: str) -> Callable[[str], str]:
+    """A reader of one of these words."""
+
+    def read(text: str) -> str:
+        if text not in words:
+            raise InputError(f"write {' or '.join(words)}")
+        return text
+
+    return read
+
+
 def token_hash(text: str) -> str:
     """Read the hash of a token, as `reviewloop web --make-token` prints it. Raises InputError."""
     if not re.fullmatch(r"sha256:[0-9a-f]{64}", text):

@@ -128,10 +128,13 @@ async def deps(
 
 
 @contextmanager
-def request_log(settings: Settings) -> Iterator[RequestLog]:
-    """The log of this process's requests, open for as long as the block runs. Raises InputError."""
+def request_log(settings: Settings) -> Iterator[RequestLog | None]:
+    """The log of this process's requests, open for as long as the block runs; None: there is none. Raises InputError."""
+    if not settings.request_log:
+        yield None
+        return
     try:
-        opened = RequestLog(Path(settings.request_log) if settings.request_log else None)
+        opened = RequestLog(Path(settings.request_log))
     except OSError as error:
         raise InputError(
             f"{settings.request_log}: requests can't be logged there: {error.strerror}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -12,7 +12,11 @@ from splitter.errors import InputError
 from tasks.domain.errors import TaskError
 from tasks.store import added_nodes, audit, closing, manual, nodes
 from tasks.store.database import Store, read_now
+from tasks.store.manual import Edit
 from tasks.store.nodes import Node
+
+MOST_URL = 2000
+"""Characters of an address that a person gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,22 @@ def assign(node: str) -> Action:
     return Action("assign", partial(manual.retry, node=node), {"node": node})
 
 
-def edit(urls: Mapping[int, str]) -> Action:
-    """Try it again with other addresses, by its targets' numbers; an empty one leaves its target out."""
-    return Action(
-        "edit", partial(manual.retry, urls=urls), {"addresses": {str(n): url for n, url in urls.items()}}
-    )
+def edit(wanted: Edit) -> Action:
+    """Try it again with other addresses, fewer result pages, another quota.
+
+    Raises:
+        InputError: an address can't be one.
+    """
+    if wrong := next((url for url in wanted.urls.values() if len(url) > MOST_URL or "\0" in url), None):
+        raise InputError(
+            f"{wrong[:60]!r} is no address: it has {len(wrong)} characters, or one that none may have"
+        )
+    detail: dict[str, Any] = {
+        name: n for name in ("pages", "quota") if (n := getattr(wanted, name)) is not None
+    }
+    if wanted.urls:
+        detail["addresses"] = {str(number): url for number, url in wanted.urls.items()}
+    return Action("edit", partial(manual.retry, edit=wanted), detail)
 
 
 def abandon(why: str) -> Action:

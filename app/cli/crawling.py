@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 from app.actions.products import RefusedProduct, named_products
@@ -30,24 +30,23 @@ def watched(
     settings: Settings,
     store: Store,
     nodes: int,
-    crawl: Callable[[Callable[[], None]], Mapping[str, int] | None],
+    crawl: Callable[[Callable[[], None]], None],
     until_done: bool = False,
 ) -> Summary:
     """Crawl with live progress; returns what the run came to.
 
     Args:
         nodes: how many, for the summary.
-        crawl: runs to the end; called with the function that shows progress. It may return how many requests had which
-            status.
+        crawl: runs to the end; called with the function that shows progress.
         until_done: it goes on while work waits for hosts, and says so once.
     """
     begin, began_s = mark(store), monotonic()
     catalog = settings.catalog()
     progress = Progress(store, begin, catalog, until_done=until_done)
     with progress.live():
-        statuses = crawl(progress.update)
+        crawl(progress.update)
     took_s = monotonic() - began_s
-    return summary(store, begin, took_s, run_settings(settings, nodes), HostBook(catalog).of_site, statuses)
+    return summary(store, begin, took_s, run_settings(settings, nodes), HostBook(catalog).of_site)
 
 
 def announce(nodes: str, settings: Settings) -> None:

@@ -138,6 +138,8 @@ def _print_head(out: Console, row: Row, targets: Sequence[Row]) -> None:
     )
     if row["assigned_node"]:
         out.print(f"A person asked for {row['assigned_node']}.")
+    if row["assigned_quota"]:
+        out.print(f"A person set its quota: {row['assigned_quota']:,} hits an attempt.")
     if row["not_before"] and row["state"] == State.WAIT:
         why = f": {row['waits_for']}" if row["waits_for"] else ""
         out.print(f"Held back until {clock(row['not_before'])} UTC{why}.")
@@ -278,7 +280,8 @@ def _woken(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
 
 def _retried(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
     where = f" on {detail['assigned_node']} only" if detail["assigned_node"] else ""
-    yield f"  a person: round {detail['round']}, {detail['left']} hits to do{where}"
+    quota = f", at most {detail['assigned_quota']:,} an attempt" if "assigned_quota" in detail else ""
+    yield f"  a person: round {detail['round']}, {detail['left']} hits to do{where}{quota}"
 
 
 _DETAILS: Mapping[str, Callable[[Row, Row, Row | None], Lines]] = {

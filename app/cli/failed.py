@@ -1,8 +1,7 @@
-"""`reviewloop failed`: what waits for a person, and what the person can do about it."""
+"""`reviewloop failed`: what waits for a person; what the person can do about it is in `failed_changes`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -11,14 +10,12 @@ from typing import Any
 import click
 from rich.console import Console
 
-from app.actions import manual_actions
-from app.cli.names import check_site
+from app.cli.failed_changes import abandon, assign, edit, retry
 from app.cli.options import (
     FILE,
     db_option,
     json_option,
     lab_option,
-    person,
     settings_of,
     sites_option,
     store_there,
@@ -27,10 +24,8 @@ from app.cli.output import (
     Cell,
     answer,
     clock,
-    messages,
     print_json,
     printed,
-    say,
     short,
     table,
     table_of,
@@ -39,15 +34,8 @@ from app.cli.tables import print_manual
 from app.durations import seconds
 from app.files.harmless import shown
 from app.reports.summary import by_cause
-from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask
-from tasks.domain.failures import FailureReason
 from tasks.store import manual, reports
-from tasks.store.database import Store
-
-_TOLD = ("product", "site", "state", "reason")
-
-dry_run_option = click.option("--dry-run", is_flag=True, help="Only list what it would be done to.")
 
 
 @click.group()
@@ -60,8 +48,13 @@ def failed() -> None:
       reviewloop failed show 40 --refetch
       reviewloop failed retry --site 12315.com
       reviewloop failed assign 40 node2
+      reviewloop failed edit 40 --quota 5
       reviewloop failed abandon 40 --why "the site is gone"
     """
+
+
+for _command in (retry, assign, edit, abandon):
+    failed.add_command(_command)
 
 
 @failed.command("list")
@@ -205,12 +198,14 @@ def _print_attempts(out: Console, attempts: Sequence[Mapping[str, Any]]) -> None
 
 def _print_targets(out: Console, targets: Sequence[Mapping[str, Any]]) -> None:
     rows = [
-        (t["kind"], t["state"], t["tries"], t["reason"], shown(t["url"]))
+        (t["id"], t["kind"], t["state"], t["tries"], t["reason"], shown(t["url"]))
         for t in targets
         if t["state"] != "stored"
     ]
     if rows:
-        out.print(table(("target", "state", "tries", "reason", "url>"), rows, least=("tries", "reason")))
+        out.print(
+            table(("target", "kind", "state", "tries", "reason", "url>"), rows, least=("tries", "reason"))
+        )
 
 
 def _print_again(out: Console, again: Mapping[str, Any]) -> None:
@@ -223,115 +218,3 @@ def _print_again(out: Console, again: Mapping[str, Any]) -> None:
         f"{seconds(again['seconds'])}"
     )
     out.print(f"  {shown(short(again['head'], 600))}", style="dim")
-
-
-@failed.command()
-@click.argument("subtasks", type=int, nargs=-1)
-@click.option("--all", "every", is_flag=True, help="All that wait.")
-@click.option("--reason", type=click.Choice([str(r) for r in FailureReason]), help="All with this cause.")
-@click.option("--site", metavar="NAME", help="All of this site.")
-@dry_run_option
-@db_option
-@json_option
-def retry(
-    subtasks: tuple[int, ...],
-    every: bool,
-    reason: str | None,
-    site: str | None,
-    dry_run: bool,
-    db: str | None,
-    as_json: bool,
-) -> None:
-    """Try subtasks again: a new round, without recalls, without nodes to avoid, every target untried.
-
-    \b
-    Examples:
-      reviewloop failed retry 40 41
-      reviewloop failed retry --reason bad_rule
-      reviewloop failed retry --site 12315.com
-      reviewloop failed retry --all --dry-run
-    """
-    wide = every or reason is not None or site is not None
-    if wide == bool(subtasks):
-        raise InputError("name subtasks, or choose them by --all, --reason, --site; not both")
-    settings = settings_of(db)
-    with store_there(settings) as store:
-        with store.read() as conn:
-            check_site(conn, settings, site)
-            ids = manual.chosen(conn, reason=reason, site=site) if wide else list(subtasks)
-        if dry_run:
-            _tell(store, ids, "would be tried again", as_json)
-        else:
-            _each(store, ids, manual_actions.retry(), "tried again", as_json)
-
-
-@failed.command()
-@click.argument("subtask", type=int)
-@click.argument("node")
-@db_option
-@json_option
-def assign(subtask: int, node: str, db: str | None, as_json: bool) -> None:
-    """Try SUBTASK again, on NODE and no other.
-
-    \b
-    Example:
-      reviewloop failed assign 40 node2
-    """
-    with store_there(settings_of(db)) as store:
-        _each(store, [subtask], manual_actions.assign(node), f"given to {node}", as_json)
-
-
-@failed.command()
-@click.argument("subtasks", type=int, nargs=-1, required=True)
-@click.option("--why", default="abandoned by a person", metavar="TEXT", help="Kept in the event log.")
-@dry_run_option
-@db_option
-@json_option
-def abandon(subtasks: tuple[int, ...], why: str, dry_run: bool, db: str | None, as_json: bool) -> None:
-    """Give subtasks up for good (CANCELLED); also those that don't wait for a person but aren't DONE.
-
-    \b
-    Example:
-      reviewloop failed abandon 40 --why "the site is gone"
-    """
-    with store_there(settings_of(db)) as store:
-        if dry_run:
-            _tell(store, subtasks, "would be abandoned", as_json)
-        else:
-            _each(store, subtasks, manual_actions.abandon(why), "abandoned", as_json)
-
-
-def _tell(store: Store, ids: Sequence[int], what: str, as_json: bool) -> None:
-    """The subtasks that an action would be done to, with nothing done."""
-    with store.read() as conn:
-        rows = [(number, reports.subtask(conn, number)) for number in dict.fromkeys(ids)]
-    there = [{"subtask": number, **{name: row[name] for name in _TOLD}} for number, row in rows if row]
-    unknown = [number for number, row in rows if row is None]
-    for number in unknown:
-        say(f"refused: there is no subtask {number}", "red")
-    if as_json:
-        print_json({"dry_run": True, "would": there, "unknown": unknown})
-    elif there:
-        names = ("subtask", *_TOLD)
-        cells = ([shown(str(one[name] if one[name] is not None else "-")) for name in names] for one in there)
-        printed().print(table(names, cells, f"{len(there)} {what}; nothing was done"))
-    elif not unknown:
-        messages.print("nothing waits for a person there")
-    if unknown:
-        sys.exit(2)
-
-
-def _each(store: Store, ids: Sequence[int], action: manual_actions.Action, what: str, as_json: bool) -> None:
-    """Act on each subtask; those it cannot be done to are listed with the reason, the others go on."""
-    outcome = manual_actions.act_on_each(store, ids, action, person())
-    refused = [{"subtask": number, "why": why} for number, why in outcome.refused]
-    for one in refused:
-        say(f"refused: {one['why']}", "red")
-    if as_json:
-        print_json({"done": outcome.done, "refused": refused})
-    elif outcome.done:
-        printed().print(f"{what}: {', '.join(map(str, outcome.done))}")
-    elif not refused:
-        messages.print("nothing waits for a person there")
-    if refused:
-        sys.exit(2)

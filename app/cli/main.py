@@ -94,12 +94,16 @@ def _short_help(command: str, room: int) -> str:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-v", "--verbose", is_flag=True, help="Print more on standard error.")
 @click.option(
-    "--log-format", type=click.Choice(("text", "json")), default="text", help="Of the log on standard error."
+    "-v", "--verbose", is_flag=True, help="Log more on standard error, and in the processes of `up`."
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(("text", "json")),
+    help="Of the log on standard error, and of what the processes of `up` log. Default: text.",
 )
 @click.version_option(VERSION, prog_name="reviewloop", message="%(prog)s %(version)s")
-def cli(verbose: bool, log_format: str) -> None:
+def cli(verbose: bool, log_format: str | None) -> None:
     """Collect product reviews and complaints from many sites through many crawl nodes.
 
     \b
@@ -112,10 +116,11 @@ def cli(verbose: bool, log_format: str) -> None:
     Every command takes --json. Exit status: 0 done, 1 the work failed, 2 the input was wrong.
     """
     from app.cli.output import set_up_logging
-    from app.config import cache_folder
+    from app.config import cache_folder, logging_wanted
     from splitter.words import keep_cache_in
 
-    set_up_logging(verbose, as_json=log_format == "json")
+    level, form = logging_wanted()
+    set_up_logging(verbose or level == "info", as_json=(log_format or form) == "json")
     keep_cache_in(cache_folder())
 
 

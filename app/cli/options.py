@@ -246,7 +246,13 @@ def person() -> str:
 
 
 def settings_of(db: str | None = None, sites: str | None = None, **options: Any) -> Settings:
-    """Settings from the environment with a command's options over them. Raises InputError."""
+    """Settings from the environment with a command's options over them, and those before it. Raises InputError."""
+    context = click.get_current_context(silent=True)
+    before = context.find_root().params if context is not None else {}
+    options |= {
+        "log_level": "info" if before.get("verbose") else None,
+        "log_format": before.get("log_format"),
+    }
     return from_environment(database_url=database(db) if db else None, sites=sites, **options)
 
 

@@ -20,6 +20,7 @@ from rich.text import Text
 from app.cli.fitted import FittedTable
 from app.durations import seconds
 from app.files.harmless import HarmlessFormatter, shown
+from app.logs import JsonFormatter
 
 _WIDTH_OF_FILES = 160
 """Columns of a table that goes to a file or a pipe."""
@@ -157,29 +158,12 @@ def clock(moment: datetime | None) -> str | None:
     return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-class _JsonFormatter(logging.Formatter):
-    """A log record as one line of JSON."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """As JSON: time, level, logger, message; subtask and attempt where it is about one; the traceback."""
-        fields = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": shown(record.getMessage()),
-            **{name: getattr(record, name) for name in ("subtask", "attempt") if hasattr(record, name)},
-        }
-        if record.exc_info:
-            fields["traceback"] = shown(self.formatException(record.exc_info))
-        return json.dumps(fields, ensure_ascii=False)
-
-
 def set_up_logging(verbose: bool, *, as_json: bool = False) -> None:
     """Warnings (with `verbose`: information too) to standard error, in step with live progress."""
     handler: logging.Handler
     if as_json:
         handler = logging.StreamHandler(messages.file)
-        handler.setFormatter(_JsonFormatter())
+        handler.setFormatter(JsonFormatter())
     else:
         handler = RichHandler(
             console=messages, show_path=False, show_time=verbose, markup=False, highlighter=None

@@ -22,7 +22,7 @@ from redis.maint_notifications import MaintNotificationsConfig
 from app.cluster.servers_needed import check
 from app.cluster.signing import checked_task, sign_messages, signing_key
 from app.config import Settings
-from app.files.harmless import make_harmless
+from app.logs import of_a_worker
 from tasks.jobs.queues import CLOCKS_S, CONTROL
 from tasks.jobs.schedule import SWEEPS, interval_s
 
@@ -92,13 +92,14 @@ def make_app(settings: Settings) -> Celery:
         reviewloop_pulse_file=settings.pulse_file,
         beat_schedule=beat_schedule(settings.silent_after_s),
     )
+
+    def logs(logger: logging.Logger, format: str, **_: Any) -> None:
+        of_a_worker(logger, format, settings.log_level, settings.log_format)
+
     for signal in (after_setup_logger, after_setup_task_logger):
-        signal.connect(_harmless_logs, dispatch_uid="reviewloop")
+        signal.disconnect(dispatch_uid="reviewloop")
+        signal.connect(logs, weak=False, dispatch_uid="reviewloop")
     return app
-
-
-def _harmless_logs(logger: logging.Logger, format: str, **_: Any) -> None:
-    make_harmless(logger, format)
 
 
 def _acknowledge(channel: Channel, delivery_tag: str, multiple: bool = False) -> None:

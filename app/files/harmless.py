@@ -39,9 +39,3 @@ class HarmlessFormatter(logging.Formatter):
     def formatException(self, ei: object) -> str:  # noqa: N802
         """As the base class, without what could steer a terminal."""
         return shown(super().formatException(ei))  # type: ignore[arg-type]
-
-
-def make_harmless(logger: logging.Logger, form: str) -> None:
-    """Give the handlers of a logger this formatter."""
-    for handler in logger.handlers:
-        handler.setFormatter(HarmlessFormatter(form))

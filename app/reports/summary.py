@@ -76,13 +76,8 @@ def summary(
     seconds: float,
     settings: Mapping[str, Any],
     hosts_of: HostsOf = lambda site: (site, site),
-    statuses: Mapping[str, int] | None = None,
 ) -> Summary:
-    """The store now, at the end of a run that began at `begin`.
-
-    Args:
-        statuses: how many requests had which, where they were counted.
-    """
+    """The store now, at the end of a run that began at `begin`."""
     with store.read() as conn:
         now = read_now(conn)
         return Summary(
@@ -98,7 +93,7 @@ def summary(
             unplanned=tuple(unplanned_sites.listed(conn)),
             products=tuple(sorted((row for row in products.listed(conn) if row.reviews), key=_most_first)),
             samples=samples(review_rows(conn, after=begin.review_id)),
-            statistics=run_statistics(conn, begin.attempt_id, statuses or {}),
+            statistics=run_statistics(conn, begin.attempt_id),
         )
 
 

@@ -66,6 +66,7 @@ class SubtaskView:
         left: targets left to fetch, as far as known (hits; an unread result page counts as a full one).
         failed_on: nodes that failed it in this round, the oldest failure first.
         assigned: a node a person asked for (`failed assign`); None otherwise.
+        quota: most hits of an attempt, as a person asked for (`failed edit`); None otherwise.
     """
 
     id: int
@@ -76,3 +77,4 @@ class SubtaskView:
     priority: int
     failed_on: tuple[str, ...] = ()
     assigned: str | None = None
+    quota: int | None = None

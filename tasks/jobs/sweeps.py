@@ -221,6 +221,8 @@ def modification(context: Context, now_s: float, site: str, node: str, left: int
 def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
     subtask = assignment.subtask
     limits = modification(context, now_s, subtask.site, assignment.node, subtask.left)
+    if subtask.quota is not None:
+        limits = replace(limits, quota=subtask.quota, why="a person set the quota; " + limits.why)
     detail = {
         "strategy": context.settings.allocation,
         "score": assignment.score,

@@ -182,7 +182,7 @@ def follow_ups(conn: Connection, now: datetime, left_over: Sequence[LeftOver]) -
     return made
 
 
-_INHERITED = (*_OF_TASK, "chunk", "part_id")
+_INHERITED = (*_OF_TASK, "chunk", "part_id", "assigned_quota")
 _PARENTS = Prepared(
     select(subtasks.c.id, *(subtasks.c[name] for name in _INHERITED)).where(subtasks.c.id.in_(_ids))
 )

@@ -63,17 +63,18 @@ def miscounted(attempt: Sequence[Any], detail: str | None) -> str:
     counted = detail_of(detail)
     different = [
         f"{name} {is_}, not {counted[name]}"
-        for name, is_ in zip(_COUNTERS, attempt[_COUNTED:-1], strict=True)
+        for name, is_ in zip(_COUNTERS, attempt[_COUNTED:-2], strict=True)
         if name in counted and is_ != counted[name]
     ]
-    if "errors" in counted and _errors(attempt[-1]) != counted["errors"]:
-        different.append(f"errors {attempt[-1]}, not {counted['errors']}")
+    for name, text in zip(("errors", "statuses"), attempt[-2:], strict=True):
+        if name in counted and _counts(text) != counted[name]:
+            different.append(f"{name} {text}, not {counted[name]}")
     return ", ".join(different)
 
 
 @lru_cache(maxsize=1024)
-def _errors(text: str) -> Any:
-    """Errors by their class, as an attempt has them: few different texts."""
+def _counts(text: str) -> Any:
+    """Errors or statuses with their counts, as an attempt has them: few different texts."""
     return json.loads(text)
 
 

@@ -106,7 +106,12 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """An attempt's work so far: sums, in hits, seconds and bytes."""
+    """An attempt's work so far: sums, in hits, seconds and bytes.
+
+    Attributes:
+        errors: requests that gave no page, by error class.
+        statuses: requests by HTTP status, or by error where there was none.
+    """
 
     offered: int = 0
     tried: int = 0
@@ -117,6 +122,7 @@ class Counters:
     active_s: float = 0.0
     wait_s: float = 0.0
     errors: Mapping[str, int] = field(default_factory=dict)
+    statuses: Mapping[str, int] = field(default_factory=dict)
 
     def columns(self) -> dict[str, Any]:
         """As columns of the attempt's row."""

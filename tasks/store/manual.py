@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -90,14 +89,13 @@ def retry(
     subtask_id: int,
     *,
     node: str | None = None,
-    urls: Mapping[int, str] = MappingProxyType({}),
+    edit: Edit | None = None,
 ) -> int:
     """Begin a new round of a subtask in MANUAL: no recalls, no node to avoid, its targets untried.
 
     Args:
         node: the only node it may go to; None: any.
-        urls: other addresses of targets that are to do or given up, by the targets' numbers; an empty one leaves its
-            target out.
+        edit: what is changed of it before.
 
     Returns:
         How many targets are to do.
@@ -106,7 +104,7 @@ def retry(
         UnknownSubtask: there is no such subtask.
         IllegalTransition: it is not in MANUAL.
         UnknownNode, InputError: there is no such node, or it is not of the subtask's kind.
-        InputError: an address can't be one of the subtask; nothing is changed.
+        InputError: it can't be changed like that; nothing is.
     """
     row = conn.execute(
         select(subtasks.c.state, subtasks.c.round, subtasks.c.kind).where(subtasks.c.id == subtask_id)
@@ -119,21 +117,22 @@ def retry(
         )
     if node is not None:
         _check_kind(conn, subtask_id, row.kind, node)
-    if urls:
-        _edit(conn, subtask_id, urls)
+    if edit is not None:
+        _change(conn, subtask_id, edit)
     conn.execute(
         update(targets)
         .where(targets.c.subtask_id == subtask_id, targets.c.state.in_(("todo", "given_up")))
         .values(state="todo", tries=0, reason=None)
     )
     left = left_over.left_to_do(conn, [subtask_id])[subtask_id]
+    quota = {"assigned_quota": edit.quota} if edit is not None and edit.quota is not None else {}
     transitions.move(
         conn,
         now,
         subtask_id,
         Transition.RETRY,
         transitions.EventData(
-            node=node, detail={"round": row.round + 1, "left": left, "assigned_node": node}
+            node=node, detail={"round": row.round + 1, "left": left, "assigned_node": node, **quota}
         ),
         values={
             "round": row.round + 1,
@@ -144,12 +143,48 @@ def retry(
             "assigned_node": node,
             "reason": None,
             "left": left,
+            **quota,
         },
     )
     return left
 
 
-def _edit(conn: Connection, subtask_id: int, urls: Mapping[int, str]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What a person changes of a subtask that failed.
+
+    Attributes:
+        urls: other addresses of targets that are to do or given up, by the targets' numbers; an empty one leaves its
+            target out.
+        pages: how many of its result pages that are to do are asked for, at least 1: the first ones; None: all.
+        quota: most hits of each further attempt, at least 1; None: as before.
+    """
+
+    urls: Mapping[int, str] = field(default_factory=dict)
+    pages: int | None = None
+    quota: int | None = None
+
+
+def _change(conn: Connection, subtask_id: int, edit: Edit) -> None:
+    """Change addresses and pages; all is checked before anything is changed. Raises InputError."""
+    if (edit.quota is not None and edit.quota < 1) or (edit.pages is not None and edit.pages < 1):
+        raise InputError("a quota, or a number of pages, is at least 1")
+    urls = dict(edit.urls)
+    if edit.pages is not None:
+        t = targets.c
+        mine = (t.subtask_id == subtask_id) & (t.kind == "result") & t.state.in_(("todo", "given_up"))
+        there = [n for n in conn.scalars(select(t.id).where(mine).order_by(t.id)) if urls.get(n) != ""]
+        if edit.pages > len(there):
+            raise InputError(
+                f"subtask {subtask_id} has {len(there)} result pages to do, not {edit.pages}; more are asked for by "
+                "`reviewloop product edit NAME --pages N`, which looks for the product anew"
+            )
+        urls |= dict.fromkeys(there[edit.pages :], "")
+    if urls:
+        _change_addresses(conn, subtask_id, urls)
+
+
+def _change_addresses(conn: Connection, subtask_id: int, urls: Mapping[int, str]) -> None:
     """Change addresses of targets; all are checked before any is changed. Raises InputError."""
     t = targets.c
     mine = select(t.id, t.url, t.kind, t.task_id).where(

@@ -35,7 +35,7 @@ FROM events ORDER BY subtask_id, id
 """
 _ATTEMPTS = """
 SELECT subtask_id, id, no, round, token, node, allocated_at, started_at, ended_at, outcome, reason, known, requests,
-    bytes, active_s, wait_s, CAST(errors AS TEXT)
+    bytes, active_s, wait_s, CAST(errors AS TEXT), CAST(statuses AS TEXT)
 FROM attempts ORDER BY subtask_id, no
 """
 _SUBTASKS = """

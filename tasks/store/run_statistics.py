@@ -21,7 +21,7 @@ class RunStatistics:
         outcomes: attempts by outcome; those that run still count as "open".
         reasons: attempts that failed or were given back, by reason.
         errors: requests that gave no page, by class.
-        statuses: requests by status, or by error class where there was none; empty: not counted in this process.
+        statuses: requests by status, or by error where there was none.
     """
 
     requests: int = 0
@@ -39,16 +39,13 @@ def newest_attempt(conn: Connection) -> int:
     return conn.execute(select(func.max(attempts.c.id))).scalar_one() or 0
 
 
-def run_statistics(conn: Connection, after: int, statuses: Mapping[str, int]) -> RunStatistics:
-    """Of the attempts behind this one.
-
-    Args:
-        statuses: as counted by who sent the requests.
-    """
+def run_statistics(conn: Connection, after: int) -> RunStatistics:
+    """Of the attempts behind this one; of those that are open, what they last told."""
     a = attempts.c
     outcomes: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     errors: Counter[str] = Counter()
+    statuses: Counter[str] = Counter()
     sums = [0, 0, 0.0, 0.0]
     mine = a.id > after
     numbers = (func.sum(a.requests), func.sum(a.bytes), func.sum(a.active_s), func.sum(a.wait_s))
@@ -58,8 +55,9 @@ def run_statistics(conn: Connection, after: int, statuses: Mapping[str, int]) ->
         if reason is not None:
             reasons[reason] += n
         sums = [old + new for old, new in zip(sums, more, strict=True)]
-    for (found,) in conn.execute(select(a.errors).where(mine)):
+    for found, answered in conn.execute(select(a.errors, a.statuses).where(mine)):
         errors.update(found)
+        statuses.update(answered)
     requests, size, active_s, wait_s = sums
     return RunStatistics(
         requests=int(requests),

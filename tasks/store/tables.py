@@ -206,6 +206,7 @@ subtasks = _table(
     _count("recalls"),
     Column("failed_on", _Json, nullable=False),  # nodes, the oldest failure first, in this round
     Column("assigned_node", String(100)),  # chosen by a person
+    Column("assigned_quota", Integer),  # likewise: most hits of an attempt, also of what carries it on
     _count("left"),  # targets to do, as far as known
     _time("not_before"),  # not given to a node earlier
     _count("idle_releases"),  # in a row, of attempts that nobody answered
@@ -275,6 +276,8 @@ attempts = _table(
     _big_count("bytes"),
     _count("requests"),
     Column("errors", _Json, nullable=False),  # error class -> count
+    # HTTP status, or the error where there was none -> count
+    Column("statuses", _Json, nullable=False, server_default=text("'{}'")),
     Column("last_response", _Json),
     _flag("more"),  # the last result page showed that there is more
     Column(

@@ -85,8 +85,8 @@ _READS_RESULTS = (
 )
 """A result page of it is still to be read: it is sure to ask its engine's host."""
 _SUBTASK = (
-    *(subtasks.c[name] for name in ("id", "site", "kind", "left", "priority", "failed_on", "assigned_node")),
-    _READS_RESULTS,
+    *(subtasks.c[name] for name in ("id", "site", "kind", "left", "priority", "failed_on")),
+    *(subtasks.c.assigned_node, subtasks.c.assigned_quota, _READS_RESULTS),
 )
 _WAITING = Prepared(
     select(*_SUBTASK)
@@ -100,7 +100,6 @@ _WAITING = Prepared(
 
 
 def _subtask(r: Any, hosts_of: HostsOf) -> SubtaskView:
-    failed_on = tuple(r.failed_on)
     hosts = hosts_of(r.site)
     return SubtaskView(
         id=r.id,
@@ -109,8 +108,9 @@ def _subtask(r: Any, hosts_of: HostsOf) -> SubtaskView:
         hosts=hosts if r.reads_results else hosts[1:],
         left=r.left,
         priority=r.priority,
-        failed_on=failed_on,
+        failed_on=tuple(r.failed_on),
         assigned=r.assigned_node,
+        quota=r.assigned_quota,
     )
 
 

@@ -26,6 +26,7 @@ class Timing:
         active: a context manager around a request and the reading of its answer.
         waiting: a context manager inside `active`, around a wait for a permit: that lane is not active meanwhile.
         answers: requests that were answered, by any host, with whatever status.
+        statuses: requests that were sent, by HTTP status, or by error where there was none.
         first_bytes_s: response times of the requests to the attempt's own site that were answered, the first
             `MOST_TIMED` of them.
 
@@ -50,6 +51,7 @@ class Timing:
         self.requests = 0
         self.answers = 0
         self.bytes = 0
+        self.statuses: Counter[str] = Counter()
         self.first_bytes_s: list[float] = []
         self.active = _Span(self, 1, 0)
         self.waiting = _Span(self, -1, 1)
@@ -173,4 +175,5 @@ class AttemptCounters:
             active_s=timing.active_s,
             wait_s=timing.wait_s,
             errors=dict(self.errors),
+            statuses=dict(timing.statuses),
         )

@@ -101,7 +101,6 @@ class Fetcher:
         self._announce_wait = announce_wait
         self._site = site
         self._lease = lease
-        self._noting: dict[str, Any] = {"note": self._note} if deps.requests is not None else {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def page(
@@ -213,7 +212,7 @@ class Fetcher:
                 headers=headers,
                 before_request=before,
                 trusts=trusts,
-                **self._noting,
+                note=self._note,
                 **how,
             )
         except FetchError as error:
@@ -230,6 +229,7 @@ class Fetcher:
 
     def _note(self, url: str, status: int, size: int, seconds: float, error: str) -> None:
         deps, lease = self._deps, self._lease
+        self._timing.statuses[str(status) if status else error] += 1
         if deps.requests is not None:
             deps.requests.note(
                 Sent(

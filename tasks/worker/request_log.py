@@ -1,4 +1,4 @@
-"""The log of requests: one JSON line for each that was sent, written by a thread; and how many had which answer.
+"""The log of requests: one JSON line for each that was sent, written by a thread.
 
 The event loop only adds to a queue. A file that can't be written to (a full disk) is told once, and crawling goes on.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections import Counter, deque
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -88,38 +88,28 @@ class Sent:
 
 
 class RequestLog:
-    """Counts requests by their answers, and writes them to a file. `note` belongs to one event loop.
+    """Writes requests to a file. `note` belongs to one event loop.
 
     Args:
-        path: of the file, which only its owner may read; None: they are only counted.
-
-    Attributes:
-        statuses: how many requests had which status, or which error where there was none.
+        path: of the file, which only its owner may read.
 
     Raises:
         OSError: the file can't be opened.
     """
 
-    def __init__(self, path: Path | None, most_bytes: int = MOST_BYTES) -> None:
-        self.statuses: Counter[str] = Counter()
+    def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
         self._path = path
         self._most_bytes = most_bytes
         self._waiting: deque[Sent] = deque()
         self._lost = 0
         self._failing = False
-        self._file: int | None = None
+        self._file: int | None = _opened(path)
         self._end = Event()
-        self._thread: Thread | None = None
-        if path is not None:
-            self._file = _opened(path)
-            self._thread = Thread(target=self._write_on, name="request-log", daemon=True)
-            self._thread.start()
+        self._thread = Thread(target=self._write_on, name="request-log", daemon=True)
+        self._thread.start()
 
     def note(self, sent: Sent) -> None:
         """A request was sent, and answered or not."""
-        self.statuses[str(sent.status) if sent.status else sent.error] += 1
-        if self._path is None:
-            return
         if len(self._waiting) < MOST_QUEUED:
             self._waiting.append(sent)
         else:
@@ -128,8 +118,7 @@ class RequestLog:
     def close(self) -> None:
         """Write what waits, and close the file."""
         self._end.set()
-        if self._thread is not None:
-            self._thread.join(_CLOSE_S)
+        self._thread.join(_CLOSE_S)
 
     def _write_on(self) -> None:
         while not self._end.wait(_EVERY_S):
@@ -141,7 +130,7 @@ class RequestLog:
     def flush(self) -> None:
         """Write what waits; called by the thread."""
         taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        if not taken or self._path is None:
+        if not taken:
             return
         data = "".join(one.line() for one in taken).encode("utf-8", "replace")
         try:

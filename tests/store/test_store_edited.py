@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from sqlalchemy import insert
 from world import World, hit
 
 from splitter.errors import InputError
@@ -13,10 +14,11 @@ from tasks.domain.errors import IllegalTransition
 from tasks.domain.failures import FailureReason
 from tasks.domain.page_key import page_key
 from tasks.domain.states import State
-from tasks.jobs import recalling
+from tasks.jobs import recalling, sweeps
 from tasks.store import manual
-from tasks.store.leases import Counters
-from tasks.store.tables import targets
+from tasks.store.leases import Counters, Lease
+from tasks.store.manual import Edit
+from tasks.store.tables import attempts, subtasks, targets
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def failed(world: World) -> Sequence[Any]:
 
 def test_changed_addresses_are_asked_in_the_next_round(world: World, failed: Sequence[Any]) -> None:
     first, second, third = failed
-    left = world.do(manual.retry, 1, urls={first.id: hit("new"), second.id: ""})
+    left = world.do(manual.retry, 1, edit=Edit(urls={first.id: hit("new"), second.id: ""}))
     assert left == 2
     assert world.state(1) is State.WAIT
     rows = {row.id: row for row in world.rows(targets)}
@@ -49,7 +51,7 @@ def test_changed_addresses_are_asked_in_the_next_round(world: World, failed: Seq
 
 def test_two_addresses_may_be_exchanged(world: World, failed: Sequence[Any]) -> None:
     first, second, _ = failed
-    world.do(manual.retry, 1, urls={first.id: second.url, second.id: first.url})
+    world.do(manual.retry, 1, edit=Edit(urls={first.id: second.url, second.id: first.url}))
     assert {row.id: row.url for row in world.rows(targets)}[first.id] == second.url
 
 
@@ -67,8 +69,9 @@ def test_what_can_not_be_is_refused_and_changes_nothing(
     world: World, failed: Sequence[Any], urls: list[str], why: str
 ) -> None:
     before = world.rows(targets)
+    wanted = Edit(urls=dict(zip((row.id for row in failed), urls, strict=False)))
     with pytest.raises(InputError, match=why):
-        world.do(manual.retry, 1, urls=dict(zip((row.id for row in failed), urls, strict=False)))
+        world.do(manual.retry, 1, edit=wanted)
     assert world.rows(targets) == before
     assert world.state(1) is State.MANUAL
 
@@ -77,7 +80,59 @@ def test_only_targets_of_a_subtask_that_waits_for_a_person_are_changed(
     world: World, failed: Sequence[Any]
 ) -> None:
     with pytest.raises(InputError, match="no target 999"):
-        world.do(manual.retry, 1, urls={999: hit("x")})
+        world.do(manual.retry, 1, edit=Edit(urls={999: hit("x")}))
     world.do(manual.retry, 1)
     with pytest.raises(IllegalTransition):
-        world.do(manual.retry, 1, urls={failed[0].id: hit("x")})
+        world.do(manual.retry, 1, edit=Edit(urls={failed[0].id: hit("x")}))
+
+
+def test_a_quota_that_a_person_sets_holds_for_further_attempts_and_what_carries_them_on(
+    world: World, failed: Sequence[Any]
+) -> None:
+    world.do(manual.retry, 1, edit=Edit(quota=2))
+    world.sweep(sweeps.allocate)
+    (attempt,) = world.rows(attempts, attempts.c.subtask_id == 1, attempts.c.no == 2)
+    assert attempt.quota == 2
+    lease = Lease(
+        subtask_id=1,
+        attempt_id=attempt.id,
+        token=attempt.token,
+        node="n1",
+        site=attempt.site,
+        quota=2,
+        budget_s=1.0,
+    )
+    work = world.start(lease)
+    assert work is not None
+    for target in work.targets[:2]:
+        world.save(lease, target)
+    world.close(lease, Counters(offered=2, tried=2, collected=2))
+    world.sweep(sweeps.wake)
+    (follow_up,) = world.rows(subtasks, subtasks.c.parent_id == 1)
+    assert (follow_up.left, follow_up.assigned_quota) == (1, 2)
+    assert len(failed) == 3
+
+
+def test_only_the_first_result_pages_are_asked_for(world: World) -> None:
+    world.node("n1")
+    lease, _ = world.begin(world.waiting())
+    world.close(lease, Counters(), reason=FailureReason.BAD_RULE)
+    world.sweep(recalling.recall)
+    with pytest.raises(InputError, match="has 1 result pages to do, not 2; more are asked for by"):
+        world.do(manual.retry, 1, edit=Edit(pages=2))
+    (first,) = world.rows(targets)
+    with world.store.begin() as conn:
+        conn.execute(
+            insert(targets).values(
+                task_id=first.task_id, subtask_id=1, kind="result", url=first.url + "&p=2", url_key=bytes(16)
+            )
+        )
+    world.do(manual.retry, 1, edit=Edit(pages=1))
+    assert [row.state for row in world.rows(targets)] == ["todo", "refused"]
+
+
+@pytest.mark.parametrize("wrong", [Edit(quota=0), Edit(pages=0)])
+def test_a_quota_and_pages_are_at_least_one(world: World, failed: Sequence[Any], wrong: Edit) -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        world.do(manual.retry, 1, edit=wrong)
+    assert (world.state(1), len(failed)) == (State.MANUAL, 3)

@@ -97,7 +97,7 @@ PARTLY = {
     ("page_products", "refused"): "verdict <> 'wrong_product'",
     **{
         ("attempts", name): "outcome IN ('succeeded', 'failed')"
-        for name in ("known", "requests", "bytes", "errors")
+        for name in ("known", "requests", "bytes", "errors", "statuses")
     },
     **{("pair_stats", f"f_{name}"): "attempts > 0" for name in SUMS if name not in _MAY_BE_LESS},
 }
@@ -184,6 +184,7 @@ class Story:
             active_s=1.25,
             wait_s=0.5,
             errors={"timeout": 1},
+            statuses={"200": 4, "timeout": 1},
         )
         world.close(lease, counted)
         world.pass_s(1)

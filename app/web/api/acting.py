@@ -9,13 +9,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from app.actions import manual_actions, product_actions, schedule_actions
-from app.actions.product_actions import Edit, period_or_never
+from app.actions.manual_actions import MOST_URL
+from app.actions.product_actions import Edit as ProductEdit
+from app.actions.product_actions import period_or_never
 from app.actions.products import RefusedProduct, named_products
 from app.actions.schedule_actions import Act
 from app.web.api.reading import PROBLEMS, Id
 from app.web.context import Here
-from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_URL, action_of, edit_or_retry
+from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_QUOTA, action_of, edit_or_retry
 from app.web.pages.products import name_of
+from tasks.store.manual import Edit
 
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 
@@ -110,15 +113,19 @@ class OtherAddress(_Strict):
 
 
 class Edited(_Strict):
-    """Other addresses of a subtask's targets that are to do or given up."""
+    """What is changed of a subtask: addresses of targets that are to do or given up, how many of its result pages are
+    asked for, most hits of an attempt; what is left out stays."""
 
-    addresses: Annotated[list[OtherAddress], Field(min_length=1, max_length=MOST_AT_ONCE)]
+    addresses: Annotated[list[OtherAddress], Field(max_length=MOST_AT_ONCE)] = []
+    pages: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] | None = None
+    quota: Annotated[int, Field(ge=1, le=MOST_QUOTA)] | None = None
 
 
 @router.post("/failed/{subtask}/edit", responses=PROBLEMS, dependencies=_CHANGE)
 def edit_failed(page: Here, subtask: Id, wanted: Edited) -> FailedDone:
-    """Try a subtask again with other addresses."""
-    action = edit_or_retry({one.target: one.url.strip() for one in wanted.addresses})
+    """Try a subtask again with other addresses, fewer result pages, or another quota."""
+    urls = {one.target: one.url.strip() for one in wanted.addresses}
+    action = edit_or_retry(Edit(urls=urls, pages=wanted.pages, quota=wanted.quota))
     outcome = manual_actions.act_on_each(page.context.store, [subtask], action, page.who)
     page.context.cached.clear()
     return FailedDone(done=outcome.done, refused=[Refusal(subtask=n, why=why) for n, why in outcome.refused])
@@ -213,7 +220,7 @@ class ProductChanged(BaseModel):
 @router.patch("/products/{number}", responses=PROBLEMS, dependencies=_CHANGE)
 def edit(page: Here, number: Id, wanted: ProductChange) -> ProductChanged:
     """Change a product."""
-    other = Edit(
+    other = ProductEdit(
         keywords=None if wanted.keywords is None else tuple(wanted.keywords),
         aliases=None if wanted.aliases is None else tuple(wanted.aliases),
         priority=wanted.priority,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Form
@@ -19,13 +18,14 @@ from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import SUGGESTIONS
 from tasks.store import audit, manual, manual_pages, nodes, reports
+from tasks.store.manual import Edit
 
 router = APIRouter()
 
 MOST_ID = 2**53 - 1
 """The greatest whole number that JSON keeps everywhere."""
 MOST_AT_ONCE = 1000
-MOST_URL = 2000
+MOST_QUOTA = 1_000_000
 _ROWS = 50
 _TARGETS = 100
 _EVENTS = 60
@@ -88,6 +88,8 @@ def story(page: Here, subtask: SubtaskId) -> Response:
         targets=targets[:_TARGETS],
         targets_left_out=max(0, len(targets) - _TARGETS),
         events=events[-_EVENTS:],
+        pages_to_do=sum(one["kind"] == "result" and one["state"] in ("todo", "given_up") for one in targets),
+        quota=row["assigned_quota"] or (attempts[-1]["quota"] if attempts else ""),
         nodes=names,
     )
 
@@ -141,26 +143,32 @@ def act(
 
 @router.post("/failed/{subtask}/edit")
 async def edit(page: Change, subtask: SubtaskId) -> Response:
-    """Try a subtask again with other addresses."""
+    """Try a subtask again with other addresses, fewer result pages, or another quota."""
     form = await page.request.form()
-    given = {name: str(text).strip() for name, text in form.items() if name.startswith("url")}
+    given = {name: str(text).strip() for name, text in form.items()}
 
     def act() -> manual_actions.Outcome:
         with page.context.store.read() as conn:
             now = {one["id"]: one["url"] for one in reports.targets_of(conn, subtask)}
         urls = {n: given[f"url{n}"] for n, url in now.items() if given.get(f"url{n}", url) != url}
-        return manual_actions.act_on_each(page.context.store, [subtask], edit_or_retry(urls), page.who)
+        wanted = Edit(urls=urls, pages=_number(given.get("pages", "")), quota=_number(given.get("quota", "")))
+        return manual_actions.act_on_each(page.context.store, [subtask], edit_or_retry(wanted), page.who)
 
     return page.said(f"/failed/{subtask}", _notice(page, "edit", await run_in_threadpool(act), 0))
 
 
-def edit_or_retry(urls: Mapping[int, str]) -> Action:
-    """The action for addresses that were changed. Raises InputError."""
-    if wrong := next((url for url in urls.values() if len(url) > MOST_URL or "\0" in url), None):
-        raise InputError(
-            f"{wrong[:60]!r} is no address: it has {len(wrong)} characters, or one that none may have"
-        )
-    return manual_actions.edit(urls) if urls else manual_actions.retry()
+def edit_or_retry(wanted: Edit) -> Action:
+    """The action for what was changed. Raises InputError."""
+    return manual_actions.edit(wanted) if wanted != Edit() else manual_actions.retry()
+
+
+def _number(text: str) -> int | None:
+    """A whole number of a form; empty: None. Raises InputError."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:10]) <= MOST_QUOTA):
+        raise InputError(f"{text[:20]!r} is no whole number from 1 to {MOST_QUOTA:,}")
+    return int(text)
 
 
 def _of_cause(conn: Connection, reason: str, site: str) -> list[int]:

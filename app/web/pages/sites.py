@@ -12,9 +12,9 @@ from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from app.actions.manual_actions import MOST_URL
 from app.web.context import Change, Context, Here
 from app.web.goodness import verdicts
-from app.web.pages.failed import MOST_URL
 from app.web.pages.matrix import read_matrix, words
 from app.web.phrases import Translate
 from splitter.catalog.model import Catalog, Limits

@@ -1,0 +1,68 @@
+"""Logs of every process: the settings, what comes before a command, and a Celery process's handlers."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from app.cli.options import settings_of
+from app.config import as_environment, from_environment
+from app.logs import of_a_worker
+from splitter.errors import InputError
+
+
+@pytest.fixture
+def level() -> Iterator[None]:
+    """Our loggers' level is put back."""
+    before = logging.getLogger("reviewloop").level
+    yield
+    logging.getLogger("reviewloop").setLevel(before)
+
+
+def worker_log(level: str, log_format: str) -> str:
+    """What a Celery process with these settings writes about an attempt."""
+    out = io.StringIO()
+    logger = logging.Logger("root of a worker", logging.WARNING)
+    logger.addHandler(logging.StreamHandler(out))
+    of_a_worker(logger, "[%(levelname)s] %(message)s", level, log_format)
+    ours = logging.getLogger("reviewloop.worker")
+    record = ours.makeRecord(
+        ours.name, logging.INFO, __file__, 1, "ended\x1b[2J", (), None, extra={"subtask": 12, "attempt": 31}
+    )
+    if ours.isEnabledFor(record.levelno):
+        logger.handlers[0].handle(record)
+    return out.getvalue()
+
+
+@pytest.mark.usefixtures("level")
+def test_a_worker_logs_as_its_settings_say() -> None:
+    assert worker_log("warning", "json") == ""
+    assert worker_log("info", "text") == "[INFO] ended\N{REPLACEMENT CHARACTER}[2J\n"
+    told = json.loads(worker_log("info", "json"))
+    assert (told["subtask"], told["attempt"], told["level"]) == (12, 31, "info")
+
+
+def test_what_stands_before_a_command_is_handed_on_to_the_processes_it_starts() -> None:
+    @click.group()
+    @click.option("--verbose", is_flag=True)
+    @click.option("--log-format")
+    def cli(verbose: bool, log_format: str | None) -> None:
+        assert (verbose, log_format) == (True, "json")
+
+    @cli.command()
+    def up() -> None:
+        environment = as_environment(settings_of())
+        assert environment["REVIEWLOOP_LOG_LEVEL"] == "info"
+        assert environment["REVIEWLOOP_LOG_FORMAT"] == "json"
+
+    cli(["--verbose", "--log-format", "json", "up"], standalone_mode=False)
+
+
+def test_a_wrong_one_is_refused() -> None:
+    with pytest.raises(InputError, match="REVIEWLOOP_LOG_FORMAT='xml': write text or json"):
+        from_environment({"REVIEWLOOP_LOG_FORMAT": "xml"})
