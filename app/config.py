@@ -105,11 +105,12 @@ class Settings:
         keep_log_days: days for which the event log of a subtask that ended is kept (docs/verify.md); 0: for ever.
         alerts: what is watched, with thresholds: completion of a site in percent of what it was, minutes that a node
             is silent, subtasks that wait for a person, minutes without a page, refusals of an engine in a row; or off.
-        alert_to: who is told, with blanks between: addresses as docs/alerts.md has them, and `log`; empty: the log.
+        alert_to: who is told, with blanks between: addresses as docs/alerts.md has them, mailto:PERSON, `log`; empty:
+            the log.
         log_level: how much every process logs: warning, or info (as `-v`): a line for each attempt, too.
         log_format: of these logs: text or json (docs/metrics.md).
         request_log: file that gets one JSON line for each request sent (docs/metrics.md); empty: none.
-        smtp_url: mail server of scheduled reports: smtps://USER:PASSWORD@HOST:465 or smtp://... (docs/schedules.md);
+        smtp_url: mail server of alerts and scheduled reports: smtps://USER:PASSWORD@HOST:465 or smtp://... (docs/schedules.md);
             empty: none.
         mail_from: sender of mail; empty: the user of `smtp_url`.
         pulse_file: where a worker or beat says every few seconds that its loop turns; empty: nowhere.

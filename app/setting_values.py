@@ -235,7 +235,10 @@ def alert_rules(text: str) -> AlertRules:
 def receivers(text: str) -> str:
     """Check the form of alerts' receivers, separated by blanks. Raises ValueError, whose message repeats none."""
     for number, word in enumerate(text.split(), 1):
-        if word != "log" and "://" not in word:
+        if word.startswith("mailto:") and not word.startswith("mailto://"):
+            for person in word.removeprefix("mailto:").split(","):
+                mail_address(person)
+        elif word != "log" and "://" not in word:
             raise ValueError(f"receiver {number} is neither an address (docs/alerts.md) nor `log`")
     return " ".join(text.split())
 

@@ -17,7 +17,7 @@ from app.config import Settings, logins
 from app.hardware import this_machine
 from app.lab.login import HashedPassword
 from app.preflight import Askable
-from app.sending.alert_sending import GoOn, Receivers
+from app.sending.alert_sending import GoOn, receivers
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy
@@ -65,7 +65,7 @@ def alerting(settings: Settings, catalog: Catalog, hosts: HostBook, go_on: GoOn 
     for name in catalog.engines:
         host = hosts.of_engine(name)
         engines[host] = f"{engines[host]}, {name}" if host in engines else name
-    return Alerting(settings.alerts, engines, partial(Receivers(settings.alert_to.split()).tell, go_on=go_on))
+    return Alerting(settings.alerts, engines, partial(receivers(settings).tell, go_on=go_on))
 
 
 @asynccontextmanager

@@ -65,6 +65,12 @@ def list_(db: str | None = None, as_json: bool = False) -> None:
     watched = ((name, f"{value:g}{_WATCHED[name][0]}", _WATCHED[name][1]) for name, value in rules.items())
     out.print(table(("rule", "from", "tells of>"), watched))
     out.print(f"Told: {', '.join(places)}")
+    if any(one.startswith(("mailto://", "mailtos://")) for one in places):
+        out.print(
+            "mailtos:// has a mail server of its own. mailto:PERSON@EXAMPLE.CN goes by REVIEWLOOP_SMTP_URL, as scheduled "
+            "reports do.",
+            style="dim",
+        )
     for row in rows:
         if row.trouble:
             out.print(f"Not reached with {row.rule} {row.subject}: {row.trouble}", style="yellow")
@@ -86,10 +92,9 @@ def test(as_json: bool) -> None:
     Example:
       reviewloop alerts test
     """
-    from app.sending.alert_sending import Receivers
+    from app.sending.alert_sending import receivers
 
-    settings = settings_of()
-    found = Receivers(settings.alert_to.split()).send(
+    found = receivers(settings_of()).send(
         "reviewloop: test", "A test message: alerts of reviewloop arrive here."
     )
     if as_json:

@@ -190,7 +190,7 @@ def _settings(db: str | None, *, no_modification: bool, no_recall: bool, **optio
     )
     settings.catalog()  # a wrong one is refused before anything is stored or started
     if settings.alert_to:  # so is an address; apprise takes half a second
-        from app.sending.alert_sending import Receivers
+        from app.sending.alert_sending import receivers
 
-        Receivers(settings.alert_to.split())
+        receivers(settings)
     return settings

@@ -242,46 +242,22 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
         sys.exit(1)
 
 
-@schedule.command()
-@_WHICH
-@db_option
-@json_option
-def pause(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
-    """Let schedules rest until they are resumed.
+def _acting(what: Act, about: str, example: str) -> None:
+    """Add the command that does this to schedules."""
 
-    \b
-    Example:
-      reviewloop schedule pause 特仑苏
-    """
-    _act(which, Act.PAUSE, db, as_json)
+    @schedule.command(str(what), help=f"{about}\n\n\b\nExample:\n  reviewloop schedule {what} {example}")
+    @_WHICH
+    @db_option
+    @json_option
+    def command(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
+        _act(which, what, db, as_json)
 
 
-@schedule.command()
-@_WHICH
-@db_option
-@json_option
-def resume(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
-    """Let paused schedules go on from now; what fell into the pause is not caught up.
-
-    \b
-    Example:
-      reviewloop schedule resume 特仑苏
-    """
-    _act(which, Act.RESUME, db, as_json)
-
-
-@schedule.command()
-@_WHICH
-@db_option
-@json_option
-def remove(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
-    """Remove schedules; products stay, and what was collected.
-
-    \b
-    Example:
-      reviewloop schedule remove 3
-    """
-    _act(which, Act.REMOVE, db, as_json)
+_acting(Act.PAUSE, "Let schedules rest until they are resumed.", "特仑苏")
+_acting(
+    Act.RESUME, "Let paused schedules go on from now; what fell into the pause is not caught up.", "特仑苏"
+)
+_acting(Act.REMOVE, "Remove schedules; products stay, and what was collected.", "3")
 
 
 def _act(which: Sequence[str], what: Act, db: str | None, as_json: bool) -> None:

@@ -1,4 +1,6 @@
-"""Sends alerts to receivers: by apprise to DingTalk, WeCom, Feishu, Slack, mail and webhooks; to the log.
+"""Sends alerts to receivers: by apprise to DingTalk, WeCom, Feishu, Slack and webhooks; by mail; to the log.
+
+`mailto:PERSON` is mailed by the mail server of the settings, as scheduled reports are; apprise's `mailtos://` has its own.
 
 Addresses of receivers are secrets: nothing here says more of one than its scheme, and its host where that is none.
 """
@@ -14,8 +16,11 @@ from threading import Thread, get_ident
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from app.config import Settings
 from app.durations import seconds
 from app.files.harmless import one_line
+from app.sending.parcel import DeliveryFailed, Letter
+from app.setting_values import SmtpServer, smtp_server
 from splitter.errors import InputError
 from tasks.jobs.alerting import Sent
 from tasks.store.alerts import AlertRow
@@ -53,6 +58,8 @@ def place_of(address: str) -> str:
     """The part of a receiver that may be shown: its scheme, and its host where that is no secret."""
     if address == LOG:
         return LOG
+    if people := _people(address):
+        return f"mailto:{','.join(sorted({'***@' + one.rpartition('@')[2] for one in people}))}"
     scheme = address.partition("://")[0]
     try:
         host = urlsplit(address).hostname
@@ -65,17 +72,23 @@ class Receivers:
     """The receivers of alerts.
 
     Args:
-        addresses: of apprise, or `log`; none: the log.
+        addresses: of apprise, `mailto:PERSON[,PERSON]`, or `log`; none: the log.
+        mail: the mail server of `mailto:`; None: there is none.
         clock: seconds that only grow.
 
     Raises:
-        InputError: an address is none that apprise knows.
+        InputError: an address is none that apprise knows, or mail has no server.
     """
 
-    def __init__(self, addresses: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        mail: SmtpServer | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._clock = clock
         self._busy: dict[int, Thread] = {}
-        self._receivers = [_receiver(n, one) for n, one in enumerate(addresses or (LOG,), 1)]
+        self._receivers = [_receiver(n, one, mail) for n, one in enumerate(addresses or (LOG,), 1)]
 
     def tell(self, rows: Sequence[AlertRow], now: datetime, go_on: GoOn = lambda: True) -> Sent:
         """Send one message of these alerts; `go_on` as in `send`."""
@@ -118,9 +131,28 @@ class _Receiver:
     send: Callable[[str, str], str]
 
 
-def _receiver(number: int, address: str) -> _Receiver:
+def receivers(settings: Settings) -> Receivers:
+    """Where the settings send alerts. Raises InputError."""
+    mail = smtp_server(settings.smtp_url, settings.mail_from) if settings.smtp_url else None
+    return Receivers(settings.alert_to.split(), mail)
+
+
+def _people(address: str) -> Sequence[str]:
+    """Whom `mailto:` names; empty: it is another address."""
+    people = address.removeprefix("mailto:")
+    return [] if people == address or people.startswith("//") else people.split(",")
+
+
+def _receiver(number: int, address: str, mail: SmtpServer | None) -> _Receiver:
     if address == LOG:
         return _Receiver(LOG, _to_log)
+    if people := _people(address):
+        if mail is None:
+            raise InputError(
+                f"REVIEWLOOP_ALERT_TO: receiver {number} ({place_of(address)}) needs the mail server: "
+                "REVIEWLOOP_SMTP_URL (docs/alerts.md)"
+            )
+        return _Receiver(place_of(address), lambda title, body: _by_mail(mail, people, title, body))
     import apprise  # half a second
 
     # Its own log names addresses; what went wrong is read from there.
@@ -139,6 +171,17 @@ def _receiver(number: int, address: str) -> _Receiver:
 
 def _to_log(title: str, body: str) -> str:
     log.warning("%s", one_line(f"{title}: {body}"))
+    return ""
+
+
+def _by_mail(server: SmtpServer, people: Sequence[str], title: str, body: str) -> str:
+    """Mail it; returns why it failed, without the password."""
+    from app.sending.mailing import Mailing
+
+    try:
+        Mailing(server).send(Letter(subject=title, text=body), people)
+    except DeliveryFailed as error:
+        return str(error)
     return ""
 
 

@@ -1,4 +1,4 @@
-"""A file mailed over SMTP."""
+"""Mail over SMTP: of a file, or of a text alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from email.utils import formatdate, make_msgid
 from threading import Event
 
 from app.files.harmless import one_line
-from app.sending.parcel import DeliveryFailed, Parcel
+from app.sending.parcel import DeliveryFailed, Letter, Parcel
 from app.setting_values import Security, SmtpServer
 
 _ANSWER_S = 30.0
@@ -31,11 +31,11 @@ class Mailing:
         self._client: smtplib.SMTP | None = None
         self._broken_off = Event()
 
-    def send(self, parcel: Parcel, people: Sequence[str]) -> None:
-        """Send a file to people. Raises DeliveryFailed, whose message does not hold the password."""
+    def send(self, what: Parcel | Letter, people: Sequence[str]) -> None:
+        """Send it to people. Raises DeliveryFailed, whose message does not hold the password."""
         try:
             with closing(self._connected()) as client:
-                refused = client.send_message(_message(parcel, self._server.sender, people))
+                refused = client.send_message(_message(what, self._server.sender, people))
                 with suppress(smtplib.SMTPException):
                     client.quit()
             if refused:
@@ -88,11 +88,12 @@ def _answer(code: int, text: bytes | str) -> str:
     return f"{code} {text.decode(errors='replace') if isinstance(text, bytes) else text}"
 
 
-def _message(parcel: Parcel, sender: str, people: Sequence[str]) -> EmailMessage:
+def _message(what: Parcel | Letter, sender: str, people: Sequence[str]) -> EmailMessage:
     message = EmailMessage()
-    message["From"], message["To"], message["Subject"] = sender, ", ".join(people), parcel.subject
+    message["From"], message["To"], message["Subject"] = sender, ", ".join(people), what.subject
     message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=sender.rpartition("@")[2])
-    message.set_content(parcel.text)
-    main, _, sub = parcel.media_type.partition(";")[0].partition("/")
-    message.add_attachment(parcel.path.read_bytes(), maintype=main, subtype=sub, filename=parcel.path.name)
+    message.set_content(what.text)
+    if isinstance(what, Parcel):
+        main, _, sub = what.media_type.partition(";")[0].partition("/")
+        message.add_attachment(what.path.read_bytes(), maintype=main, subtype=sub, filename=what.path.name)
     return message

@@ -1,4 +1,4 @@
-"""A file to mail or post."""
+"""What is mailed or posted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from splitter.errors import ReviewloopError
 
 class DeliveryFailed(ReviewloopError):
     """It did not arrive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A mail without a file."""
+
+    subject: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

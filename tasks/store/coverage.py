@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, func, select
 
 from tasks.domain.hit_count import PartitionState, Provenance
-from tasks.store.tables import targets, task_parts, tasks
+from tasks.domain.product_match import Verdict
+from tasks.store.tables import page_products, pages, targets, task_parts, tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Coverage:
     """Sums over tasks.
 
     Attributes:
-        stored: hits stored, of tasks whose found is known.
+        stored: hits stored, of tasks whose found is known; without those that were deleted with their product.
         reachable: of the same tasks, the hits that can be listed: each partition's found, at most its engine's cap.
         tasks, known: number of tasks, and of those whose found is known.
         rests_on: tasks by the provenance of their found (reported, counted, capped, unknown).
@@ -74,7 +75,7 @@ def of_products(conn: Connection, cap_of: Callable[[str], int]) -> dict[int, Cov
         .outerjoin(stored, stored.c.task_id == tasks.c.id)
         .order_by(tasks.c.id)
     )
-    divided = _divided(conn)
+    divided, removed = _divided(conn), _removed(conn)
     covered: dict[int, Coverage] = {}
     for task_id, product_id, engine, found, provenance, done in rows:
         reachable = 0
@@ -84,7 +85,7 @@ def of_products(conn: Connection, cap_of: Callable[[str], int]) -> dict[int, Cov
             whole = provenance == Provenance.COUNTED or None in inside
             reachable = found if whole else sum(min(n, cap_of(engine)) for n in inside if n is not None)
         one = Coverage(
-            (done or 0) if found is not None else 0,
+            (done or 0) - removed.get(task_id, 0) if found is not None else 0,
             reachable,
             1,
             int(found is not None),
@@ -92,6 +93,21 @@ def of_products(conn: Connection, cap_of: Callable[[str], int]) -> dict[int, Cov
         )
         covered[product_id] = covered.get(product_id, Coverage()) + one
     return covered
+
+
+def _removed(conn: Connection) -> dict[int, int]:
+    """Hits of each task whose pages were deleted with their product (`tasks.store.review_removal`), by task."""
+    rows = conn.execute(
+        select(targets.c.task_id, func.count())
+        .select_from(page_products)
+        .join(pages, pages.c.id == page_products.c.page_id)
+        .join(tasks, tasks.c.product_id == page_products.c.product_id)
+        .join(targets, (targets.c.task_id == tasks.c.id) & (targets.c.url_key == pages.c.url_key))
+        .where(page_products.c.verdict == Verdict.REMOVED)
+        .where(targets.c.kind == "hit", targets.c.state == "stored")
+        .group_by(targets.c.task_id)
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 def _divided(conn: Connection) -> dict[int, list[int | None]]:

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from patience import PATIENCE_S
 
+from app.sending.alert_sending import Receivers
 from app.sending.delivery import Sender, checked_destination, send, told
 from app.sending.mailing import Mailing
 from app.sending.parcel import DeliveryFailed, Parcel
@@ -199,6 +200,22 @@ def test_a_certificate_of_a_stranger_is_refused_before_the_password(
         with pytest.raises(DeliveryFailed, match=r"(?i)certificate"):
             Mailing(server.address()).send(parcel, ["a@example.cn"])
         assert server.heard == []
+
+
+def test_alerts_go_by_the_same_mail_server(certificate: Path) -> None:
+    with MailServer(certificate, Security.OFF, {}) as server:
+        mail = server.address(user="", password="")
+        (sent,) = Receivers(["mailto:me@example.cn,you@example.cn"], mail).send("ALERT: silent n1", "两分钟")
+    assert (sent.to, sent.why) == ("mailto:***@example.cn", "")
+    (got,) = server.mails
+    assert (got["To"], got["Subject"]) == ("me@example.cn, you@example.cn", "ALERT: silent n1")
+    assert got.get_content().strip() == "两分钟"
+    with MailServer(certificate, Security.OFF, {"RCPT": "550 nobody of that name"}) as server:
+        mail = server.address(user="", password="")
+        (refused,) = Receivers(["mailto:me@example.cn"], mail).send("ALERT", "text")
+    assert "550 nobody of that name" in refused.why
+    with pytest.raises(InputError, match="needs the mail server: REVIEWLOOP_SMTP_URL"):
+        Receivers(["mailto:me@example.cn"])
 
 
 @pytest.mark.parametrize("silent_at", ["", "MAIL"])

@@ -12,7 +12,7 @@ from world import World, hit, page_of, review
 
 from app.actions import product_actions
 from tasks.domain.product_match import Verdict
-from tasks.store import imports, pages, products, reposts, review_removal, tables
+from tasks.store import coverage, imports, pages, products, reposts, review_removal, tables
 from tasks.store.known_pages import known_pages
 from tasks.store.leases import WorkTarget
 from tasks.store.page_links import Link, judge_again
@@ -54,6 +54,7 @@ def test_reviews_go_and_what_others_have_stays(world: World) -> None:
     ((was, removed),) = product_actions.remove_with_reviews(world.store, [OURS], "ich")
     assert (was.reviews, removed.reviews, removed.kept, len(removed.alone)) == (3, 2, 1, 0)
     assert rows_of(world, OURS) == []
+    assert world.look(coverage.of_products, lambda _engine: 100)[ids[OURS]].share == 0.0  # of what was found
     assert rows_of(world, THEIRS) == [OTHER, FIRST, FORWARD, EDITED]
     assert linked(world).keys() == {FORWARD, EDITED}  # the copy took the place of its original
     assert [row.same_as for row in world.rows(tables.reviews)] == [None] * 4
