@@ -110,8 +110,8 @@ class Settings:
         log_level: how much every process logs: warning, or info (as `-v`): a line for each attempt, too.
         log_format: of these logs: text or json (docs/metrics.md).
         request_log: file that gets one JSON line for each request sent (docs/metrics.md); empty: none.
-        smtp_url: mail server of alerts and scheduled reports: smtps://USER:PASSWORD@HOST:465 or smtp://... (docs/schedules.md);
-            empty: none.
+        smtp_url: mail server of alerts and scheduled reports: smtps://USER:PASSWORD@HOST:465 or smtp://...
+            (docs/schedules.md); empty: none.
         mail_from: sender of mail; empty: the user of `smtp_url`.
         pulse_file: where a worker or beat says every few seconds that its loop turns; empty: nowhere.
     """

@@ -67,8 +67,8 @@ def list_(db: str | None = None, as_json: bool = False) -> None:
     out.print(f"Told: {', '.join(places)}")
     if any(one.startswith(("mailto://", "mailtos://")) for one in places):
         out.print(
-            "mailtos:// has a mail server of its own. mailto:PERSON@EXAMPLE.CN goes by REVIEWLOOP_SMTP_URL, as scheduled "
-            "reports do.",
+            "mailtos:// has a mail server of its own. mailto:PERSON@EXAMPLE.CN goes by REVIEWLOOP_SMTP_URL, as "
+            "scheduled reports do.",
             style="dim",
         )
     for row in rows:

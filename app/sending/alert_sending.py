@@ -1,6 +1,6 @@
 """Sends alerts to receivers: by apprise to DingTalk, WeCom, Feishu, Slack and webhooks; by mail; to the log.
 
-`mailto:PERSON` is mailed by the mail server of the settings, as scheduled reports are; apprise's `mailtos://` has its own.
+`mailto:PERSON` goes by the mail server of the settings, as scheduled reports do; apprise's `mailtos://` has its own.
 
 Addresses of receivers are secrets: nothing here says more of one than its scheme, and its host where that is none.
 """
