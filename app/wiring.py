@@ -129,7 +129,7 @@ async def deps(
 
 @contextmanager
 def request_log(settings: Settings) -> Iterator[RequestLog | None]:
-    """The log of this process's requests, open for as long as the block runs; None: there is none. Raises InputError."""
+    """The log of this process's requests, open while the block runs; None: there is none. Raises InputError."""
     if not settings.request_log:
         yield None
         return

@@ -139,7 +139,12 @@ def lines(series: Sequence[Line], title: str, *, width: int = 640) -> Markup:
         )
 
     parts = _y_axis(ticks, left, width, top, bottom)
-    named = time_ticks(first, last) if timed else [(x, number_text(x)) for x in round_ticks(first, last)]
+    counted = all(isinstance(x, int) for one in series for x, _ in one.points)
+    named = (
+        time_ticks(first, last)
+        if timed
+        else [(x, number_text(x)) for x in round_ticks(first, last) if not counted or x == round(x)]
+    )
     for x, label in named:
         if first <= x <= last:
             parts.append(_text(at(x, ticks[0])[0], _LINES_HIGH - 10, label, anchor="middle"))

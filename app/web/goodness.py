@@ -10,7 +10,9 @@ from tasks.store.pair_history import Lately
 
 FEWEST_ATTEMPTS = 3
 """With fewer, nothing is said about a pair."""
-_GOOD, _BAD = 0.8, 0.5
+_GOOD = 0.8
+FEW = 0.5
+"""Below this completion rate a node is poor at a site."""
 _SLOW = 2.0
 """Times the efficiency of the site's quickest node."""
 
@@ -59,7 +61,7 @@ def _verdict(node: str, of: PairStats, quickest: float | None, recently: Lately 
         failed = of.failed + of.silent > of.attempts / 2
         good = False if failed else None
         phrase = "{node} got nothing there{why}." if failed else "{node} met no new page there."
-    elif share < _BAD:
+    elif share < FEW:
         good, phrase = False, "{node} is poor: {share} of {offered} pages{why}."
     elif times > _SLOW:
         good, phrase = (

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from app.actions import schedule_actions
 from app.actions.schedule_actions import rule_of
@@ -34,7 +34,10 @@ from tasks.store.tables import attempts, reviews
 _WIDE, _PHONE = (1200, 900), (390, 844)
 _TALLEST = {_WIDE: 1500, _PHONE: 1500}
 _COLOURS = 128
-_SAMPLE = Path(__file__).parents[2] / "app" / "sites" / "samples" / "article.html"
+_TRIED = """<html><head><title>投诉光明高钙牛奶 - 12315.com</title></head><body><div class="post" id="p1">
+<h2 class="post-title">投诉光明高钙牛奶结块</h2><span class="post-author">王女士</span>
+<span class="post-date">2012-05-01 09:30</span><div class="post-body">光明高钙牛奶喝了第一口就发现结块了，
+打电话给客服也没有人理会，要求退款并且赔偿。</div></div></body></html>"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,10 @@ def pictures(store: Store) -> list[Picture]:
         waiting = manual.listed(conn)
         first = waiting[0].subtask_id if waiting else 1
         pair = conn.execute(
-            select(attempts.c.site, attempts.c.node).where(attempts.c.collected > 0).order_by(attempts.c.id)
+            select(attempts.c.site, attempts.c.node)
+            .group_by(attempts.c.site, attempts.c.node)
+            .having(func.sum(attempts.c.collected) > 0)
+            .order_by(func.count().desc(), attempts.c.site)
         ).first()
         repost = conn.scalar(select(reviews.c.id).order_by(reviews.c.id).limit(1))
     if pair is None:
@@ -74,7 +80,9 @@ def pictures(store: Store) -> list[Picture]:
         Picture("matrix-phone-zh", "matrix", _PHONE, chinese=True),
         Picture("pair", of_pair),
         Picture("failed", "failed"),
-        Picture("failed-edit", f"failed/{first}", prepare=lambda page: page.locator("details summary").click()),
+        Picture(
+            "failed-edit", f"failed/{first}", prepare=lambda page: page.locator("details summary").click()
+        ),
         Picture("failed-edit-zh", f"failed/{first}", chinese=True, prepare=_opened),
         Picture("reviews", "reviews"),
         Picture("voices-zh", "reviews", chinese=True, prepare=_charts),
@@ -87,7 +95,7 @@ def pictures(store: Store) -> list[Picture]:
         Picture("nodes", "nodes", chinese=True),
         Picture("sites", "sites"),
         Picture("site", site, dark=True),
-        Picture("rule-trial", site, prepare=_rules_tried),
+        Picture("rule-trial", "sites/12315.com", prepare=_rules_tried),
         Picture("audit", "audit"),
     ]
 
@@ -102,7 +110,7 @@ def _charts(page: Page) -> None:
 
 
 def _rules_tried(page: Page) -> None:
-    page.locator("textarea[name=text]").fill(_SAMPLE.read_text("utf-8"))
+    page.locator("textarea[name=text]").fill(_TRIED)
     page.locator("form:has(textarea[name=text]) button").first.click()
     page.wait_for_load_state()
 
@@ -115,7 +123,7 @@ def add_schedules(store: Store) -> None:
     now = datetime.now(UTC)
     for what, cron, every, given in (
         (What.REPORT, "0 8 * * 1", None, {"to": "mailto:boss@example.cn"}),
-        (What.EXPORT, "30 3 * * *", None, {"to": "file:exports", "format": "xlsx"}),
+        (What.EXPORT, "30 9 * * *", None, {"to": "https://hooks.example.cn/reviews", "format": "xlsx"}),
         (What.RECRAWL, "0 2 1 * *", None, {}),
     ):
         rule = rule_of(cron, "Asia/Shanghai", every, now)

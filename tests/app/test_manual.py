@@ -72,6 +72,13 @@ def test_retry_begins_anew(conn, number):
         manual.retry(conn, read_now(conn), number + 1)
 
 
+def test_only_the_first_result_pages_are_asked_for(conn, number):
+    assert manual.retry(conn, read_now(conn), number, edit=manual.Edit(pages=1)) == leases.HITS_UNREAD
+    told = [(one["url"], one["state"], one["reason"]) for one in reports.targets_of(conn, number)]
+    assert told == [(URLS[0], "todo", None), (URLS[1], "refused", "left_out")]
+    assert verify(conn, read_now(conn)).violations == ()
+
+
 def test_a_node_must_exist_and_be_of_the_kind(conn, number):
     with pytest.raises(UnknownNode):
         manual.retry(conn, read_now(conn), number, node="node3")

