@@ -206,6 +206,12 @@ _TABLE = (
         },
     ),
     Bench(
+        name="dashboard",
+        measures="each page of the dashboard on a store with a million subtasks",
+        smallest={"dashboard:SUBTASKS": 2_000, "dashboard:EVENTS": 2_000, "dashboard:TIMES": 1},
+        lower=("*",),
+    ),
+    Bench(
         name="day",
         measures="a day's work over a real cluster, from start to verify",
         shared=_TITLES,

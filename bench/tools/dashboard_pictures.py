@@ -35,8 +35,8 @@ _WIDE, _PHONE = (1200, 900), (390, 844)
 _TALLEST = {_WIDE: 1500, _PHONE: 1500}
 _COLOURS = 128
 _TRIED = """<html><head><title>投诉光明高钙牛奶 - 12315.com</title></head><body><div class="post" id="p1">
-<h2 class="post-title">投诉光明高钙牛奶结块</h2><span class="post-author">王女士</span>
-<span class="post-date">2012-05-01 09:30</span><div class="post-body">光明高钙牛奶喝了第一口就发现结块了，
+<h2 class="post-title">投诉光明高钙牛奶结块</h2><a class="post-author">王女士</a>
+<em class="post-date">2012-05-01 09:30</em><div class="post-body">光明高钙牛奶喝了第一口就发现结块了，
 打电话给客服也没有人理会，要求退款并且赔偿。</div></div></body></html>"""
 
 

@@ -83,7 +83,7 @@ def test_a_pair_tells_its_history_its_breaker_and_its_last_decision(sample: Serv
 
 def test_failed_tasks_are_grouped_by_cause(sample: Served) -> None:
     text = sample.get("/failed").text
-    assert "2 subtasks wait for a person, for 2 causes." in text
+    assert "Subtasks that wait for a person: 2. Causes: 2." in text
     assert "lower the host&#39;s limits in sites.yaml" in text
     assert len(re.findall(r'name="subtask"', sample.get(f"/failed?reason=blocked&site={POOR}").text)) == 1
 
@@ -148,7 +148,7 @@ def test_the_addresses_of_a_failed_subtask_are_changed_and_noted(served: Served)
         assert conn.execute(select(subtasks.c.assigned_quota).where(subtasks.c.id == 4)).scalar_one() == 7
         assert conn.execute(select(audit_log).order_by(audit_log.c.id.desc())).first().detail["quota"] == 7
     wrong = served.post("/failed/4/edit", data={"csrf": form["csrf"], "quota": "many"})
-    assert (wrong.status_code, "no whole number" in wrong.text) == (422, True)
+    assert (wrong.status_code, "no whole number" in wrong.text) == (400, True)
     refused = served.post(
         "/failed/4/edit", data={**form, f"url{number}": "", "url4": "http://elsewhere.cn/"}
     ).text
