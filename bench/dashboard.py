@@ -40,7 +40,7 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
     """Measure both databases.
 
     Returns:
-        ``ratios``: by database `slowest_ms`, the median of the slowest page, `slowest_first_ms`, of the first times, and
+        ``ratios``: by database `slowest_ms`, the median of the slowest page, `slowest_first_ms` of first times, and
         `slowest_cpu_ms`, of CPU time of server and database. ``figures``: the same of each page.
     """
     ratios: dict[str, float] = {}
