@@ -142,6 +142,11 @@ def test_the_addresses_of_a_failed_subtask_are_changed_and_noted(served: Served)
         assert conn.execute(select(subtasks.c.state).where(subtasks.c.id == 3)).scalar_one() == "WAIT"
         row = conn.execute(select(audit_log)).one()
     assert (row.action, row.detail["addresses"]) == ("edit", {number: form[f"url{number}"]})
+    refused = served.post(
+        "/failed/4/edit", data={**form, f"url{number}": "", "url4": "http://elsewhere.cn/"}
+    ).text
+    assert "elsewhere.cn" in refused
+    assert "not at" in refused
     changed = served.post("/failed/4/edit", data={"csrf": form["csrf"], "quota": "7", "pages": ""}).text
     assert "Changed and tried again: 1 subtasks." in changed
     with served.store.read() as conn:
@@ -149,11 +154,6 @@ def test_the_addresses_of_a_failed_subtask_are_changed_and_noted(served: Served)
         assert conn.execute(select(audit_log).order_by(audit_log.c.id.desc())).first().detail["quota"] == 7
     wrong = served.post("/failed/4/edit", data={"csrf": form["csrf"], "quota": "many"})
     assert (wrong.status_code, "no whole number" in wrong.text) == (400, True)
-    refused = served.post(
-        "/failed/4/edit", data={**form, f"url{number}": "", "url4": "http://elsewhere.cn/"}
-    ).text
-    assert "elsewhere.cn" in refused
-    assert "not at" in refused
 
 
 TRIED = f"""<html><head><title>{HOSTILE}</title></head><body><div class="post" id="p1"><h2 class="post-title">投诉
