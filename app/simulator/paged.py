@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from app.simulator.attempts import Attempt, Events, Subtask
+from app.simulator.attempts import Attempt, Events
 from app.simulator.hosts import LONGEST_WAIT_S, Hosts
 from app.simulator.slots import SharedSlots
 from app.simulator.world import LANES, World

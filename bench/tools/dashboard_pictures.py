@@ -1,7 +1,7 @@
 """Pictures of every page of the dashboard, for docs/dashboard: by Chromium, from a store that the demo left.
 
     reviewloop demo --db demo.db
-    python -m bench.tools.dashboard_pictures demo.db docs/dashboard
+    python -m bench.tools.dashboard_pictures demo.db docs/dashboard [NAME]...     # these pictures only
 
 It adds schedules to the store where it has none, so that their page shows some.
 """
@@ -131,8 +131,8 @@ def add_schedules(store: Store) -> None:
         schedule_actions.add(store, what, rule, usual | given, "boss")
 
 
-def main(db: str, folder: str) -> None:
-    """Make them all."""
+def main(db: str, folder: str, *names: str) -> None:
+    """Make those that are named, or all."""
     settings = Settings(database_url=database(db), sites="paper-2014")
     store = Store.open(settings.database_url)
     add_schedules(store)
@@ -145,7 +145,8 @@ def main(db: str, folder: str) -> None:
             executable_path=str(find_chromium("")), args=["--no-sandbox", "--disable-gpu"]
         )
         for one in pictures(store):
-            _take(browser, address, one, Path(folder))
+            if not names or one.name in names:
+                _take(browser, address, one, Path(folder))
         browser.close()
     store.close()
 

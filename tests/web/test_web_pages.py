@@ -69,6 +69,8 @@ def test_the_matrix_says_which_node_is_good_and_why_another_is_not(sample: Serve
     text = sample.get("/matrix").text
     assert "95%" in text
     assert "19/20" in text
+    assert "★ 95%" in text
+    assert '<small class="why">blocked</small>' in text
     assert "node1 is good: 95% of 20 pages" in text
     assert "node2 is poor: 20% of 20 pages (mostly: blocked)." in text
 

@@ -73,7 +73,7 @@ class Cell:
     text: str
     count: str
     step: int | None
-    rank: tuple[int, float] | None = None
+    rank: tuple[float, float] | None = None
     why: str = ""
 
 
@@ -132,10 +132,9 @@ def _cell(page: Page, told: Matrix, measure: str, site: str, node: str) -> Cell 
     of = told.sums.get((site, node))
     if of is None:
         return None
-    cell = _measured(page, told, measure, site, node, of)
-    if of.collected and cell.step is not None:
-        return replace(cell, rank=(cell.step, of.collected), why=_why(page, told, site, node, of))
-    return replace(cell, why=_why(page, told, site, node, of))
+    cell, value = _measured(page, told, measure, site, node, of)
+    rank = (round(value, 2), of.collected) if value is not None and of.collected else None
+    return replace(cell, rank=rank, why=_why(page, told, site, node, of))
 
 
 def _why(page: Page, told: Matrix, site: str, node: str, of: PairStats) -> str:
@@ -145,18 +144,25 @@ def _why(page: Page, told: Matrix, site: str, node: str, of: PairStats) -> str:
     return page.t(max(reasons, key=lambda name: (reasons[name], name)))
 
 
-def _measured(page: Page, told: Matrix, measure: str, site: str, node: str, of: PairStats) -> Cell:
+def _measured(
+    page: Page, told: Matrix, measure: str, site: str, node: str, of: PairStats
+) -> tuple[Cell, float | None]:
+    """A cell and what it shows as a number, more is better."""
     if measure == "completion":
         step = None if of.completion is None else round(of.completion * _STEPS)
-        return Cell(percent(of.completion), f"{of.collected:,.0f}/{of.offered:,.0f}", step)
+        return Cell(percent(of.completion), f"{of.collected:,.0f}/{of.offered:,.0f}", step), of.completion
     if measure == "efficiency":
         best = _best(told, site, lambda key: told.sums[key].efficiency_s)
         value = of.efficiency_s
-        return Cell(length(page.language, value), f"{of.collected:,.0f}", _step(best, value))
+        return Cell(length(page.language, value), f"{of.collected:,.0f}", _step(best, value)), _less(value)
     recently = told.lately.get((site, node), Lately())
     best = _best(told, site, lambda key: told.lately.get(key, Lately()).requests_per_page)
     value = recently.requests_per_page
-    return Cell(number(value, 1), f"{recently.requests:,}", _step(best, value))
+    return Cell(number(value, 1), f"{recently.requests:,}", _step(best, value)), _less(value)
+
+
+def _less(value: float | None) -> float | None:
+    return None if value is None else -value
 
 
 def _best(told: Matrix, site: str, of: Any) -> float | None:
