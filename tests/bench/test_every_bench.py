@@ -7,25 +7,20 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from patience import PATIENCE_S
 
 from app.cli.bench import show
 from app.cli.main import cli
 from bench import results
 from bench.registry import BENCHES, DESCRIBED, Bench
 from splitter.errors import InputError
-from tasks.fetching import browser
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 
 @pytest.mark.parametrize("bench", BENCHES.values(), ids=lambda bench: bench.name)
 def test_a_bench_runs_at_its_smallest_and_is_printed_both_ways(
-    bench: Bench, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # A busy machine keeps Chromium waiting for longer than a crawl would wait for it.
-    monkeypatch.setattr(browser, "PATIENCE_S", PATIENCE_S)
-    monkeypatch.setattr(browser, "LONGEST_S", PATIENCE_S)
     if bench.missing(SHARED):
         with pytest.raises(InputError, match=DESCRIBED):
             bench.run(SHARED, smallest=True)
