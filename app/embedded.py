@@ -96,6 +96,7 @@ class EmbeddedRunner:
         self._node_rows = nodes
         self._until = until
         self._watch = watch
+        self._entries = wiring.told_entries(settings, catalog)
         self._askable = Askable(partial(preflight, settings, catalog, search=False), found)
         self._context: Context = wiring.context(settings, catalog)
         self._alerting = wiring.alerting(settings, catalog, self._context.hosts, self._goes_on)
@@ -174,7 +175,7 @@ class EmbeddedRunner:
         back = closing.take_back(conn, now, None, "its run was killed") if self._store.is_sqlite else 0
         for node in self._node_rows:
             machine = wiring.machine(own_settings(self._settings, node))
-            nodes.register(conn, now, replace(node, machine=machine), self._context.entries)
+            nodes.register(conn, now, replace(node, machine=machine), self._entries)
         return back
 
     async def _open_nodes(self, stack: AsyncExitStack) -> None:
@@ -210,7 +211,7 @@ class EmbeddedRunner:
                 self._writer,
                 self._context.settings.recall,
                 self._free.set,
-                entries=self._context.entries,
+                entries=self._entries,
             )
             crawl_node.open()
             self._nodes[node.name] = crawl_node

@@ -55,15 +55,23 @@ class Preflight:
     searxng: Mapping[str, SearxngAnswer] = field(default_factory=dict)
 
 
-def preflight(settings: Settings, catalog: Catalog, *, search: bool = True) -> Preflight:
+def preflight(
+    settings: Settings,
+    catalog: Catalog,
+    *,
+    search: bool = True,
+    browser: Callable[[Settings], Obstacle | None] | None = None,
+) -> Preflight:
     """Find out which sites of the catalog can be asked; towards a lab all can whose pages need no browser.
 
     Args:
         search: also search an engine of one's own once.
+        browser: finds what stands between the nodes and pages made by script; None: the nodes are on this machine.
     """
+    find_browser = browser or browser_missing
     wanted = tuple(catalog.sites)
     if settings.lab is not None:
-        return _found(catalog, Reachability(browser=browser_missing(settings)))
+        return _found(catalog, Reachability(browser=find_browser(settings)))
     own = {
         name: engine
         for name in dict.fromkeys(catalog.sites[site].engine for site in wanted)
@@ -87,7 +95,7 @@ def preflight(settings: Settings, catalog: Catalog, *, search: bool = True) -> P
             if one.why
         },
         sign_ins=_sign_ins_missing(settings, catalog),
-        browser=browser_missing(settings),
+        browser=find_browser(settings),
     )
     return _found(catalog, found, answers)
 

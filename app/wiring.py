@@ -18,6 +18,7 @@ from app.hardware import this_machine
 from app.lab.login import HashedPassword
 from app.preflight import Askable
 from app.sending.alert_sending import GoOn, receivers
+from splitter.catalog.entries import entries_of, entries_without_browser
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy
@@ -147,6 +148,11 @@ def made_browser(settings: Settings) -> Browser | None:
     """The browser that runs the scripts of pages in this process, with the first page; None: there is none."""
     program = None if any(missing(settings.chromium)) else find_chromium(settings.chromium)
     return Browser(program) if program is not None else None
+
+
+def told_entries(settings: Settings, catalog: Catalog) -> dict[str, str]:
+    """What a node of this process tells of its catalog when it registers."""
+    return (entries_without_browser if any(missing(settings.chromium)) else entries_of)(catalog)
 
 
 def machine(settings: Settings) -> str:

@@ -244,17 +244,26 @@ def node_table(rows: Sequence[NodeRow], now: datetime, rule: BufferRule) -> Tabl
 
 def node_notes(rows: Sequence[NodeRow]) -> list[str]:
     """Trouble with nodes beside their state: catalogs that differ, clocks that are off."""
-    catalogs = Counter(row.catalog for row in rows if row.catalog is not None and row.seen_at is not None)
+    alive = [row for row in rows if row.seen_at is not None]
+    # Of nodes without a browser the hash tells that, too.
+    catalogs = Counter(row.catalog for row in alive if row.catalog is not None and not row.unrendered)
     usual = catalogs.most_common(1)[0][0] if catalogs else None
     notes = [
         f"{row.node.name} has another catalog than most nodes: of sites that the scheduler's has otherwise it is given "
         "nothing; restart it with the same sites.yaml"
-        for row in rows
-        if row.seen_at is not None and row.catalog not in (None, usual)
+        for row in alive
+        if not row.unrendered and row.catalog not in (None, usual)
+    ]
+    unable = [
+        f"{row.node.name} has no browser: it is given nothing of {row.unrendered} sites whose pages need one "
+        "(docs/browser.md)"
+        for row in alive
+        if row.unrendered
     ]
     off = [row for row in rows if abs(row.clock_s) > CLOCK_S]
     return [
         *notes,
+        *unable,
         *(
             f"{row.node.name}: its clock is {row.clock_s:+.0f} s off the database's: set it (NTP)"
             for row in off

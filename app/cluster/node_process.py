@@ -22,7 +22,6 @@ from app import loops, wiring
 from app.cluster.broker import open_redis
 from app.cluster.pulse import EVERY_S, Pulse
 from app.config import MIGRATIONS, Settings
-from splitter.catalog.entries import entries_of
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
@@ -147,7 +146,7 @@ class NodeProcess:
         on_free: Callable[[], None],
     ) -> CrawlNode:
         try:
-            entries = entries_of(catalog)
+            entries = wiring.told_entries(self._settings, catalog)
             row = await writer.run(partial(self._registered, entries))
         except (ProgrammingError, WrongRevision) as error:
             told = (

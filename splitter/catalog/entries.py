@@ -21,6 +21,17 @@ def entries_of(catalog: Catalog) -> dict[str, str]:
     }
 
 
+NO_BROWSER = "no browser"
+"""Stands for the entry of a site whose pages need a browser that the process has not."""
+
+
+def entries_without_browser(catalog: Catalog) -> dict[str, str]:
+    """Like `entries_of`, of a process that can't run the scripts of pages."""
+    return {
+        site: NO_BROWSER if catalog.renders(site) else entry for site, entry in entries_of(catalog).items()
+    }
+
+
 def catalog_hash(entries: Mapping[str, str]) -> str:
     """The hash of all entries."""
     return _hash(*(f"{site}={entries[site]}" for site in sorted(entries)))

@@ -15,7 +15,8 @@ class NodeView:
         kinds: "meta", "microblog".
         free: attempts it can be given now (free slots and room in its buffer).
         slots: attempts it runs at once; 0: nobody should wait for it.
-        lacks: sites that its catalog does not have as the scheduler's has them.
+        lacks: sites that it can't crawl: its catalog does not have them as the scheduler's has them, or it has no
+            browser for their pages.
     """
 
     name: str

@@ -216,7 +216,7 @@ class SchedulerState:
         return begin - _LONG
 
     def lacks(self, conn: Connection, entries: Mapping[str, str]) -> dict[str, frozenset[str]]:
-        """By node whose catalog is another one than this: the sites that it has not, or has otherwise.
+        """By node that told other entries than these: the sites that it has not, has otherwise, or has no browser for.
 
         Args:
             entries: of the scheduler's catalog, as hashes.

@@ -1,7 +1,7 @@
 """Eligibility: whether a node may take a subtask, and if not, why. The only module that decides this.
 
-1. The node has the subtask's kind: meta (0) or microblog (1) (2014 paper, allocation 1); and its catalog has the site
-   as the scheduler's has it.
+1. The node has the subtask's kind: meta (0) or microblog (1) (2014 paper, allocation 1); its catalog has the site as
+   the scheduler's has it; and it has a browser where the site's pages need one. A node tells both when it registers.
 2. Where a person asked for a node, it is the only one.
 3. None of the subtask's hosts refuses the node's address at present.
 4. A node that failed the subtask before is avoided. Where rules 1 to 3 leave no other node, the oldest failure among
@@ -112,7 +112,7 @@ def _excluded(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> st
     if subtask.kind not in view.kinds:
         return f"does not crawl {subtask.kind} sites"
     if subtask.site in view.lacks:
-        return f"has another entry of {subtask.site} in its catalog, or none"
+        return f"has no browser for {subtask.site}, or another entry of it in its catalog, or none"
     if subtask.assigned is not None and subtask.assigned != node:
         return f"a person asked for {subtask.assigned}"
     for name in subtask.hosts:

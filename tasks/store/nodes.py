@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from splitter.catalog.entries import catalog_hash
+from splitter.catalog.entries import NO_BROWSER, catalog_hash
 from splitter.catalog.names import Kind
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, String, bindparam, cast, func, select, update
 
 from tasks.domain.errors import UnknownNode
 from tasks.domain.proxy import Proxy
@@ -64,6 +64,7 @@ class NodeRow:
         waits_since: since when it has had unbegun leases and begun none; None where it has none.
         parameters: of its machine, as it reported them (2019 balance paper); None: not reported.
         catalog: hash of the entries of its catalog; None: not reported.
+        unrendered: how many sites of its catalog need a browser that it has not.
         clock_s: how far its clock is ahead of the database's, as of its last heartbeat.
     """
 
@@ -78,6 +79,7 @@ class NodeRow:
     waits_since: datetime | None = None
     parameters: NodeParameters | None = None
     catalog: str | None = None
+    unrendered: int = 0
     clock_s: float = 0.0
 
 
@@ -87,7 +89,8 @@ def register(
     """Insert or update a node that starts; whether it is drained stays as it was.
 
     Args:
-        entries: of its catalog, as hashes (`splitter.catalog.entries`); empty: not told, so it is given any site.
+        entries: of its catalog, as hashes, or that it has no browser for a site (`splitter.catalog.entries`); empty:
+            not told, so it is given any site.
     """
     values = {
         "kinds": sorted(node.kinds),
@@ -220,13 +223,18 @@ def _unknown(conn: Connection, name: str) -> UnknownNode:
 def listed(conn: Connection) -> Sequence[NodeRow]:
     """Every node, by name."""
     leases = {(row.lease_node, bool(row.lease_started)): row for row in _LEASES.rows(conn)}
+    unrendered = {row.name: _unrendered(row.entries) for row in _WITHOUT_BROWSER.rows(conn)}
     return [
-        _listed(row, leases.get((row.name, True)), leases.get((row.name, False))) for row in _NODES.rows(conn)
+        _listed(row, leases.get((row.name, True)), leases.get((row.name, False)), unrendered.get(row.name, 0))
+        for row in _NODES.rows(conn)
     ]
 
 
 _NODES = Prepared(
     select(*(column for column in nodes.c if column is not nodes.c.entries)).order_by(nodes.c.name)
+)
+_WITHOUT_BROWSER = Prepared(
+    select(nodes.c.name, nodes.c.entries).where(cast(nodes.c.entries, String).contains(NO_BROWSER))
 )
 _LEASES = Prepared(
     select(
@@ -242,7 +250,7 @@ _LEASES = Prepared(
 )
 
 
-def _listed(row: Any, started: Any | None, unstarted: Any | None) -> NodeRow:
+def _listed(row: Any, started: Any | None, unstarted: Any | None, unrendered: int) -> NodeRow:
     """A node, with the sums over the leases it has begun and over those it has not."""
     waits_since = None
     if unstarted is not None:
@@ -259,6 +267,7 @@ def _listed(row: Any, started: Any | None, unstarted: Any | None) -> NodeRow:
         waits_since=waits_since,
         parameters=_parameters(row.parameters),
         catalog=row.catalog,
+        unrendered=unrendered,
         clock_s=row.clock_s,
     )
 
@@ -275,6 +284,17 @@ def entries(conn: Connection, name: str) -> dict[str, str]:
     """The entries of a node's catalog, as hashes by site; empty where it told none."""
     told = conn.execute(select(nodes.c.entries).where(nodes.c.name == name)).scalar_one_or_none()
     return dict(told) if isinstance(told, dict) else {}
+
+
+def none_renders(conn: Connection, now: datetime, silent_after: timedelta) -> bool:
+    """True where nodes are alive and none of them has a browser for the sites that need one."""
+    alive = nodes.c.seen_at > now - silent_after
+    told = conn.execute(select(nodes.c.entries).where(alive, nodes.c.drained.is_(False))).scalars().all()
+    return bool(told) and all(map(_unrendered, told))
+
+
+def _unrendered(told: Any) -> int:
+    return sum(entry == NO_BROWSER for entry in told.values()) if isinstance(told, dict) else 0
 
 
 def _parameters(told: Any) -> NodeParameters | None:

@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import chain, islice, repeat
 from types import MappingProxyType
 
+from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.model import Catalog
 from sqlalchemy import Connection
 
@@ -133,7 +134,10 @@ class CrawlNode:
         return False
 
     async def _refuse(self, lease: Lease) -> None:
-        why = f"{self.node.name} has another entry of {lease.site} in its catalog, or none"
+        lacks = (
+            "no browser" if self._entries.get(lease.site) == NO_BROWSER else "another entry of it, or none"
+        )
+        why = f"{self.node.name} can't crawl {lease.site}: its catalog has {lacks}"
         try:
             await self._writer.run(lambda conn, now: closing.release(conn, now, {lease: why}))
         except Exception:

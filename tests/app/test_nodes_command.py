@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from app.cli.nodes import node_notes
 from splitter.catalog.names import Kind
 from tasks.domain.states import Transition
 from tasks.scheduling.balance.parameters import NodeParameters
@@ -15,7 +16,7 @@ from tasks.store import hosts, leases, nodes, products, transitions, views
 from tasks.store.database import Store, read_now
 from tasks.store.hosts import Rest
 from tasks.store.leases import Grant, Renewal
-from tasks.store.nodes import Node, NodeLoad
+from tasks.store.nodes import Node, NodeLoad, NodeRow
 from tasks.store.partitions import NewPartition
 from tasks.store.products import NewProduct, NewTask
 
@@ -105,3 +106,24 @@ def _admitted(conn, now):
     for entrant in views.entrants(conn, dict.fromkeys(views.heads(conn), 100)):
         transitions.move(conn, now, entrant.id, Transition.ADMIT, transitions.EventData())
     return views.waiting(conn, now, 100, lambda site: (site, site))
+
+
+def test_a_node_without_a_browser_has_no_other_catalog():
+    def row(name: str, catalog: str, unrendered: int = 0) -> NodeRow:
+        node = Node(name, frozenset(Kind), 1)
+        return NodeRow(
+            node=node,
+            drained=False,
+            seen_at=datetime(2026, 1, 1, tzinfo=UTC),
+            attempts_per_s=0.0,
+            backlog=0,
+            idle=0,
+            running=0,
+            waiting=0,
+            catalog=catalog,
+            unrendered=unrendered,
+        )
+
+    other, without = node_notes([row("n1", "a"), row("n2", "a"), row("n3", "b"), row("n4", "c", 2)])
+    assert other.startswith("n3 has another catalog")
+    assert without.startswith("n4 has no browser: it is given nothing of 2 sites")

@@ -284,6 +284,8 @@ def test_sites_made_by_script_need_a_browser_here(monkeypatch, tmp_path):
             ),
         )
     }
+    elsewhere = preflight(lab, catalog, browser=lambda _settings: None)
+    assert "b.example" in elsewhere.asked, "a node on another machine has one"
     of_rules = load_catalog(file).model_copy(
         update={"rules": {"text": catalog.rules["text"].model_copy(update={"render": "browser"})}}
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from random import Random
 
 import pytest
 from sqlalchemy import text, update
 from world import CATALOG, SITE, World, hit
 
-from splitter.catalog.entries import catalog_hash, entries_of
+from splitter.catalog.entries import catalog_hash, entries_of, entries_without_browser
 from splitter.catalog.names import Kind
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
@@ -111,6 +112,38 @@ class TestNodesWithAnotherCatalog:
         assert entries_of(CATALOG.model_copy(update={"engines": engines}))[SITE] != before[SITE]
         assert entries_of(CATALOG) == before
         assert catalog_hash(before) == catalog_hash(dict(reversed(before.items())))
+
+
+class TestNodesWithoutABrowser:
+    SCRIPTED = CATALOG.model_copy(
+        update={
+            "sites": {**CATALOG.sites, SITE: CATALOG.sites[SITE].model_copy(update={"render": "browser"})}
+        }
+    )
+    SILENT = timedelta(seconds=30)
+
+    def register(self, world: World, name: str, entries: dict[str, str]) -> None:
+        world.do(nodes.register, nodes.Node(name, frozenset(Kind), 4), entries)
+
+    def test_pages_made_by_script_go_only_to_nodes_with_one(self, world: World) -> None:
+        loop = LoopSettings()
+        world.context = Context(
+            self.SCRIPTED, loop, HostBook(self.SCRIPTED), Random(0), SchedulerState(loop.strategy)
+        )
+        world.add("特仑苏", sites=(SITE, OTHER))
+        assert not world.do(nodes.none_renders, self.SILENT), "nobody has told yet"
+        self.register(world, "n1", entries_without_browser(self.SCRIPTED))
+        assert world.do(nodes.none_renders, self.SILENT)
+        assert turn(world) == [OTHER]
+        self.register(world, "n2", entries_of(self.SCRIPTED))
+        assert not world.do(nodes.none_renders, self.SILENT)
+        world.pass_s(1)
+        assert turn(world) == [SITE]
+        assert {row.site: row.node for row in world.rows(attempts)} == {SITE: "n2", OTHER: "n1"}
+        assert {row.node.name: row.unrendered for row in world.look(nodes.listed)} == {"n1": 1, "n2": 0}
+        world.pass_s(60)
+        self.register(world, "n1", entries_without_browser(self.SCRIPTED))
+        assert world.do(nodes.none_renders, self.SILENT), "the only node with one is silent"
 
 
 SPOILT = (

@@ -530,7 +530,8 @@ def test_a_lease_by_another_entry_of_its_site_goes_back(
         assert scene.states == [State.WAIT, State.SLEEP, State.WAIT]
         released = [row for row in scene.rows(events) if row.transition == Transition.RELEASE]
         assert {row.detail["why"] for row in released} == {
-            f"n1 has another entry of {site} in its catalog, or none" for site in (SITE, "gone.example.com")
+            f"n1 can't crawl {site}: its catalog has another entry of it, or none"
+            for site in (SITE, "gone.example.com")
         }
 
     run(story)
