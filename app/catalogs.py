@@ -1,4 +1,4 @@
-"""Which catalog of sites is in force."""
+"""The catalog of sites in force."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class _Receiver:
 
 
 def receivers(settings: Settings) -> Receivers:
-    """Where the settings send alerts. Raises InputError."""
+    """The receivers that the settings name. Raises InputError."""
     mail = smtp_server(settings.smtp_url, settings.mail_from) if settings.smtp_url else None
     return Receivers(settings.alert_to.split(), mail)
 

@@ -1,4 +1,4 @@
-"""What is mailed or posted."""
+"""A file to mail or post."""
 
 from __future__ import annotations
 

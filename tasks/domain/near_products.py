@@ -97,7 +97,7 @@ def _outdoes(a: _Name, b: _Name, text: str, opening: int) -> bool:
 
 
 def _named(one: _Name, other: _Name, text: str) -> list[int]:
-    """Where a text names a product, and not the other one.
+    """The places where a text names a product, and not the other one.
 
     Each of the words that the other has not must be there, and the rarest counts. Where it has none of its own, its
     words count where those of the other are not beside them: 真果粒, but not in 真果粒花果轻乳.

@@ -151,7 +151,7 @@ def _names(text: str, word: str, words: tuple[str, ...]) -> bool:
 
 
 def namings(text: str, word: str, words: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Where a text (of `matchable_text`) names a line or model of a keyword set itself: begin and end, ascending."""
+    """Places (begin, end; ascending) where a text of `matchable_text` itself names a line or model of a keyword set."""
     return sorted({one.span() for pattern in _named_as(word, words) for one in pattern.finditer(text)})
 
 

@@ -151,7 +151,7 @@ def retry(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What a person changes of a subtask that failed.
+    """Changes of a person to a subtask that failed.
 
     Attributes:
         urls: other addresses of targets that are to do or given up, by the targets' numbers; an empty one leaves its
