@@ -52,6 +52,7 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
         ):
             url = server.url("dashboard")
             store = Store.open(url)
+            store.patient = True  # to fill it takes one long statement after the other
             try:
                 fill(store, SUBTASKS)
                 taken = _asked(store, Settings(database_url=url, sites="paper-2014"), server)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import errno
+import gc
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -55,7 +56,11 @@ class Commands(click.Group):
         """The command of that name."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        command: click.Command = getattr(import_module(f"app.cli.{_module(cmd_name)}"), cmd_name)
+        gc.disable()  # what is imported stays: looking for garbage in it is a sixteenth of a command's start
+        try:
+            command: click.Command = getattr(import_module(f"app.cli.{_module(cmd_name)}"), cmd_name)
+        finally:
+            gc.enable()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
