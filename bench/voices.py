@@ -23,15 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.tools.keyword_rule import excess
 from bench.tools.voice_posts import Post, posts, written_posts
 from tasks.domain.voices import Voice
-from tasks.reading.voice import MODEL, VOICES, cue_densities, cues, plain, run_keys, voice_of
+from tasks.reading.voice import MODEL, VOICES, voice_of
 
 A_SOURCE = 100
 _BUYERS = (Voice.COMPLAINT, Voice.PRAISE)
 _BINS = 10
-_SPEAKS = ("fault", "dislike", "redress", "like", "own use")
-_NOT = ("reports", "announces", "campaign", "copywriting", "asks")
 
 Floats = NDArray[np.float64]
 
@@ -65,14 +64,15 @@ def run(shared: Path) -> dict[str, Any]:
 
 def of_held_out(found: Sequence[Post]) -> tuple[dict[str, float], dict[str, Any]]:
     """Ratios and figures of posts whose source nothing was learned from."""
-    from bench.tools.train_voices import calibrated, for_calibration, held_out, softmax, sums_of, train
+    from bench.tools.train_voices import calibrated, for_calibration, held_out, sums_of, train
 
     sums = held_out(found)
     how = calibrated(found, sums)
     scored = [place for place, post in enumerate(found) if not for_calibration(post)]
-    shares = softmax(how.factor * sums[:, :-1] + how.shift)
+    by_rule = excess(found)
+    shares = how.shares(sums, by_rule)
     known = sums_of(found, train([post for post in found if for_calibration(post)]))
-    of_known = softmax(how.factor * known[:, :-1] + how.shift)
+    of_known = how.shares(known, by_rule)
     by_hand = [place for place in scored if found[place].by_hand]
     together = _at_most(found, scored)
     ratios: dict[str, float] = {}
@@ -126,11 +126,7 @@ def calibration_error(found: Sequence[Post], buyer: Floats) -> float:
 
 def by_keywords(found: Sequence[Post]) -> NDArray[np.bool_]:
     """Who is a buyer by the rule of keywords."""
-    names = list(cues())
-    speaks, others = ([names.index(cue) for cue in of] for of in (_SPEAKS, _NOT))
-    shown = [plain(post.text) for post in found]
-    dense = np.array([cue_densities(run_keys(text), len(text)) for text in shown])
-    told: NDArray[np.bool_] = dense[:, speaks].sum(1) > dense[:, others].sum(1)
+    told: NDArray[np.bool_] = excess(found) > 0
     return told
 
 

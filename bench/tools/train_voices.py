@@ -6,8 +6,8 @@ Multinomial logistic regression with an L2 penalty (Hastie, Tibshirani and Fried
 Learning, 4.4), by L-BFGS; a run of characters takes part if several sources have it, so that the marks of one source
 tell nothing. Every source is left out once: what is said of its posts is learned from the others alone, and on these
 the probabilities are calibrated: one factor and one shift a voice (vector scaling; Guo et al., ICML 2017, section
-4.2), folded into the weights. The sentiment is a second regression, on posts whose author said good or bad. The same
-posts give the same file.
+4.2), and one weight of the rule of keywords; all are folded into the weights. The sentiment is a second regression, on
+posts whose author said good or bad. The same posts give the same file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, hstack
 
+from bench.tools.keyword_rule import excess, signs
 from bench.tools.voice_posts import Post, digest, posts
+from tasks.domain.voices import Voice
 from tasks.reading.voice import VOICES, VoiceWeights, cue_densities, cues, known_runs, plain, run_keys
 
 LEAST_SOURCES, LEAST_POSTS, KEPT = 5, 8, 12_000
@@ -46,13 +48,24 @@ _HEAD = """\
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What makes a voice's sum a calibrated one: ``factor * sum + shift``."""
+    """What makes a voice's sum a calibrated one: ``factor * sum + shift``, and of a buyer's ``+ rule * excess``.
+
+    Attributes:
+        rule: weight of `excess`, by which who speaks of faults and use is a buyer, whatever the runs say.
+    """
 
     factor: float
     shift: Floats
+    rule: float = 0.0
+
+    def shares(self, sums: Floats, excess: Floats) -> Floats:
+        """Calibrated probabilities of the voices: shape (posts, voices)."""
+        told = self.factor * sums[:, :-1] + self.shift
+        told[:, BUYERS] += self.rule * excess[:, None]
+        return softmax(told)
 
 
-NOT_CALIBRATED = Calibration(1.0, np.zeros(len(VOICES)))
+BUYERS = [VOICES.index(voice) for voice in (Voice.COMPLAINT, Voice.PRAISE)]
 
 
 def train(found: Sequence[Post]) -> VoiceWeights:
@@ -94,19 +107,21 @@ def for_calibration(post: Post) -> bool:
 
 
 def calibrated(found: Sequence[Post], sums: Floats) -> Calibration:
-    """The factor and shifts that make held-out probabilities most likely, every source counting the same."""
+    """What makes held-out probabilities most likely, every source counting the same."""
     used = [place for place, post in enumerate(found) if for_calibration(post)]
-    part, kinds = sums[used, :-1], np.array([VOICES.index(found[place].voice) for place in used])
+    kinds = np.array([VOICES.index(found[place].voice) for place in used])
     of_source = Counter(found[place].source for place in used)
     weight = np.array([1 / min(of_source[found[place].source], 100) for place in used])
 
-    def loss(values: Floats) -> float:
-        shares = softmax(values[0] * part + values[1:])
-        likely = np.log(shares[np.arange(len(kinds)), kinds] + 1e-12)
-        return float(-(weight * likely).sum() / weight.sum() + 1e-3 * (values[1:] ** 2).sum())
+    told = excess([found[place] for place in used])
 
-    best = minimize(loss, np.array([1.0] + [0.0] * len(VOICES)), method="L-BFGS-B").x
-    return Calibration(float(best[0]), best[1:])
+    def loss(values: Floats) -> float:
+        shares = Calibration(values[0], values[2:], values[1]).shares(sums[used], told)
+        likely = np.log(shares[np.arange(len(kinds)), kinds] + 1e-12)
+        return float(-(weight * likely).sum() / weight.sum() + 1e-3 * (values[2:] ** 2).sum())
+
+    best = minimize(loss, np.array([1.0, 0.0] + [0.0] * len(VOICES)), method="L-BFGS-B").x
+    return Calibration(float(best[0]), best[2:], float(best[1]))
 
 
 def with_calibration(by: VoiceWeights, how: Calibration) -> VoiceWeights:
@@ -114,6 +129,8 @@ def with_calibration(by: VoiceWeights, how: Calibration) -> VoiceWeights:
     table = by.table.copy()
     table[:, :-1] *= how.factor
     table[-1, :-1] += how.shift
+    of_cues = table[len(by.keys) : -1]
+    of_cues[:, BUYERS] += (how.rule * signs())[:, None].astype(np.float32)
     return VoiceWeights(by.keys, table)
 
 
