@@ -80,6 +80,8 @@ def say_plan(plan: CrawlPlan) -> None:
     from app.cli.output import messages
 
     _print_summary(messages, plan)
+    if plan.asked and plan.unasked:
+        messages.print(Padding(_named([one.site for one in plan.asked]), (0, 0, 0, 4), expand=False))
     _print_missing(messages, plan)
     refuse_empty(plan)
 

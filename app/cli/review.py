@@ -109,7 +109,11 @@ def import_(
             checks = ReviewChecks(columns, names, sites, pseudonyms(settings), utc_now())
             save = Trying(store).known if dry_run or store is None else Saving(store, from_, names).save
             _say_columns(columns, from_)
-            done = import_reviews(read.records, checks, save, _progress)
+            try:
+                done = import_reviews(read.records, checks, save, _progress)
+            except KeyboardInterrupt:
+                say("Stopped. What was stored stays; the same command goes on.", "yellow")
+                raise
     _finish(done, names, columns, from_, dry_run=dry_run, as_json=as_json)
 
 

@@ -12,6 +12,7 @@ from patience import PATIENCE_S
 
 from app.files.table_files import BadRow, stream_table
 from app.importing.review_columns import COLLECTORS, field_columns
+from app.importing.review_import import import_reviews
 
 HEADER = "商品名称,评论内容,评论时间,用户昵称,评分（星）,链接"
 GOOD = (
@@ -254,3 +255,27 @@ def test_a_quote_that_is_never_closed_costs_its_line():
     text = 'a,b\n1,2\n"' + "x" * 200_000 + "\n3,4\n"
     rows = list(stream_table(io.BytesIO(text.encode()), "x"))
     assert [type(row) is BadRow for row in rows] == [False, False, True, False]
+
+
+def test_what_was_stored_before_it_is_stopped_stays(
+    reviewloop, imported, exported, url, tmp_path, monkeypatch
+):
+    def stopped(records, checks, save, progress):
+        return import_reviews(stopping(records), checks, save, progress)
+
+    def stopping(records):
+        yield next(records)
+        raise KeyboardInterrupt
+
+    lines = [f"特仑苏,很好喝的第{n}次,2026-05-0{n},a,5," for n in (1, 2, 3)]
+    file = tmp_path / "reviews.csv"
+    file.write_text(table(*lines), encoding="utf-8")
+    monkeypatch.setattr("app.importing.review_import.BATCH", 1)
+    monkeypatch.setattr("app.cli.review.import_reviews", stopped)
+    ended = reviewloop("review", "import", file, "--db", url)
+    assert (ended.exit_code, "the same command goes on" in ended.stderr) == (1, True)
+    assert len(exported()) == 1
+    monkeypatch.setattr("app.cli.review.import_reviews", import_reviews)
+    told, _ = imported(table(*lines))
+    assert (told["added"], told["known"]) == (2, 1)
+    assert len(exported()) == 3
