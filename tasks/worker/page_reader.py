@@ -97,18 +97,21 @@ class PageReader:
             except TimeoutError:
                 self._apart.kill()
                 self._end()
-                raise unreadable(
-                    f"reading {len(job.body)} bytes took longer than {self._patience_s:g} s"
-                ) from None
+                raise self._too_long(job) from None
             if answer is not None:
                 fine, read = pickle.loads(answer)
                 if not fine:
                     raise FetchError(*read)
                 return read
             status = self._end()
+            if status == -signal.SIGALRM:  # its own limit, before ours was looked at
+                raise self._too_long(job)
             if status:  # not by itself: idle, or after its last job
                 raise unreadable(f"reading {len(job.body)} bytes ended the reader with {_said(status)}")
         raise unreadable("the reader ended twice before it had read the page")
+
+    def _too_long(self, job: ReadingJob[Any]) -> FetchError:
+        return unreadable(f"reading {len(job.body)} bytes took longer than {self._patience_s:g} s")
 
     def _end(self) -> int:
         """End the process apart; the status it had ended with before, 0 where it ended by itself."""

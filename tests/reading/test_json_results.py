@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import in_pieces
 
 from splitter.catalog.rules import PostRules, ResultRules
 from tasks.domain.failures import ErrorClass, FetchError
@@ -152,10 +153,10 @@ def test_deep_documents(opening):
 
 def test_huge_documents_and_lists():
     assert error('{"data": "' + "x" * 5_000_000 + '"}') is ErrorClass.TOO_LARGE
-    begin = time.process_time()
+    begin = time.thread_time()
     page = read(answer(*({"id": n} for n in range(50_000))))
     assert len(page.hits) == 1000
-    assert time.process_time() - begin < 5
+    assert in_pieces(time.thread_time() - begin) < 50
 
 
 def test_texts_no_database_takes():
