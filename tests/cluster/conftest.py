@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from clusters import FAST, SILENT_S, SITES, Pages, Process, Web, add_products, s
 from patience import PATIENCE_S
 
 from app import opening
+from app.cluster.servers import free_port
 from app.config import Settings
 from app.embedded import EmbeddedRunner
 from app.lab.running import running_lab
@@ -91,6 +91,4 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
 @pytest.fixture
 def unused_port() -> int:
     """A loopback port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_port()
