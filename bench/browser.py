@@ -27,6 +27,7 @@ from splitter.catalog.load import parse_catalog
 from splitter.urls import search_url
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Response
+from tasks.fetching import browser as rendering
 from tasks.fetching.browser import MOST_OPEN, Browser
 from tasks.fetching.chromium import find_chromium
 from tasks.fetching.downloader import Downloader
@@ -35,6 +36,8 @@ from tasks.reading.page_jobs import PageJob
 from tasks.reading.results import read_results
 
 PAGES = 60
+_HANG_S: float | None = None
+"""Patience with the page that hangs, and with its closing; None: a node's own."""
 _SITE = "app.example"
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _CATALOG = """\
@@ -224,10 +227,15 @@ async def _ended(
     watch = asyncio.create_task(longest_hold())
     began_s = time.perf_counter()
     outcome = "read"
+    own = rendering.PATIENCE_S, rendering.CLOSE_S
     try:
+        if _HANG_S is not None:
+            rendering.PATIENCE_S = rendering.CLOSE_S = _HANG_S
         await browser.render(_page(_ENDLESS if number is None else _EMPTY), ask, lambda _: True)
     except (FetchError, WaitTooLong) as error:
         outcome = error.error.value if isinstance(error, FetchError) else "to be tried later"
+    finally:
+        rendering.PATIENCE_S, rendering.CLOSE_S = own
     seconds = time.perf_counter() - began_s
     watch.cancel()
     hold_s, hold_cpu_s = await watch

@@ -58,6 +58,8 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
     ratios: dict[str, float] = {}
     figures: dict[str, Any] = {"reviews": REVIEWS}
     for name, started in scale_store.SERVERS.items():
+        if not _FORMATS[name]:
+            continue
         with (
             tempfile.TemporaryDirectory(prefix="reviewloop-exports-") as folder,
             started(Path(folder)) as server,

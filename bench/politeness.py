@@ -115,7 +115,7 @@ def judge(case: Case, times: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     over_own = own_most / (WINDOW_S * limits.per_address_per_s + 1)
     return {
         "max_over_limit_10s": round(max(over_total, over_own), 4),
-        "used_of_limit": round(asked / (case.limit_per_s * lasted_s), 4),
+        "used_of_limit": round(asked / (case.limit_per_s * lasted_s), 4) if lasted_s else None,
         "limit_per_s": {"address": limits.per_address_per_s, "total": limits.total_per_s},
         "lasted_s": round(lasted_s, 1),
         "requests": len(everything),

@@ -156,6 +156,7 @@ _TABLE = (
         name="browser",
         measures="pages made by script, beside the plain downloader on the same addresses, and what a hang costs",
         browser=True,
+        smallest={"browser:_HANG_S": 1.0},
         lower=("cpu_ms_per_page", "mb_per_open_page", "hang_s", "hold_cpu_ms"),
     ),
     Bench(
@@ -201,6 +202,7 @@ _TABLE = (
             "crawl:ROUNDS": 1,
             "crawl:_SERVED": crawl.SERVED_SMALLEST,
             "crawl:_SLOWEST_SERVER_PER_S": 0,
+            "crawl:_NEEDS_TWO_CORES": False,
             "crawl:OURS": crawl.OURS_SMALLEST,
             "crawl:CONTESTANTS": crawl.SMALLEST,
         },
@@ -283,6 +285,7 @@ _TABLE = (
     Bench(
         name="replay",
         measures="how well the simulator predicts a run from its store, and another strategy's",
+        smallest={"replay:_SIMULATED_SEEDS": 1},
     ),
     Bench(
         name="reposts",

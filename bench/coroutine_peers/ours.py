@@ -45,6 +45,10 @@ async def crawl(order: window.Order) -> list[window.Moment]:
         for _ in range(order.samples):
             await asyncio.sleep(order.window_s / order.samples)
             moments.append(window.moment(done))
+        async with asyncio.timeout(window.START_WITHIN_S):
+            while moments[-1].pages == moments[0].pages:
+                await asyncio.sleep(window.SETTLE_S / 10)
+                moments[-1] = window.moment(done)
         stop.set()
     return moments
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from patience import patient_with_chromium
 
 from app.cli.bench import show
 from app.cli.main import cli
@@ -15,6 +16,11 @@ from bench.registry import BENCHES, DESCRIBED, Bench
 from splitter.errors import InputError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    patient_with_chromium(monkeypatch)
 
 
 @pytest.mark.parametrize("bench", BENCHES.values(), ids=lambda bench: bench.name)

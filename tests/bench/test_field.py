@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -249,7 +250,7 @@ def test_no_run_is_begun_that_may_end_after_the_limit(
 
     monkeypatch.setattr(field, "run_once", run_once)
     monkeypatch.setattr(field, "bound_of", lambda *_: Bound(pages_at_mark=80.0, possible_at={"all": 25.0}))
-    monkeypatch.setattr(field.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(field, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     told = field.run(tmp_path, regime="scarce", limit_minutes=5.0)  # the second run may take until 310 s
     assert ran == ["feedback"]
     assert list(told["figures"]["runs"]) == ["scarce.feedback.1"]
