@@ -20,6 +20,30 @@ from tasks.store.database import Store
 settings.register_profile("reviewloop", derandomize=True, deadline=None)
 settings.load_profile("reviewloop")
 
+ON_SERVERS = {"postgres_databases", "_redis"}
+"""What whoever uses PostgreSQL or Redis uses."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--on-servers", action="store_true", help="only what uses PostgreSQL or Redis")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what would be the same against any other server."""
+    if not config.getoption("--on-servers"):
+        return
+    kept = [item for item in items if isinstance(item, pytest.Function) and _on_servers(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
+
+def _on_servers(item: pytest.Function) -> bool:
+    chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return bool(ON_SERVERS.intersection(item.fixturenames)) or not {"postgres", "redis"}.isdisjoint(
+        one for one in chosen if isinstance(one, str)
+    )
+
+
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 
