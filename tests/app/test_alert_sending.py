@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 
 from app.config import Settings, as_environment, from_environment
 from app.sending.alert_sending import Receivers, place_of, without_secrets
@@ -39,7 +40,8 @@ class Hook:
 
     @property
     def address(self) -> str:
-        return f"json://127.0.0.1:{self.port}/{SECRET}?+X-Key={SECRET}"
+        patient = f"cto={PATIENCE_S:g}&rto={PATIENCE_S:g}"  # apprise waits for 4 s
+        return f"json://127.0.0.1:{self.port}/{SECRET}?+X-Key={SECRET}&{patient}"
 
 
 @contextmanager
@@ -51,7 +53,7 @@ def served() -> Iterator[Hook]:
         def do_POST(self) -> None:
             hook.got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             hook.arrived.set()
-            hook.go_on.wait(120)
+            hook.go_on.wait(PATIENCE_S)
             self.send_response(hook.status)
             self.end_headers()
 
@@ -68,7 +70,7 @@ def served() -> Iterator[Hook]:
         hook.go_on.set()
         server.shutdown()
         server.server_close()
-        thread.join(120)
+        thread.join(PATIENCE_S)
 
 
 @pytest.fixture
@@ -139,7 +141,7 @@ def test_nobody_there_is_no_success(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_frozen_receiver_holds_nobody_and_gets_no_second_message(hook: Hook) -> None:
     with served() as frozen:
         frozen.go_on.clear()
-        receivers = Receivers([frozen.address, hook.address])
+        receivers = Receivers([frozen.address, hook.address], clock=lambda: 0.0)
 
         def goes_on() -> bool:
             """Until one has the message and the other holds it."""

@@ -5,6 +5,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
 import pytest
+from patience import PATIENCE_S
 
 from app import preflight as module
 from app.config import Settings
@@ -61,6 +62,14 @@ def catalog(tmp_path):
         return load_catalog(file)
 
     return made
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch):
+    """What answers late on a slow machine has answered."""
+    monkeypatch.setattr(module, "_NAMES_S", PATIENCE_S)
+    monkeypatch.setattr(module, "_ONE_ANSWER_S", PATIENCE_S)
+    monkeypatch.setattr(module, "LONGEST_S", 2 * PATIENCE_S)
 
 
 class _Searxng(BaseHTTPRequestHandler):

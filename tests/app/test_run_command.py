@@ -1,6 +1,10 @@
 import json
+import math
+import os
+import signal
 import socket
 import sqlite3
+import time
 from collections import Counter
 from contextlib import closing
 from io import StringIO
@@ -12,6 +16,7 @@ from rich.console import Console
 from sqlalchemy import select, update
 from tiny_world import DEAD, PRODUCTS, REFUSED
 
+from app.cli import progress
 from app.cli.tables import pair_matrices, permit_list, permit_matrices
 from app.permits import PermitWorth
 from tasks.domain.pair_stats import PairStats
@@ -68,17 +73,26 @@ def test_a_second_run_has_nothing_left_to_do(crawled, reviewloop, lab):
     assert f"host_unreachable at {DEAD}" in result.stdout
 
 
-def test_work_that_waits_for_a_host_that_is_down(reviewloop, tmp_path):
+def test_work_that_waits_for_a_host_that_is_down(reviewloop, tmp_path, monkeypatch):
+    def say(text, *more, **options):
+        shown(text, *more, **options)
+        if "Ctrl-C" in str(text):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    shown = progress.messages.print
+    monkeypatch.setattr(progress.messages, "print", say)
     url = f"sqlite:///{tmp_path / 'reviews.db'}"
     with socket.create_server(("127.0.0.1", 0)) as dying:
         lab = f"127.0.0.1:{dying.getsockname()[1]}"
         # It answers once, when the run asks whether it is there, and is gone then.
         Thread(target=lambda: (dying.accept()[0].close(), dying.close()), daemon=True).start()
         patience = {"REVIEWLOOP_REST_FACTOR": "1", "REVIEWLOOP_MOST_UNANSWERED": "20"}
+        begin_s = time.monotonic()
         result = reviewloop(
-            *("run", "特仑苏", "--until-done", "--for", 5, "--lab", lab, "--nodes", 1, "--db", url),
+            *("run", "特仑苏", "--until-done", "--lab", lab, "--nodes", 1, "--db", url),
             **patience,
         )
+        took_s = time.monotonic() - begin_s
     assert result.exit_code == 1
     assert "does not answer; next try" in result.stdout
     assert "Ctrl-C ends the run without loss" in result.stderr
@@ -89,8 +103,9 @@ def test_work_that_waits_for_a_host_that_is_down(reviewloop, tmp_path):
     assert "does not answer" in reviewloop("status", "--db", url).stdout
     verified = json.loads(reviewloop("verify", "--db", url, "--json").stdout)
     assert verified["violations"] == []
-    # A rest of 3 s and one of 6 s: no subtask is tried more than twice, however often there is a free slot.
-    assert verified["counts"]["attempts"] <= 2 * verified["counts"]["subtasks"]
+    # A rest of 3 s, then one of 6 s, 12 s ...: no subtask is tried more often, however often there is a free slot.
+    tries = 1 + math.log2(1 + took_s / 3)
+    assert verified["counts"]["attempts"] <= tries * verified["counts"]["subtasks"]
 
 
 def test_a_lab_that_is_not_there(reviewloop, tmp_path):

@@ -9,12 +9,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from patience import PATIENCE_S
+from patience import PATIENCE_S, until
 from tiny_world import ROOT
 
 from app.holding import held
@@ -91,10 +90,12 @@ def test_a_second_run_on_a_file_is_refused_and_others_write_meanwhile(reviewloop
     first = started("run", "特仑苏", "--db", url, *at)
     try:
         lock = tmp_path / "r.db.run"
-        end = time.monotonic() + 60
-        while not (lock.exists() and nodes_in(reviewloop("status", "--json", "--db", url))):
+
+        def at_work() -> bool:
             assert first.poll() is None, first.communicate()
-            assert time.monotonic() < end
+            return lock.exists() and nodes_in(reviewloop("status", "--json", "--db", url))
+
+        until(at_work, "the first run has its nodes")
         second = reviewloop("run", "--db", url, *at)
         assert second.exit_code == 2
         assert f"process {first.pid}, since " in second.stderr

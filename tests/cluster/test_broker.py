@@ -139,6 +139,7 @@ class OneMark:
 
     def __init__(self) -> None:
         self.until_s = 0.0
+        self.taken = 0
 
     async def set(self, _key, _value, *, nx, px):
         assert nx
@@ -146,6 +147,7 @@ class OneMark:
         if now < self.until_s:
             return None
         self.until_s = now + px / 1000
+        self.taken += 1
         return True
 
 
@@ -163,14 +165,16 @@ def test_many_free_slots_ask_for_few_turns_and_the_last_one_is_served():
             last_free = clock()
             await asyncio.sleep(0.03)
         async with asyncio.timeout(PATIENCE_S):
-            while not sent or sent[-1] < last_free:
+            while not sent or max(sent) < last_free or len(sent) < mark.taken:
                 await asyncio.sleep(0.01)
         for task in serving:
             task.cancel()
+        assert len(sent) <= mark.taken, (
+            "no turn is asked for without the mark, and it is free a few times a second"
+        )
         return sent
 
-    sent = asyncio.run(story())
-    assert 2 <= len(sent) <= 2 + (sent[-1] - sent[0]) / 0.2  # of 200 free slots
+    assert len(asyncio.run(story())) < 200, "so many slots were free"
 
 
 def test_a_worker_that_loses_its_broker_does_not_die_of_an_unacknowledged_message(redis_url):

@@ -7,10 +7,11 @@ from tempfile import TemporaryDirectory
 
 import psutil
 import pytest
+from patience import PATIENCE_S
 
+from app.chaos import run, stall
 from app.chaos.faults import FaultKind
 from app.chaos.records import Session
-from app.chaos.run import run
 from app.chaos.world import Supply
 from app.config import Settings
 
@@ -25,11 +26,20 @@ def folder():
         yield Path(made) / "data"
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch):
+    """What is slow here is neither stalled nor silent: a killed node's leases come back when it is started again."""
+    monkeypatch.setattr(stall, "STALL_S", PATIENCE_S)
+    for name in ("_START_S", "_GIVE_UP_S", "_CALM_S"):
+        monkeypatch.setattr(run, name, PATIENCE_S)
+    monkeypatch.setattr(run, "SHORTENED", {"backoff_s": 0.5})
+
+
 def test_a_few_faults_cost_nothing_but_time(folder):
     session = Session(seed=1, kills=len(KINDS), nodes=2, kinds=list(KINDS))
     before = set(psutil.Process().children(recursive=True))
     told: list[str] = []
-    report = run(Settings(), session, folder, told.append, LITTLE)
+    report = run.run(Settings(), session, folder, told.append, LITTLE)
     assert report.clean, (report.document(), told)
     assert sorted(record.kind for record in report.session.records) == sorted(KINDS)
     assert report.counts["pages"] > 20

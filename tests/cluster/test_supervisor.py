@@ -146,6 +146,7 @@ def test_a_process_that_is_stopped_counts_as_frozen_and_is_killed(tmp_path, watc
     supervisor.end_frozen(["it"])
     assert supervisor.alive("it")
     process.suspend()
+    until(lambda: process.status() == psutil.STATUS_STOPPED, what="it has run for the last time")
     supervisor.end_frozen(["it"])
     for pause_s in (4.9, 0.2):
         assert supervisor.alive("it")

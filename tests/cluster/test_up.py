@@ -104,8 +104,7 @@ def data():
 
 
 def test_a_cluster_with_servers_of_its_own_goes_on_where_it_was(web, wanted, launch, data):
-    # The leases of what was killed are taken back by their silence, which the test waits out.
-    settings = settings_of(web, silent_after_s=10.0)
+    settings = settings_of(web)
     words = ("app", "up", "--nodes", 1, "--data", data)
     with opened(f"postgresql://postgres@/postgres?host={data / 'postgres'}") as store:
         killed = launch(*words, *PRODUCTS, settings=settings)

@@ -6,14 +6,14 @@ import platform
 import signal
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 from celery import Celery
 from celery.concurrency.thread import TaskPool
-from clusters import PRODUCTS, Process, add_products, opened, violations
+from clusters import PRODUCTS, SITES, Process, add_products, opened, violations
 from patience import PATIENCE_S, until
 from redis import Redis
 from sqlalchemy import func, select
@@ -24,6 +24,9 @@ from app.cluster.control_process import opened_control
 from app.cluster.pulse import last_beat
 from app.cluster.worker import Runtime
 from app.config import Settings
+from app.lab import server as lab_server
+from app.lab.answers import Answer
+from app.lab.behaviour import decide
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.states import State
@@ -36,7 +39,7 @@ from tasks.store.tables import attempts, subtasks
 from tasks.store.tables import pages as page_rows
 
 NODE = "n1"
-START_WITHIN = timedelta(seconds=60)
+START_WITHIN = timedelta(seconds=PATIENCE_S)
 
 
 @dataclass
@@ -57,7 +60,7 @@ class Scheduler:
                 .limit(count)
             ).all()
             assert len(waiting) == count
-            grants = [Grant(subtask_id, NODE, 20, 30.0, {}) for subtask_id in waiting]
+            grants = [Grant(subtask_id, NODE, 20, PATIENCE_S, {}) for subtask_id in waiting]
             return leases.grant(conn, read_now(conn), grants, START_WITHIN)
 
     def ring(self, lease: Lease, node: str = NODE) -> None:
@@ -89,15 +92,14 @@ class Scheduler:
 
 
 @pytest.fixture
-def scheduler(request, web, launch, postgres_url, redis_url, tmp_path):
-    """A worker on a planned store; `slow` as parameter: with hosts that may be asked twice a second only."""
-    slow = getattr(request, "param", "") == "slow"
+def scheduler(web, launch, postgres_url, redis_url, tmp_path):
+    """A worker on a planned store."""
     settings = replace(
         web.settings,
         database_url=postgres_url,
         redis_url=redis_url,
-        sites=str(_slow(web.sites, tmp_path) if slow else web.sites),
-        silent_after_s=60.0,
+        silent_after_s=PATIENCE_S,
+        request_timeout_s=PATIENCE_S,
         address="127.0.0.9",
         kinds=frozenset({Kind.META}),
         pulse_file=str(tmp_path / "pulse"),
@@ -108,7 +110,7 @@ def scheduler(request, web, launch, postgres_url, redis_url, tmp_path):
     with opened(postgres_url) as store:
         worker = launch(*words, "--without-mingle", settings=settings)
         add_products(store)
-        with opened_control(web_settings(settings, web)) as control:
+        with opened_control(replace(settings, address=None)) as control:
             assert control.plan() == 3 * len(PRODUCTS)
             with store.begin() as conn:
                 sweeps.admit(conn, read_now(conn), wiring.context(settings, settings.catalog()))
@@ -117,22 +119,9 @@ def scheduler(request, web, launch, postgres_url, redis_url, tmp_path):
         yield made
 
 
-def web_settings(settings: Settings, web) -> Settings:
-    """The scheduler's: it plans at full speed."""
-    return replace(settings, sites=str(web.sites), address=None)
-
-
 def worker_names(store: Store) -> set[str]:
     with store.read() as conn:
         return {row.node.name for row in nodes.listed(conn) if row.seen_at is not None}
-
-
-def _slow(sites: Path, folder: Path) -> Path:
-    catalog = yaml.safe_load(sites.read_text(encoding="utf-8"))
-    catalog["limits"] = {"per_address_per_s": 2, "total_per_s": 2}
-    path = folder / "slow.yaml"
-    path.write_text(yaml.safe_dump(catalog, allow_unicode=True), encoding="utf-8")
-    return path
 
 
 def test_a_doubled_or_late_notification_does_nothing(scheduler, redis_url):
@@ -171,8 +160,16 @@ def test_a_drained_node_gives_back_what_it_was_never_told_of(scheduler):
     until(lambda: last_beat(pulse).at_s > first.at_s, what="the loop beats on")
 
 
-@pytest.mark.parametrize("scheduler", ["slow"], indirect=True)
-def test_a_worker_told_to_end_gives_back_and_keeps_its_pages(scheduler):
+def test_a_worker_told_to_end_gives_back_and_keeps_its_pages(scheduler, monkeypatch):
+    given = count()
+
+    def one_page(*asked):
+        """Sites give one page; what is asked for after it is under way until the end."""
+        decided = decide(*asked)
+        is_page = asked[2].host in SITES and decided.answer is Answer.PAGE
+        return replace(decided, latency_s=PATIENCE_S) if is_page and next(given) else decided
+
+    monkeypatch.setattr(lab_server, "decide", one_page)
     running, unheard = scheduler.grant(2)
     scheduler.ring(running)
     until(lambda: scheduler.count(page_rows), what="a page of the running attempt")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import PATIENCE_S, until
+from patience import PATIENCE_S, patient_with_chromium, until
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
@@ -83,11 +83,17 @@ class Bench:
         return found
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _patient() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patient_with_chromium(patch)
+        yield
+
+
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
     program = find_chromium()
-    with asyncio.Runner() as runner, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PATIENCE_S", PATIENCE_S)
+    with asyncio.Runner() as runner:
         made = Bench(runner)
 
         async def start() -> None:
@@ -99,7 +105,14 @@ def bench() -> Iterator[Bench]:
         runner.run(made.browser.close())
 
 
+@pytest.fixture
+def calm(monkeypatch):
+    """Between two steps of a page's scripts a slow machine may be quiet for longer."""
+    monkeypatch.setattr(page_visit, "QUIET_S", 4 * page_visit.QUIET_S)
+
+
 @needs_chromium
+@pytest.mark.usefixtures("calm")
 def test_a_page_is_what_its_scripts_make_of_it(bench):
     site = Site(
         {
@@ -159,6 +172,7 @@ for (const one of tries) { try { one(); } catch (error) { console.log(error); } 
 
 
 @needs_chromium
+@pytest.mark.usefixtures("calm")
 def test_the_browser_has_no_other_way_out(bench):
     with (
         socket.create_server(("127.0.0.1", 0)) as tcp,
@@ -223,6 +237,7 @@ def test_what_is_closed_off_gets_no_socket(tmp_path):
 )  # fmt: skip
 def test_a_page_that_hangs_is_ended_with_its_class(bench, monkeypatch, script):
     monkeypatch.setattr(module, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(module, "CLOSE_S", 1.0)
     with pytest.raises(FetchError) as ended:
         bench.render(f"<p>text</p><script>{script}</script>")
     assert ended.value.error is ErrorClass.UNREADABLE
@@ -269,6 +284,7 @@ def test_a_page_that_its_scripts_make_too_large_is_not_read(bench, monkeypatch):
 
 
 @needs_chromium
+@pytest.mark.usefixtures("calm")
 def test_chromium_that_was_killed_is_started_again_for_the_same_page(bench):
     bench.render("<p>first</p>")
     before, _ = bench.pids()
@@ -317,6 +333,7 @@ _NODE = """
 import asyncio, sys
 from pathlib import Path
 from tasks.domain.pages import Response
+from tasks.fetching import browser as module, chromium
 from tasks.fetching.browser import Browser
 
 async def ask(url, headers):
@@ -325,6 +342,7 @@ async def ask(url, headers):
 
 async def main():
     global browser
+    module.PATIENCE_S = module.LONGEST_S = chromium.START_S = 600
     browser = Browser(Path(sys.argv[1]))
     page = Response(url="http://a.cn/", status=200, headers={}, body=b"<script src=x></script>", elapsed_s=0)
     await browser.render(page, ask, lambda _: True)

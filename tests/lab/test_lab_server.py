@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from patience import PATIENCE_S
+from patience import PATIENCE_S, until
 
 from app.cli.lab import lab as lab_command
 from app.lab.profile import Profile
@@ -188,8 +188,7 @@ def test_a_lab_stops_although_requests_hang(start):
     with start(profile({"faults": {"hang": 1}})) as lab:
         connection = http.client.HTTPConnection(lab.host, lab.port, timeout=PATIENCE_S)
         connection.request("GET", "/", headers={"Host": "12315.com"})
-        while not lab.log.entries():
-            pass
+        until(lab.log.entries, "the request is under way")
     with pytest.raises(ConnectionError):
         connection.getresponse()
     connection.close()
@@ -269,7 +268,7 @@ def test_the_command_serves_until_a_signal_and_ends_cleanly(number, get, tmp_pat
         connection.request("GET", "/robots.txt", headers={"Host": "cgcr.com.cn"})
         assert b"Disallow: /\n" in connection.getresponse().read()
         os.kill(process.pid, number)
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE_S) == 0
         assert process.stdout.read() == process.stderr.read() == ""
         connection.close()
     assert json.loads(log.read_text("utf-8"))["outcome"] == "robots"

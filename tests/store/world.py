@@ -101,7 +101,10 @@ class World:
 
     def verification(self) -> Verification:
         """Without bounds for what is overdue: here no sweep runs by itself."""
-        return self.look(lambda conn: verify(conn, self.now, None))
+        patient = Store(self.store.engine)
+        patient.patient = True
+        with patient.read() as conn:
+            return verify(conn, self.now, None)
 
     # --- what is wanted -------------------------------------------------------------------------------------
 

@@ -32,7 +32,9 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def browser() -> Iterator[sync_api.Browser]:
     with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=str(_CHROMIUM), args=list(_SWITCHES))
+        running = playwright.chromium.launch(
+            executable_path=str(_CHROMIUM), args=list(_SWITCHES), timeout=PATIENCE_S * 1000
+        )
         yield running
         running.close()
 

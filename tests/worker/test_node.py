@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -566,11 +567,11 @@ def test_a_node_tells_how_far_its_clock_is_off(
 ) -> None:
     async def story(scene: Scene) -> None:
         await scene.leases("a")
-        scene.now = scene.now + timedelta(seconds=120)
+        scene.now = scene.now + timedelta(days=1)
         await scene.node._heartbeat()
         (row,) = scene.rows(node_table)
-        assert 119 < row.clock_s < 121
+        assert 86_400 - PATIENCE_S < row.clock_s <= 86_400, "less what passed since the lease was given"
         await scene.settled()
 
     run(story)
-    assert "the clock here is +120 s off the database's" in caplog.text
+    assert re.search(r"the clock here is \+8\d{4} s off the database's", caplog.text)

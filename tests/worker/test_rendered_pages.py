@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from patience import patient_with_chromium
 
 from app.lab.profile import Profile, Robots
 from app.lab.server import Lab
 from splitter.catalog.load import parse_catalog
 from tasks.domain.pages import Response
+from tasks.fetching import page_visit
 from tasks.fetching.browser import Browser
 from tasks.fetching.chromium import find_chromium, missing
 from tasks.fetching.downloader import Downloader
@@ -79,7 +81,9 @@ def deps(downloader: Downloader, browser: Browser | None) -> Dependencies:
 
 
 @pytest.mark.skipif(any(missing()), reason=f"pages made by script: {missing()[0]}")
-def test_the_lab_sees_a_page_s_requests_as_the_node_s_own(tmp_path):
+def test_the_lab_sees_a_page_s_requests_as_the_node_s_own(tmp_path, monkeypatch):
+    patient_with_chromium(monkeypatch)
+    monkeypatch.setattr(page_visit, "QUIET_S", 4 * page_visit.QUIET_S)
     program = find_chromium()
     assert program is not None
 

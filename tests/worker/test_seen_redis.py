@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from hashlib import blake2b
 
 import pytest
+from patience import PATIENCE_S
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
@@ -29,6 +30,12 @@ def keys(first: int, end: int) -> list[bytes]:
 def batches(first: int, end: int, size: int = 500) -> Iterator[list[bytes]]:
     for start in range(first, end, size):
         yield keys(start, min(start + size, end))
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Redis that is slow here is no Redis that hangs."""
+    monkeypatch.setattr(redis_seen, "_TIMEOUT_S", PATIENCE_S)
 
 
 @pytest.fixture
