@@ -31,6 +31,7 @@ from tasks.fetching import browser as rendering
 from tasks.fetching.browser import MOST_OPEN, Browser
 from tasks.fetching.chromium import find_chromium
 from tasks.fetching.downloader import Downloader
+from tasks.fetching.page_visit import Ask, IsOwn
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.page_jobs import PageJob
 from tasks.reading.results import read_results
@@ -39,6 +40,7 @@ PAGES = 60
 _HANG_S: float | None = None
 """Patience with the page that hangs, and with its closing; None: a node's own."""
 _SITE = "app.example"
+_RENDERINGS = 20
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _CATALOG = """\
 version: 1
@@ -134,10 +136,10 @@ async def _measure(lab: tuple[str, int], urls: list[str], *, signals: bool) -> d
             return await downloader.fetch(url, headers=headers)
 
         async def rendered(url: str) -> Response:
-            return await browser.render(await downloader.fetch(url), ask, lambda part: _SITE in part)
+            return await _read(browser, await downloader.fetch(url), ask, lambda part: _SITE in part)
 
         started = time.perf_counter()
-        await browser.render(_page(_EMPTY), ask, lambda _: True)
+        await _read(browser, _page(_EMPTY), ask, lambda _: True)
         figures: dict[str, Any] = {"first_page_s": round(time.perf_counter() - started, 2)}
         for name, fetch in (("downloader", downloader.fetch), ("browser", rendered)):
             responses, told = await _timed(urls, fetch)
@@ -150,6 +152,14 @@ async def _measure(lab: tuple[str, int], urls: list[str], *, signals: bool) -> d
             figures["frozen"] = await _ended(browser, ask, signal.SIGSTOP)
             figures["killed"] = await _ended(browser, ask, signal.SIGKILL)
     return figures
+
+
+async def _read(browser: Browser, document: Response, ask: Ask, is_own: IsOwn) -> Response:
+    """A page that can be read, rendered anew where the machine was too busy for it in the browser's patience."""
+    for _ in range(_RENDERINGS - 1):
+        with suppress(FetchError, WaitTooLong):
+            return await browser.render(document, ask, is_own)
+    return await browser.render(document, ask, is_own)
 
 
 def _reviews(job: PageJob) -> tuple[Any, ...]:
@@ -218,7 +228,7 @@ async def _memory(browser: Browser) -> dict[str, float]:
 
 async def _ended(
     browser: Browser,
-    ask: Callable[[str, Mapping[str, str]], Awaitable[Response]],
+    ask: Ask,
     number: signal.Signals | None = None,
 ) -> dict[str, Any]:
     """How a page that hangs, or whose Chromium gets a signal, ends; and when the next one is there."""
@@ -239,7 +249,7 @@ async def _ended(
     seconds = time.perf_counter() - began_s
     watch.cancel()
     hold_s, hold_cpu_s = await watch
-    await browser.render(_page(_EMPTY), ask, lambda _: True)
+    await _read(browser, _page(_EMPTY), ask, lambda _: True)
     return {
         "outcome": outcome,
         "seconds": round(seconds, 2),
