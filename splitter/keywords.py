@@ -110,12 +110,14 @@ def chosen(text: str) -> tuple[str, ...]:
 def _chosen(text: str) -> tuple[tuple[str, ...], ...]:
     """The keywords of a name (normalized), then those with another product word; none where nothing is left."""
     found, kinds = _ranked(name_words(text))
-    ranked = _without_contained(_with_brand(found, text))
+    every = _with_brand(found, text)
+    ranked = _without_contained(every.copy())
     products = [word for word in ranked if word in kinds and (len(word) > 1 or word.isascii())]
-    if len(products) < 2:
+    products = sorted(products, key=ranked.__getitem__)[:MAX_PRODUCTS]
+    heads = [word for word in every if word in kinds and word not in ranked and _is_head(word, products)]
+    if len(products) + len(heads) < 2:
         words = _best(ranked)
         return (words,) if words else ()
-    products = sorted(products, key=ranked.__getitem__)[:MAX_PRODUCTS]
     least = _NEARLY * ranked[products[0]]
     known = roles()
     products.sort(
@@ -127,7 +129,13 @@ def _chosen(text: str) -> tuple[tuple[str, ...], ...]:
     )
     others = {word: rank for word, rank in ranked.items() if word not in kinds}
     rest = set(_best(others, MAX_KEYWORDS - 1))
-    return tuple(tuple(word for word in ranked if word in rest or word == one) for one in products)
+    asked = [*products, *sorted(heads, key=every.__getitem__)][:MAX_PRODUCTS]
+    return tuple(tuple(word for word in every if word in rest or word == one) for one in asked)
+
+
+def _is_head(word: str, products: Sequence[str]) -> bool:
+    """Whether a word says in short what a longer product word is: 耳机 of 蓝牙耳机, but not 手机 of 手机壳."""
+    return len(word) > 1 and any(product.endswith(word) for product in products)
 
 
 def name_words(text: str) -> list[str]:

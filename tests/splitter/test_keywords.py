@@ -126,6 +126,15 @@ def test_no_keyword_is_a_part_of_a_word(name, keywords):
     assert "&".join(keywords_of(name)) == keywords
 
 
+def test_the_short_word_of_a_longer_one_is_asked_last():
+    earphones = product_query("漫步者X3真无线蓝牙耳机新款入耳式游戏运动跑步耳机超长续航")
+    assert earphones.keyword_sets == (("漫步者", "X3", "蓝牙耳机"), ("漫步者", "X3", "耳机"))
+    case = product_query("钻石画5d新款玫瑰满钻十字绣手机壳保护套手机支架支架批发")
+    kinds = {word for words in case.keyword_sets for word in words}
+    assert "手机壳" in kinds
+    assert "手机" not in kinds
+
+
 def test_an_alias_has_keywords_of_its_own():
     query = product_query("特仑苏", aliases=["蒙牛特仑苏", "Deluxe 牛奶"])
     assert query.keyword_sets == (("蒙牛", "特仑苏"), ("Deluxe", "牛奶"))
