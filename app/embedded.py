@@ -32,6 +32,7 @@ from tasks.jobs.run_time_training import train_run_times
 from tasks.jobs.schedule import SWEEPS, interval_s
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import TurnPace
+from tasks.scheduling import fluid
 from tasks.store import closing, nodes, todo
 from tasks.store.database import Store
 from tasks.store.leases import Lease
@@ -121,7 +122,7 @@ class EmbeddedRunner:
         try:
             async with AsyncExitStack() as stack:
                 self._listen_to_signals()
-                await self._open_nodes(stack)
+                await asyncio.gather(self._open_nodes(stack), asyncio.to_thread(fluid.load_solver))
                 self._loop = asyncio.get_running_loop()
                 scheduler = self._scheduler()
                 scheduler.start()
@@ -269,12 +270,12 @@ class EmbeddedRunner:
         return not self._end.is_set()
 
     async def _tick(self, names: Sequence[str]) -> float:
-        """Run sweeps and notify the nodes; returns the seconds they took, waiting for the database left out."""
+        """Run sweeps and notify the nodes; returns the CPU seconds they took."""
         self._context.state.grants = await self._permits.granted(self._context.host_names)
 
         def run(conn: Connection, now: datetime) -> tuple[list[Lease], float]:
-            begin_s = time.monotonic()
-            return tick(conn, now, self._context, names), time.monotonic() - begin_s
+            begin_s = time.thread_time()
+            return tick(conn, now, self._context, names), time.thread_time() - begin_s
 
         leases, took_s = await self._writer.run(run)
         # A node of another process can't be reached from here: its lease is released when it is not started in time.

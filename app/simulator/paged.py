@@ -152,8 +152,7 @@ class Crawl:
         if attempt.over or attempt.silenced_s is not None:
             return
         engine = self._world.engines[self._world.sites[attempt.subtask.site].spec.engine or ""]
-        broken = engine.fault > 0 and self._chance() < engine.fault
-        error = ErrorClass.SERVER_ERROR if broken else None
+        error = ErrorClass.SERVER_ERROR if engine.fault > 0 and self._chance() < engine.fault else None
         self._start(attempt, _Started(None, engine.seconds_per_page, error))
 
     def _was_read(self, attempt: PagedAttempt, page: _Started) -> None:
@@ -175,10 +174,10 @@ class Crawl:
     def _begin_lanes(self, attempt: PagedAttempt) -> None:
         site = self._world.sites[attempt.subtask.site].name
         attempt.closed_lanes = min(LANES if self._hosts.limited(site) else 1, attempt.responsible)
-        self._open_lanes(attempt, 1 if attempt.floor.least_share else attempt.closed_lanes)
+        self._open_lanes(attempt, attempt.floor.tries_without_page or attempt.closed_lanes)
 
     def _open_lanes(self, attempt: PagedAttempt, count: int) -> None:
-        """Open so many more lanes, up to all. Where a node may turn out bad, each page it gets opens one."""
+        """Open so many more lanes, up to all. At first as many as failures end the attempt; each page opens one."""
         for _ in range(min(count, attempt.closed_lanes)):
             attempt.closed_lanes -= 1
             attempt.lanes += 1
@@ -189,8 +188,11 @@ class Crawl:
         self._settle(attempt)
         if attempt.taken and attempt.active_s >= attempt.budget_s:
             attempt.full = True
-        if attempt.taken >= attempt.responsible or attempt.full or attempt.refused:
+        most = attempt.floor.tries_without_page or attempt.responsible
+        waits = attempt.lanes > 1 and attempt.taken >= most and not attempt.collected
+        if waits or attempt.taken >= attempt.responsible or attempt.full or attempt.refused:
             attempt.lanes -= 1
+            attempt.closed_lanes += waits
             return
         attempt.taken += 1
         if attempt.asks:
@@ -215,8 +217,7 @@ class Crawl:
 
     def _ask(self, attempt: PagedAttempt, host: str, send: Callable[[PagedAttempt], None]) -> bool:
         """Reserve a permit; False where it would be too far ahead."""
-        now = self._events.now
-        node = self._world.nodes[attempt.node].name
+        now, node = self._events.now, self._world.nodes[attempt.node].name
         wait_s = self._hosts.reserve(host, node, now) if self._hosts.known(host) else 0.0
         if wait_s > LONGEST_WAIT_S:
             attempt.full = True

@@ -22,7 +22,7 @@ class TurnPace:
 
         Args:
             now_s: seconds of any clock.
-            took_s: that it worked, waiting left out.
+            took_s: CPU seconds it took: a busy machine or database is no reason to come later.
         """
         self._ended_s, self._took_s = now_s, took_s
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from itertools import chain
 from random import Random
@@ -103,7 +103,7 @@ class Prices:
 
 def as_detail(facts: Candidate | Prices | PageFloor) -> dict[str, object]:
     """As plain JSON types for the event log, numbers to four digits: more is noise, and it is written often."""
-    return {key: _short(value) for key, value in asdict(facts).items()}
+    return {one.name: _short(getattr(facts, one.name)) for one in fields(facts)}
 
 
 def _short(value: object) -> object:

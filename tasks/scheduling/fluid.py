@@ -103,6 +103,13 @@ class Division:
     slot_worth: Array
 
 
+def load_solver() -> None:
+    """Load what plans are solved and rates drawn with: half a second to two that the first plan need not take."""
+    import scipy.optimize
+    import scipy.sparse
+    import scipy.special  # noqa: F401
+
+
 def divide(demand: Demand) -> Division:
     """Divide the slots by the two programs above.
 

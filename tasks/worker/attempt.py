@@ -156,7 +156,7 @@ class Attempt:
         self._lanes = min(self._deps.settings.lanes, len(self._queue))
         try:
             async with asyncio.TaskGroup() as self._group:
-                self._open_lanes(1 if self.lease.floor.least_share else self._lanes)
+                self._open_lanes(self.lease.floor.tries_without_page or self._lanes)
         finally:
             self._tries.settle()
         self._counters.left_over += len(self._queue) if self._limit_reached else 0
@@ -242,13 +242,16 @@ class Attempt:
     # --- pages ----------------------------------------------------------------------------------------------
 
     def _open_lanes(self, count: int) -> None:
-        """Open so many more lanes, up to all. Where a node may turn out bad, each page it gets opens one."""
+        """Open so many more lanes, up to all. At first as many as failures end the attempt; each page opens one."""
         for _ in range(min(count, self._lanes)):
             self._lanes -= 1
             self._group.create_task(self._lane())
 
     async def _lane(self) -> None:
         while self._queue and not (self._renewal.lost or self._limit_reached):
+            if self._tries.awaited:
+                self._lanes += 1
+                return
             if self._timing.active_s >= self.lease.budget_s:
                 self._limit_reached = True
                 return
@@ -298,9 +301,7 @@ class Attempt:
         await self._tries.failed(target, error)
 
     def _stop_at(self, wait: WaitTooLong) -> None:
-        self._limit_reached = True
-        self._too_long = wait
-        self._note = str(wait)
+        self._limit_reached, self._too_long, self._note = True, wait, str(wait)
 
     # --- the report -----------------------------------------------------------------------------------------
 

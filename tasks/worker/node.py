@@ -7,6 +7,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, islice, repeat
@@ -34,6 +35,8 @@ HEARTBEAT_S = 5.0
 # The first ones follow each other closely: allocation waits to learn what a new node can do.
 _FIRST_BEATS_S = (0.5, 0.5, 1.0, 1.0, 2.0)
 _STARVING_BEAT_S = 2.0
+# A node whose attempts wait for permits can be given more of them: it tells so this soon after its last heartbeat.
+_SOONEST_BEAT_S = 0.5
 _WINDOW_S = 60.0
 # Leases begun ahead of a free slot, at most so many a slot: their targets come from the database, which may be far.
 _MOST_AHEAD = 8
@@ -101,6 +104,8 @@ class CrawlNode:
         self._refused: set[str] = set()  # leases that are being given back
         self._tasks: set[asyncio.Task[None]] = set()
         self._pulse: asyncio.Task[None] | None = None
+        self._has_room = asyncio.Event()  # more of its attempts only wait than it has told
+        self._told_idle = 0
         self._stopping = False
         self._told_off_s = 0.0
         self.drained = False
@@ -216,6 +221,8 @@ class CrawlNode:
     def _idle(self) -> None:
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._begin_more)
+        elif sum(attempt.waits for attempt in self._running.values()) > self._told_idle:
+            self._has_room.set()
 
     async def _run(self, attempt: Attempt) -> None:
         lease, ours = attempt.lease, True
@@ -239,12 +246,18 @@ class CrawlNode:
         for pause_s in chain(_FIRST_BEATS_S, repeat(HEARTBEAT_S)):
             await self._heartbeat()
             starves = bool(self._running) and not self._waiting
-            await asyncio.sleep(min(pause_s, _STARVING_BEAT_S) if starves else pause_s)
+            await asyncio.sleep(_SOONEST_BEAT_S)
+            longest_s = min(pause_s, _STARVING_BEAT_S) if starves else pause_s
+            with suppress(TimeoutError):
+                async with asyncio.timeout(longest_s - _SOONEST_BEAT_S):
+                    await self._has_room.wait()
 
     async def _heartbeat(self) -> None:
         rate = self._throughput.per_second(self._clock())
         waiting = [attempt for attempt in self._running.values() if attempt.waits]
         storing = sum(attempt.stores for attempt in waiting)
+        self._has_room.clear()
+        self._told_idle = len(waiting)
         load = NodeLoad(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
 
         def beat(conn: Connection, now: datetime) -> tuple[bool, list[Lease]]:

@@ -37,6 +37,17 @@ class Tries:
         self.left = 0
         self.below_floor = False
 
+    @property
+    def awaited(self) -> bool:
+        """True while requests in flight, if they all failed, would end an attempt that has no page yet."""
+        counters, most = self._counters, self._floor.tries_without_page
+        return (
+            most is not None
+            and counters.in_flight > 0
+            and counters.tried >= most
+            and counters.tried == counters.in_flight + counters.failed
+        )
+
     async def failed(self, target: WorkTarget, error: FetchError) -> None:
         """A try of a hit gave no page."""
         kind = error.error

@@ -18,7 +18,7 @@ import yaml
 
 from app.lab.profile import Profile
 from bench import field
-from bench.field import asked, contest, said, stored, worlds
+from bench.field import asked, contest, said, stored, trace, worlds
 from bench.field.asked import Choice
 from bench.field.bound import Facts, Host, Piece, SiteWork, Threshold, facts_of, pages_by, times_of
 from bench.field.contest import difference
@@ -408,3 +408,14 @@ def test_a_command_ends_with_its_context_and_says_what_it_used(tmp_path: Path) -
     ended = lab.wait(0)
     assert (ended.status, ended.in_time) == (0, False)
     assert 0 < started_s <= ended.cpu_s + 0.02
+
+
+def test_a_free_permit_waits_for_the_first_cause_that_holds() -> None:
+    busy = trace.Site(2.0, [0.1, 0.6, 1.2], {"begin": [(0.0, 2.0)], "search": [(1.0, 1.5)]}, last_s=2.0)
+    done = trace.Site(2.0, [0.0], {}, last_s=0.5)
+    first, second, third = trace.by_second([busy, done])
+    assert (first.there, first.used, dict(first.free)) == (3.0, 3.0, {})
+    assert (second.there, second.used) == (2.0, 1.0)
+    assert second.free == pytest.approx({"search": 0.5, "begin": 0.5})
+    assert (third.there, third.used) == (0.0, 0.0)
+    assert len(list(trace.lines([first, second]))) == 4 + len(trace.WAITS)

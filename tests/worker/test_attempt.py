@@ -289,8 +289,10 @@ def test_a_floor_that_is_kept_ends_nothing(world):
     assert world.hits()[hit(3)] == ("todo", "server_error", 1)
 
 
-@pytest.mark.parametrize(("least_share", "at_once"), [(0.0, 4), (0.7, 1)])
-def test_where_a_node_may_turn_out_bad_one_request_goes_first(world, least_share, at_once):
+@pytest.mark.parametrize(("least_share", "at_once"), [(0.0, 4), (0.7, 2)])
+def test_where_a_node_may_turn_out_bad_as_many_requests_go_first_as_failures_end_it(
+    world, least_share, at_once
+):
     world.floor = PageFloor(least_share, 1.0)
     in_flight, most = set(), []
     world.web.answers[SEARCH] = result_page(*(hit(n) for n in range(8)))
@@ -309,7 +311,6 @@ def test_where_a_node_may_turn_out_bad_one_request_goes_first(world, least_share
     world.web.fetch = counted
     assert world.run()
     assert most[:at_once] == list(range(1, at_once + 1))
-    assert most[1] == min(2, at_once)
     assert max(most) == 4
     assert world.attempt.collected == 8
 
