@@ -64,7 +64,7 @@ class Web:
         self.before: dict[str, object] = {}  # what happens before a URL is answered
         self.takes_s = 0.1
 
-    async def fetch(self, url: str, *, timeout_s: float, headers, before_request, trusts) -> Response:
+    async def fetch(self, url: str, *, timeout_s: float, headers, before_request, trusts, **_how) -> Response:
         await before_request(url)
         self.asked.append(url)
         await self.clock.sleep(self.takes_s)

@@ -28,7 +28,7 @@ class Tagged:
         self.conditions: dict[str, str | None] = {}
 
     async def fetch(
-        self, url: str, *, timeout_s: float, headers: Any, before_request: Any, trusts: Any
+        self, url: str, *, timeout_s: float, headers: Any, before_request: Any, trusts: Any, **_how: Any
     ) -> Response:
         answer = await self._web.fetch(
             url, timeout_s=timeout_s, headers=headers, before_request=before_request, trusts=trusts
