@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import logging
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from datetime import date, datetime
 from typing import BinaryIO, TextIO
 
 from splitter.errors import InputError
+
+log = logging.getLogger("reviewloop.tables")
 
 _DELIMITERS = ",;\t，；"
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -241,6 +244,8 @@ def _sheet(file: BinaryIO, origin: str) -> Iterator[tuple[int, list[str]]]:
             raise InputError(f"{origin}: unpacks to {unpacked:,} bytes; split it, or save it as CSV")
         book = load_workbook(file, read_only=True, data_only=True)
         sheet = book.worksheets[0]
+        if (sheets := len(book.worksheets)) > 1:
+            log.warning("%s: of %d sheets only the first is read: %s", origin, sheets, sheet.title)
         sheet.reset_dimensions()  # some writers say a wrong size
         for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
             yield number, [_cell(value) for value in row]

@@ -279,3 +279,15 @@ def test_what_was_stored_before_it_is_stopped_stays(
     told, _ = imported(table(*lines))
     assert (told["added"], told["known"]) == (2, 1)
     assert len(exported()) == 3
+
+
+def test_of_a_workbook_with_two_sheets_it_is_said_which_is_read(reviewloop, url, tmp_path):
+    book = Workbook()
+    book.active.append(["product", "body"])
+    book.active.append(["特仑苏", "很好喝的一次"])
+    book.create_sheet("第二张").append(["product", "body"])
+    file = tmp_path / "two.xlsx"
+    book.save(file)
+    told = reviewloop("review", "import", file, "--db", url)
+    assert told.exit_code == 0
+    assert "of 2 sheets only the first is read" in told.stderr
