@@ -86,6 +86,7 @@ def _pages() -> list[tuple[str, bytes, PageRules, dict[str, str]]]:
     review = "<div class=r><b class=t>t</b><p class=b>body</p></div>"
     nested = "<div class=r><b class=t>t</b><p class=b>body</p>"
     none: dict[str, str] = {}
+    comments = ",".join(['{"content":"不错的牛奶","author":"a","createdAt":1e999,"score":-1e999}'] * 20)
     made: list[tuple[str, str | bytes, PageRules, dict[str, str]]] = [
         ("paragraphs, 20,000, for trafilatura", "<p>光，明。" * 20_000, _MAIN, none),
         ("paragraphs, 100,000", "<p>光，明。" * 100_000, _MAIN, none),
@@ -166,6 +167,22 @@ def _pages() -> list[tuple[str, bytes, PageRules, dict[str, str]]]:
             _MAIN,
             none,
         ),
+        (
+            "one tag of 100,000 attributes",
+            f"<p {' '.join(f'a{n}=1' for n in range(100_000))}>{review}",
+            _RECORDS,
+            none,
+        ),
+        ("50,000 <meta>", "<meta name=a content=b>" * 50_000 + review, _RECORDS, none),
+        ("JSON in a script, 12,000 deep", _state('{"a":' * 12_000 + "1" + "}" * 12_000), _MAIN, none),
+        (
+            "a script of 20,000 beginnings of lists",
+            f"<script>{'= [' * 20_000}</script><p>光明，牛奶。",
+            _MAIN,
+            none,
+        ),
+        ("comments whose times are no numbers", _state(f'{{"comments":[{comments}]}}'), _MAIN, none),
+        ("RSS whose entities grow tenfold, 11 times", _growing(11), _MAIN, none),
         ("a form that leads on, 20,000 times", "<a class=next href=/b>" * 20_000 + review, _RECORDS, none),
     ]
     return [
@@ -182,6 +199,15 @@ def _json_ld(text: str) -> str:
     return f'<script type="application/ld+json">{text}</script><p>https://schema.org 光明，牛奶。</p>'
 
 
+def _state(value: str) -> str:
+    return f"<script>window.__INITIAL_STATE__ = {value};</script><p>光明，牛奶。"
+
+
+def _growing(times: int) -> str:
+    named = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, times + 1))
+    return f"<!DOCTYPE l [{named}]><rss><channel><item><title>&l{times};</title></item></channel></rss>"
+
+
 def _result_pages() -> list[tuple[str, bytes, ResultRules]]:
     hit = "<div class=hit><a href=/x{}>t</a><p>aa</p></div>"
     post = "<div class=hit><a href=/x>t</a><p>a{}x</p></div>"
@@ -191,6 +217,7 @@ def _result_pages() -> list[tuple[str, bytes, ResultRules]]:
     made = [
         ("60,000 hits", "".join(map(hit.format, range(60_000))), _HTML),
         ("1,900 hits in 64 KB", "".join(f"<a href=/x{n}>" for n in range(1900)), bare),
+        ("250 hits on names of 60 letters", hit.replace("/x{}", f"http://{'光' * 60}.cn/") * 250, _HTML),
         ("200,000 blanks, half of them zero-width", post.format(blanks * 100_000), _POSTS),
         ("16,000 blanks, half of them zero-width", post.format(blanks * 8000), _POSTS),
         ("60 KB of digits for the number of hits", f"<p>共{'1,' * 30_000}<div class=hit><a href=/x>t</a></div>", _HTML),
@@ -210,6 +237,7 @@ def _redirects() -> list[tuple[str, bytes]]:
         "redirect: <meta content= and 19 KB of blanks": "<meta content=" + " " * 19_000,
         "redirect: 3,000 <meta": "<meta " * 3000,
         "redirect: 1,300 <meta content=0": "<meta content=0" * 1300,
+        "redirect: to a name of 6,300 ligatures": f"<meta http-equiv=refresh content='0;url=http://{'ﷺ' * 6300}'>",
         "redirect: location and blanks": "location" + " " * 19_000,
         "redirect: 1,400 location=": "location='http://" * 1100,
         "redirect: content=0; and blanks": "<meta content=0;" + " " * 19_000,
