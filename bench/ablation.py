@@ -22,7 +22,7 @@ from bench.tools.labs import lab_process
 from splitter.catalog.names import Kind
 from splitter.query import product_query
 from tasks.domain.pair_stats import PairStats
-from tasks.store import products, reports
+from tasks.store import products, queue_counts, reports
 from tasks.store.database import read_now
 from tasks.store.nodes import Node
 from tasks.store.products import NewProduct
@@ -112,7 +112,7 @@ def crawled(settings: Settings, seed: int, seconds: float) -> dict[str, float]:
             with store.read() as conn:
                 totals = reports.totals(conn)
                 pairs = reports.pairs(conn)
-                queues = reports.queues(conn)
+                queues = queue_counts.counts(conn)
     stats = sum((pair.stats for pair in pairs), PairStats())
     return {
         "pages": totals.pages,

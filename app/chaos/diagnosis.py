@@ -6,13 +6,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from tasks.store import nodes, reports
+from tasks.store import nodes, queue_counts
 from tasks.store.postgres import open_transactions
 
 
 def stood_still(conn: Connection, now: datetime) -> str:
     """Queues that hold something, when each node was heard of last, and the oldest transactions."""
-    queues = ", ".join(f"{n} in {state}" for state, n in reports.queues(conn).items() if n)
+    queues = ", ".join(f"{n} in {state}" for state, n in queue_counts.counts(conn).items() if n)
     heard = ", ".join(
         f"{node.node.name} {(now - node.seen_at).total_seconds():.0f} s ago"
         for node in nodes.listed(conn)

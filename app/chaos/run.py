@@ -29,7 +29,7 @@ from app.cluster.supervisor import Cluster
 from app.config import Settings
 from splitter.errors import ReviewloopError
 from tasks.domain.failures import FailureReason
-from tasks.store import manual, products, reports, todo
+from tasks.store import manual, products, queue_counts, reports, todo
 from tasks.store.database import Store, read_now
 from tasks.store.movement import can_go_on, contents
 
@@ -227,7 +227,7 @@ class ChaosRun:
             if self._watch.moved_since(moved_s):
                 moved_s = time.monotonic()
             with self._store.read() as conn:
-                settled = todo.all_settled(conn) and not reports.queues(conn)["MANUAL"]
+                settled = todo.all_settled(conn) and not queue_counts.counts(conn)["MANUAL"]
             return settled or time.monotonic() > moved_s + _GIVE_UP_S
 
         self._until(done, _CALM_S)

@@ -22,7 +22,7 @@ from app.work_left import Came, work_left_s
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostBook
-from tasks.store import nodes, reports
+from tasks.store import nodes, queue_counts, reports
 from tasks.store.database import Store, read_now
 from tasks.store.host_waits import HostQueue, host_waits
 from tasks.store.nodes import NodeRow
@@ -236,7 +236,7 @@ class Progress:
             wait_s = max(0.0, (load.next_at - now).total_seconds()) if load.next_at else 0.0
             return Snapshot(
                 at_s=at_s,
-                queues=reports.queues(conn),
+                queues=queue_counts.counts(conn),
                 nodes=tuple(nodes.listed(conn)),
                 added=self._mark,
                 load=load,

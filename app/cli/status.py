@@ -15,7 +15,7 @@ from app.cli.tables import counted, coverage_text, queue_line
 from app.durations import seconds
 from app.waits import unplanned_texts, wait_documents, wait_text
 from tasks.fetching.hosts import HostBook
-from tasks.store import coverage, nodes, page_links, reports, unplanned_sites
+from tasks.store import coverage, nodes, page_links, queue_counts, reports, unplanned_sites
 from tasks.store.database import read_now
 from tasks.store.host_waits import host_waits
 from tasks.store.reports import WaitingSummary
@@ -39,7 +39,11 @@ def status(db: str | None, as_json: bool) -> None:
     with store_there(settings) as store, store.read() as conn:
         now = read_now(conn)
         waits = host_waits(conn, now, HostBook(catalog).of_site, timedelta(seconds=rule.silent_after_s))
-        queues, load, totals = reports.queues(conn), reports.waiting_summary(conn, now), reports.totals(conn)
+        queues, load, totals = (
+            queue_counts.counts(conn),
+            reports.waiting_summary(conn, now),
+            reports.totals(conn),
+        )
         refused = page_links.refusals_by_reason(conn)
         rows = nodes.listed(conn)
         unplanned = unplanned_sites.listed(conn)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from app.config import Settings
-from tasks.store import manual, products, reports, unplanned_sites
+from tasks.store import manual, products, queue_counts, reports, unplanned_sites
 from tasks.store.database import Store, read_now
 from tasks.store.host_waits import HostQueue, HostsOf, host_waits
 from tasks.store.manual import ManualRow
@@ -81,7 +81,7 @@ def summary(
     with store.read() as conn:
         now = read_now(conn)
         return Summary(
-            queues=reports.queues(conn),
+            queues=queue_counts.counts(conn),
             pairs=tuple(reports.pairs(conn)),
             totals=reports.totals(conn),
             added=reports.stored_since(conn, begin),

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from app.version import VERSION
 from app.web.context import Context, Here
 from tasks.domain.breaker import BreakerState
-from tasks.store import alerts, hosts, measurements, nodes, reports, trends
+from tasks.store import alerts, hosts, measurements, nodes, queue_counts, reports, trends
 from tasks.store.measurements import Measured
 from tasks.store.metrics import PairTotals, failures, lately, pair_totals
 from tasks.store.nodes import NodeRow
@@ -85,7 +85,7 @@ def _counter(name: str, said: str, values: Mapping[Any, float], *labels: str) ->
 
 
 def _of_queues(conn: Connection, now: datetime) -> Iterator[Metric]:
-    queues = reports.queues(conn)
+    queues = queue_counts.counts(conn)
     yield _gauge(
         "reviewloop_subtasks",
         "Subtasks by queue.",

@@ -39,7 +39,7 @@ _LEASE = timedelta(seconds=60)
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _COPIED = (
     *("products", "virtual_tasks", "tasks", "task_parts", "subtasks", "attempts", "targets", "pages"),
-    *("page_products", "reviews", "events"),
+    *("page_products", "reviews", "events", "queue_counts"),
 )
 _NUMBERED = {"part_id": "task_parts", "attempt_id": "attempts"}
 """Columns that are numbers of rows without being foreign keys of the tables."""

@@ -35,7 +35,7 @@ SWEEPS: tuple[Sweep, ...] = (
     Sweep(
         "measure",
         15.0,
-        "keep for /metrics what only the scheduler knows: paces, permits, times of its sweeps",
+        "keep for /metrics what only the scheduler knows: paces, permits, times of its sweeps; add up queue counts",
     ),
     Sweep("alerts", 60.0, "look what is wrong, and tell people once when it begins and once when it is over"),
     Sweep("report", 600.0, "write the report of subtasks that wait for a person"),

@@ -10,17 +10,22 @@ from sqlalchemy import Connection
 
 from tasks.jobs import recalling, sweeps, turn
 from tasks.jobs.context import Context
-from tasks.store import lapses, measurements, schedules, set_aside
+from tasks.store import lapses, measurements, queue_counts, schedules, set_aside
 from tasks.store.database import try_lock
 from tasks.store.leases import Lease
+
+
+def _measure(conn: Connection, now: datetime, context: Context) -> None:
+    """Keep what people look at, and is cheap only here."""
+    measurements.save(conn, now, dict(context.state.sweep_times), context.state.grants)
+    queue_counts.add_up(conn)
+
 
 _SWEEPS: dict[str, Callable[[Connection, datetime, Context], object]] = {
     "admit": sweeps.admit,
     "recall": recalling.recall,
     "wake": sweeps.wake,
-    "measure": lambda conn, now, context: measurements.save(
-        conn, now, dict(context.state.sweep_times), context.state.grants
-    ),
+    "measure": _measure,
     "recrawl_due": lambda conn, now, _: schedules.recrawl_due(conn, now),
 }
 """Sweeps that give no leases, by name."""

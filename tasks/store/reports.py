@@ -12,7 +12,6 @@ from sqlalchemy import Connection, Table, bindparam, func, select
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import State, Transition
 from tasks.store.database import count_by
-from tasks.store.prepared import Prepared
 from tasks.store.review_counts import by_voice
 from tasks.store.stats import attempt_sums
 from tasks.store.tables import (
@@ -32,12 +31,6 @@ _LAST_DECISIONS = 1000
 """Older decisions say nothing of what a permit is worth now."""
 
 
-def queues(conn: Connection) -> dict[str, int]:
-    """Subtasks per queue, every queue named."""
-    return dict.fromkeys(map(str, State), 0) | {row.state: row.n for row in _QUEUES.rows(conn)}
-
-
-_QUEUES = Prepared(select(subtasks.c.state, func.count().label("n")).group_by(subtasks.c.state))
 _OPEN = [str(state) for state in State if not state.settled]
 
 

@@ -228,6 +228,13 @@ subtasks = _table(
     Index(None, "task_id"),
 )
 
+queue_counts = _table(
+    "queue_counts",  # how many subtasks are in queues that grow without bound: the sum (tasks.store.queue_counts)
+    _id(),
+    Column("state", String(12), nullable=False),
+    Column("n", Integer, nullable=False),
+)
+
 targets = _table(
     "targets",
     _id(),

@@ -1,7 +1,7 @@
 """The one module that writes the state of a subtask.
 
 Every transition is one compare-and-set on (state, lease token) plus one row in the append-only event log, in the
-caller's transaction. A transition whose compare fails changes nothing.
+caller's transaction, with the numbers that are kept of the queues. A transition whose compare fails changes nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, select, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.states import LEGAL, State, Transition, source, target
+from tasks.store import queue_counts
 from tasks.store.bulk import as_table, insert_many
 from tasks.store.prepared import Prepared, insertion, update_each
 from tasks.store.statement_batch import defer
@@ -301,6 +302,7 @@ def _log(
         for *moved, e in rows
     ]
     insert_many(conn, events, {"at": now}, _LOGGED, logged)
+    queue_counts.note(conn, ((begin, end) for _, _, begin, end, _ in rows))
 
 
 _LOGGED = tuple(column.name for column in events.c if column.name not in ("id", "at"))

@@ -25,8 +25,17 @@ from tasks.jobs import repost_linking
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store import nodes, products, retention, run_time_model, set_aside, todo, unplanned_sites
-from tasks.store.database import Store, read_now
+from tasks.store import (
+    nodes,
+    products,
+    queue_counts,
+    retention,
+    run_time_model,
+    set_aside,
+    todo,
+    unplanned_sites,
+)
+from tasks.store.database import Store, read_now, unhurried
 from tasks.store.nodes import Node
 from tasks.store.recorded import recorded_parameters
 from tasks.store.statement_batch import _BEGIN
@@ -81,6 +90,8 @@ FILLED = (
         CASE WHEN k = 1 THEN 'create' ELSE 'wake' END,
         CASE WHEN k = 2 THEN 'SLEEP' END, CASE WHEN k = 2 THEN 'DONE' ELSE 'PRIORITY' END, '{{"left": 0}}'
     FROM subtasks, generate_series(1, 2) k ORDER BY 1""",
+    """INSERT INTO queue_counts (state, n) SELECT state, count(*) FROM subtasks
+    WHERE state IN ('PRIORITY', 'MANUAL', 'DONE', 'CANCELLED') GROUP BY state""",
 )
 _NUMBERED = ("products", "virtual_tasks", "tasks", "task_parts", "subtasks", "attempts", "events")
 
@@ -166,7 +177,7 @@ def _told(found: list[tuple[str, str]]) -> str:
 
 
 def test_a_whole_scan_is_seen(filled: Store) -> None:
-    with _explained(filled) as found, filled.begin() as conn:
+    with _explained(filled) as found, filled.begin() as conn, unhurried(conn):
         conn.exec_driver_sql("SELECT count(*) FROM targets WHERE reason = 'none'")
     assert [table for table, _ in found] == ["targets"]
     assert _BEGIN == b"BEGIN"  # what batches are made of
@@ -178,7 +189,7 @@ def test_no_sweep_reads_a_large_table_whole(filled: Store, name: str) -> None:
     with _explained(filled) as found:
         for _ in range(2):  # the first one reads what a new process does not know yet
             begin_s = time.monotonic()
-            with filled.begin() as conn:
+            with filled.begin() as conn, unhurried(conn):
                 for n in range(4):
                     nodes.heartbeat(conn, read_now(conn), f"n{n}", nodes.NodeLoad(1.0, 0, 0))
                 tick(conn, read_now(conn), context, (name,))
@@ -187,9 +198,10 @@ def test_no_sweep_reads_a_large_table_whole(filled: Store, name: str) -> None:
 
 
 def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
-    with _explained(filled) as found, filled.begin() as conn:
+    with _explained(filled) as found, filled.begin() as conn, unhurried(conn):
         now = read_now(conn)
         todo.all_settled(conn)
+        assert sum(queue_counts.counts(conn).values()) >= SIZE
         set_aside.unreadable_rows(conn, now, _context().most_waiting)
         products.unplanned(conn, 100)
         unplanned_sites.sites(conn)

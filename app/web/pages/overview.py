@@ -17,7 +17,7 @@ from app.web.context import Context, Here
 from app.web.phrases import Translate
 from app.web.time_left import TimeLeft, time_left
 from tasks.domain.states import State
-from tasks.store import nodes, reports, trends, unplanned_sites
+from tasks.store import nodes, queue_counts, reports, trends, unplanned_sites
 from tasks.store.host_waits import HostQueue, host_waits
 from tasks.store.nodes import NodeRow
 from tasks.store.trends import Pace, QueueTrend, Sizes, StoringTrend
@@ -46,7 +46,7 @@ def read_overview(context: Context) -> Overview:
     """The state of the loop."""
 
     def read(conn: Connection, now: datetime) -> Overview:
-        queues = reports.queues(conn)
+        queues = queue_counts.counts(conn)
         waits = host_waits(conn, now, context.hosts.of_site, context.silent_after)
         lately = trends.pace(conn, now, _PACE_S)
         left = reports.open_left(conn) if trends.open_subtasks(queues) else 0

@@ -1,0 +1,79 @@
+"""How many subtasks are in each queue: kept as they move, added up by a sweep, the same as counted."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, select
+from world import World
+
+from tasks.domain.states import MAX_RECALLS, State
+from tasks.jobs import recalling, sweeps
+from tasks.store import closing, manual, queue_counts
+from tasks.store.database import Store
+from tasks.store.tables import queue_counts as table
+from tasks.store.tables import subtasks
+
+
+def kept(world: World) -> dict[str, int]:
+    """Those that are not empty."""
+    return {state: n for state, n in world.look(queue_counts.counts).items() if n}
+
+
+def rows(world: World) -> int:
+    return int(world.look(lambda conn: conn.execute(select(func.count()).select_from(table)).scalar_one()))
+
+
+def test_every_queue_is_counted_as_subtasks_move(world: World) -> None:
+    (one,), (other,) = world.add("特仑苏"), world.add("蒙牛")
+    assert kept(world) == {"PRIORITY": 2}
+    world.sweep(sweeps.admit)
+    assert kept(world) == {"WAIT": 2}
+    lease, work = world.begin(one)
+    assert kept(world) == {"WAIT": 1, "CRAWL": 1}
+    world.read_results(lease, work.targets[0], ())
+    world.close(lease)
+    world.pass_s(600)
+    world.sweep(sweeps.wake)
+    assert kept(world) == {"WAIT": 1, "DONE": 1}
+    for n in range(MAX_RECALLS + 1):
+        world.begin(other, f"n{n % MAX_RECALLS}")
+        world.pass_s(60)
+        world.sweep(recalling.recall)
+    assert kept(world)["MANUAL"] == 1
+    world.do(manual.retry, other)
+    world.do(closing.cancel, other, "not wanted")
+    assert kept(world)["CANCELLED"] == 1
+    assert "MANUAL" not in kept(world)
+    assert sum(kept(world).values()) == len(world.rows(subtasks))
+    assert world.verification().violations == ()
+
+
+def test_rows_are_added_up_to_one_a_queue_and_say_the_same(world: World) -> None:
+    for n in range(queue_counts._MANY_ROWS - 1):
+        world.add(f"牛奶{n}")
+    before, many = kept(world), rows(world)
+    world.do(lambda conn, _now: queue_counts.add_up(conn))
+    assert rows(world) == many, "few rows are left as they are"
+    world.sweep(sweeps.admit)
+    world.add("特仑苏")
+    before = kept(world)
+    world.do(lambda conn, _now: queue_counts.add_up(conn))
+    assert rows(world) <= len(queue_counts.KEPT)
+    assert kept(world) == before
+    assert world.verification().violations == ()
+
+
+def test_a_row_of_a_transaction_under_way_is_neither_lost_nor_waited_for(postgres_store: Store) -> None:
+    def note(conn, moved):
+        for _ in range(queue_counts._MANY_ROWS):
+            queue_counts.note(conn, [moved])
+
+    with postgres_store.begin() as conn:
+        note(conn, (None, State.DONE))
+    with postgres_store.begin() as late:
+        note(late, (None, State.DONE))
+        with postgres_store.begin() as conn:
+            queue_counts.add_up(conn)
+        with postgres_store.read() as conn:
+            assert queue_counts.counts(conn)["DONE"] == queue_counts._MANY_ROWS
+    with postgres_store.read() as conn:
+        assert queue_counts.counts(conn)["DONE"] == 2 * queue_counts._MANY_ROWS
