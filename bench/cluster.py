@@ -77,7 +77,10 @@ def run(shared: Path, *, nodes: int = 3, seconds: float = 1200.0) -> dict[str, A
             recalls = _recalls(conn)
             pause_s, stored = _longest_pause_s(conn, watch.restarts_from)
     half, end = (SHARES.index(share) for share in (0.5, 1.0))
-    grown = {name: round(own[end].private / own[half].private, 3) for name, own in watch.memory_mb.items()}
+    grown = {
+        name: round(own[end].private / max(0.1, own[half].private), 3)
+        for name, own in watch.memory_mb.items()
+    }
     return {
         "bench": "cluster",
         "ratios": {
@@ -188,7 +191,8 @@ class _Watch:
         assert pid is not None
         with self._store.read() as conn:
             held = _held(conn, name)
-            self.restarts_from = self.restarts_from or conn.execute(select(func.max(pages.c.id))).scalar_one()
+            newest = select(func.coalesce(func.max(pages.c.id), 0))
+            self.restarts_from = self.restarts_from or conn.execute(newest).scalar_one()
         began_s = time.monotonic()
         os.kill(pid, signal.SIGTERM)
         given_back_s = 0.0 if not held else None
