@@ -177,13 +177,6 @@ _TABLE = (
         smallest={"capped:HITS": 60, "capped:CAP": 20},
     ),
     Bench(
-        name="cluster",
-        measures="memory of every program of a cluster over time, then a rolling restart under load",
-        smallest={"cluster:WORKS_S": 0.0},
-        options={"nodes": 1, "seconds": 1.0},
-        lower=("*",),
-    ),
-    Bench(
         name="coroutines",
         measures="coroutines against threads (2014 paper)",
         smallest={

@@ -49,7 +49,7 @@ _LONG = 60
     "seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="field: the most a run takes; cluster: how long memory is looked at.",
+    help="field: the most a run takes.",
 )
 @click.option(
     "--full",

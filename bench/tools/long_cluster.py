@@ -6,6 +6,7 @@ Every program is asked to end (SIGTERM) one after the other, while the others cr
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -43,13 +44,12 @@ _LOOK_S = 0.02
 _NO_END_S = 30.0
 
 
-def run(shared: Path, *, nodes: int = 3, seconds: float = 1200.0) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
+def run(seconds: float, nodes: int = 3) -> dict[str, Any]:
     """Crawl for so long, then restart everything once.
 
     Args:
-        shared: not read.
-        nodes: how many worker processes crawl.
         seconds: how long memory is looked at.
+        nodes: how many worker processes crawl.
 
     Returns:
         ``ratios``: `recalls`, `most_given_back_s` (from SIGTERM until the last lease is given back), `most_ended_s`
@@ -82,7 +82,6 @@ def run(shared: Path, *, nodes: int = 3, seconds: float = 1200.0) -> dict[str, A
         for name, own in watch.memory_mb.items()
     }
     return {
-        "bench": "cluster",
         "ratios": {
             "recalls": sum(recalls.values()),
             "most_given_back_s": max(one["given_back_s"] for one in watch.restarts.values()),
@@ -248,3 +247,7 @@ def _memory(pid: int | None) -> Memory:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(float(sys.argv[1])), indent=1))
