@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -65,7 +65,7 @@ def list_(db: str | None, as_json: bool) -> None:
     """
     settings = settings_of(db)
     with store_there(settings) as store, store.read() as conn:
-        now, rows = read_now(conn), node_store.listed(conn)
+        now, rows, unrendered = read_now(conn), node_store.listed(conn), node_store.unrendered(conn)
         breakers = host_store.breakers(conn, now)
         added = {node.name: node for node in added_nodes.listed(conn, settings.slots)}
     rule = settings.buffer()
@@ -79,7 +79,7 @@ def list_(db: str | None, as_json: bool) -> None:
         print_json({"nodes": documents})
     elif rows:
         printed().print(node_table(rows, now, rule))
-        for note in node_notes(rows):
+        for note in node_notes(rows, unrendered):
             printed().print(note, style="yellow")
         if breakers:
             printed().print(rest_table(breakers, now))
@@ -242,23 +242,29 @@ def node_table(rows: Sequence[NodeRow], now: datetime, rule: BufferRule) -> Tabl
     )
 
 
-def node_notes(rows: Sequence[NodeRow]) -> list[str]:
-    """Trouble with nodes beside their state: catalogs that differ, clocks that are off."""
+def node_notes(rows: Sequence[NodeRow], unrendered: Mapping[str, int]) -> list[str]:
+    """Trouble with nodes beside their state: catalogs that differ, no browser, clocks that are off.
+
+    Args:
+        unrendered: by node without a browser, how many sites need one (`tasks.store.nodes.unrendered`).
+    """
     alive = [row for row in rows if row.seen_at is not None]
     # Of nodes without a browser the hash tells that, too.
-    catalogs = Counter(row.catalog for row in alive if row.catalog is not None and not row.unrendered)
+    catalogs = Counter(
+        row.catalog for row in alive if row.catalog is not None and row.node.name not in unrendered
+    )
     usual = catalogs.most_common(1)[0][0] if catalogs else None
     notes = [
         f"{row.node.name} has another catalog than most nodes: of sites that the scheduler's has otherwise it is given "
         "nothing; restart it with the same sites.yaml"
         for row in alive
-        if not row.unrendered and row.catalog not in (None, usual)
+        if row.node.name not in unrendered and row.catalog not in (None, usual)
     ]
     unable = [
-        f"{row.node.name} has no browser: it is given nothing of {row.unrendered} sites whose pages need one "
-        "(docs/browser.md)"
+        f"{row.node.name} has no browser: it is given nothing of {unrendered[row.node.name]} sites "
+        "whose pages need one (docs/browser.md)"
         for row in alive
-        if row.unrendered
+        if row.node.name in unrendered
     ]
     off = [row for row in rows if abs(row.clock_s) > CLOCK_S]
     return [

@@ -45,7 +45,7 @@ def status(db: str | None, as_json: bool) -> None:
             reports.totals(conn),
         )
         refused = page_links.refusals_by_reason(conn)
-        rows = nodes.listed(conn)
+        rows, unrendered = nodes.listed(conn), nodes.unrendered(conn)
         unplanned = unplanned_sites.listed(conn)
         covered = sum(coverage.of_products(conn, catalog.most_hits).values(), coverage.Coverage())
         relaxed = sum(len(of) for of in coverage.relaxed(conn).values())
@@ -90,7 +90,7 @@ def status(db: str | None, as_json: bool) -> None:
     labelled(out, "Coverage", _covered(covered, relaxed))
     if rows:
         out.print(node_table(rows, now, rule))
-        for note in node_notes(rows):
+        for note in node_notes(rows, unrendered):
             out.print(note, style="yellow")
     else:
         out.print("No node has run yet: reviewloop run --until-done", style="dim")

@@ -64,7 +64,6 @@ class NodeRow:
         waits_since: since when it has had unbegun leases and begun none; None where it has none.
         parameters: of its machine, as it reported them (2019 balance paper); None: not reported.
         catalog: hash of the entries of its catalog; None: not reported.
-        unrendered: how many sites of its catalog need a browser that it has not.
         clock_s: how far its clock is ahead of the database's, as of its last heartbeat.
     """
 
@@ -79,7 +78,6 @@ class NodeRow:
     waits_since: datetime | None = None
     parameters: NodeParameters | None = None
     catalog: str | None = None
-    unrendered: int = 0
     clock_s: float = 0.0
 
 
@@ -223,18 +221,13 @@ def _unknown(conn: Connection, name: str) -> UnknownNode:
 def listed(conn: Connection) -> Sequence[NodeRow]:
     """Every node, by name."""
     leases = {(row.lease_node, bool(row.lease_started)): row for row in _LEASES.rows(conn)}
-    unrendered = {row.name: _unrendered(row.entries) for row in _WITHOUT_BROWSER.rows(conn)}
     return [
-        _listed(row, leases.get((row.name, True)), leases.get((row.name, False)), unrendered.get(row.name, 0))
-        for row in _NODES.rows(conn)
+        _listed(row, leases.get((row.name, True)), leases.get((row.name, False))) for row in _NODES.rows(conn)
     ]
 
 
 _NODES = Prepared(
     select(*(column for column in nodes.c if column is not nodes.c.entries)).order_by(nodes.c.name)
-)
-_WITHOUT_BROWSER = Prepared(
-    select(nodes.c.name, nodes.c.entries).where(cast(nodes.c.entries, String).contains(NO_BROWSER))
 )
 _LEASES = Prepared(
     select(
@@ -250,7 +243,7 @@ _LEASES = Prepared(
 )
 
 
-def _listed(row: Any, started: Any | None, unstarted: Any | None, unrendered: int) -> NodeRow:
+def _listed(row: Any, started: Any | None, unstarted: Any | None) -> NodeRow:
     """A node, with the sums over the leases it has begun and over those it has not."""
     waits_since = None
     if unstarted is not None:
@@ -267,7 +260,6 @@ def _listed(row: Any, started: Any | None, unstarted: Any | None, unrendered: in
         waits_since=waits_since,
         parameters=_parameters(row.parameters),
         catalog=row.catalog,
-        unrendered=unrendered,
         clock_s=row.clock_s,
     )
 
@@ -284,6 +276,12 @@ def entries(conn: Connection, name: str) -> dict[str, str]:
     """The entries of a node's catalog, as hashes by site; empty where it told none."""
     told = conn.execute(select(nodes.c.entries).where(nodes.c.name == name)).scalar_one_or_none()
     return dict(told) if isinstance(told, dict) else {}
+
+
+def unrendered(conn: Connection) -> dict[str, int]:
+    """By node without a browser: how many sites of its catalog need one."""
+    without = select(nodes.c.name, nodes.c.entries).where(cast(nodes.c.entries, String).contains(NO_BROWSER))
+    return {row.name: _unrendered(row.entries) for row in conn.execute(without)}
 
 
 def none_renders(conn: Connection, now: datetime, silent_after: timedelta) -> bool:

@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from app.config import Settings
-from app.files.harmless import make_harmless, one_line, shown
+from app.files.harmless import HarmlessFormatter, one_line, shown
 from splitter.errors import InputError
 from tasks.store.database import Store
 
@@ -43,8 +43,9 @@ def test_lines_stay_in_messages_and_not_in_logs():
 def test_a_log_record_is_one_line_and_its_traceback_is_harmless():
     out = io.StringIO()
     logger = logging.Logger("test")
-    logger.addHandler(logging.StreamHandler(out))
-    make_harmless(logger, "%(levelname)s %(message)s")
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(HarmlessFormatter("%(levelname)s %(message)s"))
+    logger.addHandler(handler)
     logger.warning("page says %s", "x\nERROR all is lost \x1b[31m")
     assert out.getvalue() == "WARNING page says x\\nERROR all is lost \N{REPLACEMENT CHARACTER}[31m\n"
     try:

@@ -109,7 +109,7 @@ def _admitted(conn, now):
 
 
 def test_a_node_without_a_browser_has_no_other_catalog():
-    def row(name: str, catalog: str, unrendered: int = 0) -> NodeRow:
+    def row(name: str, catalog: str) -> NodeRow:
         node = Node(name, frozenset(Kind), 1)
         return NodeRow(
             node=node,
@@ -121,9 +121,9 @@ def test_a_node_without_a_browser_has_no_other_catalog():
             running=0,
             waiting=0,
             catalog=catalog,
-            unrendered=unrendered,
         )
 
-    other, without = node_notes([row("n1", "a"), row("n2", "a"), row("n3", "b"), row("n4", "c", 2)])
+    rows = [row("n1", "a"), row("n2", "a"), row("n3", "b"), row("n4", "c")]
+    other, without = node_notes(rows, {"n4": 2})
     assert other.startswith("n3 has another catalog")
     assert without.startswith("n4 has no browser: it is given nothing of 2 sites")
