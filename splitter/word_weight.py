@@ -234,7 +234,7 @@ def match_weights(words: tuple[str, ...]) -> MatchWeights:
 
 
 @lru_cache(maxsize=4096)
-def telling_words(words: tuple[str, ...]) -> tuple[str, ...]:
+def distinguishing_words(words: tuple[str, ...]) -> tuple[str, ...]:
     """The words of a keyword set that tell a product from its maker's near ones: its lines and models, and words that
     are in no dictionary; none where there is no line or model, as such a name (光明牛奶) means them all."""
     naming = _naming(words)

@@ -243,7 +243,7 @@ def node_table(rows: Sequence[NodeRow], now: datetime, rule: BufferRule) -> Tabl
 
 
 def node_notes(rows: Sequence[NodeRow], unrendered: Mapping[str, int]) -> list[str]:
-    """Trouble with nodes beside their state: catalogs that differ, no browser, clocks that are off.
+    """Problems of nodes beside their state: catalogs that differ, no browser, clocks that are off.
 
     Args:
         unrendered: by node without a browser, how many sites need one (`tasks.store.nodes.unrendered`).

@@ -1,8 +1,8 @@
 """Near products compete: of a page that matches several products of one brand, the one that it names best has it.
 
 Two products are near if their names share a brand, or the first word of a model, and each has a line or a model
-(`splitter.word_weight.telling_words`) that is not the other's. A name without one (光明牛奶) means all that its maker
-has, and competes with none. All pure; which comes first makes no difference.
+(`splitter.word_weight.distinguishing_words`) that is not the other's. A name without one (光明牛奶) means all that its
+maker has, and competes with none. All pure; which comes first makes no difference.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from splitter.lexicon import Role, lexicon, roles
-from splitter.word_weight import telling_words
+from splitter.word_weight import distinguishing_words
 
 from tasks.domain.product_match import OPENING, matchable_text, matched_share, namings
 
@@ -29,7 +29,7 @@ class _Name:
 
     words: tuple[str, ...]
     brands: frozenset[str]
-    telling: tuple[str, ...]
+    distinguishing: tuple[str, ...]
 
 
 def may_compete(products: Sequence[Sequence[Sequence[str]]]) -> bool:
@@ -71,14 +71,19 @@ def _name(keywords: tuple[str, ...]) -> _Name:
     words = tuple(dict.fromkeys(keywords))
     brands = {word for word in words if roles().get(word) is Role.BRAND}
     brands |= {lexicon().brand_of[word] for word in words if word in lexicon().brand_of}
-    telling = telling_words(words)
-    if telling and not brands:
-        brands = {telling[0].split()[0].casefold()}
-    return _Name(words, frozenset(brands), telling)
+    distinguishing = distinguishing_words(words)
+    if distinguishing and not brands:
+        brands = {distinguishing[0].split()[0].casefold()}
+    return _Name(words, frozenset(brands), distinguishing)
 
 
 def _near(a: _Name, b: _Name) -> bool:
-    return bool(a.telling and b.telling and a.brands & b.brands and set(a.telling) != set(b.telling))
+    return bool(
+        a.distinguishing
+        and b.distinguishing
+        and a.brands & b.brands
+        and set(a.distinguishing) != set(b.distinguishing)
+    )
 
 
 def _outdoes(a: _Name, b: _Name, text: str, opening: int) -> bool:
@@ -102,13 +107,16 @@ def _named(one: _Name, other: _Name, text: str) -> list[int]:
     Each of the words that the other has not must be there, and the rarest counts. Where it has none of its own, its
     words count where those of the other are not beside them: 真果粒, but not in 真果粒花果轻乳.
     """
-    own = [word for word in one.telling if word not in other.telling]
+    own = [word for word in one.distinguishing if word not in other.distinguishing]
     if own:
         return min(([at for at, _ in namings(text, word, one.words)] for word in own), key=len)
     others = [
-        span for word in other.telling if word not in one.telling for span in namings(text, word, other.words)
+        span
+        for word in other.distinguishing
+        if word not in one.distinguishing
+        for span in namings(text, word, other.words)
     ]
-    spans = min((namings(text, word, one.words) for word in one.telling), key=len)
+    spans = min((namings(text, word, one.words) for word in one.distinguishing), key=len)
     return [
         begin
         for begin, end in spans

@@ -84,7 +84,7 @@ def voice_of(text: str, title: str = "") -> VoiceEstimate:
 
 
 def voices_of(texts: Sequence[tuple[str, str]]) -> list[VoiceEstimate]:
-    """The voices of texts, each with its title (`voice_of`); those of a page together cost a third of one by one."""
+    """The voices of texts, each with its title (`voice_of`); those of a page together cost less than one by one."""
     return estimates([text if text.strip() else title for text, title in texts], weights())
 
 

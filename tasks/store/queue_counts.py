@@ -60,7 +60,8 @@ def add_up(conn: Connection) -> None:
     total: Counter[str] = Counter()
     for row in conn.execute(delete(queue_counts).returning(_q.state, _q.n)):
         total[row.state] += row.n
-    conn.execute(insert(queue_counts), [{"state": state, "n": n} for state, n in total.items()])
+    if total:  # else another transaction added them up meanwhile
+        conn.execute(insert(queue_counts), [{"state": state, "n": n} for state, n in total.items()])
 
 
 def wrong(conn: Connection) -> Iterator[str]:
