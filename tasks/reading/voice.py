@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -32,7 +32,9 @@ LONGEST = 4
 VOICES = tuple(Voice)
 
 _CUE_EVERY, _CUE_FROM, _CUE_MOST = 60, 30, 2.0
-_SLOT_BITS = 20
+_SLOT_BITS = 18
+_ROWS_OF_A_KEY = 2
+_AT_ONCE = 64  # texts: a bit for each run of each is 96 KB then
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,40 @@ class VoiceWeights:
     table: NDArray[np.float32]
 
     @cached_property
-    def maybe(self) -> NDArray[np.bool_]:
-        """True at the slot (`_slots`) of each run that has a weight or is a cue; most others need no search."""
-        made = np.zeros(1 << _SLOT_BITS, np.bool_)
-        made[_slots(self.keys)] = made[_slots(_cue_words()[0])] = True
-        return made
+    def rows(self) -> RowsOfRuns:
+        """Where the row of each run is found; the words of cues come after them."""
+        return RowsOfRuns(np.concatenate((self.keys, _cue_words()[0])))
+
+
+class RowsOfRuns:
+    """The row of each of some keys, found by its hash: for most, one look instead of a search.
+
+    A key has two rows where a run with a weight is the word of a cue, too.
+    """
+
+    def __init__(self, keys: NDArray[np.uint64]) -> None:
+        slots, rows = _slots(keys), np.arange(len(keys))
+        self._keys = keys
+        self._row = np.zeros(1 << _SLOT_BITS, np.uint16 if len(keys) < 1 << 16 else np.uint32)
+        self._row[slots] = rows
+        others = rows[self._row[slots] != rows]
+        self._others = others[np.argsort(keys[others], kind="stable")]
+        self._has_others = np.zeros(1 << _SLOT_BITS, np.bool_)
+        self._has_others[slots[others]] = True
+
+    def of(self, runs: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The place in `runs` of each that is a key, and its row."""
+        slots = _slots(runs)
+        row = self._row.take(slots).astype(np.intp)
+        places = np.flatnonzero(self._keys.take(row) == runs)
+        found = [(places, row[places])]
+        crowded = np.flatnonzero(self._has_others.take(slots))
+        keys = self._keys[self._others]
+        first, end = keys.searchsorted(runs[crowded]), keys.searchsorted(runs[crowded], "right")
+        for nth in range(_ROWS_OF_A_KEY):
+            there = np.flatnonzero(first + nth < end)
+            found.append((crowded[there], self._others[first[there] + nth]))
+        return np.concatenate([at for at, _ in found]), np.concatenate([rows for _, rows in found])
 
 
 def voice_of(text: str, title: str = "") -> VoiceEstimate:
@@ -95,35 +126,32 @@ def estimate(text: str, by: VoiceWeights) -> VoiceEstimate:
 
 def estimates(texts: Sequence[str], by: VoiceWeights) -> list[VoiceEstimate]:
     """The estimates of texts by given weights; that of a text does not depend on the others."""
-    if not texts:
-        return []
-    shown = [plain(text) for text in texts]
+    parts = (texts[start : start + _AT_ONCE] for start in range(0, len(texts), _AT_ONCE))
+    return [one for part in parts for one in _estimates_at_once(part, by)]
+
+
+def _estimates_at_once(texts: Sequence[str], by: VoiceWeights) -> Iterator[VoiceEstimate]:
+    shown = plain_texts(texts)
     runs, of = _runs_of(shown)
-    kept = by.maybe[_slots(runs)]
-    runs, of = runs[kept], of[kept]
-    dense = _cue_densities_of(runs, of, [len(one) for one in shown])
+    places, rows = by.rows.of(runs)
+    of, n = of[places], len(by.keys)
+    cue = rows >= n
+    dense = _densities(of[cue], _cue_words()[1][rows[cue] - n], [len(one) for one in shown])
     # Not `@`, whose last digits depend on how many rows there are.
-    sums = np.einsum("tc,cv->tv", dense, by.table[len(by.keys) : -1]) + by.table[-1]
-    at = np.minimum(by.keys.searchsorted(runs), len(by.keys) - 1)
-    known = by.keys[at] == runs
-    # Each run of a text counts once: its text and its row as one number, which np.unique sorts by text.
-    text_of, rows = np.divmod(np.unique(of[known] * len(by.keys) + at[known]), len(by.keys))
+    sums = np.einsum("tc,cv->tv", dense, by.table[n:-1]) + by.table[-1]
+    # Each run of a text counts once.
+    held = np.zeros(len(texts) * n, np.bool_)
+    held[(of * n + rows)[~cue]] = True
+    text_of, rows = np.divmod(np.flatnonzero(held), n)
     if len(rows):
         first = np.flatnonzero(np.diff(text_of, prepend=-1))
         counts = np.diff(first, append=len(rows))
-        sums[text_of[first]] += np.add.reduceat(by.table[rows], first) / np.sqrt(counts)[:, None]
+        sums[text_of[first]] += np.add.reduceat(by.table.take(rows, 0), first) / np.sqrt(counts)[:, None]
     grown = np.exp(sums[:, :-1] - sums[:, :-1].max(1, keepdims=True))
     shares = grown / grown.sum(1, keepdims=True)
-    best, sentiments = shares.argmax(1), np.tanh(sums[:, -1] / 2)
-    return [
-        VoiceEstimate(
-            voice=VOICES[voice],
-            probability=float(share[voice]),
-            buyer=float(share[0] + share[1]),
-            sentiment=float(sentiment),
-        )
-        for voice, share, sentiment in zip(best, shares, sentiments, strict=True)
-    ]
+    best, buyers, sentiments = shares.argmax(1), shares[:, 0] + shares[:, 1], np.tanh(sums[:, -1] / 2)
+    columns = (best.tolist(), shares.max(1).tolist(), buyers.tolist(), sentiments.tolist())
+    return (VoiceEstimate(VOICES[voice], *numbers) for voice, *numbers in zip(*columns, strict=True))
 
 
 def _runs_of(shown: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
@@ -145,15 +173,10 @@ def _runs_of(shown: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.intp]
     return np.concatenate(found), np.concatenate(places)
 
 
-def _cue_densities_of(
-    runs: NDArray[np.uint64], of: NDArray[np.intp], chars: Sequence[int]
-) -> NDArray[np.float64]:
-    """How dense each cue is in each of some texts: `cue_densities`, one row a text."""
-    words, cue_of = _cue_words()
-    at = np.minimum(words.searchsorted(runs), len(words) - 1)
-    found = words[at] == runs
+def _densities(of: NDArray[np.intp], found: NDArray[np.intp], chars: Sequence[int]) -> NDArray[np.float64]:
+    """How dense each cue is in texts of so many characters (`cue_densities`), by cues found, each with its text."""
     n = len(cues())
-    counts = np.bincount(of[found] * n + cue_of[at[found]], minlength=len(chars) * n).reshape(len(chars), n)
+    counts = np.bincount(of * n + found, minlength=len(chars) * n).reshape(len(chars), n)
     dense: NDArray[np.float64] = np.minimum(
         counts * (_CUE_EVERY / (np.array(chars)[:, None] + _CUE_FROM)), _CUE_MOST
     )
@@ -172,9 +195,9 @@ def run_keys(shown: str) -> NDArray[np.uint64]:
     return _runs_of([shown])[0]
 
 
-def _slots(runs: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _slots(runs: NDArray[np.uint64]) -> NDArray[np.intp]:
     """A hash of each run, below 2 ** _SLOT_BITS (Fibonacci hashing)."""
-    return (runs * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - _SLOT_BITS)
+    return ((runs * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - _SLOT_BITS)).view(np.intp)
 
 
 def run_key(run: str) -> int:
@@ -189,7 +212,10 @@ def cue_densities(runs: NDArray[np.uint64], chars: int) -> NDArray[np.float64]:
         runs: of the text (`run_keys`).
         chars: how many characters it has.
     """
-    dense: NDArray[np.float64] = _cue_densities_of(runs, np.zeros(len(runs), np.intp), [chars])[0]
+    words, cue_of = _cue_words()
+    at = np.minimum(words.searchsorted(runs), len(words) - 1)
+    found = cue_of[at[words[at] == runs]]
+    dense: NDArray[np.float64] = _densities(np.zeros_like(found), found, [chars])[0]
     return dense
 
 
@@ -207,21 +233,35 @@ def _cue_words() -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
     return np.array([key for key, _ in found], np.uint64), np.array([place for _, place in found])
 
 
-_URL = re.compile(r"(?:https?://|www\.)[\x21-\x7e]+", re.IGNORECASE)
+_URL = re.compile(r"(?:https?://|www\.)[\x21-\x7e]+")
 _NAME = re.compile(r"@[\w\-]{1,30}")
-_FACE = re.compile(r"\[[^\[\]\s]{1,8}\]")
+_FACE = re.compile(r"\[[^\[\]\s\uffff]{1,8}\]")
 _NUMBER = re.compile(r"\d+")
-_BLANK = re.compile(r"\s+")
 _RARE = re.compile(r"[^\u0000-\uffff]")
+_END, _NO_END = "\uffff", "\ufffe"
+_WIDE = {"，": ",", "！": "!", "？": "?", "：": ":", "；": ";", "（": "(", "）": ")", "～": "~", "…": "..."}
+"""Characters of most texts, as NFKC writes them: a text without others is normal, which is seen quickly."""
 
 
 def plain(text: str) -> str:
     """A text without what only its site writes: addresses, names and faces are a mark each (U, A, F), digits 0."""
-    if len(text) > HEAD + TAIL:
-        text = f"{text[:HEAD]} {text[-TAIL:]}"
-    shown = unicodedata.normalize("NFKC", text).lower()
-    shown = _FACE.sub("F", _NAME.sub("A", _URL.sub("U", shown)))
-    return _BLANK.sub(" ", _NUMBER.sub("0", _RARE.sub("F", shown))).strip()
+    return plain_texts([text])[0]
+
+
+def plain_texts(texts: Sequence[str]) -> list[str]:
+    """Texts made plain (`plain`), all together."""
+    shown = _END.join([_ends(text).replace(_END, _NO_END) for text in texts])
+    for wide, narrow in _WIDE.items():
+        shown = shown.replace(wide, narrow)
+    shown = unicodedata.normalize("NFKC", shown).lower()
+    if "//" in shown or "www." in shown:
+        shown = _URL.sub("U", shown)
+    shown = _NUMBER.sub("0", _RARE.sub("F", _FACE.sub("F", _NAME.sub("A", shown))))
+    return [" ".join(one.split()) for one in shown.split(_END)]
+
+
+def _ends(text: str) -> str:
+    return f"{text[:HEAD]} {text[-TAIL:]}" if len(text) > HEAD + TAIL else text
 
 
 @cache

@@ -1,14 +1,28 @@
+import unicodedata
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bench import voices
 from bench.tools import train_voices
 from bench.tools.keyword_rule import excess
 from bench.tools.voice_posts import Post, digest, posts, written_posts
 from tasks.domain.voices import Voice
-from tasks.reading.voice import VOICES, parse_weights, plain, run_key, run_keys, voice_of
+from tasks.reading.voice import (
+    VOICES,
+    RowsOfRuns,
+    parse_weights,
+    plain,
+    plain_texts,
+    run_key,
+    run_keys,
+    voice_of,
+    voices_of,
+)
 
 SAMPLES = Path("bench/samples/voices")
 
@@ -59,6 +73,48 @@ def test_a_title_is_read_only_where_there_is_no_text():
 
 def test_marks_of_a_site_are_taken_out():
     assert plain("转发 @某某 看http://t.cn/Rz1 [哈哈] １２３元 😀") == "转发 A 看U F 0元 F"
+
+
+def test_texts_are_made_plain_together_as_each_alone():
+    texts = [
+        "看[哈",
+        "哈]了",
+        "",
+        " ",
+        "ＷＷＷ．a.cn/１ 对…",
+        "http://t.cn",
+        "/x",
+        "\uffff",
+        "a@b",
+        "-c",
+        "e",
+        "\u0301",
+        "12",
+        "34",
+        "長い" * 300,
+    ]
+    assert plain_texts(texts) == [plain(text) for text in texts]
+    assert voices_of([(text, "") for text in texts]) == [voice_of(text) for text in texts]
+    assert plain("e\u0301…") == unicodedata.normalize("NFKC", "e\u0301…")
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=5))
+def test_any_texts_together_are_as_each_alone(texts):
+    assert plain_texts(texts) == [plain(text) for text in texts]
+
+
+@pytest.mark.parametrize("count", [1, 2, 600, 70_000])
+def test_rows_of_runs_are_those_of_a_search(count):
+    keys = np.random.default_rng(count).integers(0, 1 << 63, count, np.uint64)
+    keys[: count // 4] = keys[count // 4 : count // 4 * 2]
+    runs = np.concatenate((keys[::7], keys[::7] + np.uint64(1)))
+    rows_of = defaultdict(list)
+    for row, key in enumerate(keys.tolist()):
+        rows_of[key].append(row)
+    places, rows = RowsOfRuns(keys).of(runs)
+    assert sorted(zip(places.tolist(), rows.tolist(), strict=True)) == [
+        (place, row) for place, run in enumerate(runs.tolist()) for row in rows_of.get(run, ())
+    ]
 
 
 def test_runs_are_of_one_to_four_characters():
