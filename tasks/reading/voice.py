@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -19,6 +18,7 @@ from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
+from splitter.normalize import nfkc
 
 from tasks.domain.voices import Voice
 
@@ -239,8 +239,6 @@ _FACE = re.compile(r"\[[^\[\]\s\uffff]{1,8}\]")
 _NUMBER = re.compile(r"\d+")
 _RARE = re.compile(r"[^\u0000-\uffff]")
 _END, _NO_END = "\uffff", "\ufffe"
-_WIDE = {"，": ",", "！": "!", "？": "?", "：": ":", "；": ";", "（": "(", "）": ")", "～": "~", "…": "..."}
-"""Characters of most texts, as NFKC writes them: a text without others is normal, which is seen quickly."""
 
 
 def plain(text: str) -> str:
@@ -251,9 +249,7 @@ def plain(text: str) -> str:
 def plain_texts(texts: Sequence[str]) -> list[str]:
     """Texts made plain (`plain`), all together."""
     shown = _END.join([_ends(text).replace(_END, _NO_END) for text in texts])
-    for wide, narrow in _WIDE.items():
-        shown = shown.replace(wide, narrow)
-    shown = unicodedata.normalize("NFKC", shown).lower()
+    shown = nfkc(shown).lower()
     if "//" in shown or "www." in shown:
         shown = _URL.sub("U", shown)
     shown = _NUMBER.sub("0", _RARE.sub("F", _FACE.sub("F", _NAME.sub("A", shown))))

@@ -71,7 +71,9 @@ def time_writer(conn: Connection) -> Callable[[datetime | None], Any]:
 
 
 def _as_text(time: datetime | None) -> str | None:
-    return time.astimezone(UTC).isoformat(" ", "microseconds")[:_ZONE_AT] if time is not None else None
+    if time is None:
+        return None
+    return (time if time.tzinfo is UTC else time.astimezone(UTC)).isoformat(" ", "microseconds")[:_ZONE_AT]
 
 
 @cache
