@@ -17,6 +17,7 @@ import psutil
 from redis import Redis
 from redis.exceptions import RedisError
 
+from app.chaos import diagnosis
 from app.chaos.faults import BEATS, CONTROLS
 from app.chaos.proxy import Proxy
 from app.cluster import processes, programs
@@ -184,10 +185,22 @@ class ChaosCluster:
 
     def ready(self) -> bool:
         """Whether every program has come up: it has read its catalog, and beats."""
-        return all(
-            program.pulse is not None and _beats(program.pulse) == self._supervisor.pid(program.name)
+        return all(map(self._is_up, self._programs))
+
+    def _is_up(self, program: Program) -> bool:
+        return program.pulse is not None and _beats(program.pulse) == self._supervisor.pid(program.name)
+
+    def waits(self) -> str:
+        """What every program waits for now, for the diagnosis of a stall; beats are not asked for their stacks."""
+        pids = self.pids([program.name for program in self._programs])
+        up = [
+            program.name
             for program in self._programs
-        )
+            if program.name not in (*BEATS, *self._frozen)
+            and pids[program.name] is not None
+            and self._is_up(program)
+        ]
+        return diagnosis.waits(pids, up, {program.name: program.log for program in self._programs})
 
     def redis_answers(self) -> bool:
         """Whether the Redis answers now."""

@@ -160,7 +160,8 @@ class ChaosRun:
         begin_s = time.monotonic()
         away = fault.server is not None
         without = self._inflicter.out_of_order(fault)
-        stall = StallWatch(self._watch, self._store, without, None if away else begin_s, time.monotonic)
+        free_s = None if away else begin_s
+        stall = StallWatch(self._watch, self._store, without, free_s, self._cluster.waits, time.monotonic)
         undo = self._inflicter.inflict(fault)
         self._until(self._inflicter.restarted, _GIVE_UP_S, stall)
         # A long fault must not run out of work; a product planned without a site would lack it for good.
@@ -168,8 +169,7 @@ class ChaosRun:
         note = undo()
         if self._cluster.ended:
             return  # it is not over, and comes again where the run is resumed
-        free_s = begin_s
-        if away:
+        if free_s is None:
             undone_s = time.monotonic()
             self._until(lambda: self._back(fault, undone_s), _GIVE_UP_S)
             free_s = time.monotonic()

@@ -23,6 +23,7 @@ class StallWatch:
         store: opened past all links; asked only while its server is there.
         without: nodes that are out of order.
         free_s: since when nothing holds the survivors up; None: a server is away (see `returned`).
+        waits: tells what every program waits for.
         clock: that of the watch.
 
     Attributes:
@@ -35,12 +36,14 @@ class StallWatch:
         store: Store,
         without: Collection[str],
         free_s: float | None,
+        waits: Callable[[], str],
         clock: Callable[[], float],
     ) -> None:
         self._watch = watch
         self._store = store
         self._without = without
         self._free_s = free_s
+        self._waits = waits
         self._clock = clock
         self._looked_s = 0.0
         self._idle_s: float | None = None
@@ -65,4 +68,4 @@ class StallWatch:
                 self._idle_s = now_s
                 self._watch.note_idle(now_s)
             elif now_s - max(quiet_s, self._idle_s or quiet_s) > STALL_S:
-                self.stalled = stood_still(conn, read_now(conn))
+                self.stalled = f"{stood_still(conn, read_now(conn))}; {self._waits()}"

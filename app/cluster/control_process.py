@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from threading import Lock
-from typing import Self
+from threading import Event, Lock
+from typing import Any, Self
 
 from redis.exceptions import RedisError
 
@@ -36,28 +36,38 @@ log = logging.getLogger("reviewloop.worker")
 
 _GRANTS_S = 1.0
 """A turn waits no longer for Redis to tell what hosts grant."""
+_LOOK_S = 0.2
+"""So often planning looks whether the process is to end."""
 
 
 @contextmanager
 def opened_control(settings: Settings) -> Iterator[Control]:
     """The context of the tasks in queue `control`, for as long as the block runs."""
-    catalog = settings.catalog()
+    catalog, ending = settings.catalog(), Event()
+
+    def goes_on() -> bool:
+        return not ending.is_set()
+
     with opening.opened_store(settings) as store:
         writer = Writer(store)
         try:
             context = wiring.context(settings, catalog)
             browser = partial(_browser_of_nodes, store)
             askable = Askable(partial(preflight, settings, catalog, search=False, browser=browser))
+            planning = _Planning(catalog, askable, Lock(), goes_on)
             with asyncio.Runner() as runner, _Grants(settings, context.host_names, runner) as grants:
                 yield Control(
                     store=store,
                     context=context,
-                    plan=partial(_plan_alone, settings, store, writer, _Planning(catalog, askable, Lock())),
+                    plan=partial(_plan_alone, settings, store, writer, planning),
                     report=partial(write_report, store, settings.report_file),
-                    deliver=partial(deliver_due, settings, store, writer.call),
+                    deliver=partial(deliver_due, settings, store, writer.call, goes_on),
                     fill_seen=lambda: asyncio.run(_fill_seen(settings, store)),
                     grants=grants.ask,
-                    alerts=partial(wiring.alerting(settings, catalog, context.hosts).look, writer.call),
+                    alerts=partial(
+                        wiring.alerting(settings, catalog, context.hosts, goes_on).look, writer.call
+                    ),
+                    ending=ending,
                 )
         finally:
             writer.close()
@@ -120,11 +130,12 @@ class _Grants:
 
 @dataclass(frozen=True, slots=True)
 class _Planning:
-    """The inputs of planning, and the lock that keeps it to one thread at a time."""
+    """The inputs of planning, the lock that keeps it to one thread at a time, and whether it may go on."""
 
     catalog: Catalog
     askable: Askable
     lock: Lock
+    goes_on: Callable[[], bool]
 
 
 def _plan_alone(settings: Settings, store: Store, writer: Writer, planning: _Planning) -> int:
@@ -136,9 +147,19 @@ def _plan_alone(settings: Settings, store: Store, writer: Writer, planning: _Pla
     if not planning.lock.acquire(blocking=False):
         return 0
     try:
-        return asyncio.run(_plan(settings, planning, writer))
+        return asyncio.run(_while(planning.goes_on, _plan(settings, planning, writer)))
     finally:
         planning.lock.release()
+
+
+async def _while(goes_on: Callable[[], bool], work: Coroutine[Any, Any, int]) -> int:
+    """The result of work that is cancelled once it may not go on; 0 then: hosts or Redis may take long to answer."""
+    task = asyncio.create_task(work)
+    while not task.done():
+        if not goes_on():
+            task.cancel()
+        await asyncio.wait([task], timeout=_LOOK_S)
+    return 0 if task.cancelled() else task.result()
 
 
 async def _plan(settings: Settings, planning: _Planning, writer: Writer) -> int:

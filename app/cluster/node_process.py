@@ -45,6 +45,7 @@ STOP_S = 10.0
 """Longest time a node may take to give its leases back; then they run out by themselves."""
 
 _CLOSE_S = 2.0
+_STOPS = "the worker stops"
 _CONNECTIONS = 3
 """Transactions of a node under way at once: the database may be far away."""
 _TURN_EVERY_MS = 200
@@ -79,7 +80,7 @@ class NodeProcess:
         """Stop the node; attempts that run are interrupted, what they stored is kept."""
         loop, end, _ = self._ready.result()
         loop.call_soon_threadsafe(end.set)
-        self._thread.join(STOP_S + 2 * _CLOSE_S)
+        self._thread.join(STOP_S + 3 * _CLOSE_S)
 
     def crawl(self, leases: Sequence[Lease]) -> None:
         """Hand leases to the node; they run on its event loop.
@@ -126,7 +127,7 @@ class NodeProcess:
                 await end.wait()
                 serving.cancel()
                 describing.cancel()
-                await self._stop(node)
+                await self._stop(node, writer)
                 beating.cancel()
                 with suppress(TimeoutError):  # Redis may be away
                     async with asyncio.timeout(_CLOSE_S):
@@ -199,12 +200,18 @@ class NodeProcess:
         nodes.register(conn, now, node, entries)
         return node
 
-    async def _stop(self, node: CrawlNode) -> None:
+    async def _stop(self, node: CrawlNode, writer: Writer) -> None:
+        """Let the node stop; then take back what it was too slow to give back, or was given meanwhile."""
         try:
             async with asyncio.timeout(STOP_S):
-                await node.stop("the worker stops")
+                await node.stop(_STOPS)
         except Exception:
-            log.exception("node %s did not stop in order: its leases will run out", self._name)
+            log.exception("node %s did not stop in order", self._name)
+        try:
+            async with asyncio.timeout(_CLOSE_S):
+                await writer.run(lambda conn, now: closing.take_back(conn, now, self._name, _STOPS))
+        except Exception:
+            log.exception("node %s could not give back all of its leases: they will run out", self._name)
 
 
 async def _beating(pulse: Pulse) -> None:

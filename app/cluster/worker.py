@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery import bootsteps
 
@@ -12,6 +12,11 @@ from app.cluster.pulse import PoolPulse, Pulse
 from app.config import from_environment
 from splitter.errors import ReviewloopError
 from tasks.jobs.queues import CONTROL, node_of
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from tasks.jobs.runtime import Control
 
 log = logging.getLogger("reviewloop.worker")
 
@@ -40,7 +45,7 @@ class Runtime(bootsteps.StartStopStep):
             raise SystemExit(2) from None
 
     def stop(self, worker: Any) -> None:  # noqa: ARG002
-        """Give leases back and close; a node takes at most `node_process.STOP_S`."""
+        """Give leases back, let sweeps end, and close; a node takes at most `node_process.STOP_S`."""
         self._stack.close()
 
     terminate = stop
@@ -61,7 +66,8 @@ class Runtime(bootsteps.StartStopStep):
         if CONTROL in queues:
             from app.cluster.control_process import opened_control
 
-            runtime.opened.control = stack.enter_context(opened_control(settings))
+            control = runtime.opened.control = stack.enter_context(opened_control(settings))
+            stack.callback(_end_sweeps, control, worker.pool.executor)
         if node is None:
             stack.enter_context(PoolPulse(Pulse(settings.pulse_file), worker.pool.executor))
         else:
@@ -69,3 +75,9 @@ class Runtime(bootsteps.StartStopStep):
 
             opened = stack.enter_context(NodeProcess(settings, node, worker.concurrency))
             runtime.opened.crawl = opened.crawl
+
+
+def _end_sweeps(control: Control, pool: Executor) -> None:
+    """Wait for the sweeps that run, which stop at their next step: what they use is closed after it."""
+    control.ending.set()
+    pool.shutdown(cancel_futures=True)

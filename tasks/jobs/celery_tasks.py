@@ -82,6 +82,8 @@ def tick(name: str) -> None:
     """Run a sweep by its name, or a `turn` of the loop, and notify the nodes of the leases it gave."""
     control = runtime.control()
     with control.turning:
+        if not control.goes_on():
+            return
         control.context.state.grants = control.grants()
         try:
             with control.store.begin() as conn:
@@ -157,7 +159,7 @@ def reposts() -> None:
 def retention() -> None:
     """Drop what is old, in many short transactions."""
     control = runtime.control()
-    drop_old(partial(_write, control.store), control.context.settings.keep_log)
+    drop_old(partial(_write, control.store), control.context.settings.keep_log, control.goes_on)
 
 
 @shared_task(name="train")
@@ -166,7 +168,7 @@ def train() -> None:
     """Train the run times that `balance` decides by."""
     control = runtime.control()
     if control.context.settings.uses_run_times:
-        train_run_times(control.store, partial(_write, control.store))
+        train_run_times(control.store, partial(_write, control.store), control.goes_on)
 
 
 def _write(store: Store, operation: Operation[T]) -> T:

@@ -27,10 +27,10 @@ def recall(conn: Connection, now: datetime, context: Context) -> None:
     late: dict[Lease, str] = {}
     silent: dict[Lease, FailureReason] = {}
     overdue = leases.overdue(conn, now, _BATCH)
-    alive = {name: nodes.alive(conn, now, name, silent_after) for name in {one.node for one, _ in overdue}}
+    excuses = {name: _excuse(conn, now, name, silent_after) for name in {one.node for one, _ in overdue}}
     for lease, started in overdue:
-        if not started and alive[lease.node]:
-            late[lease] = "a live node did not start it in time"
+        if not started and (why := excuses[lease.node]):
+            late[lease] = why
         else:
             silent[lease] = FailureReason.SILENT if started else FailureReason.NOT_STARTED
     if late:
@@ -60,6 +60,16 @@ def recall(conn: Connection, now: datetime, context: Context) -> None:
     transitions.move_many(conn, now, Transition.RECALL, again)
     transitions.move_many(conn, now, Transition.GIVE_UP, given_up)
     set_aside.unanswered(conn, now, dead)
+
+
+def _excuse(conn: Connection, now: datetime, name: str, silent_after: timedelta) -> str:
+    """Why a lease that this node did not start is no failure of its; empty: the node is silent.
+
+    A turn that runs while a node stops may give it a lease that nobody is there to give back.
+    """
+    if nodes.alive(conn, now, name, silent_after):
+        return "a live node did not start it in time"
+    return "its node had stopped in order" if nodes.left(conn, name) else ""
 
 
 def _of_dead_hosts(

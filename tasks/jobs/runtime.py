@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Event, Lock
 
 from tasks.domain.errors import TaskError
 from tasks.domain.grants import Grants
@@ -30,6 +30,7 @@ class Control:
         turning: held during a tick. The database's lock turns a second tick away; within a process it waits
             instead, or a node's free slot would go unseen because a sweep happened to run.
         delivering: held while files are handed over: a mail server that does not answer holds one thread.
+        ending: set once the process is to end: what runs stops at its next step.
     """
 
     store: Store
@@ -42,6 +43,11 @@ class Control:
     alerts: Callable[[], None]
     turning: Lock = field(default_factory=Lock)
     delivering: Lock = field(default_factory=Lock)
+    ending: Event = field(default_factory=Event)
+
+    def goes_on(self) -> bool:
+        """False once the process is to end."""
+        return not self.ending.is_set()
 
 
 Crawl = Callable[[Sequence[Lease]], None]

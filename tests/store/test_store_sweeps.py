@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from world import START, World, hit
 
+from app.cluster import node_process
+from app.config import Settings
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State, Transition
 from tasks.jobs import recalling, sweeps
-from tasks.store import closing, manual
+from tasks.store import closing, manual, nodes
 from tasks.store.leases import Counters
 from tasks.store.tables import events, subtasks
 
@@ -55,6 +59,44 @@ def test_a_lease_that_a_live_node_did_not_start_is_given_back_without_a_recall(w
     world.node("n1")
     world.pass_s(30)
     world.sweep(recalling.recall)
+    row = world.subtask(lease.subtask_id)
+    assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])
+
+
+def test_a_lease_given_to_a_node_that_was_stopping_is_given_back_without_a_recall(world: World) -> None:
+    world.node("n1")
+    lease = world.grant(world.waiting())  # by a turn that began before the node left
+    world.do(lambda conn, _now: nodes.leave(conn, "n1"))
+    world.pass_s(60)
+    world.sweep(recalling.recall)
+    row = world.subtask(lease.subtask_id)
+    assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])
+
+
+class Stuck:
+    """A node that does not come to its end."""
+
+    async def stop(self, _why: str) -> None:
+        await asyncio.Event().wait()
+
+
+class WorldWriter:
+    """Writes to a world at its time."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def run(self, operation):
+        return self._world.do(operation)
+
+
+def test_a_node_that_does_not_stop_in_time_loses_its_leases_at_once_and_nothing_else(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_process, "STOP_S", 0.01)
+    lease, _ = world.begin(world.waiting())
+    process = node_process.NodeProcess(Settings(), "n1", 1)
+    asyncio.run(process._stop(Stuck(), WorldWriter(world)))
     row = world.subtask(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])
 
