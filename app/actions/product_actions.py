@@ -10,7 +10,7 @@ from app.actions.products import new_product, period
 from splitter.errors import InputError
 from tasks.store import audit, product_changes, products
 from tasks.store.database import Store, read_now
-from tasks.store.product_changes import Change, Standing
+from tasks.store.product_changes import Change, ProductSummary
 from tasks.store.products import NewProduct
 from tasks.store.review_removal import Removed, remove_reviews
 
@@ -69,11 +69,11 @@ def add(store: Store, wanted: Sequence[NewProduct], who: str) -> tuple[list[str]
             (added if products.add(conn, now, one) else known).append(one.name)
         if added:
             few = ", ".join(added[:_NAMED]) + (" ..." if len(added) > _NAMED else "")
-            audit.record(conn, now, audit.Done(who, "add products", few, {"count": len(added)}))
+            audit.record(conn, now, audit.Entry(who, "add products", few, {"count": len(added)}))
     return added, known
 
 
-def remove(store: Store, names: Sequence[str], who: str) -> list[Standing]:
+def remove(store: Store, names: Sequence[str], who: str) -> list[ProductSummary]:
     """Look for products no more; all of them or, where one is unknown, none.
 
     Returns:
@@ -86,11 +86,11 @@ def remove(store: Store, names: Sequence[str], who: str) -> list[Standing]:
         now = read_now(conn)
         done = [product_changes.remove(conn, now, name) for name in dict.fromkeys(names)]
         for was in done:
-            audit.record(conn, now, audit.Done(who, "remove product", was.name, {"cancelled": was.open}))
+            audit.record(conn, now, audit.Entry(who, "remove product", was.name, {"cancelled": was.open}))
     return done
 
 
-def remove_with_reviews(store: Store, names: Sequence[str], who: str) -> list[tuple[Standing, Removed]]:
+def remove_with_reviews(store: Store, names: Sequence[str], who: str) -> list[tuple[ProductSummary, Removed]]:
     """Look for products no more and delete what was collected of them; all of them or, where one is unknown, none.
 
     Returns:
@@ -109,12 +109,12 @@ def remove_with_reviews(store: Store, names: Sequence[str], who: str) -> list[tu
             removed = remove_reviews(conn, was.id)
             compare_again(conn, removed.alone)
             told = {"cancelled": was.open, "deleted": removed.reviews, "kept": removed.kept}
-            audit.record(conn, now, audit.Done(who, "remove product", name, told))
+            audit.record(conn, now, audit.Entry(who, "remove product", name, told))
             done.append((was, removed))
     return done
 
 
-def edit(store: Store, name: str, wanted: Edit, who: str) -> tuple[int, Standing]:
+def edit(store: Store, name: str, wanted: Edit, who: str) -> tuple[int, ProductSummary]:
     """Change a product; with other words, sites or pages it is looked for anew, and its work under way is cancelled.
 
     Returns:
@@ -149,8 +149,8 @@ def edit(store: Store, name: str, wanted: Edit, who: str) -> tuple[int, Standing
         )
         cancelled = product_changes.edit(conn, now, name, change)
         if wanted != Edit():
-            audit.record(conn, now, audit.Done(who, "edit product", name, _told(wanted, cancelled)))
-        return cancelled, product_changes.standing(conn, name)
+            audit.record(conn, now, audit.Entry(who, "edit product", name, _told(wanted, cancelled)))
+        return cancelled, product_changes.summary(conn, name)
 
 
 def _told(wanted: Edit, cancelled: int) -> dict[str, object]:

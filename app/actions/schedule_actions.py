@@ -124,7 +124,7 @@ def act(store: Store, which: Sequence[str], what: Act, who: str) -> list[Schedul
 def _record(
     conn: Any, now: datetime, action: str, row: Schedule, who: str, detail: Mapping[str, Any]
 ) -> None:
-    audit.record(conn, now, audit.Done(who, action, f"{row.id}: {name_of(row)}", detail))
+    audit.record(conn, now, audit.Entry(who, action, f"{row.id}: {name_of(row)}", detail))
 
 
 def name_of(row: Schedule) -> str:

@@ -28,7 +28,7 @@ from app.cli.options import (
 from app.cli.output import answer
 from splitter.errors import InputError
 from tasks.store import product_changes
-from tasks.store.product_changes import Standing
+from tasks.store.product_changes import ProductSummary
 
 _CHANGES = "--keywords, --alias, --priority, --pages, --group, --site, --all-sites or --recrawl"
 
@@ -64,7 +64,7 @@ def remove(
     """
     with store_there(settings_of(db)) as store:
         with store.read() as conn:
-            done = [product_changes.standing(conn, name) for name in dict.fromkeys(names)]
+            done = [product_changes.summary(conn, name) for name in dict.fromkeys(names)]
         deleted: list[int | None] = [None] * len(done)
         if not dry_run and delete_reviews:
             _ask(done, yes)
@@ -98,7 +98,7 @@ def _of_reviews(there: int, deleted: int | None, to_delete: bool) -> str:
     )
 
 
-def _ask(products: Sequence[Standing], yes: bool) -> None:
+def _ask(products: Sequence[ProductSummary], yes: bool) -> None:
     """Ask whether reviews are to be deleted. Raises InputError where nobody can answer, Abort at a no."""
     if yes:
         return
@@ -171,8 +171,8 @@ def edit(
     if wanted == Edit():
         raise InputError("say what to change: " + _CHANGES)
     with store_there(settings) as store:
-        cancelled, standing = product_actions.edit(store, name, wanted, person())
+        cancelled, summary = product_actions.edit(store, name, wanted, person())
     said = f"{name}: changed" + (
         f"; {cancelled:,} subtasks cancelled, it is looked for anew" if wanted.words else ""
     )
-    answer({"name": name, "cancelled": cancelled, **asdict(standing)}, said, as_json)
+    answer({"name": name, "cancelled": cancelled, **asdict(summary)}, said, as_json)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tasks.domain.pair_stats import PairStats
-from tasks.store.pair_history import Lately
+from tasks.store.pair_history import RecentAttempts
 
 FEWEST_ATTEMPTS = 3
 """With fewer, nothing is said about a pair."""
@@ -38,21 +38,21 @@ class Verdict:
 
 
 def verdicts(
-    site: str, sums: Mapping[tuple[str, str], PairStats], recently: Mapping[tuple[str, str], Lately]
+    site: str, sums: Mapping[tuple[str, str], PairStats], recent: Mapping[tuple[str, str], RecentAttempts]
 ) -> Sequence[Verdict]:
     """A verdict on each node that tried a site, the best first."""
     tried = {node: of for (name, node), of in sums.items() if name == site}
     quickest = min((of.efficiency_s for of in tried.values() if of.efficiency_s is not None), default=None)
-    found = [_verdict(node, of, quickest, recently.get((site, node))) for node, of in tried.items()]
+    found = [_verdict(node, of, quickest, recent.get((site, node))) for node, of in tried.items()]
     return sorted(found, key=lambda one: (_RANK[one.good], -(one.share or 0.0), one.seconds or 1e9, one.node))
 
 
 _RANK = {True: 0, None: 1, False: 2}
 
 
-def _verdict(node: str, of: PairStats, quickest: float | None, recently: Lately | None) -> Verdict:
+def _verdict(node: str, of: PairStats, quickest: float | None, recent: RecentAttempts | None) -> Verdict:
     share, seconds, offered = of.completion, of.efficiency_s, int(of.offered)
-    reasons = recently.reasons if recently is not None else {}
+    reasons = recent.reasons if recent is not None else {}
     reason = max(reasons, key=lambda name: (reasons[name], name), default="")
     times = seconds / quickest if seconds is not None and quickest else 1.0
     if of.attempts < FEWEST_ATTEMPTS:

@@ -19,7 +19,7 @@ from app.web.context import Context, Here
 from tasks.domain.breaker import BreakerState
 from tasks.store import alerts, hosts, measurements, nodes, queue_counts, reports, trends
 from tasks.store.measurements import Measured
-from tasks.store.metrics import PairTotals, failures, lately, pair_totals
+from tasks.store.metrics import PairTotals, failures, pair_totals, recent_traffic
 from tasks.store.nodes import NodeRow
 from tasks.store.pair_history import NEWEST_ATTEMPTS
 
@@ -112,7 +112,7 @@ def _of_queues(conn: Connection, now: datetime) -> Iterator[Metric]:
         "reviewloop_reviews_per_second", "Stored in the last 120 s.", {(): pace.reviews / pace.seconds}
     )
 
-    latest = lately(conn, now, _PACE_S)
+    latest = recent_traffic(conn, now, _PACE_S)
     said = "Of attempts that ended in the last 120 s."
     yield _gauge("reviewloop_requests_per_second", said, {(): latest.requests / _PACE_S})
     yield _gauge("reviewloop_received_bytes_per_second", said, {(): latest.bytes / _PACE_S})

@@ -54,8 +54,8 @@ class Unasked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How a live node that may take the subtask stands with the host.
+class NodeAccess:
+    """When a live node that may take the subtask could ask the host.
 
     Attributes:
         rest_s: seconds until its rest there ends; 0: it has none, or it is over.
@@ -76,9 +76,9 @@ class Standing:
         return max(self.rest_s, self.permit_s - LONGEST_QUEUE_S, 0.0)
 
 
-def another_could(node: str, standings: Collection[Standing]) -> bool:
+def another_could(node: str, accesses: Collection[NodeAccess]) -> bool:
     """Whether a node other than this one could ask the host now, as far as is known."""
-    return any(one.node != node and not one.unanswered and one.wait_s == 0.0 for one in standings)
+    return any(one.node != node and not one.unanswered and one.wait_s == 0.0 for one in accesses)
 
 
 def answers_nobody(times: Collection[int], settings: RecallSettings) -> bool:
@@ -90,15 +90,15 @@ def answers_nobody(times: Collection[int], settings: RecallSettings) -> bool:
     return bool(times) and min(times) >= SILENT_RESTS and sum(times) >= settings.most_unanswered
 
 
-def wait_s(standings: Collection[Standing], releases: int, factor: float) -> float:
+def wait_s(accesses: Collection[NodeAccess], releases: int, factor: float) -> float:
     """Seconds that a subtask waits after a release: until the first node may ask, or longer after many of them.
 
     Args:
-        standings: of the nodes that may take it; none: nobody is there to wait for.
+        accesses: of the nodes that may take it; none: nobody is there to wait for.
         releases: attempts in a row without an answer, this one included.
         factor: multiplies the waits that grow with them.
     """
-    soonest_s = min((one.wait_s for one in standings), default=0.0)
+    soonest_s = min((one.wait_s for one in accesses), default=0.0)
     if releases < PATIENT_RELEASES:
         return soonest_s
     return max(soonest_s, factor * backoff_s(FIRST_WAIT_S, releases - PATIENT_RELEASES + 1, LONGEST_WAIT_S))

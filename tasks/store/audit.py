@@ -13,7 +13,7 @@ from tasks.store.tables import audit_log
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Entry:
     """An entry of the audit log: what a person did.
 
     Attributes:
@@ -41,15 +41,15 @@ class AuditRow:
     detail: Mapping[str, Any]
 
 
-def record(conn: Connection, now: datetime, done: Done) -> None:
+def record(conn: Connection, now: datetime, entry: Entry) -> None:
     """Add a row, in the transaction of what was done."""
     conn.execute(
         insert(audit_log).values(
             at=now,
-            who=done.who[:200],
-            action=done.action,
-            subject=done.subject[:500],
-            detail=dict(done.detail),
+            who=entry.who[:200],
+            action=entry.action,
+            subject=entry.subject[:500],
+            detail=dict(entry.detail),
         )
     )
 

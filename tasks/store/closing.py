@@ -17,7 +17,7 @@ from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
 from tasks.domain.pair_stats import AttemptOutcome
 from tasks.domain.states import Transition
 from tasks.scheduling import unasked
-from tasks.scheduling.unasked import Standing, Unasked
+from tasks.scheduling.unasked import NodeAccess, Unasked
 from tasks.store import nodes, transitions
 from tasks.store.attempt_ends import AttemptReport, Ended, end_attempts
 from tasks.store.hosts import RestAt, recovered, rest_host, rests_at
@@ -107,8 +107,8 @@ def _ends(
     for item in closed:
         row, report = rows[item.lease.token], item.report
         if report.unasked is not None:
-            standings = _standings(conn, now, row, report.unasked, rests)
-            ends.append(_unasked(now, item, row, report.unasked, standings, rests))
+            accesses = _accesses(conn, now, row, report.unasked, rests)
+            ends.append(_unasked(now, item, row, report.unasked, accesses, rests))
         elif item.given_back is not None:
             ends.append(_released(item, row, why=item.given_back))
         elif report.reason is None:
@@ -137,7 +137,7 @@ def _unasked(
     item: Close,
     row: Row[Any],
     host: Unasked,
-    standings: Sequence[Standing],
+    accesses: Sequence[NodeAccess],
     rests: Mapping[tuple[str, str], RestAt],
 ) -> _End:
     """Ended as its host could not be asked (`tasks.scheduling.unasked` says what follows)."""
@@ -145,11 +145,11 @@ def _unasked(
     if host.unreachable and (
         not host.settings.enabled
         or idle >= host.settings.most_unanswered
-        or unasked.answers_nobody([one.times for one in standings], host.settings)
-        or unasked.another_could(item.lease.node, standings)
+        or unasked.answers_nobody([one.times for one in accesses], host.settings)
+        or unasked.another_could(item.lease.node, accesses)
     ):
         return _failed(item, row, idle)
-    wait_s = unasked.wait_s(standings, idle, host.factor)
+    wait_s = unasked.wait_s(accesses, idle, host.factor)
     rest = rests.get((host.host, item.lease.node), RestAt(NO_PERMIT, now, 0))
     if host.unreachable or rest.until > now:
         waits = HostWait(host.host, UNREACHABLE if host.unreachable else rest.cause)
@@ -165,23 +165,23 @@ def _unasked(
     return _End(AttemptOutcome.RELEASED, values, {"detail": detail})
 
 
-def _standings(
+def _accesses(
     conn: Connection,
     now: datetime,
     row: Row[Any],
     host: Unasked,
     rests: Mapping[tuple[str, str], RestAt],
-) -> list[Standing]:
+) -> list[NodeAccess]:
     """How the live nodes that may take the subtask stand with the host."""
-    standings = []
+    accesses = []
     for node in nodes.live(conn, now, timedelta(seconds=host.settings.node_silent_after_s)):
         if row.kind not in node.kinds or row.assigned_node not in (None, node.name):
             continue
         rest = rests.get((host.host, node.name), RestAt("", now, 0))
         unanswered = rest.cause == UNREACHABLE
         granted = host.grants.of(node.permit_address).next_s
-        standings.append(
-            Standing(
+        accesses.append(
+            NodeAccess(
                 node=node.name,
                 rest_s=max(0.0, (rest.until - now).total_seconds()),
                 unanswered=unanswered,
@@ -189,7 +189,7 @@ def _standings(
                 permit_s=max(granted, host.grants.next_s),
             )
         )
-    return standings
+    return accesses
 
 
 def _counted(report: AttemptReport) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Totals of the pairs, and what attempts came to lately, for metrics. Reads only."""
+"""Totals of the pairs, and what the newest attempts came to, for metrics. Reads only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def pair_totals(conn: Connection) -> list[PairTotals]:
 
 
 @dataclass(frozen=True, slots=True)
-class Lately:
+class RecentTraffic:
     """Sums over the attempts that ended in the last seconds."""
 
     attempts: int
@@ -46,7 +46,7 @@ class Lately:
     bytes: int
 
 
-def lately(conn: Connection, now: datetime, seconds: float) -> Lately:
+def recent_traffic(conn: Connection, now: datetime, seconds: float) -> RecentTraffic:
     """Among the newest `NEWEST_ATTEMPTS` attempts."""
     a = attempts.c
     newest = conn.execute(select(func.max(a.id))).scalar_one() or 0
@@ -54,13 +54,13 @@ def lately(conn: Connection, now: datetime, seconds: float) -> Lately:
         a.id > newest - NEWEST_ATTEMPTS, a.ended_at > now - timedelta(seconds=seconds)
     )
     n, requests, size = conn.execute(sums).one()
-    return Lately(n, int(requests or 0), int(size or 0))
+    return RecentTraffic(n, int(requests or 0), int(size or 0))
 
 
 def failures(conn: Connection) -> dict[tuple[str, str], int]:
     """Among the newest `NEWEST_ATTEMPTS` attempts, those that failed, by site and reason."""
     found: dict[tuple[str, str], int] = {}
-    for (site, _), one in pair_history.lately(conn).items():
+    for (site, _), one in pair_history.recent_attempts(conn).items():
         for reason, n in one.reasons.items():
             found[site, reason] = found.get((site, reason), 0) + n
     return found

@@ -20,7 +20,7 @@ NEWEST_ATTEMPTS = 20_000
 
 
 @dataclass(slots=True)
-class Lately:
+class RecentAttempts:
     """The newest attempts of a (site, node), or of a site, summed up.
 
     Attributes:
@@ -47,7 +47,7 @@ class Lately:
             self.reasons[reason] = self.reasons.get(reason, 0) + n
 
 
-def lately(conn: Connection) -> dict[tuple[str, str], Lately]:
+def recent_attempts(conn: Connection) -> dict[tuple[str, str], RecentAttempts]:
     """By (site, node), of the newest `NEWEST_ATTEMPTS` attempts those that are closed."""
     a = attempts.c
     newest = conn.execute(select(func.max(a.id))).scalar_one() or 0
@@ -56,9 +56,11 @@ def lately(conn: Connection) -> dict[tuple[str, str], Lately]:
         .where(a.id > newest - NEWEST_ATTEMPTS, a.outcome.is_not(None))
         .group_by(a.site, a.node, a.outcome, a.reason)
     )
-    found: dict[tuple[str, str], Lately] = {}
+    found: dict[tuple[str, str], RecentAttempts] = {}
     for site, node, outcome, reason, n, requests, collected in rows:
-        found.setdefault((site, node), Lately()).add(int(requests), int(collected), outcome, reason, n)
+        found.setdefault((site, node), RecentAttempts()).add(
+            int(requests), int(collected), outcome, reason, n
+        )
     return found
 
 

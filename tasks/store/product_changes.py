@@ -26,7 +26,7 @@ _NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ProductSummary:
     """The work and the reviews of a product.
 
     Attributes:
@@ -72,7 +72,7 @@ def find(conn: Connection, name: str) -> Row[Any]:
     return row
 
 
-def standing(conn: Connection, name: str) -> Standing:
+def summary(conn: Connection, name: str) -> ProductSummary:
     """The work and the reviews of a product. Raises InputError where there is none of that name."""
     row = find(conn, name)
     on_pages = select(func.count()).select_from(
@@ -80,10 +80,10 @@ def standing(conn: Connection, name: str) -> Standing:
     )
     its = page_products.c.product_id == row.id, page_products.c.verdict == Verdict.REVIEW
     stored = conn.execute(on_pages.where(*its)).scalar_one()
-    return Standing(row.id, row.name, len(_open(conn, row.id)), stored, row.sites != [])
+    return ProductSummary(row.id, row.name, len(_open(conn, row.id)), stored, row.sites != [])
 
 
-def remove(conn: Connection, now: datetime, name: str) -> Standing:
+def remove(conn: Connection, now: datetime, name: str) -> ProductSummary:
     """Look for a product at no site any more, and cancel its work; what was collected stays.
 
     Returns:
@@ -92,7 +92,7 @@ def remove(conn: Connection, now: datetime, name: str) -> Standing:
     Raises:
         InputError: there is none of that name.
     """
-    was = standing(conn, name)
+    was = summary(conn, name)
     _end_work(conn, now, was.id, "the product was removed")
     schedules.recrawl(conn, was.id, None, now)
     conn.execute(update(products).where(products.c.id == was.id).values(sites=[]))

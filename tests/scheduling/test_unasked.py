@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.scheduling.unasked import Standing, another_could, wait_s
+from tasks.scheduling.unasked import NodeAccess, another_could, wait_s
 
-REFUSES = Standing(node="n2", rest_s=600.0)
-SILENT = Standing(node="n2", rest_s=3.0, unanswered=True)
-PROBING = Standing(node="n2", unanswered=True)
-BUSY = Standing(node="n2", permit_s=40.0)
-WELL = Standing(node="n2")
-MINE = Standing(node="n1", rest_s=12.0, unanswered=True)
+REFUSES = NodeAccess(node="n2", rest_s=600.0)
+SILENT = NodeAccess(node="n2", rest_s=3.0, unanswered=True)
+PROBING = NodeAccess(node="n2", unanswered=True)
+BUSY = NodeAccess(node="n2", permit_s=40.0)
+WELL = NodeAccess(node="n2")
+MINE = NodeAccess(node="n1", rest_s=12.0, unanswered=True)
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ MINE = Standing(node="n1", rest_s=12.0, unanswered=True)
         (SILENT, False, 3.0),
         (REFUSES, False, 12.0),
         (BUSY, False, 12.0),
-        (Standing(node="n2", permit_s=4.0), True, 0.0),  # an attempt may begin, and wait for its permit
-        (Standing(node="n2", permit_s=9.0), False, 4.0),
+        (NodeAccess(node="n2", permit_s=4.0), True, 0.0),  # an attempt may begin, and wait for its permit
+        (NodeAccess(node="n2", permit_s=9.0), False, 4.0),
     ],
 )
 def test_another_node_could_cure_it_or_the_subtask_waits_for_the_first(other, could, waits):
@@ -32,7 +32,7 @@ def test_another_node_could_cure_it_or_the_subtask_waits_for_the_first(other, co
 
 
 def test_the_node_itself_is_no_other_one():
-    assert not another_could("n1", [Standing(node="n1")])
+    assert not another_could("n1", [NodeAccess(node="n1")])
     assert not another_could("n1", [])
 
 

@@ -268,7 +268,7 @@ class Story:
         world.pass_s(10 * 86_400)
         world.do(schedules.handed_over, world.do(schedules.take, report.id), "no answer")
         world.pass_s(-10 * 86_400)
-        world.do(audit.record, audit.Done("a person", "drain", "node n1", {}))
+        world.do(audit.record, audit.Entry("a person", "drain", "node n1", {}))
         world.do(measurements.save, {"turn": SweepTimes(1, 0.1, 0.1)}, {})
         world.do(alerts.keep, [Alert("silent", "n1", "node n1 is silent", 1.0)])
         (weekly,) = [one for one in world.look(products.unplanned, 10) if one.product == "每周"]

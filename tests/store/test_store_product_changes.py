@@ -30,7 +30,7 @@ def test_a_removed_product_is_not_looked_for_and_keeps_its_reviews(world: World)
     was = world.do(product_changes.remove, "光明高钙牛奶")
     assert (was.open, was.looked_for) == (1, True)
     assert states(world) == ["CANCELLED", "WAIT"]
-    assert not world.look(product_changes.standing, "光明高钙牛奶").looked_for
+    assert not world.look(product_changes.summary, "光明高钙牛奶").looked_for
     assert world.do(product_changes.remove, "光明高钙牛奶").open == 0
     assert world.look(products.unplanned, 10) == []
     assert world.verification().violations == ()

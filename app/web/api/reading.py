@@ -22,7 +22,7 @@ from tasks.store import audit, manual_pages, pair_history, product_pages, review
 from tasks.store.audit import AuditRow
 from tasks.store.manual import ManualRow
 from tasks.store.manual_pages import Cause
-from tasks.store.pair_history import Lately, PairAttempt
+from tasks.store.pair_history import PairAttempt, RecentAttempts
 from tasks.store.product_pages import ProductOnPage, SiteProgress
 from tasks.store.review_search import FoundReview, Wanted
 
@@ -111,16 +111,16 @@ def matrix(page: Here, site: Text = "") -> list[Pair]:
     found = []
     for (name, node), of in told.sums.items():
         if site in ("", name):
-            recently = told.lately.get((name, node), Lately())
+            recent = told.recent.get((name, node), RecentAttempts())
             sums = {key: getattr(of, key) for key in Pair.model_fields if hasattr(of, key)}
             found.append(
                 Pair(
                     site=name,
                     node=node,
                     **sums,
-                    requests_per_page=recently.requests_per_page,
-                    outcomes=recently.outcomes,
-                    reasons=recently.reasons,
+                    requests_per_page=recent.requests_per_page,
+                    outcomes=recent.outcomes,
+                    reasons=recent.reasons,
                 )
             )
     return found
@@ -295,8 +295,8 @@ def sites(page: Here) -> list[Site]:
             group=row.group,
             per_address_per_s=row.limits.per_address_per_s if row.limits else None,
             total_per_s=row.limits.total_per_s if row.limits else None,
-            outcomes=row.lately.outcomes,
-            reasons=row.lately.reasons,
+            outcomes=row.recent.outcomes,
+            reasons=row.recent.reasons,
         )
         for row in read_sites(page.context)
     ]

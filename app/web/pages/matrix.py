@@ -20,7 +20,7 @@ from app.web.phrases import length
 from app.web.rendering import number, percent
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
 from tasks.store import hosts, nodes, pair_history
-from tasks.store.pair_history import Lately, PairAttempt
+from tasks.store.pair_history import PairAttempt, RecentAttempts
 
 router = APIRouter()
 
@@ -40,7 +40,7 @@ class Matrix:
     """All pairs with closed attempts: their sums, and how they did lately."""
 
     sums: Mapping[tuple[str, str], PairStats]
-    lately: Mapping[tuple[str, str], Lately]
+    recent: Mapping[tuple[str, str], RecentAttempts]
     nodes: Sequence[str]
 
     @property
@@ -55,7 +55,7 @@ def read_matrix(context: Context) -> Matrix:
     def read(conn: Connection, _now: datetime) -> Matrix:
         sums = pair_history.pair_sums(conn)
         named = sorted({node for _, node in sums} | {row.node.name for row in nodes.listed(conn)})
-        return Matrix(sums, pair_history.lately(conn), named)
+        return Matrix(sums, pair_history.recent_attempts(conn), named)
 
     return context.read("matrix", read)
 
@@ -92,7 +92,7 @@ def matrix(page: Here, measure: str = "completion", after: str = "", q: str = ""
         measures=MEASURES,
         rows=[_row(page, told, measure, site) for site in sites],
         nodes=told.nodes,
-        said=[(site, words(page, verdicts(site, told.sums, told.lately))) for site in sites],
+        said=[(site, words(page, verdicts(site, told.sums, told.recent))) for site in sites],
         more=more,
         after=after,
         q=q,
@@ -138,7 +138,7 @@ def _cell(page: Page, told: Matrix, measure: str, site: str, node: str) -> Cell 
 
 
 def _why(page: Page, told: Matrix, site: str, node: str, of: PairStats) -> str:
-    reasons = told.lately.get((site, node), Lately()).reasons
+    reasons = told.recent.get((site, node), RecentAttempts()).reasons
     if not reasons or (of.completion is not None and of.completion >= FEW):
         return ""
     return page.t(max(reasons, key=lambda name: (reasons[name], name)))
@@ -155,10 +155,10 @@ def _measured(
         best = _best(told, site, lambda key: told.sums[key].efficiency_s)
         value = of.efficiency_s
         return Cell(length(page.language, value), f"{of.collected:,.0f}", _step(best, value)), _less(value)
-    recently = told.lately.get((site, node), Lately())
-    best = _best(told, site, lambda key: told.lately.get(key, Lately()).requests_per_page)
-    value = recently.requests_per_page
-    return Cell(number(value, 1), f"{recently.requests:,}", _step(best, value)), _less(value)
+    recent = told.recent.get((site, node), RecentAttempts())
+    best = _best(told, site, lambda key: told.recent.get(key, RecentAttempts()).requests_per_page)
+    value = recent.requests_per_page
+    return Cell(number(value, 1), f"{recent.requests:,}", _step(best, value)), _less(value)
 
 
 def _less(value: float | None) -> float | None:
@@ -203,8 +203,8 @@ def pair(page: Here, site: str, node: str) -> Response:
         site=site,
         node=node,
         sums=sums or PairStats(),
-        lately=told.lately.get((site, node), Lately()),
-        said=words(page, verdicts(site, told.sums, told.lately)),
+        recent=told.recent.get((site, node), RecentAttempts()),
+        said=words(page, verdicts(site, told.sums, told.recent)),
         completion_chart=_chart(
             t("Completion rate over attempts, in %"), t("faded"), t("single"), completion
         ),

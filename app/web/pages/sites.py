@@ -25,7 +25,7 @@ from tasks.domain.pages import Hit, Review
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.store import hosts, pair_history
 from tasks.store.hosts import Robots
-from tasks.store.pair_history import Lately
+from tasks.store.pair_history import RecentAttempts
 
 router = APIRouter()
 
@@ -42,22 +42,22 @@ class SiteRow:
     """A site of the catalog, or one that was crawled before it left.
 
     Attributes:
-        lately: how the newest attempts ended there.
+        recent: how the newest attempts ended there.
     """
 
     name: str
     engine: str
     group: str
     limits: Limits | None
-    lately: Lately
+    recent: RecentAttempts
 
 
 def read_sites(context: Context) -> list[SiteRow]:
     """Every site, by name."""
-    pairs = context.read("matrix lately", lambda conn, _now: pair_history.lately(conn))
-    of: dict[str, Lately] = {}
+    pairs = context.read("recent attempts", lambda conn, _now: pair_history.recent_attempts(conn))
+    of: dict[str, RecentAttempts] = {}
     for (site, _), one in pairs.items():
-        sums = of.setdefault(site, Lately())
+        sums = of.setdefault(site, RecentAttempts())
         sums.requests += one.requests
         sums.collected += one.collected
         for counts, added in ((sums.outcomes, one.outcomes), (sums.reasons, one.reasons)):
@@ -70,7 +70,7 @@ def read_sites(context: Context) -> list[SiteRow]:
             catalog[name].engine if name in catalog else "",
             str(catalog[name].group or "") if name in catalog else "",
             context.hosts.limits(name) if name in catalog else None,
-            of.get(name, Lately()),
+            of.get(name, RecentAttempts()),
         )
         for name in sorted({*catalog, *of})
     ]
@@ -112,7 +112,7 @@ def site(page: Here, name: str, url: str = "") -> Response:
             for host in asked
         ],
         waiting=waiting,
-        said=words(page, verdicts(name, told.sums, told.lately)),
+        said=words(page, verdicts(name, told.sums, told.recent)),
         entry=page.context.catalog.sites.get(name),
         most=_ROBOTS_SHOWN,
         rules=sorted(page.context.catalog.rules),
