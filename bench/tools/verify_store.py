@@ -21,7 +21,7 @@ from tasks.domain.states import Transition
 from tasks.store import chunks, closing, leases, migrate, pages, products, result_pages, transitions
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import Close
-from tasks.store.database import Store
+from tasks.store.database import Store, unhurried
 from tasks.store.leases import Counters, Grant, Lease, Renewal
 from tasks.store.pages import NewPage, SavedPage
 from tasks.store.partitions import NewPartition
@@ -50,7 +50,7 @@ def fill(store: Store, least_events: int) -> None:
     migrate.upgrade(store, MIGRATIONS)
     with store.begin() as conn:
         _story(conn)
-    with store.begin() as conn:
+    with store.begin() as conn, unhurried(conn):
         for name in ("targets", "pages"):
             head = f"substr(url_key, 1, {_HEAD}) || "
             key = f"{head}'{_TAIL}'" if store.is_sqlite else f"{head}'{_TAIL}'::bytea"
@@ -64,8 +64,16 @@ def fill(store: Store, least_events: int) -> None:
             copies, doubled = 2 * copies, doubled + 1
         values = {name: pair_stats.c[name] * copies for name in (*SUMS, "wait_s")}
         conn.execute(pair_stats.update().values(values))
-    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
-        conn.exec_driver_sql("ANALYZE")
+    settle(store)
+
+
+def settle(store: Store) -> None:
+    """Let the database learn what it holds, as it does by itself in time."""
+    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn, unhurried(conn):
+        if not store.is_sqlite:
+            conn.detach()  # what is lifted from it now, it keeps
+            conn.exec_driver_sql("SET statement_timeout = 0")
+        conn.exec_driver_sql("ANALYZE" if store.is_sqlite else "VACUUM ANALYZE")
 
 
 def _story(conn: Connection) -> None:

@@ -25,6 +25,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    Subquery,
     Table,
     create_engine,
     event,
@@ -282,6 +283,18 @@ def count_by(conn: Connection, column: Column[T], *where: ColumnElement[bool]) -
     """
     rows = conn.execute(select(column, func.count()).where(*where).group_by(column))
     return {row[0]: row[1] for row in rows}
+
+
+def newest(most: int, key: Column[int], *columns: Column[Any]) -> Subquery:
+    """The newest rows of a table, at most so many, for counting.
+
+    As a subquery, since SQLite might else choose another index, and go through the whole table by it.
+
+    Args:
+        key: its number.
+        columns: what is read of it.
+    """
+    return select(*columns).order_by(key.desc()).limit(most).subquery()
 
 
 def stream(conn: Connection, statement: str, at_once: int = 5_000) -> Iterator[Sequence[Any]]:

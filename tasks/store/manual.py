@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, literal_column, select, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.failures import FetchError
@@ -43,6 +43,19 @@ class ManualRow:
     suggestion: str
 
 
+# Written out, so that SQLite sees which subtasks the index ``ix_subtasks_manual`` holds.
+_IN_MANUAL = subtasks.c.state == literal_column(f"'{State.MANUAL}'")
+IN_ORDER = subtasks.c.id + 0
+"""A subtask's number, as no index has it: else a database may go through all subtasks to find some in MANUAL."""
+
+
+def waiting(reason: str | None = None, site: str | None = None) -> ColumnElement[bool]:
+    """Whether a subtask is in MANUAL, of a cause, of a site, or any; an empty reason is none."""
+    s = subtasks.c
+    of_reason = [] if reason is None else [s.reason == reason if reason else s.reason.is_(None)]
+    return and_(_IN_MANUAL, *of_reason, *([] if site is None else [s.site == site]))
+
+
 def listed(conn: Connection) -> list[ManualRow]:
     """Every subtask in MANUAL, grouped by cause (reason, then site)."""
     last = (
@@ -56,7 +69,7 @@ def listed(conn: Connection) -> list[ManualRow]:
         .join(products, products.c.id == subtasks.c.product_id)
         .join(last, last.c.subtask_id == subtasks.c.id)
         .join(events, events.c.id == last.c.id)
-        .where(subtasks.c.state == State.MANUAL)
+        .where(waiting())
         .order_by(subtasks.c.reason, subtasks.c.site, subtasks.c.id)
     )
     return [
@@ -223,12 +236,7 @@ def _change_addresses(conn: Connection, subtask_id: int, urls: Mapping[int, str]
 
 def chosen(conn: Connection, *, reason: str | None = None, site: str | None = None) -> list[int]:
     """Subtasks in MANUAL, of a cause, of a site, or all, in their order."""
-    statement = select(subtasks.c.id).where(subtasks.c.state == State.MANUAL).order_by(subtasks.c.id)
-    if reason is not None:
-        statement = statement.where(subtasks.c.reason == reason)
-    if site is not None:
-        statement = statement.where(subtasks.c.site == site)
-    return list(conn.scalars(statement))
+    return list(conn.scalars(select(subtasks.c.id).where(waiting(reason, site)).order_by(IN_ORDER)))
 
 
 def _check_kind(conn: Connection, subtask_id: int, kind: str, name: str) -> None:

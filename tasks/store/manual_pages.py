@@ -8,8 +8,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
-from tasks.domain.states import State, Transition
-from tasks.store.manual import ManualRow, manual_row
+from tasks.domain.states import Transition
+from tasks.store.manual import IN_ORDER, ManualRow, manual_row, waiting
 from tasks.store.tables import events, products, subtasks
 
 
@@ -33,7 +33,7 @@ def causes(conn: Connection) -> list[Cause]:
     count = func.count().label("n")
     rows = conn.execute(
         select(s.reason, s.site, count, func.min(s.changed_at))
-        .where(s.state == State.MANUAL)
+        .where(waiting())
         .group_by(s.reason, s.site)
         .order_by(count.desc(), s.reason, s.site)
     )
@@ -50,18 +50,13 @@ def manual_page(
         reason, site: only this one; None: all.
     """
     s = subtasks.c
-    statement = (
+    ids = select(s.id).where(waiting(reason, site), after < IN_ORDER).order_by(IN_ORDER).limit(most)
+    rows = conn.execute(
         select(subtasks, products.c.name)
         .join(products, products.c.id == s.product_id)
-        .where(s.state == State.MANUAL, s.id > after)
+        .where(s.id.in_(conn.scalars(ids).all()))
         .order_by(s.id)
-        .limit(most)
-    )
-    if reason is not None:
-        statement = statement.where(func.coalesce(s.reason, "") == reason)
-    if site is not None:
-        statement = statement.where(s.site == site)
-    rows = conn.execute(statement).all()
+    ).all()
     told = _told(conn, [row.id for row in rows])
     return [manual_row(r, r.changed_at, *told.get(r.id, ("", ""))) for r in rows]
 

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, func, select
 
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import Transition
+from tasks.store.database import newest
 from tasks.store.tables import attempts, events, pair_stats, products, subtasks
 
 NEWEST_ATTEMPTS = 20_000
@@ -50,16 +51,16 @@ class RecentAttempts:
 def recent_attempts(conn: Connection) -> dict[tuple[str, str], RecentAttempts]:
     """By (site, node), of the newest `NEWEST_ATTEMPTS` attempts those that are closed."""
     a = attempts.c
-    newest = conn.execute(select(func.max(a.id))).scalar_one() or 0
+    n = newest(NEWEST_ATTEMPTS, a.id, a.site, a.node, a.outcome, a.reason, a.requests, a.collected).c
     rows = conn.execute(
-        select(a.site, a.node, a.outcome, a.reason, func.count(), func.sum(a.requests), func.sum(a.collected))
-        .where(a.id > newest - NEWEST_ATTEMPTS, a.outcome.is_not(None))
-        .group_by(a.site, a.node, a.outcome, a.reason)
+        select(n.site, n.node, n.outcome, n.reason, func.count(), func.sum(n.requests), func.sum(n.collected))
+        .where(n.outcome.is_not(None))
+        .group_by(n.site, n.node, n.outcome, n.reason)
     )
     found: dict[tuple[str, str], RecentAttempts] = {}
-    for site, node, outcome, reason, n, requests, collected in rows:
+    for site, node, outcome, reason, count, requests, collected in rows:
         found.setdefault((site, node), RecentAttempts()).add(
-            int(requests), int(collected), outcome, reason, n
+            int(requests), int(collected), outcome, reason, count
         )
     return found
 
@@ -131,22 +132,22 @@ class Decision:
 def last_decision(conn: Connection, site: str, node: str) -> Decision | None:
     """Why a node was given work of a site last; None where it never was."""
     a, e = attempts.c, events.c
-    newest = conn.execute(
+    last = conn.execute(
         select(a.id, a.subtask_id).where(a.site == site, a.node == node).order_by(a.id.desc()).limit(1)
     ).one_or_none()
-    if newest is None:
+    if last is None:
         return None
     row = conn.execute(
         select(e.at, e.detail)
         .where(
-            e.subtask_id == newest.subtask_id,
-            e.attempt_id == newest.id,
+            e.subtask_id == last.subtask_id,
+            e.attempt_id == last.id,
             e.transition == Transition.ALLOCATE,
         )
         .order_by(e.id.desc())
         .limit(1)
     ).one_or_none()
-    return Decision(newest.subtask_id, row.at, row.detail) if row is not None and row.detail else None
+    return Decision(last.subtask_id, row.at, row.detail) if row is not None and row.detail else None
 
 
 def waiting_of_site(conn: Connection, site: str) -> Sequence[tuple[str, int]]:

@@ -18,7 +18,6 @@ from tasks.store.tables import (
     schedules,
     subtasks,
     targets,
-    task_parts,
     tasks,
     virtual_tasks,
 )
@@ -181,14 +180,15 @@ class SearchUrl:
 
 
 def search_urls(conn: Connection, product_id: int) -> list[SearchUrl]:
-    """The newest search URLs of a product that became targets: at most 50."""
+    """The newest search URLs of a product that became targets: at most 50, of as many of its newest tasks."""
+    t = tasks.c
+    last = select(t.id, t.site).where(t.product_id == product_id).order_by(t.id.desc()).limit(_MOST_URLS)
+    last = last.subquery()
     rows = conn.execute(
-        select(tasks.c.site, targets.c.url, targets.c.state)
-        .join(task_parts, task_parts.c.task_id == tasks.c.id)
-        .join(subtasks, subtasks.c.part_id == task_parts.c.id)
-        .join(targets, targets.c.subtask_id == subtasks.c.id)
-        .where(tasks.c.product_id == product_id, targets.c.kind == "result")
-        .order_by(tasks.c.id.desc(), targets.c.id)
+        select(last.c.site, targets.c.url, targets.c.state)
+        .join(targets, targets.c.task_id == last.c.id)
+        .where(targets.c.kind == "result")
+        .order_by(last.c.id.desc(), targets.c.id)
         .limit(_MOST_URLS)
     )
     return [SearchUrl(*row) for row in rows]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, func, select
+from sqlalchemy import Connection, Select, Table, bindparam, func, select, union_all
 
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import State, Transition
@@ -75,7 +75,27 @@ def waiting_summary(conn: Connection, now: datetime) -> WaitingSummary:
 _DELAYED = select(func.count(), func.min(subtasks.c.not_before)).where(
     subtasks.c.state == State.WAIT, subtasks.c.not_before > bindparam("now")
 )
-_OLDEST = select(func.min(subtasks.c.changed_at)).where(subtasks.c.state.in_((State.PRIORITY, State.WAIT)))
+
+
+def _oldest() -> Select[tuple[datetime]]:
+    """When the subtask that waits longest in PRIORITY or WAIT came to its queue.
+
+    PRIORITY is long, and nothing returns to it: of each priority the first came first.
+    """
+    s = subtasks.c
+    queued = s.state == State.PRIORITY
+    highest = select(func.max(s.priority).label("priority")).where(queued).cte("priorities", recursive=True)
+    lower = select(func.max(s.priority)).where(queued, s.priority < highest.c.priority).scalar_subquery()
+    priorities = highest.union_all(select(lower).where(highest.c.priority.is_not(None)))
+    first = select(func.min(s.id)).where(queued, s.priority == priorities.c.priority).scalar_subquery()
+    firsts = select(first).select_from(priorities)
+    since = union_all(
+        select(s.changed_at).where(s.id.in_(firsts)), select(s.changed_at).where(s.state == State.WAIT)
+    ).subquery()
+    return select(func.min(since.c.changed_at))
+
+
+_OLDEST = _oldest()
 
 
 @dataclass(frozen=True, slots=True)

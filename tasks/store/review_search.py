@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, o
 
 from tasks.domain.product_match import Verdict
 from tasks.domain.voices import Voice
-from tasks.store.database import count_by
+from tasks.store.database import count_by, newest
 from tasks.store.reviews import PROVENANCE
 from tasks.store.tables import (
     attempts,
@@ -113,8 +113,8 @@ def search(conn: Connection, wanted: Wanted, *, before: int | None = None, most:
     Args:
         before: only reviews with lower numbers; None: from the newest on.
     """
-    newest = conn.execute(select(func.max(reviews.c.id))).scalar_one() or 0
-    top = newest + 1 if before is None else min(before, newest + 1)
+    last = conn.execute(select(func.max(reviews.c.id))).scalar_one() or 0
+    top = last + 1 if before is None else min(before, last + 1)
     begin, found = top, list[FoundReview]()
     for _ in range(_WINDOWS):
         statement = _of(wanted).where(reviews.c.id < top, reviews.c.id >= top - WINDOW)
@@ -273,26 +273,28 @@ class Counts:
 
 def counts(conn: Connection) -> Counts:
     """Counts for charts, the most first; days in order."""
-    newest = conn.execute(select(func.max(reviews.c.id))).scalar_one() or 0
-    looked_at = reviews.c.id > newest - NEWEST
+    r = reviews.c
+    own = newest(NEWEST, r.id, r.page_id, r.site, r.voice, _WHEN.label("at"))
     n = func.count().label("n")
+    p = page_products.c
+    # Outer joins: else SQLite may begin with the pages of all products.
     of_products = conn.execute(
         select(products.c.name, n)
-        .join_from(reviews, page_products, page_products.c.page_id == reviews.c.page_id)
-        .join(products, products.c.id == page_products.c.product_id)
-        .where(looked_at, page_products.c.verdict == Verdict.REVIEW)
+        .select_from(
+            own.outerjoin(page_products, (p.page_id == own.c.page_id) & (p.verdict == Verdict.REVIEW))
+        )
+        .outerjoin(products, products.c.id == p.product_id)
         .group_by(products.c.name)
         .order_by(n.desc(), products.c.name)
     ).all()
-    of_sites = conn.execute(
-        select(reviews.c.site, n).where(looked_at).group_by(reviews.c.site).order_by(n.desc(), reviews.c.site)
-    ).all()
-    day = func.date(_WHEN) if conn.dialect.name == "sqlite" else func.date(func.timezone("UTC", _WHEN))
-    rows = conn.execute(select(day.label("day"), n).where(looked_at).group_by(day)).all()
+    of_sites = conn.execute(select(own.c.site, n).group_by(own.c.site).order_by(n.desc(), own.c.site)).all()
+    at = own.c.at if conn.dialect.name == "sqlite" else func.timezone("UTC", own.c.at)
+    day = func.date(at)
+    rows = conn.execute(select(day.label("day"), n).group_by(day)).all()
     of_days = {date.fromisoformat(str(one.day)): one.n for one in rows if one.day is not None}
-    n_of = count_by(conn, reviews.c.voice, looked_at)
+    n_of = count_by(conn, own.c.voice)
     return Counts(
-        {row.name: row.n for row in of_products},
+        {row.name: row.n for row in of_products if row.name is not None},
         {row.site: row.n for row in of_sites},
         dict(sorted(of_days.items())[-60:]),
         {voice: n_of[voice] for voice in Voice if voice in n_of},

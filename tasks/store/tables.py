@@ -190,6 +190,7 @@ task_parts = _table(
     UniqueConstraint("task_id", "first_chunk"),
 )
 
+_MANUAL = text("state = 'MANUAL'")
 subtasks = _table(
     "subtasks",
     _id(),
@@ -225,6 +226,16 @@ subtasks = _table(
     Index(None, "state", "lease_deadline"),
     # So that subtasks are counted from the index alone:
     Index("ix_subtasks_by_site", "state", "site", text("priority DESC"), "id", "left"),
+    # So that those that wait for a person are found, and counted, by cause (tasks.store.manual.waiting):
+    Index(
+        "ix_subtasks_manual",
+        "reason",
+        "site",
+        "id",
+        "changed_at",
+        sqlite_where=_MANUAL,
+        postgresql_where=_MANUAL,
+    ),
     Index(None, "task_id"),
 )
 

@@ -54,9 +54,8 @@ class SiteRow:
 
 def read_sites(context: Context) -> list[SiteRow]:
     """Every site, by name."""
-    pairs = context.read("recent attempts", lambda conn, _now: pair_history.recent_attempts(conn))
     of: dict[str, RecentAttempts] = {}
-    for (site, _), one in pairs.items():
+    for (site, _), one in read_matrix(context).recent.items():
         sums = of.setdefault(site, RecentAttempts())
         sums.requests += one.requests
         sums.collected += one.collected

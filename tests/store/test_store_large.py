@@ -1,0 +1,80 @@
+"""What pages and metrics read of a store does not grow with it: SQLite's steps are counted, not time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, text
+
+from bench.tools import verify_store
+from tasks.store import manual, manual_pages, pair_history, product_pages, reports, review_search
+from tasks.store.database import Store, read_now
+
+EVENTS = 2_000
+TIMES = 4
+NEWEST = 100
+WAITING = 24
+"""Subtasks in MANUAL, as many in each store."""
+
+READS: dict[str, Callable[[Connection], object]] = {
+    "recent attempts": pair_history.recent_attempts,
+    "counts of reviews": review_search.counts,
+    "search URLs": lambda conn: product_pages.search_urls(conn, 1),
+    "causes": manual_pages.causes,
+    "failed tasks": lambda conn: manual_pages.manual_page(conn, most=10),
+    "failed tasks, the second page": lambda conn: manual_pages.manual_page(conn, after=30, most=10),
+    "failed tasks of a cause": lambda conn: manual_pages.manual_page(
+        conn, most=10, reason="blocked", site="site1.cn"
+    ),
+    "all of a cause": lambda conn: manual.chosen(conn, reason="blocked", site="site1.cn"),
+    "the oldest that waits": lambda conn: reports.waiting_summary(conn, read_now(conn)),
+}
+
+
+def _filled(path: Path, events: int) -> Store:
+    store = Store.open(f"sqlite:///{path}")
+    verify_store.fill(store, events)
+    with store.begin() as conn:
+        conn.execute(text("UPDATE subtasks SET state = 'PRIORITY' WHERE id % 3 = 0"))
+        of_cause = "UPDATE subtasks SET state = 'MANUAL', reason = 'blocked' WHERE id % 3 = 1 AND id < :most"
+        conn.execute(text(of_cause), {"most": 3 * WAITING})
+    verify_store.settle(store)
+    return store
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Store]:
+    folder = tmp_path_factory.mktemp("large")
+    return _filled(folder / "small.db", EVENTS), _filled(folder / "large.db", TIMES * EVENTS)
+
+
+def _steps(store: Store, read: Callable[[Connection], object]) -> int:
+    """Instructions that SQLite's machine executes for it."""
+    steps = 0
+
+    def step() -> None:
+        nonlocal steps
+        steps += 1
+
+    with store.read() as conn:
+        read(conn)  # statements are prepared, the schema is read
+        driver = conn.connection.driver_connection
+        assert driver is not None
+        driver.set_progress_handler(step, 1)
+        try:
+            read(conn)
+        finally:
+            driver.set_progress_handler(None, 1)
+    return steps
+
+
+@pytest.mark.parametrize("name", READS)
+def test_four_times_the_rows_take_no_more_steps(
+    name: str, stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair_history, "NEWEST_ATTEMPTS", NEWEST)
+    monkeypatch.setattr(review_search, "NEWEST", NEWEST)
+    small, large = (_steps(store, READS[name]) for store in stores)
+    assert 0 < large < 1.3 * small
