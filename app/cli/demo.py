@@ -106,7 +106,7 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
     from tasks.store.reviews import review_rows
 
     with ExitStack() as stack:
-        lab = stack.enter_context(running_lab(settings.catalog(), "demo"))
+        lab = stack.enter_context(running_lab(settings.catalog(), "demo", reviews=None))
         settings = replace(settings, lab=(lab.host, lab.port))
         store = stack.enter_context(opening.opened_store(settings))
         address = stack.enter_context(_dashboard(settings, store)) if web else ""

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import NormalDist
 
 from app.lab import chance
-from app.lab.pages import WORDING, Content, PageName, page_at, path_of, write_page
+from app.lab.pages import TEXTS, Content, PageName, page_at, path_of, write_page
 from splitter.catalog.model import Catalog
 from splitter.spans import Span
 
@@ -161,20 +161,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\s\ufeff]+")
 
 
 def made_texts() -> tuple[str, ...]:
-    """Complaints made of parts: the same 1,350 every time."""
-    return tuple(
-        f"{bought}，{wrong}。{answered}，{wanted}"
-        for bought, wrong, answered, wanted in product(
-            WORDING["bought"], WORDING["wrong"], WORDING["answered"], WORDING["wanted"]
-        )
-    )
+    """Texts made of parts (`texts.yaml`), the same every time: complaints for the most part, and all other voices."""
+    return tuple("".join(parts) for voice in TEXTS.values() for parts in product(*voice))
 
 
-def load_texts(folder: Path, avoid: Iterable[str] = ()) -> tuple[str, ...]:
+def load_texts(folder: Path | None, avoid: Iterable[str] = ()) -> tuple[str, ...]:
     """The review texts of a folder, or made ones where it holds none.
 
     Args:
-        folder: where the CSV files of real reviews are; it need not exist.
+        folder: where the CSV files of real reviews are; it need not exist. None: made ones.
         avoid: regular expressions; a text in which one is found is left out (a review that says
             "please sign in first" would make a good page look like a login wall).
 
@@ -184,7 +179,7 @@ def load_texts(folder: Path, avoid: Iterable[str] = ()) -> tuple[str, ...]:
     refused = [re.compile(pattern) for pattern in avoid]
     texts = dict.fromkeys(
         text
-        for text in map(_tidy, _cells(folder))
+        for text in map(_tidy, _cells(folder) if folder is not None else ())
         if len(text) >= _SHORTEST and not any(pattern.search(text) for pattern in refused)
     )
     return tuple(texts) or made_texts()

@@ -98,6 +98,9 @@ def _data(name: str) -> Any:
 WORDING: Mapping[str, Sequence[str]] = _data("wording.yaml")
 """Words and sentences for pages, by what they are for."""
 
+TEXTS: Mapping[str, Sequence[Sequence[str]]] = _data("texts.yaml")
+"""What people write, by voice: parts that follow one another, one of each."""
+
 TEMPLATES: Mapping[str, Mapping[str, str]] = _data("templates.yaml")
 """Markup of result pages and articles, by engine (see the file)."""
 

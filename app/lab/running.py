@@ -23,7 +23,7 @@ def running_lab(
     *,
     seed: int = 1,
     log_path: Path | None = None,
-    reviews: Path = DEFAULT_REVIEWS,
+    reviews: Path | None = DEFAULT_REVIEWS,
     host: str = "127.0.0.1",
     port: int = 0,
 ) -> Iterator[Lab]:

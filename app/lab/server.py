@@ -55,7 +55,7 @@ class Lab:
         *,
         seed: int = 1,
         log_path: Path | None = None,
-        reviews: Path = DEFAULT_REVIEWS,
+        reviews: Path | None = DEFAULT_REVIEWS,
     ) -> None:
         """Set up a lab.
 
@@ -64,7 +64,7 @@ class Lab:
             profile: how it behaves: a profile, the name of a built-in one, or a file.
             seed: of its pages and faults.
             log_path: file for its log; None: in memory only.
-            reviews: folder of real review texts; texts are made where it is not there.
+            reviews: folder of real review texts; texts are made where it is not there, or None is given.
 
         Raises:
             ProfileError: the profile is wrong.
