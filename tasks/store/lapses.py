@@ -3,6 +3,9 @@
 Silence counts only while somebody listens. Where the database, Redis or the scheduler was away, or a clock was set, the
 time between two looks is long or negative; leases that seem to have run out then get a new time, and whoever is alive
 renews them.
+
+A scheduler that only looks late, again and again, must not keep the leases of the dead for ever: after such a time, a
+short one soon after it gives none. Whoever lives has renewed its lease since.
 """
 
 from __future__ import annotations
@@ -23,8 +26,10 @@ _LEAST = timedelta(seconds=5)
 _SHARE = 4
 """Looks lie no further apart than this share of the silence after which work is taken back."""
 _SET_BACK = timedelta(seconds=1)
-_MARK = "looked"
-"""Name of the mark; its number is milliseconds since 1970."""
+_LOOKED, _BRIDGED = "looked", "bridged"
+"""Names of the marks of a look, and of a new time for leases; their numbers are milliseconds since 1970."""
+_APART = 2
+"""Short lapses give leases a new time no more often than this, in times of the silence that a lease lasts."""
 
 
 def longest(silent_after: timedelta) -> timedelta:
@@ -34,17 +39,20 @@ def longest(silent_after: timedelta) -> timedelta:
 
 def mark_look(conn: Connection, now: datetime) -> None:
     """Leave a mark of this look for other schedulers."""
-    set_mark(conn, _MARK, int(now.timestamp() * 1000))
+    _mark(conn, _LOOKED, now)
 
 
-def _marked(conn: Connection) -> datetime | None:
-    """The last look that any scheduler left a mark of."""
-    at = mark_of(conn, _MARK)
+def _mark(conn: Connection, name: str, now: datetime) -> None:
+    set_mark(conn, name, int(now.timestamp() * 1000))
+
+
+def _marked(conn: Connection, name: str) -> datetime | None:
+    at = mark_of(conn, name)
     return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
 
 
 def bridge(conn: Connection, now: datetime, last: datetime | None, silent_after: timedelta) -> bool:
-    """Give every lease a new time where nobody has looked for too long; True where that was so.
+    """Give every lease a new time where nobody has looked for too long; True where it did.
 
     Args:
         last: the last look of this scheduler; None: it has just begun. Where that is too long ago, another one may
@@ -53,8 +61,8 @@ def bridge(conn: Connection, now: datetime, last: datetime | None, silent_after:
     """
     if _near(now, last, silent_after):
         return False
-    other = _marked(conn)
-    if _near(now, other, silent_after):
+    other = _marked(conn, _LOOKED)
+    if _near(now, other, silent_after) or _is_late_again(conn, now, last, other, silent_after):
         return False
     last = last if last is not None else other
     if last is not None and now < last:
@@ -75,7 +83,22 @@ def bridge(conn: Connection, now: datetime, last: datetime | None, silent_after:
     # A locked lease is being renewed or closed by whoever locked it.
     free = select(subtasks.c.id).where(off).with_for_update(skip_locked=True).scalar_subquery()
     conn.execute(update(subtasks).where(subtasks.c.id.in_(free)).values(lease_deadline=until))
+    _mark(conn, _BRIDGED, now)
     return True
+
+
+def _is_late_again(
+    conn: Connection, now: datetime, last: datetime | None, other: datetime | None, silent_after: timedelta
+) -> bool:
+    """Whether somebody looked within a lease's time, and leases got a new time not long ago."""
+    looks = [now - at for at in (last, other) if at is not None]
+    bridged = _marked(conn, _BRIDGED)
+    return (
+        bool(looks)
+        and timedelta() <= min(looks) < silent_after
+        and bridged is not None
+        and timedelta() <= now - bridged < _APART * silent_after
+    )
 
 
 def _near(now: datetime, last: datetime | None, silent_after: timedelta) -> bool:

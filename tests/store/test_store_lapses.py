@@ -1,0 +1,77 @@
+"""A time in which no scheduler looked is held against nobody; one that looks late all the time still takes back."""
+
+from __future__ import annotations
+
+import pytest
+from world import SILENT, World
+
+from tasks.domain.states import State
+from tasks.jobs.scheduler_state import SchedulerState
+from tasks.jobs.ticks import tick
+from tasks.store import lapses, leases
+from tasks.store.leases import Counters, Lease, Renewal
+
+LATE_S = lapses.longest(SILENT).total_seconds() + 1
+
+
+def look(world: World) -> None:
+    world.do(tick, world.context, ("recall",))
+
+
+@pytest.fixture
+def begun(world: World) -> Lease:
+    """A lease that a node has begun while a scheduler looked."""
+    look(world)
+    lease, _ = world.begin(world.waiting())
+    return lease
+
+
+def test_nobody_is_silent_while_no_scheduler_looks(world: World, begun: Lease) -> None:
+    world.pass_s(600)
+    look(world)
+    assert world.state(begun.subtask_id) is State.CRAWL
+    for _ in range(6):
+        world.pass_s(9)
+        look(world)
+    assert world.state(begun.subtask_id) is State.CRAWL
+    world.pass_s(9)
+    look(world)
+    assert world.subtask(begun.subtask_id).recalls == 1
+
+
+def test_a_scheduler_that_looks_late_every_time_takes_back_what_is_silent(world: World, begun: Lease) -> None:
+    looks = 0
+    while world.subtask(begun.subtask_id).recalls == 0:
+        looks += 1
+        assert looks * LATE_S < 3 * SILENT.total_seconds(), "a dead node keeps its lease"
+        world.pass_s(LATE_S)
+        look(world)
+    assert looks * LATE_S > SILENT.total_seconds()
+
+
+def test_a_node_that_renews_keeps_its_lease_however_late_the_scheduler_looks(
+    world: World, begun: Lease
+) -> None:
+    for _ in range(20):
+        world.pass_s(LATE_S)
+        assert world.do(leases.progress_many, [Renewal(begun, SILENT, Counters())]) == [True]
+        look(world)
+    assert world.state(begun.subtask_id) is State.CRAWL
+
+
+def test_a_long_time_after_a_short_one_is_held_against_nobody(world: World, begun: Lease) -> None:
+    for seconds in (LATE_S, 2 * SILENT.total_seconds()):
+        world.pass_s(seconds)
+        look(world)
+    assert world.state(begun.subtask_id) is State.CRAWL
+
+
+def test_what_another_scheduler_saw_counts(world: World, begun: Lease) -> None:
+    settings = world.context.settings
+    for _ in range(2):
+        object.__setattr__(world.context, "state", SchedulerState(settings.strategy))
+        world.pass_s(LATE_S)
+        look(world)
+    world.pass_s(SILENT.total_seconds() - LATE_S)
+    look(world)
+    assert world.subtask(begun.subtask_id).recalls == 1
