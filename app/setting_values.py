@@ -180,7 +180,7 @@ def smtp_server(url: str, sender: str) -> SmtpServer:
         raise InputError(_SMTP)
     user, password = unquote(parsed.username or ""), unquote(parsed.password or "")
     if bool(user) != bool(password):
-        raise InputError(f"user and password belong together: {_SMTP}")
+        raise InputError(f"user and password are a pair: {_SMTP}")
     if parsed.query and password and host not in ("localhost", "127.0.0.1", "::1"):
         raise InputError("a password is not sent without TLS: leave ?tls=off away")
     own = sender or user

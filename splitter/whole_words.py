@@ -76,7 +76,7 @@ def join_odds(left: str, right: str, weights: Mapping[str, float]) -> float:
 
 
 def join_traits(left: str, right: str) -> list[str]:
-    """Traits of two neighbours, together and by themselves."""
+    """Traits of two neighbours, as a pair and by themselves."""
     a, b = min(len(left), 4), min(len(right), 4)
     noise = lexicon().noise
     found = [

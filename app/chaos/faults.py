@@ -73,7 +73,7 @@ _SERVERS = {
 _PAUSE_S = (1.5, 3.5)
 
 # A program that holds locks in the database is away for longer than its leases last and the others may take to go on
-# without it, together: or a cluster that waits for it to wake would not be seen to wait.
+# without it, both at once: or a cluster that waits for it to wake would not be seen to wait.
 _WITH_LOCKS_S = (33.0, 36.0)
 _WITHOUT_S = (12.0, 18.0)
 _SERVER_AWAY_S = (4.0, 8.0)

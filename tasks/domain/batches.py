@@ -1,4 +1,4 @@
-"""How much goes together: leases, results, duplicate questions."""
+"""How much goes at once: leases, results, duplicate questions."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ _ONE_BRAND = 1
 _ABBREVIATED = 3  # characters of a product word that people shorten to its first and last
 
 OPENING = 80
-"""Characters a page opens with, its title first, where what it is about is named; and how far words are that belong
-together."""
+"""Characters a page opens with, its title first, where what it is about is named; and how far words are that form
+one name."""
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 

@@ -42,7 +42,7 @@ def recall(conn: Connection, now: datetime, context: Context) -> None:
     unreachable = {view.site for view in failed if view.reason is FailureReason.HOST_UNREACHABLE}
     dead = _of_dead_hosts(conn, now, context, unreachable) if unreachable else {}
     for view in failed:
-        together = context.settings.recall.most_unanswered if view.site in dead else 0
+        least_unanswered = context.settings.recall.most_unanswered if view.site in dead else 0
         decision = after_failure(
             view.reason,
             view.node,
@@ -51,7 +51,7 @@ def recall(conn: Connection, now: datetime, context: Context) -> None:
             context.settings.recall,
             context.rng,
             answers_others=answers_others(context, view.site),
-            unanswered=max(together, view.idle_releases),
+            unanswered=max(least_unanswered, view.idle_releases),
         )
         if isinstance(decision, Recall):
             again.append(_recalled(now, view, decision))

@@ -121,7 +121,7 @@ def traits(text: str, tree: LexborHTMLParser, url: str) -> dict[str, float]:
 
 
 def _groups(links: Sequence[LexborNode]) -> list[list[LexborNode]]:
-    """Blocks around links that are alike, together: of one tag and class, side by side; the largest group first."""
+    """Blocks around links that are alike, as groups: of one tag and class, side by side; the largest group first."""
     groups: dict[tuple[str, str, int], dict[int, LexborNode]] = defaultdict(dict)
     for link in links[:_MOST_LINKS]:
         block = link.parent

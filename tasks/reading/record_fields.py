@@ -1,4 +1,4 @@
-"""Author, day and text of each record of a group: their places are learned from all records together.
+"""Author, day and text of each record of a group: their places are learned from all records at once.
 
 Records are made from one template. So what a text is shows in all that stand at the same place in their records (the
 alignment of DEPTA, Zhai and Liu, WWW 2005, by place instead of tree matching): dates at a place of dates, persons at a

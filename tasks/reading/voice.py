@@ -44,7 +44,7 @@ class VoiceEstimate:
     Attributes:
         voice: the most probable one.
         probability: of that voice, calibrated, 0 to 1.
-        buyer: that a buyer speaks: complaint and praise together, 0 to 1.
+        buyer: that a buyer speaks: complaint and praise in sum, 0 to 1.
         sentiment: -1 (bad) to 1 (good), whoever speaks.
     """
 
@@ -115,7 +115,7 @@ def voice_of(text: str, title: str = "") -> VoiceEstimate:
 
 
 def voices_of(texts: Sequence[tuple[str, str]]) -> list[VoiceEstimate]:
-    """The voices of texts, each with its title (`voice_of`); those of a page together cost less than one by one."""
+    """The voices of texts, each with its title (`voice_of`); those of a page at once cost less than one by one."""
     return estimates([text if text.strip() else title for text, title in texts], weights())
 
 
@@ -157,7 +157,7 @@ def _estimates_at_once(texts: Sequence[str], by: VoiceWeights) -> Iterator[Voice
 def _runs_of(shown: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
     """The runs of plain texts, and the place of the text of each.
 
-    The texts stand one after the other between blanks. A run over the end of one holds two blanks together, which no
+    The texts stand one after the other between blanks. A run over the end of one holds two blanks in a row, which no
     run of a plain text does, as those of its inside are one.
     """
     joined = "".join(f" {one} " for one in shown)
@@ -247,7 +247,7 @@ def plain(text: str) -> str:
 
 
 def plain_texts(texts: Sequence[str]) -> list[str]:
-    """Texts made plain (`plain`), all together."""
+    """Texts made plain (`plain`), all at once."""
     shown = _END.join([_ends(text).replace(_END, _NO_END) for text in texts])
     shown = nfkc(shown).lower()
     if "//" in shown or "www." in shown:

@@ -17,7 +17,7 @@ class RunStatistics:
 
     Attributes:
         bytes: of bodies, decompressed.
-        active_s, wait_s: seconds of work, and of waiting for send permits, of all attempts together.
+        active_s, wait_s: seconds of work, and of waiting for send permits, summed over all attempts.
         outcomes: attempts by outcome; those that run still count as "open".
         reasons: attempts that failed or were given back, by reason.
         errors: requests that gave no page, by class.

@@ -11,7 +11,7 @@ from tasks.fetching.hosts import HostBook
 from tasks.worker.counters import Timing
 
 TELL_EVERY_S = 10.0
-"""A lease is renewed so often while a page is made: many short waits may come together."""
+"""A lease is renewed so often while a page is made: many short waits may come at once."""
 
 
 class PageParts:
