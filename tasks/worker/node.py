@@ -128,21 +128,19 @@ class CrawlNode:
             return True
         if lease.token not in self._refused:
             self._refused.add(lease.token)
-            log.error(
-                "node %s: the scheduler's catalog has another entry of %s than mine: restart with the same catalog",
-                self.node.name,
-                lease.site,
-            )
-            task = asyncio.get_running_loop().create_task(self._refuse(lease))
+            why = self._why_refused(lease.site)
+            log.error("%s: restart it with the scheduler's catalog, or with a browser", why)
+            task = asyncio.get_running_loop().create_task(self._refuse(lease, why))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return False
 
-    async def _refuse(self, lease: Lease) -> None:
-        lacks = (
-            "no browser" if self._entries.get(lease.site) == NO_BROWSER else "another entry of it, or none"
-        )
-        why = f"{self.node.name} can't crawl {lease.site}: its catalog has {lacks}"
+    def _why_refused(self, site: str) -> str:
+        browserless = self._entries.get(site) == NO_BROWSER
+        lacks = "it has no browser" if browserless else "its catalog has another entry of it, or none"
+        return f"{self.node.name} can't crawl {site}: {lacks}"
+
+    async def _refuse(self, lease: Lease, why: str) -> None:
         try:
             await self._writer.run(lambda conn, now: closing.release(conn, now, {lease: why}))
         except Exception:

@@ -550,7 +550,7 @@ def test_a_lease_by_another_entry_of_its_site_goes_back(
         }
 
     run(story)
-    assert "restart with the same catalog" in caplog.text
+    assert "restart it with the scheduler's catalog" in caplog.text
 
 
 def test_an_attempt_that_cannot_even_begin_holds_no_slot(
