@@ -1,7 +1,11 @@
-"""The dashboard's words in the reader's language: the English phrase is the key, phrases.yaml has the Chinese."""
+"""The dashboard's words in the reader's language: the English phrase is the key, phrases.yaml has the Chinese.
+
+Sentences that other rooms make, or that the store keeps in English, are told by their form (sentences.yaml).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -12,6 +16,8 @@ import yaml
 LANGUAGES = {"en": "English", "zh": "中文"}
 Translate = Callable[..., str]
 
+_LONGEST = 1000
+"""Of a sentence: a longer text is no sentence of ours."""
 _UNITS = {
     "en": ("{} ms", "{} s", "{} min", "{} h", "{} d"),
     "zh": ("{} 毫秒", "{} 秒", "{} 分钟", "{} 小时", "{} 天"),
@@ -19,11 +25,30 @@ _UNITS = {
 
 
 @cache
-def chinese() -> Mapping[str, str]:
-    """By English phrase."""
-    text = Path(__file__).with_name("phrases.yaml").read_text("utf-8")
+def chinese(name: str = "phrases.yaml") -> Mapping[str, str]:
+    """By English phrase, or sentence."""
+    text = Path(__file__).with_name(name).read_text("utf-8")
     found: dict[str, str] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return found
+
+
+@cache
+def _sentences() -> list[tuple[re.Pattern[str], str]]:
+    """The form of each English sentence, and the Chinese one."""
+    return [
+        (re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(english)), re.DOTALL), said)
+        for english, said in chinese("sentences.yaml").items()
+    ]
+
+
+def told(language: str, text: str) -> str:
+    """An English sentence in a language; as it is where its form is not known."""
+    if language != "zh" or len(text) > _LONGEST:
+        return text
+    for form, said in _sentences():
+        if (found := form.fullmatch(text)) is not None:
+            return said.format(**{name: told(language, one) for name, one in found.groupdict().items()})
+    return chinese().get(text) or chinese().get(text.replace(" ", "_"), text)
 
 
 def chosen(query: str, cookie: str, accepted: str) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.web.pages.matrix import MEASURES
+from splitter.catalog.names import Kind
 from tasks.domain.failures import ErrorClass, FailureReason
 from tasks.domain.host_wait import UNREACHABLE
-from tasks.domain.states import State
+from tasks.domain.states import State, Transition
 from tasks.domain.voices import Voice
 from tasks.scheduling.recall import SUGGESTIONS
 
@@ -37,12 +38,13 @@ SCHEDULES = (
     *("on", "paused", "due", "under way", "failed", "report", "failed-report", "export"),
     *(f"{act} schedule" for act in ("add", "set", "run", "pause", "resume", "remove")),
 )
+_NAMED = (*Kind, *State, *Transition, *Voice, *FailureReason, *ErrorClass, *SUGGESTIONS.values())
 
 
 def phrases_used() -> set[str]:
     """All of them."""
     found = {ast.literal_eval(text) for text in _in_templates()} | set(_in_code())
-    found |= {str(one) for one in (*State, *Voice, *FailureReason, *ErrorClass, *SUGGESTIONS.values())}
+    found |= {str(one) for one in _NAMED}
     return (
         found
         | set(MEASURES.values())

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from random import Random
 
 from phrases_used import phrases_used
 
+from app.config import Settings
+from app.waits import wait_text
 from app.web import phrases
+from splitter.catalog.model import Bounds
+from tasks.domain.failures import FailureReason
+from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE
+from tasks.domain.pair_stats import PairStats
+from tasks.domain.views import NodeView, SubtaskView
+from tasks.scheduling import eligibility, modification, recall
+from tasks.scheduling.recall import RecallSettings
+from tasks.store.host_waits import HostQueue
 
 
 def test_every_phrase_is_there_in_chinese_and_none_is_left_over() -> None:
@@ -17,6 +31,59 @@ def test_a_translation_takes_the_same_values() -> None:
     for english, chinese in phrases.chinese().items():
         assert set(re.findall(r"\{(\w+)\}", english)) == set(re.findall(r"\{(\w+)\}", chinese)), english
         assert re.search(r"[\u4e00-\u9fff]", chinese), english
+
+
+def test_a_sentence_takes_the_same_values() -> None:
+    for english, chinese in phrases.chinese("sentences.yaml").items():
+        assert set(re.findall(r"\{(\w+)\}", english)) == set(re.findall(r"\{(\w+)\}", chinese)), english
+
+
+def _made() -> Iterator[str]:
+    """Sentences as other rooms make them."""
+    settings, chance = RecallSettings(most_unanswered=3), Random(0)
+    for reason in FailureReason:
+        for way in (settings, replace(settings, enabled=False)):
+            for unanswered in (0, 3):
+                given = recall.after_failure(reason, "n1", 5, [], way, chance, unanswered=unanswered)
+                assert isinstance(given, recall.ToManual)
+                yield given.why
+    subtask = SubtaskView(
+        id=1, site="a.cn", kind="meta", hosts=("a.cn",), left=1, priority=0, failed_on=("n2",)
+    )
+    nodes = {
+        "n1": NodeView("n1", frozenset({"microblog"}), 1, 1),
+        "n2": NodeView("n2", frozenset({"meta"}), 1, 1),
+        "n3": NodeView("n3", frozenset({"meta"}), 1, 1, frozenset({"a.cn"})),
+        "n4": NodeView("n4", frozenset({"meta"}), 1, 1),
+    }
+    for name in ("n0", "n1", "n2", "n3"):
+        why = eligibility.why_not(subtask, name, nodes, {})
+        assert why is not None
+        yield why
+    yield eligibility.why_not(replace(subtask, assigned="n1"), "n4", nodes, {}) or ""
+    quota, budget = Bounds(min=1, max=100), Bounds(min=10, max=600)
+    yield modification.fixed(quota, budget).why
+    stats = PairStats(attempts=3.0, offered=30, tried=30, collected=25, active_s=9.0)
+    yield modification.modify(stats, 20, quota, budget).why
+    now, catalog = datetime(2026, 1, 1, tzinfo=UTC), Settings(sites="paper-2014").catalog()
+    for cause in (UNREACHABLE, NO_PERMIT, "rate_limited"):
+        for until in (now, now + timedelta(seconds=30), now + timedelta(hours=1)):
+            for n in (1, 2):
+                queue = HostQueue(host="www.baidu.com", cause=cause, until=until, subtasks=n, left=9)
+                yield wait_text(queue, catalog, now)
+
+
+def test_sentences_of_other_rooms_are_told_in_chinese() -> None:
+    for english in _made():
+        chinese = phrases.told("zh", english)
+        left = re.sub(r"\bn\d\b|[\w.-]+\.(cn|com)|\(?baidu\)?|UTC|robots", "", chinese)
+        assert not re.search(r"[a-z]{2,}", left), chinese
+        assert phrases.told("en", english) == english
+
+
+def test_a_sentence_that_is_not_known_stays_as_it_is() -> None:
+    assert phrases.told("zh", "{x} <b>whatever</b>") == "{x} <b>whatever</b>"
+    assert phrases.told("zh", "{x}: no other node could cure it").startswith("{x}")
 
 
 def test_lengths_of_time_are_said_in_both_languages() -> None:
