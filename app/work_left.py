@@ -1,4 +1,4 @@
-"""How long what is left takes, where pages come the slower the fewer are left.
+"""How long what is left takes, and what it waits for; pages come the slower the fewer are left.
 
 At the end of a run most hosts have nothing left, and what failed is tried again. So the rate falls with what is left:
 
@@ -16,10 +16,43 @@ and standard deviation `_SPREAD`, so a run with many pages decides for itself. (
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from tasks.store.host_waits import HostQueue
+from tasks.store.trends import open_subtasks
 
 _USUAL, _SPREAD = 0.6, 0.1
 _NEARLY_1 = 1e-3
+_FEWEST_SETTLED = 5
+
+
+class Ending(StrEnum):
+    """What is known of the end: there is no work, or none left; a host is asked next in, or all is done in, a time."""
+
+    NO_WORK = "no work"
+    NOTHING_LEFT = "nothing left"
+    HOSTS = "hosts"
+    DONE_IN = "done in"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """The known facts about the end.
+
+    Attributes:
+        seconds: of `HOSTS` until the next host is asked, of `DONE_IN` until all is done; else 0.
+        waiting: subtasks that wait for a host.
+        silent: those of them whose host does not answer: nobody knows how long they take.
+    """
+
+    ending: Ending
+    seconds: float = 0.0
+    waiting: int = 0
+    silent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +61,52 @@ class Came:
 
     pages: float
     seconds: float
+
+
+def time_left(
+    queues: Mapping[str, int],
+    left: int,
+    first: Came,
+    second: Came | None,
+    waits: Sequence[HostQueue],
+    now: datetime,
+    *,
+    fewest_pages: int,
+    settled: int = 0,
+) -> TimeLeft:
+    """The time left, if no work is added.
+
+    Args:
+        left: hits to do of all open subtasks.
+        first, second: what came in two times, one after the other, until now; no second: the rate stays as it is.
+        waits: hosts that subtasks wait for; where it is known until when, that is part of the time.
+        fewest_pages: fewer than this say nothing.
+        settled: subtasks settled in these times, which tell where too few pages came.
+    """
+    unsettled, waiting = open_subtasks(queues), sum(one.subtasks for one in waits)
+    if not sum(queues.values()):
+        return TimeLeft(Ending.NO_WORK)
+    if not unsettled:
+        return TimeLeft(Ending.NOTHING_LEFT)
+    ends_s = [((one.until - now).total_seconds(), one.unreachable) for one in waits]
+    if waits and unsettled <= waiting:
+        return TimeLeft(Ending.HOSTS, max(0.0, min(end_s for end_s, _ in ends_s)), waiting)
+    silent = [one for one in waits if one.unreachable]
+    of_silent = sum(one.subtasks for one in silent)
+    pages, passed_s = first.pages, first.seconds
+    if second is not None:
+        pages, passed_s = pages + second.pages, passed_s + second.seconds
+    if pages >= fewest_pages and left:
+        known = max(0, left - sum(one.left for one in silent))
+        work_s = known * passed_s / pages if second is None else work_left_s(known, first, second)
+    elif settled >= _FEWEST_SETTLED:
+        work_s = (unsettled - of_silent) * passed_s / settled
+    elif pages >= fewest_pages:
+        work_s = 0.0  # no hit is left
+    else:
+        return TimeLeft(Ending.UNKNOWN, 0.0, waiting, of_silent)
+    rests_s = max((end_s for end_s, unreachable in ends_s if not unreachable), default=0.0)
+    return TimeLeft(Ending.DONE_IN, max(work_s, rests_s), waiting, of_silent)
 
 
 def work_left_s(left: float, first: Came, second: Came) -> float:

@@ -15,17 +15,17 @@ from tasks.domain.recurrence import Recurrence, cron_rule
 from tasks.store import audit, product_changes, schedules, tables
 from tasks.store.database import Store, read_now
 from tasks.store.reviews import check_products
-from tasks.store.schedules import Schedule, What
+from tasks.store.schedules import Schedule, ScheduleKind
 
-FORMS: Mapping[What, tuple[str, ...]] = {
-    What.REPORT: ("html",),
-    What.FAILED_REPORT: ("html", "md", "csv", "xlsx"),
-    What.EXPORT: FORMATS,
+FORMATS_OF: Mapping[ScheduleKind, tuple[str, ...]] = {
+    ScheduleKind.REPORT: ("html",),
+    ScheduleKind.FAILED_REPORT: ("html", "md", "csv", "xlsx"),
+    ScheduleKind.EXPORT: FORMATS,
 }
 """The file formats of each kind, the usual one first."""
 
 
-class Act(StrEnum):
+class ScheduleAction(StrEnum):
     """Actions on schedules that are there."""
 
     RUN = "run"
@@ -41,7 +41,7 @@ def rule_of(cron: str | None, zone: str, every: timedelta | None, now: datetime)
     return Recurrence(every=every) if every is not None else cron_rule(cron or "", zone, now)
 
 
-def add(store: Store, what: What, rule: Recurrence, options: Mapping[str, Any], who: str) -> Schedule:
+def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str, Any], who: str) -> Schedule:
     """Add a schedule of a report, an export, or all products.
 
     Args:
@@ -51,21 +51,21 @@ def add(store: Store, what: What, rule: Recurrence, options: Mapping[str, Any], 
         InputError: one of them is wrong.
     """
     given = {name: value for name, value in options.items() if value}
-    if what == What.RECRAWL:
+    if kind == ScheduleKind.RECRAWL:
         if given:
             raise InputError(f"a recrawl has no {', '.join(given)}: it goes for all products")
     else:
         given["to"] = checked_destination(given.get("to", ""), bool(given.get("private")))
-        form = given.setdefault("format", FORMS[what][0])
-        if form not in FORMS[what]:
-            raise InputError(f"a {what} can't be written as {form}: there is {', '.join(FORMS[what])}")
+        form = given.setdefault("format", FORMATS_OF[kind][0])
+        if form not in FORMATS_OF[kind]:
+            raise InputError(f"a {kind} can't be written as {form}: there is {', '.join(FORMATS_OF[kind])}")
         check_format(form)
-        if what == What.FAILED_REPORT and given.get("products"):
+        if kind == ScheduleKind.FAILED_REPORT and given.get("products"):
             raise InputError("a failed-report goes for all products")
     with store.begin() as conn:
         now = read_now(conn)
         check_products(conn, given.get("products", ()))
-        made = schedules.add(conn, now, what, rule, given)
+        made = schedules.add(conn, now, kind, rule, given)
         _record(conn, now, "add schedule", made, who, {"rule": rule_text(rule)})
     return made
 
@@ -93,7 +93,7 @@ def set_rule(store: Store, which: Sequence[str], rule: Recurrence, who: str) -> 
     return done
 
 
-def act(store: Store, which: Sequence[str], what: Act, who: str) -> list[Schedule]:
+def act(store: Store, which: Sequence[str], action: ScheduleAction, who: str) -> list[Schedule]:
     """Run, pause, resume or remove schedules, by number or product; all of them or, where one is unknown, none.
 
     To run begins a product's round at once; a report or an export becomes due, and its runner makes it.
@@ -108,17 +108,19 @@ def act(store: Store, which: Sequence[str], what: Act, who: str) -> list[Schedul
         now = read_now(conn)
         done = [schedules.find(conn, one) for one in dict.fromkeys(which)]
         for row in done:
-            match what:
-                case Act.RUN:
+            match action:
+                case ScheduleAction.RUN:
                     schedules.run(conn, now, row)
-                case Act.PAUSE:
+                case ScheduleAction.PAUSE:
                     schedules.pause(conn, row.id)
-                case Act.RESUME:
+                case ScheduleAction.RESUME:
                     schedules.resume(conn, now, row)
-                case Act.REMOVE:
+                case ScheduleAction.REMOVE:
                     schedules.remove(conn, row.id)
-            _record(conn, now, f"{what} schedule", row, who, {})
-        return done if what == Act.REMOVE else [schedules.find(conn, str(row.id)) for row in done]
+            _record(conn, now, f"{action} schedule", row, who, {})
+        return (
+            done if action == ScheduleAction.REMOVE else [schedules.find(conn, str(row.id)) for row in done]
+        )
 
 
 def _record(
@@ -129,10 +131,10 @@ def _record(
 
 def name_of(row: Schedule) -> str:
     """The subject of a schedule, without what is secret in a webhook's address."""
-    if row.what == What.RECRAWL:
+    if row.kind == ScheduleKind.RECRAWL:
         return row.product or "all products"
     of = row.options.get("products", ())
-    return f"{row.what} to {told(row.options['to'])}" + (f" ({', '.join(of)})" if of else "")
+    return f"{row.kind} to {told(row.options['to'])}" + (f" ({', '.join(of)})" if of else "")
 
 
 def rule_text(rule: Recurrence) -> str:
@@ -161,7 +163,7 @@ def document(row: Schedule, now: datetime) -> dict[str, Any]:
     options = {name: value for name, value in row.options.items() if name in ("format", "products")}
     return {
         "number": row.id,
-        "what": str(row.what),
+        "what": str(row.kind),
         "product": row.product,
         "name": name_of(row),
         "every_s": None if rule.cron else rule.every.total_seconds(),

@@ -18,7 +18,7 @@ from app.cli.output import messages
 from app.cli.tables import COLORS, queue_line
 from app.durations import seconds
 from app.waits import wait_text
-from app.work_left import Came, work_left_s
+from app.work_left import Came, Ending, time_left
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostBook
@@ -35,7 +35,6 @@ _MOST_SNAPSHOTS = 200
 _LINE_EVERY_S = 5.0
 _READ_EVERY_S = 2.5
 """Without a terminal the store is read that often: a line comes more seldom still."""
-_FEWEST_SETTLED = 5
 _FEWEST_PAGES = 20
 # Reading the store may take at most this share of the time: a large one is read less often.
 _MOST_READING = 0.05
@@ -55,7 +54,7 @@ class Snapshot:
         next_in_s: seconds until the first subtask that is held back may go.
         left: hits to do of all open subtasks, as far as known.
         waits: what waits for hosts.
-        now: by the store's clock; needed where something waits.
+        now: by the store's clock.
     """
 
     at_s: float
@@ -64,9 +63,9 @@ class Snapshot:
     added: Stored
     load: WaitingSummary
     next_in_s: float
+    now: datetime
     left: int = 0
     waits: tuple[HostQueue, ...] = ()
-    now: datetime | None = None
 
     @property
     def settled(self) -> int:
@@ -82,10 +81,6 @@ class Snapshot:
     def wait_for_hosts(self) -> int:
         """Subtasks that wait for a host."""
         return sum(one.subtasks for one in self.waits)
-
-    def in_s(self, moment: datetime) -> float:
-        """Seconds from now until a moment."""
-        return (moment - self.now).total_seconds() if self.now is not None else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,46 +117,38 @@ def speed(
 
 
 def _left(since: Snapshot, middle: Snapshot | None, last: Snapshot) -> str:
-    if not sum(last.queues.values()):
+    if middle is not None and since.at_s < middle.at_s < last.at_s:
+        first, second = _came(since, middle), _came(middle, last)
+    else:
+        first, second = _came(since, last), None
+    known = time_left(
+        last.queues,
+        last.left,
+        first,
+        second,
+        last.waits,
+        last.now,
+        fewest_pages=_FEWEST_PAGES,
+        settled=last.settled - since.settled,
+    )
+    if known.ending is Ending.NO_WORK:
         return "making tasks"
-    if not last.open:
+    if known.ending is Ending.NOTHING_LEFT:
         return "nothing left"
-    if last.waits and last.open <= last.wait_for_hosts:
-        soonest_s = min(last.in_s(one.until) for one in last.waits)
-        when = f"in {seconds(round(soonest_s))}" if soonest_s >= 1.0 else "now"
+    if known.ending is Ending.HOSTS:
+        when = f"in {seconds(round(known.seconds))}" if known.seconds >= 1.0 else "now"
         return f"{last.open:,} wait for hosts, the next is asked {when}"
     if last.load.delayed and last.open == last.load.delayed:
         return f"{last.load.delayed} held back, the next one goes in {seconds(last.next_in_s)}"
-    left_s = _left_s(since, middle, last)
-    unknown = sum(one.subtasks for one in last.waits if one.unreachable)
-    if left_s is None:
+    if known.ending is Ending.UNKNOWN:
         depends = "the first hosts' answers" if not last.added.pages else "how fast pages come"
         return f"time left not known yet: it depends on {depends}"
-    about = f"about {seconds(max(1.0, round(left_s)))} left"
-    return f"{about}, {unknown:,} wait for hosts that don't answer" if unknown else about
-
-
-def _left_s(since: Snapshot, middle: Snapshot | None, last: Snapshot) -> float | None:
-    """Seconds left, by hits where pages come, else by subtasks; at least until the last rest is over. None: unknown."""
-    passed_s = max(0.001, last.at_s - since.at_s)
-    pages = last.added.pages - since.added.pages
-    settled = last.settled - since.settled
-    silent = [one for one in last.waits if one.unreachable]
-    rests_s = max((last.in_s(one.until) for one in last.waits if not one.unreachable), default=0.0)
-    if pages >= _FEWEST_PAGES and last.left:
-        left = max(0, last.left - sum(one.left for one in silent))
-        work_s = left * passed_s / pages
-        if middle is not None and since.at_s < middle.at_s < last.at_s:
-            work_s = work_left_s(left, _came(since, middle), _came(middle, last))
-    elif settled >= _FEWEST_SETTLED:
-        work_s = (last.open - sum(one.subtasks for one in silent)) * passed_s / settled
-    else:
-        return None
-    return max(work_s, rests_s)
+    about = f"about {seconds(max(1.0, round(known.seconds)))} left"
+    return f"{about}, {known.silent:,} wait for hosts that don't answer" if known.silent else about
 
 
 def _came(since: Snapshot, until: Snapshot) -> Came:
-    return Came(until.added.pages - since.added.pages, until.at_s - since.at_s)
+    return Came(until.added.pages - since.added.pages, max(0.001, until.at_s - since.at_s))
 
 
 class Progress:
@@ -248,7 +235,7 @@ class Progress:
 
     def _say_waiting(self, now: Snapshot) -> None:
         """Say once, plainly, that all that is left waits for hosts that don't answer, and how it ends."""
-        if not self._says_waiting or not now.waits or now.now is None or now.open > now.wait_for_hosts:
+        if not self._says_waiting or not now.waits or now.open > now.wait_for_hosts:
             return
         if not all(one.unreachable for one in now.waits):
             return
@@ -287,8 +274,6 @@ def _picture(now: Snapshot, fast: Speed, catalog: Catalog) -> Group:
 
 def wait_lines(now: Snapshot, catalog: Catalog) -> list[str]:
     """A line for each host that most subtasks wait for."""
-    if now.now is None:
-        return []
     lines = [wait_text(one, catalog, now.now) for one in now.waits[:_WAITS_SHOWN]]
     more = len(now.waits) - _WAITS_SHOWN
     return [*lines, f"and {more} more"] if more > 0 else lines

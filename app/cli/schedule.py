@@ -11,7 +11,15 @@ import click
 
 from app.actions import schedule_actions
 from app.actions.products import period
-from app.actions.schedule_actions import FORMS, Act, document, name_of, rule_of, rule_text, state_of
+from app.actions.schedule_actions import (
+    FORMATS_OF,
+    ScheduleAction,
+    document,
+    name_of,
+    rule_of,
+    rule_text,
+    state_of,
+)
 from app.cli.options import (
     ReadBy,
     db_option,
@@ -27,7 +35,7 @@ from app.setting_values import sqlite_file
 from tasks.jobs.schedule import SWEEPS
 from tasks.store import schedules
 from tasks.store.database import read_now
-from tasks.store.schedules import Schedule, What
+from tasks.store.schedules import Schedule, ScheduleKind
 
 _NEAR = timedelta(days=180)
 
@@ -145,13 +153,13 @@ def set_(
 
 
 @schedule.command("add")
-@click.argument("what", type=click.Choice([str(one) for one in What]))
+@click.argument("what", type=click.Choice([str(one) for one in ScheduleKind]))
 @_with_rule
 @click.option("--to", metavar="WHERE", help="mailto:PERSON[,...], https://WEBHOOK or file:FOLDER.")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(sorted({form for forms in FORMS.values() for form in forms})),
+    type=click.Choice(sorted({form for forms in FORMATS_OF.values() for form in forms})),
     help="Of failed-report: html, md, csv, xlsx; of export: as `export reviews`. Default: html, csv.",
 )
 @click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product's; repeatable.")
@@ -187,7 +195,7 @@ def add(
     given = {"to": to, "format": form, "products": products, "private": private}
     settings = settings_of(db)
     with store_there(settings) as store:
-        made = schedule_actions.add(store, What(what), rule, given, person())
+        made = schedule_actions.add(store, ScheduleKind(what), rule, given, person())
     _told([made], as_json)
     if str(made.options.get("to", "")).startswith("mailto:") and not settings.smtp_url:
         say("No mail server is set here: the runner needs REVIEWLOOP_SMTP_URL (docs/schedules.md).", "yellow")
@@ -219,11 +227,11 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
             with store.begin() as conn:
                 return operation(conn, read_now(conn))
 
-        begun = schedule_actions.act(store, which, Act.RUN, person())
+        begun = schedule_actions.act(store, which, ScheduleAction.RUN, person())
         made = {
             row.id: deliver_due(settings, store, write, only=row.id)
             for row in begun
-            if row.what != What.RECRAWL
+            if row.kind != ScheduleKind.RECRAWL
         }
         with store.read() as conn:
             now = read_now(conn)
@@ -234,7 +242,7 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
     for row in done:
         if as_json or row.id in problems:
             continue  # a problem was told by the log
-        if row.what == What.RECRAWL:
+        if row.kind == ScheduleKind.RECRAWL:
             say(f"{name_of(row)}: a new round is begun; a runner crawls it")
         else:
             say(f"{row.id}: {name_of(row)}: {'done' if made[row.id] else 'another runner has it under way'}")
@@ -242,28 +250,30 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _acting(what: Act, about: str, example: str) -> None:
+def _acting(action: ScheduleAction, about: str, example: str) -> None:
     """Add the command that does this to schedules."""
 
-    @schedule.command(str(what), help=f"{about}\n\n\b\nExample:\n  reviewloop schedule {what} {example}")
+    @schedule.command(str(action), help=f"{about}\n\n\b\nExample:\n  reviewloop schedule {action} {example}")
     @_WHICH
     @db_option
     @json_option
     def command(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
-        _act(which, what, db, as_json)
+        _act(which, action, db, as_json)
 
 
-_acting(Act.PAUSE, "Let schedules rest until they are resumed.", "特仑苏")
+_acting(ScheduleAction.PAUSE, "Let schedules rest until they are resumed.", "特仑苏")
 _acting(
-    Act.RESUME, "Let paused schedules go on from now; what fell into the pause is not caught up.", "特仑苏"
+    ScheduleAction.RESUME,
+    "Let paused schedules go on from now; what fell into the pause is not caught up.",
+    "特仑苏",
 )
-_acting(Act.REMOVE, "Remove schedules; products stay, and what was collected.", "3")
+_acting(ScheduleAction.REMOVE, "Remove schedules; products stay, and what was collected.", "3")
 
 
-def _act(which: Sequence[str], what: Act, db: str | None, as_json: bool) -> None:
+def _act(which: Sequence[str], action: ScheduleAction, db: str | None, as_json: bool) -> None:
     with store_there(settings_of(db)) as store:
-        done = schedule_actions.act(store, which, what, person())
-    if what == Act.REMOVE:
+        done = schedule_actions.act(store, which, action, person())
+    if action == ScheduleAction.REMOVE:
         answer(
             {"removed": [row.id for row in done]},
             "\n".join(f"{row.id}: {name_of(row)}: removed" for row in done),

@@ -21,7 +21,7 @@ from splitter.errors import ReviewloopError
 from tasks.store import schedules
 from tasks.store.database import Store, read_now
 from tasks.store.reviews import ReviewFilter, ReviewRow, review_rows
-from tasks.store.schedules import Schedule, What
+from tasks.store.schedules import Schedule, ScheduleKind
 from tasks.store.writer import Operation
 
 log = logging.getLogger("reviewloop.schedules")
@@ -31,10 +31,10 @@ _MEDIA_TYPES: Mapping[str, str] = {
     "html": "text/html; charset=utf-8",
     "md": "text/markdown; charset=utf-8",
 }
-_TITLES: Mapping[What, str] = {
-    What.REPORT: "Report on what was collected",
-    What.FAILED_REPORT: "What waits for a person",
-    What.EXPORT: "Export of reviews",
+_TITLES: Mapping[ScheduleKind, str] = {
+    ScheduleKind.REPORT: "Report on what was collected",
+    ScheduleKind.FAILED_REPORT: "What waits for a person",
+    ScheduleKind.EXPORT: "Export of reviews",
 }
 
 
@@ -67,7 +67,7 @@ def deliver_due(
             problem = f"{type(error).__name__}: {error}"
         write(partial(_ended, taken=taken, problem=problem))
         if problem:
-            log.warning("schedule %d (%s): %s", taken.id, taken.what, problem)
+            log.warning("schedule %d (%s): %s", taken.id, taken.kind, problem)
         done.append((taken, problem))
     return done
 
@@ -78,14 +78,14 @@ def _ended(conn: Connection, now: Any, *, taken: Schedule, problem: str) -> None
 
 def _deliver(settings: Settings, store: Store, taken: Schedule, goes_on: Callable[[], bool]) -> None:
     """Make a file and hand it over. Raises ReviewloopError, OSError."""
-    what, form, to = taken.what, taken.options["format"], taken.options["to"]
+    kind, form, to = taken.kind, taken.options["format"], taken.options["to"]
     with TemporaryDirectory(prefix="reviewloop-") as own:
         folder = folder_of(to)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         with store.read() as conn:
             now = read_now(conn)
-            path = (folder or Path(own)) / f"{what}-{taken.id}-{now:%Y%m%d-%H%M%S}.{form}"
+            path = (folder or Path(own)) / f"{kind}-{taken.id}-{now:%Y%m%d-%H%M%S}.{form}"
             with whole_file(path) as out:
                 said = _write(conn, settings, taken, out)
         if folder is not None:
@@ -94,9 +94,9 @@ def _deliver(settings: Settings, store: Store, taken: Schedule, goes_on: Callabl
         parcel = Parcel(
             path=path,
             media_type=_MEDIA_TYPES[form],
-            what=str(what),
-            subject=f"{_TITLES[what]}, {now:%Y-%m-%d %H:%M} UTC",
-            text=f"{_TITLES[what]}: {said}.\nOf {of}, as of {now:%Y-%m-%d %H:%M} UTC, by schedule {taken.id}.\n",
+            kind=str(kind),
+            subject=f"{_TITLES[kind]}, {now:%Y-%m-%d %H:%M} UTC",
+            text=f"{_TITLES[kind]}: {said}.\nOf {of}, as of {now:%Y-%m-%d %H:%M} UTC, by schedule {taken.id}.\n",
         )
         smtp = smtp_server(settings.smtp_url, settings.mail_from) if settings.smtp_url else None
         sender = Sender(smtp=smtp, user_agent=settings.crawl().user_agent)
@@ -106,10 +106,10 @@ def _deliver(settings: Settings, store: Store, taken: Schedule, goes_on: Callabl
 def _write(conn: Connection, settings: Settings, taken: Schedule, out: IO[bytes]) -> str:
     """Write the file; returns what to say of it."""
     names, form = tuple(taken.options.get("products", ())), taken.options["format"]
-    if taken.what is What.EXPORT:
+    if taken.kind is ScheduleKind.EXPORT:
         rows = pseudonymised(review_rows(conn, ReviewFilter(products=names)), wiring.pseudonyms(settings))
         return f"{write_rows(rows, ReviewRow, form, out):,} rows"
-    if taken.what is What.FAILED_REPORT:
+    if taken.kind is ScheduleKind.FAILED_REPORT:
         from app.reports.failed_report import write_failed_report  # brings Jinja2
 
         return f"{write_failed_report(conn, form, out):,} subtasks wait"

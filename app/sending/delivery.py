@@ -165,7 +165,7 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
         with closing(GuardedAdapter(way)) as adapter, parcel.path.open("rb") as file:
             answer = guarded(requests.Session(), adapter, sender.user_agent).post(
                 to,
-                data={"what": parcel.what, "text": parcel.text},
+                data={"what": parcel.kind, "text": parcel.text},
                 files={"file": (parcel.path.name, file, parcel.media_type)},
                 allow_redirects=False,
             )

@@ -25,12 +25,12 @@ class Parcel:
     """A file to hand over, and what is said of it.
 
     Attributes:
-        what: report, failed-report or export.
+        kind: report, failed-report or export.
         subject, text: of a mail; the text goes along to a webhook, too.
     """
 
     path: Path
     media_type: str
-    what: str
+    kind: str
     subject: str
     text: str

@@ -28,7 +28,7 @@ from app.web.server import serving
 from tasks.fetching.chromium import find_chromium
 from tasks.store import manual, schedules
 from tasks.store.database import Store
-from tasks.store.schedules import What
+from tasks.store.schedules import ScheduleKind
 from tasks.store.tables import attempts, reviews
 
 _WIDE, _PHONE = (1200, 900), (390, 844)
@@ -121,14 +121,19 @@ def add_schedules(store: Store) -> None:
         if schedules.listed(conn):
             return
     now = datetime.now(UTC)
-    for what, cron, every, given in (
-        (What.REPORT, "0 8 * * 1", None, {"to": "mailto:boss@example.cn"}),
-        (What.EXPORT, "30 9 * * *", None, {"to": "https://hooks.example.cn/reviews", "format": "xlsx"}),
-        (What.RECRAWL, "0 2 1 * *", None, {}),
+    for kind, cron, every, given in (
+        (ScheduleKind.REPORT, "0 8 * * 1", None, {"to": "mailto:boss@example.cn"}),
+        (
+            ScheduleKind.EXPORT,
+            "30 9 * * *",
+            None,
+            {"to": "https://hooks.example.cn/reviews", "format": "xlsx"},
+        ),
+        (ScheduleKind.RECRAWL, "0 2 1 * *", None, {}),
     ):
         rule = rule_of(cron, "Asia/Shanghai", every, now)
         usual = {"to": None, "format": None, "products": (), "private": False}
-        schedule_actions.add(store, what, rule, usual | given, "boss")
+        schedule_actions.add(store, kind, rule, usual | given, "boss")
 
 
 def main(db: str, folder: str, *names: str) -> None:

@@ -275,7 +275,7 @@ def columns_of(record: type, *of: Table) -> list[Column[Any]]:
     return [columns[0] for columns in found.values() if columns]
 
 
-def count_by(conn: Connection, column: Column[T], *where: ColumnElement[bool]) -> dict[T, int]:
+def count_by(conn: Connection, column: ColumnElement[T], *where: ColumnElement[bool]) -> dict[T, int]:
     """How many rows of a table have each value of a column.
 
     Args:
@@ -285,7 +285,7 @@ def count_by(conn: Connection, column: Column[T], *where: ColumnElement[bool]) -
     return {row[0]: row[1] for row in rows}
 
 
-def newest(most: int, key: Column[int], *columns: Column[Any]) -> Subquery:
+def newest(most: int, key: Column[int], *columns: ColumnElement[Any]) -> Subquery:
     """The newest rows of a table, at most so many, for counting.
 
     As a subquery, since SQLite might else choose another index, and go through the whole table by it.

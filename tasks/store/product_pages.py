@@ -182,8 +182,8 @@ class SearchUrl:
 def search_urls(conn: Connection, product_id: int) -> list[SearchUrl]:
     """The newest search URLs of a product that became targets: at most 50, of as many of its newest tasks."""
     t = tasks.c
-    last = select(t.id, t.site).where(t.product_id == product_id).order_by(t.id.desc()).limit(_MOST_URLS)
-    last = last.subquery()
+    of_product = select(t.id, t.site).where(t.product_id == product_id)
+    last = of_product.order_by(t.id.desc()).limit(_MOST_URLS).subquery()
     rows = conn.execute(
         select(last.c.site, targets.c.url, targets.c.state)
         .join(targets, targets.c.task_id == last.c.id)

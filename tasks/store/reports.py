@@ -77,7 +77,7 @@ _DELAYED = select(func.count(), func.min(subtasks.c.not_before)).where(
 )
 
 
-def _oldest() -> Select[tuple[datetime]]:
+def _oldest() -> Select[datetime]:
     """When the subtask that waits longest in PRIORITY or WAIT came to its queue.
 
     PRIORITY is long, and nothing returns to it: of each priority the first came first.

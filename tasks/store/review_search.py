@@ -292,7 +292,7 @@ def counts(conn: Connection) -> Counts:
     day = func.date(at)
     rows = conn.execute(select(day.label("day"), n).group_by(day)).all()
     of_days = {date.fromisoformat(str(one.day)): one.n for one in rows if one.day is not None}
-    n_of = count_by(conn, own.c.voice)
+    n_of: dict[str | None, int] = count_by(conn, own.c.voice)
     return Counts(
         {row.name: row.n for row in of_products if row.name is not None},
         {row.site: row.n for row in of_sites},

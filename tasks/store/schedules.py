@@ -40,7 +40,7 @@ _PROBLEM = 500
 _s = schedules.c
 
 
-class What(StrEnum):
+class ScheduleKind(StrEnum):
     """Kinds of schedules."""
 
     RECRAWL = "recrawl"
@@ -64,7 +64,7 @@ class Schedule:
     """
 
     id: int
-    what: What
+    kind: ScheduleKind
     product: str | None
     rule: Recurrence
     options: Mapping[str, Any]
@@ -87,7 +87,7 @@ def listed(conn: Connection, where: ColumnElement[bool] | None = None) -> list[S
     return [
         Schedule(
             id=row.id,
-            what=What(row.what),
+            kind=ScheduleKind(row.what),
             product=row.name,
             rule=_rule(row),
             options=row.options,
@@ -112,10 +112,10 @@ def find(conn: Connection, which: str) -> Schedule:
 
 
 def add(
-    conn: Connection, now: datetime, what: What, rule: Recurrence, options: Mapping[str, Any]
+    conn: Connection, now: datetime, kind: ScheduleKind, rule: Recurrence, options: Mapping[str, Any]
 ) -> Schedule:
     """Add a schedule of a report or an export, or of all products."""
-    row = _values(rule, rule.after(now)) | {"what": what, "options": dict(options)}
+    row = _values(rule, rule.after(now)) | {"what": kind, "options": dict(options)}
     number = conn.execute(insert(schedules).values(**row).returning(_s.id)).scalar_one()
     return find(conn, str(number))
 
@@ -132,7 +132,12 @@ def recrawl(conn: Connection, product_id: int, rule: Recurrence | None, next_at:
     if rule is None:
         conn.execute(delete(schedules).where(of_product))
     elif not change(conn, of_product, rule, next_at):
-        row = {"what": What.RECRAWL, "product_id": product_id, "options": {}, **_values(rule, next_at)}
+        row = {
+            "what": ScheduleKind.RECRAWL,
+            "product_id": product_id,
+            "options": {},
+            **_values(rule, next_at),
+        }
         conn.execute(insert(schedules).values(**row))
 
 
@@ -161,7 +166,7 @@ def resume(conn: Connection, now: datetime, schedule: Schedule) -> None:
 
 def run(conn: Connection, now: datetime, schedule: Schedule) -> int:
     """Run a schedule now: begins its rounds and returns how many; a report or an export becomes due."""
-    if schedule.what != What.RECRAWL:
+    if schedule.kind != ScheduleKind.RECRAWL:
         conn.execute(update(schedules).where(_s.id == schedule.id).values(next_at=now, tries=0))
         return 0
     return _begin(conn, now, listed(conn, _s.id == schedule.id))
@@ -169,7 +174,7 @@ def run(conn: Connection, now: datetime, schedule: Schedule) -> int:
 
 def recrawl_due(conn: Connection, now: datetime) -> int:
     """Begin a new round of every product whose time has come; returns how many."""
-    return _begin(conn, now, listed(conn, (_s.next_at <= now) & (_s.what == What.RECRAWL)))
+    return _begin(conn, now, listed(conn, (_s.next_at <= now) & (_s.what == ScheduleKind.RECRAWL)))
 
 
 def _begin(conn: Connection, now: datetime, due: Sequence[Schedule]) -> int:
@@ -207,7 +212,7 @@ def take(conn: Connection, now: datetime, only: int | None = None) -> Schedule |
         only: this one alone.
     """
     free = or_(_s.taken_until.is_(None), _s.taken_until <= now)
-    due = (_s.next_at <= now) & (_s.what != What.RECRAWL) & free
+    due = (_s.next_at <= now) & (_s.what != ScheduleKind.RECRAWL) & free
     for one in listed(conn, due if only is None else due & (_s.id == only)):
         taken = update(schedules).where(_s.id == one.id, due)
         if conn.execute(taken.values(taken_until=now + HELD, last_at=now)).rowcount == 1:

@@ -38,7 +38,7 @@ def parcel(tmp_path: Path) -> Parcel:
     path = tmp_path / "report-3.html"
     path.write_bytes("<p>光明高钙牛奶</p>".encode())
     return Parcel(
-        path=path, media_type="text/html; charset=utf-8", what="report", subject="Report", text="一份\n"
+        path=path, media_type="text/html; charset=utf-8", kind="report", subject="Report", text="一份\n"
     )
 
 

@@ -14,7 +14,7 @@ from tasks.domain.recurrence import Recurrence
 from tasks.store import migrate, product_changes, products, schedules, tables
 from tasks.store.product_changes import Change
 from tasks.store.products import NewProduct
-from tasks.store.schedules import MOST_TRIES, Schedule, What
+from tasks.store.schedules import MOST_TRIES, Schedule, ScheduleKind
 from tasks.store.tables import virtual_tasks
 
 DAY = 86_400
@@ -60,7 +60,7 @@ def test_all_products_but_those_with_a_schedule_of_their_own(world: World) -> No
         _product(world, name, every)
     world.do(products.add, NewProduct(name="自带", keywords=("自带",), sites=()))
     world.do(product_changes.remove, "丙")
-    world.do(schedules.add, What.RECRAWL, DAILY, {})
+    world.do(schedules.add, ScheduleKind.RECRAWL, DAILY, {})
     world.pass_s(DAY)
     assert world.do(schedules.recrawl_due) == 1
     assert _rounds(world)[4:] == [(1, 2)]
@@ -101,7 +101,7 @@ def test_two_schedulers_begin_a_round_once(world: World) -> None:
 
 
 def test_two_runners_take_a_report_once(world: World) -> None:
-    world.do(schedules.add, What.REPORT, DAILY, TO)
+    world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.pass_s(DAY)
     first, second = (world.do(schedules.take) for _ in range(2))
     assert (first.id, second) == (1, None)
@@ -112,7 +112,7 @@ def test_two_runners_take_a_report_once(world: World) -> None:
 
 
 def test_a_run_that_was_cut_off_is_taken_again_and_its_late_end_changes_nothing(world: World) -> None:
-    world.do(schedules.add, What.REPORT, DAILY, TO)
+    world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.pass_s(DAY)
     cut_off = world.do(schedules.take)
     world.pass_s(schedules.HELD.total_seconds() - 1)
@@ -127,7 +127,7 @@ def test_a_run_that_was_cut_off_is_taken_again_and_its_late_end_changes_nothing(
 
 
 def test_what_fails_is_tried_again_later_and_later_and_given_up_until_its_next_time(world: World) -> None:
-    world.do(schedules.add, What.REPORT, MORNINGS, TO)
+    world.do(schedules.add, ScheduleKind.REPORT, MORNINGS, TO)
     world.pass_s(8 * 3600)
     waits = []
     for n in range(MOST_TRIES):
@@ -148,7 +148,7 @@ def test_what_fails_is_tried_again_later_and_later_and_given_up_until_its_next_t
 @pytest.mark.parametrize("problem", ["", "no answer"])
 def test_what_a_person_changes_while_it_runs_stays(world: World, problem: str) -> None:
     for _ in range(2):
-        world.do(schedules.add, What.REPORT, DAILY, TO)
+        world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.pass_s(DAY)
     paused, changed = world.do(schedules.take), world.do(schedules.take)
     world.do(lambda conn, _now: schedules.pause(conn, paused.id))
@@ -164,7 +164,7 @@ def test_what_a_person_changes_while_it_runs_stays(world: World, problem: str) -
 
 
 def test_a_paused_report_that_a_person_runs_rests_again(world: World) -> None:
-    world.do(schedules.add, What.EXPORT, DAILY, TO)
+    world.do(schedules.add, ScheduleKind.EXPORT, DAILY, TO)
     world.do(lambda conn, _now: schedules.pause(conn, 1))
     assert world.do(schedules.run, _of(world, "1")) == 0
     world.do(schedules.handed_over, world.do(schedules.take))

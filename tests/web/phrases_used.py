@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.web.pages.matrix import MEASURES
+from app.web.pages.overview import SAID
 from splitter.catalog.names import Kind
 from tasks.domain.failures import ErrorClass, FailureReason
 from tasks.domain.host_wait import UNREACHABLE
@@ -48,6 +49,7 @@ def phrases_used() -> set[str]:
     return (
         found
         | set(MEASURES.values())
+        | set(SAID.values())
         | {UNREACHABLE, *OUTCOMES, *PROVENANCES, *TRIED, *TARGETS, *ACTIONS, *SCHEDULES}
     )
 
@@ -61,11 +63,11 @@ def _in_templates() -> Iterator[str]:
 
 
 def _in_code() -> Iterator[str]:
-    """What is passed to `t`, and what is kept to be passed to it later: verdicts, the time left, what was done."""
+    """What is passed to `t`, and what is kept to be passed to it later: verdicts, what was done."""
     for path in sorted(WEB.rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and _named(node.func) in ("t", "TimeLeft"):
+            if isinstance(node, ast.Call) and _named(node.func) == "t":
                 yield from _texts(*node.args[:1])
         if path.name == "goodness.py":
             yield from (one for one in _texts(tree) if one.startswith("{node}") and one.endswith("."))

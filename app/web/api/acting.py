@@ -13,7 +13,6 @@ from app.actions.manual_actions import MOST_URL
 from app.actions.product_actions import Edit as ProductEdit
 from app.actions.product_actions import period_or_never
 from app.actions.products import RefusedProduct, named_products
-from app.actions.schedule_actions import Act
 from app.web.api.reading import PROBLEMS, Id
 from app.web.context import Here
 from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_QUOTA, action_of, edit_or_retry
@@ -156,7 +155,9 @@ class ScheduleAction(_Strict):
 @router.post("/schedules", responses=PROBLEMS, dependencies=_CHANGE)
 def schedule(page: Here, wanted: ScheduleAction) -> ScheduleAction:
     """Run a schedule now, pause or resume it."""
-    schedule_actions.act(page.context.store, [str(wanted.number)], Act(wanted.action), page.who)
+    schedule_actions.act(
+        page.context.store, [str(wanted.number)], schedule_actions.ScheduleAction(wanted.action), page.who
+    )
     page.context.cached.clear()
     return wanted
 

@@ -78,8 +78,8 @@ def queues(page: Here) -> Queues:
         queues=told.queues,
         pages_per_s=told.pace.pages / told.pace.seconds,
         reviews_per_s=told.pace.reviews / told.pace.seconds,
-        time_left_s=told.left.seconds,
-        time_left=told.left.said,
+        time_left_s=told.left_s,
+        time_left=told.left_said,
         wait_for_hosts=told.left.waiting,
         now=told.now,
     )

@@ -15,7 +15,7 @@ from app.reports import charts
 from app.waits import unplanned_texts, wait_text
 from app.web.context import Context, Here
 from app.web.phrases import Translate
-from app.web.time_left import TimeLeft, time_left
+from app.work_left import Came, Ending, TimeLeft, time_left
 from tasks.domain.states import State
 from tasks.store import nodes, queue_counts, reports, trends, unplanned_sites
 from tasks.store.host_waits import HostQueue, host_waits
@@ -24,7 +24,16 @@ from tasks.store.trends import Pace, QueueTrend, Sizes, StoringTrend
 
 router = APIRouter()
 
+SAID = {
+    Ending.NO_WORK: "There is no work yet.",
+    Ending.NOTHING_LEFT: "Nothing is left to do.",
+    Ending.HOSTS: "All that is left waits for hosts; the next one is asked in:",
+    Ending.DONE_IN: "Time left, about:",
+    Ending.UNKNOWN: "The time left is not known yet: hardly any page came in the last minutes.",
+}
+"""How the page says what is known of the end; of two of them the time follows."""
 _PACE_S = 120.0
+_FEWEST_PAGES = 5
 _WAITS_SHOWN = 10
 
 
@@ -41,6 +50,16 @@ class Overview:
     unplanned: Sequence[str]
     nodes: Sequence[NodeRow]
 
+    @property
+    def left_said(self) -> str:
+        """What is known of the end."""
+        return SAID[self.left.ending]
+
+    @property
+    def left_s(self) -> float | None:
+        """The time that belongs to it; None: there is none."""
+        return self.left.seconds if self.left.ending in (Ending.HOSTS, Ending.DONE_IN) else None
+
 
 def read_overview(context: Context) -> Overview:
     """The state of the loop."""
@@ -55,13 +74,21 @@ def read_overview(context: Context) -> Overview:
             queues=queues,
             sizes=trends.sizes(conn),
             pace=lately,
-            left=time_left(queues, left, lately, waits, now),
+            left=_time_left(queues, left, lately, waits, now),
             waits=waits,
             unplanned=unplanned_texts(unplanned_sites.listed(conn)),
             nodes=nodes.listed(conn),
         )
 
     return context.read("overview", read)
+
+
+def _time_left(
+    queues: dict[str, int], left: int, pace: Pace, waits: Sequence[HostQueue], now: datetime
+) -> TimeLeft:
+    half_s = pace.seconds / 2
+    first, second = Came(pace.pages - pace.later_pages, half_s), Came(pace.later_pages, half_s)
+    return time_left(queues, left, first, second, waits, now, fewest_pages=_FEWEST_PAGES)
 
 
 def read_trends(context: Context) -> tuple[QueueTrend, StoringTrend]:

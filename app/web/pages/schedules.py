@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.actions import schedule_actions
-from app.actions.schedule_actions import Act, name_of, rule_text, state_of
+from app.actions.schedule_actions import ScheduleAction, name_of, rule_text, state_of
 from app.sending.delivery import told
 from app.web.context import Change, Context, Here, Notice
 from app.web.pages.failed import MOST_ID
@@ -44,7 +44,7 @@ def act(
     action: Annotated[Literal["run", "pause", "resume"], Form()],
 ) -> Response:
     """Run, pause or resume a schedule."""
-    (row,) = schedule_actions.act(page.context.store, [str(number)], Act(action), page.who)
+    (row,) = schedule_actions.act(page.context.store, [str(number)], ScheduleAction(action), page.who)
     said = {
         "run": page.t("{name} is run now.", name=name_of(row)),
         "pause": page.t("{name} is paused.", name=name_of(row)),
