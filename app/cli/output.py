@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any, TypeVar
 
 import click
@@ -23,7 +24,7 @@ from app.files.harmless import HarmlessFormatter, shown
 from app.logs import JsonFormatter
 
 _WIDTH_OF_FILES = 160
-"""Columns of a table that goes to a file or a pipe."""
+"""Columns of a table that goes to a file or a pipe, where COLUMNS does not say otherwise."""
 
 T = TypeVar("T")
 Cell = str | int | float | Text | None
@@ -32,12 +33,17 @@ _COMMAND = re.compile(r"(?:^|[^`])\breviewloop [a-z]")
 
 
 class Output(Console):
-    """On a terminal sentences break between words; a line with a command stays whole, so that it can be copied."""
+    """On a terminal sentences break between words; a line with a command stays whole, so that it can be copied.
+
+    In a file or a pipe they break only where COLUMNS says how wide it is.
+    """
+
+    width_is_given = False
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
         """As `Console.print`."""
         whole = any(not isinstance(one, str | Text) or _COMMAND.search(str(one)) for one in objects)
-        soft = (whole or not self.is_terminal) if soft_wrap is None else soft_wrap
+        soft = (whole or not (self.is_terminal or self.width_is_given)) if soft_wrap is None else soft_wrap
         super().print(*objects, soft_wrap=soft, **options)
 
 
@@ -49,7 +55,8 @@ def printed() -> Console:
     """Standard output, for people."""
     console = Output(markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
-        console.width = _WIDTH_OF_FILES
+        console.width = get_terminal_size((_WIDTH_OF_FILES, 0)).columns
+        console.width_is_given = console.width != _WIDTH_OF_FILES
     return console
 
 

@@ -87,8 +87,7 @@ def test_any_table_fits(rows: list[list[Cell]], width: int) -> None:
     "command", [("status",), ("product", "list"), ("nodes", "list"), ("control", "pairs")]
 )
 def test_commands_fit_eighty_columns(crawled, reviewloop, monkeypatch, command) -> None:
-    monkeypatch.setattr("app.cli.output._WIDTH_OF_FILES", 80)
+    monkeypatch.setenv("COLUMNS", "80")
     told = reviewloop(*command, "--db", crawled.url)
     assert told.exit_code == 0
-    in_tables = told.stdout[told.stdout.find("─") :].splitlines()
-    assert all(cell_len(line) <= 80 for line in in_tables if "no room for" not in line)
+    assert all(cell_len(line) <= 80 for line in told.stdout.splitlines() if "reviewloop " not in line)
