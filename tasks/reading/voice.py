@@ -202,7 +202,13 @@ def _slots(runs: NDArray[np.uint64]) -> NDArray[np.intp]:
 
 def run_key(run: str) -> int:
     """The key of one run of characters."""
-    return sum(ord(mark) << 16 * place for place, mark in enumerate(reversed(run)))
+    return int(_keys_of([run])[0])
+
+
+def _keys_of(runs: Sequence[str]) -> NDArray[np.uint64]:
+    """The keys of runs: the codes of their characters, 16 bits each, the last one lowest."""
+    codes = "".join(run.rjust(LONGEST, "\0") for run in runs).encode("utf-16-be")
+    return np.frombuffer(codes, ">u8").astype(np.uint64)
 
 
 def cue_densities(runs: NDArray[np.uint64], chars: int) -> NDArray[np.float64]:
@@ -268,11 +274,10 @@ def weights() -> VoiceWeights:
 
 def parse_weights(text: str) -> VoiceWeights:
     """Reads weights: a line ``run<tab>numbers`` each, cues after the runs, the constant last; others are comments."""
-    lines = [line.split("\t") for line in text.splitlines() if "\t" in line]
-    runs = lines[: -1 - len(cues())]
+    lines = [line.partition("\t") for line in text.splitlines() if "\t" in line]
+    table = np.array("\t".join(numbers for _, _, numbers in lines).split("\t"), np.float32)
     return VoiceWeights(
-        np.array([run_key(run) for run, *_ in runs], np.uint64),
-        np.array([numbers for _, *numbers in lines], np.float32),
+        _keys_of([run for run, _, _ in lines[: -1 - len(cues())]]), table.reshape(len(lines), len(VOICES) + 1)
     )
 
 
