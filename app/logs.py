@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
+import warnings
 from datetime import UTC, datetime
+from typing import Any
 
 from app.files.harmless import HarmlessFormatter, shown
 
@@ -24,6 +27,18 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             fields["traceback"] = shown(self.formatException(record.exc_info))
         return json.dumps(fields, ensure_ascii=False)
+
+
+def warnings_as_json() -> None:
+    """Write Python's warnings as lines of JSON to standard error: some come before there are handlers of logs."""
+    form = JsonFormatter()
+
+    def show(message: object, category: type[Warning], file: str, line: int, *_: Any) -> None:
+        said = f"{category.__name__}: {' '.join(str(message).split())}"
+        record = logging.LogRecord("py.warnings", logging.WARNING, file, line, said, None, None)
+        print(form.format(record), file=sys.stderr, flush=True)
+
+    warnings.showwarning = show
 
 
 def of_a_worker(logger: logging.Logger, form: str, level: str, log_format: str) -> None:

@@ -282,7 +282,7 @@ def rest_table(breakers: Sequence[Breaker], now: datetime) -> Table:
 
     def state(one: Breaker) -> Text:
         if one.state is BreakerState.HALF_OPEN:
-            return Text("asked again, one attempt at a time", style="yellow")
+            return Text("one attempt at a time asks", style="yellow")
         return Text(f"rests for another {seconds((one.until - now).total_seconds())}", style="red")
 
     return table(

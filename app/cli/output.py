@@ -29,6 +29,7 @@ _WIDTH_OF_FILES = 160
 T = TypeVar("T")
 Cell = str | int | float | Text | None
 
+_LABEL = 10
 _COMMAND = re.compile(r"(?:^|[^`])\breviewloop [a-z]")
 
 
@@ -93,8 +94,15 @@ def plain(value: Any) -> Any:
 
 
 def labelled(out: Console, name: str, what: Text | str) -> None:
-    """One of several lines below each other, each with its name before it."""
-    out.print(Text(f"{name:10}", style="bold") + what)
+    """One of several lines below each other, each with its name before it; a long one goes on behind its name."""
+    line = Text(f"{name:{_LABEL}}", style="bold") + what
+    if not out.is_terminal or line.cell_len <= out.width or _COMMAND.search(line.plain):
+        out.print(line)
+        return
+    both = Table.grid()
+    both.add_column(width=_LABEL)
+    both.add_row(Text(name, style="bold"), what)
+    out.print(both, soft_wrap=False)
 
 
 def say(text: str, style: str = "") -> None:

@@ -251,7 +251,7 @@ class Progress:
         elif not messages.is_terminal and now.at_s >= self._line_at_s:
             self._line_at_s = now.at_s + _LINE_EVERY_S
             messages.print(
-                f"{now.at_s:5.0f} s | {queue_line(now.queues, all_of_them=False).plain} | "
+                f"{now.at_s:5.0f} s | {queue_line(now.queues, all_of_them=False).plain or 'no subtasks yet'} | "
                 f"{now.added.pages:,} pages, {now.added.reviews:,} reviews | "
                 f"{fast.pages_per_s:.1f} pages/s | {fast.left}"
             )

@@ -22,7 +22,7 @@ from redis.maint_notifications import MaintNotificationsConfig
 from app.cluster.servers_needed import check
 from app.cluster.signing import checked_task, sign_messages, signing_key
 from app.config import Settings
-from app.logs import of_a_worker
+from app.logs import of_a_worker, warnings_as_json
 from tasks.jobs.queues import CLOCKS_S, CONTROL
 from tasks.jobs.schedule import SWEEPS, interval_s
 
@@ -50,6 +50,8 @@ def make_app(settings: Settings) -> Celery:
         InputError: the settings don't name a Redis and a PostgreSQL.
     """
     check(settings)
+    if settings.log_format == "json":
+        warnings_as_json()
     # A worker that loses its broker while it holds an unacknowledged message must not die of trying to put it back:
     # kombu has closed the connection it would need, and raises an AttributeError. Nothing depends on such a message.
     Channel.do_restore = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import warnings
 from collections.abc import Iterator
 
 import click
@@ -12,7 +13,7 @@ import pytest
 
 from app.cli.options import settings_of
 from app.config import as_environment, from_environment
-from app.logs import of_a_worker
+from app.logs import of_a_worker, warnings_as_json
 from splitter.errors import InputError
 
 
@@ -45,6 +46,17 @@ def test_a_worker_logs_as_its_settings_say() -> None:
     assert worker_log("info", "text") == "[INFO] ended\N{REPLACEMENT CHARACTER}[2J\n"
     told = json.loads(worker_log("info", "json"))
     assert (told["subtask"], told["attempt"], told["level"]) == (12, 31, "info")
+
+
+def test_a_warning_of_python_is_a_line_of_json_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # put back at the end
+    warnings_as_json()
+    warnings.showwarning("run as root:\nnot recommended", UserWarning, "worker.py", 3)
+    (line,) = capsys.readouterr().err.splitlines()
+    told = json.loads(line)
+    assert (told["level"], told["message"]) == ("warning", "UserWarning: run as root: not recommended")
 
 
 def test_what_stands_before_a_command_is_handed_on_to_the_processes_it_starts() -> None:

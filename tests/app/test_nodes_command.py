@@ -53,7 +53,7 @@ def test_people_read_how_long_a_host_still_rests(refused, reviewloop):
     shown = reviewloop("nodes", "list", "--db", refused).stdout
     assert "open.cn" in shown
     assert "rests for another" in shown
-    assert "one attempt at a time" in shown
+    assert "one attempt at a time asks" in shown
 
 
 def test_how_soon_a_node_begins_what_it_holds(sqlite_url, reviewloop):
