@@ -122,7 +122,9 @@ def session_of(headers: Headers) -> str:
 def _unknown(scope: Scope) -> Response:
     path = scope["path"]
     if path.startswith(_FOR_PROGRAMS):
-        detail = "send a token: Authorization: Bearer TOKEN"
+        sent = Headers(scope=scope).get("authorization", "")
+        wrong = "this is no token of this dashboard" if sent else "send a token"
+        detail = f"{wrong}: Authorization: Bearer TOKEN"
         return JSONResponse({"detail": detail}, 401, {"WWW-Authenticate": "Bearer"})
     query = scope["query_string"].decode("latin-1")
     return RedirectResponse(

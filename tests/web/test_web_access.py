@@ -61,6 +61,8 @@ def test_with_tokens_nobody_gets_in_without_one(serve: Serve) -> None:
     assert (page.status_code, page.headers["Location"]) == (303, "/sign-in?next=%2Ffailed%3Fsite%3Dx")
     assert served.get("/api/queues").status_code == 401
     assert served.get("/metrics").status_code == 401
+    wrong = served.get("/metrics", headers={"Authorization": "Bearer wrong"})
+    assert (wrong.status_code, "no token of this dashboard" in wrong.text) == (401, True)
     assert served.get("/healthz").status_code == 200
 
 
