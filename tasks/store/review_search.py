@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, o
 from tasks.domain.product_match import Verdict
 from tasks.domain.voices import Voice
 from tasks.store.database import count_by, newest
-from tasks.store.reviews import PROVENANCE
+from tasks.store.reviews import column
 from tasks.store.tables import (
     attempts,
     page_products,
@@ -35,7 +35,6 @@ NEWEST = 20_000
 """Reviews that are counted."""
 _COPIES = 50
 
-_NOT_OWN = ("page_title", "provenance", "source", "original")
 _WHEN = func.coalesce(reviews.c.published_at, reviews.c.collected_at)
 
 
@@ -130,15 +129,10 @@ def search(conn: Connection, wanted: Wanted, *, before: int | None = None, most:
 
 def _of(wanted: Wanted) -> Select[Any]:
     r = reviews.c
-    own = [name for name in FoundReview.__dataclass_fields__ if name not in _NOT_OWN]
+    original = func.coalesce(r.same_as, review_links.c.original_id)
+    names = (name for name in FoundReview.__dataclass_fields__ if name != "original")
     statement = (
-        select(
-            *(r[name] for name in own),
-            pages.c.title.label("page_title"),
-            PROVENANCE.label("provenance"),
-            pages.c.source,
-            func.coalesce(r.same_as, review_links.c.original_id).label("original"),
-        )
+        select(*(column(name).label(name) for name in names), original.label("original"))
         .join(pages, pages.c.id == r.page_id)
         .outerjoin(review_links, review_links.c.review_id == r.id)
     )

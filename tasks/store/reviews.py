@@ -176,9 +176,6 @@ def _with_words(row: Row[*tuple[Any, ...]]) -> tuple[Any, ...]:
     return (*values, " ".join(words) if words else None)
 
 
-PROVENANCE = case((pages.c.source.is_(None), "crawled"), else_="imported")
-"""How a review of a page came: over `pages`."""
-
 _COLUMN_NAMES = tuple(field.name for field in fields(ReviewRow))
 _OTHER_COLUMNS = {
     "product": products.c.name,
@@ -188,13 +185,19 @@ _OTHER_COLUMNS = {
     "similarity": review_links.c.similarity,
     "review": reviews.c.id,
     "found_by": task_parts.c.keywords,
-    "provenance": PROVENANCE,
+    "provenance": case((pages.c.source.is_(None), "crawled"), else_="imported"),
     "source": pages.c.source,
 }
 """The columns of a row that are not those of `reviews` with its name."""
 
+
+def column(name: str) -> ColumnElement[Any]:
+    """What a field of a review rests on, over `reviews` and what is joined to it."""
+    return _OTHER_COLUMNS[name] if name in _OTHER_COLUMNS else reviews.c[name]
+
+
 _ROWS = (
-    select(*((_OTHER_COLUMNS[name] if name in _OTHER_COLUMNS else reviews.c[name]) for name in _COLUMN_NAMES))
+    select(*map(column, _COLUMN_NAMES))
     .select_from(reviews)
     .join(pages, pages.c.id == reviews.c.page_id)
     .join(page_products, page_products.c.page_id == pages.c.id)
