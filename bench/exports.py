@@ -33,7 +33,7 @@ FEW = 10_000
 _A_PAGE = 25
 _LOOK_S = 0.05
 _HIGHEST_MEMORY = re.compile(r"VmHWM:\s+(\d+) kB")
-_AT_ONCE = 50_000
+_AT_ONCE = 10_000
 _FORMATS = {"sqlite": FORMATS, "postgres": ("csv",)}
 _WORDS = [
     "蒙牛纯甄",
@@ -159,8 +159,10 @@ def fill(store: Store, n: int) -> None:
             "url",
             "site",
         )
-        rows = _reviews(of, n, now)
-        while some := list(islice(rows, _AT_ONCE)):
+    rows = _reviews(of, n, now)
+    while some := list(islice(rows, _AT_ONCE)):
+        # A transaction each: what PostgreSQL gets with COMMIT has to be done within the time of an answer.
+        with store.begin() as conn:
             insert_rows(conn, reviews, (*columns, "text_hash", "collected_at", "node", "attempt_id"), some)
 
 

@@ -17,7 +17,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_subtasks_manual",
         "subtasks",
-        ["reason", "site", "id", "changed_at"],
+        ["state", "reason", "site", "id", "changed_at"],
         sqlite_where=_MANUAL,
         postgresql_where=_MANUAL,
     )

@@ -226,9 +226,11 @@ subtasks = _table(
     Index(None, "state", "lease_deadline"),
     # So that subtasks are counted from the index alone:
     Index("ix_subtasks_by_site", "state", "site", text("priority DESC"), "id", "left"),
-    # So that those that wait for a person are found, and counted, by cause (tasks.store.manual.waiting):
+    # So that those that wait for a person are found, and counted, by cause (tasks.store.manual.waiting). The queue is
+    # the first column: else SQLite takes another index that begins with it.
     Index(
         "ix_subtasks_manual",
+        "state",
         "reason",
         "site",
         "id",
