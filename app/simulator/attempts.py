@@ -12,6 +12,7 @@ import numpy as np
 
 from app.simulator.world import Course
 from tasks.domain.views import SubtaskView
+from tasks.store.leases import HITS_UNREAD
 
 
 class Events:
@@ -71,14 +72,20 @@ class Subtask:
         self.failed_on: tuple[str, ...] = ()
         self.listed = False
 
-    def view(self, site: str, kind: str, hosts: tuple[str, ...]) -> SubtaskView:
-        """As strategies see it; its site has this name and kind, and these hosts (the engine's, the site's)."""
+    def view(self, site: str, kind: str, hosts: tuple[str, ...], hits_per_result_page: int) -> SubtaskView:
+        """As strategies see it; its site has this name and kind, and these hosts (the engine's, the site's).
+
+        Nobody knows how many hits a result page lists before it is read: it counts as much as production's.
+        """
+        left = sum(self.todo)
+        if len(hosts) > 1 and not self.listed:
+            left = HITS_UNREAD * -(-left // hits_per_result_page)
         return SubtaskView(
             id=self.id,
             site=site,
             kind=kind,
             hosts=hosts[-1:] if self.listed else hosts,
-            left=sum(self.todo),
+            left=left,
             priority=0,
             failed_on=self.failed_on,
         )
@@ -106,6 +113,7 @@ class Attempt:
         tried, collected, given_up, active_s, wait_s: so far.
         failed: it failed at its start.
         begun: it was started by a node that was alive.
+        under_way: long enough ago that it is past its result pages, as a rule.
         over: it has ended; events that still name it are ignored.
         silenced_s: when its node died, or it hung.
     """
@@ -123,6 +131,7 @@ class Attempt:
     wait_s: float = 0.0
     failed: bool = False
     begun: bool = False
+    under_way: bool = False
     over: bool = False
     silenced_s: float | None = None
 

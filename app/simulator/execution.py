@@ -25,6 +25,7 @@ from tasks.scheduling.modification import Modification
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.recall import Recall, RecallSettings, after_failure
 from tasks.scheduling.statistics import Knowledge
+from tasks.store.views import UNDER_WAY
 from tasks.worker.failures import failure_reason
 
 
@@ -113,7 +114,7 @@ class Execution:
         """Give a waiting subtask to a node, within a quota and a budget; below the floor it ends early."""
         number = self._number[node]
         taken = self._waiting.pop(subtask.id)
-        quota = min(limits.quota, subtask.left)
+        quota = min(limits.quota, sum(taken.todo))
         attempt = (
             Attempt(taken, number, quota, limits.budget_s)
             if self._crawl is None
@@ -140,7 +141,7 @@ class Execution:
         self.changed = True
         self._waiting[subtask.id] = subtask
         name, kind, hosts, _ = self._sites[subtask.site]
-        self._ready.put(subtask.view(name, kind, hosts))
+        self._ready.put(subtask.view(name, kind, hosts, self._world.scenario.work.hits_per_result_page))
 
     # --- nodes come and go --------------------------------------------------------------------------------------
 
@@ -195,8 +196,9 @@ class Execution:
         now, site = self._events.now, attempt.subtask.site
         course = self._world.course(site, attempt.node)
         rates = course.rates[course.at(now)]
-        name, _, _, overhead_s = self._sites[site]
-        self._hosts.began(name, self._nodes[attempt.node].node.name)
+        overhead_s = self._sites[site][3]
+        if self._crawl is not None:
+            self._events.at(now + UNDER_WAY.total_seconds(), self._under_way, attempt)
         chance = self._random() if rates.fail or rates.hang else 1.0
         if chance < rates.fail:
             attempt.failed = True
@@ -218,6 +220,12 @@ class Execution:
         else:
             attempt.active_s = overhead_s
             self._events.at(lay_out(course, attempt, now + overhead_s), self._end, attempt)
+
+    def _under_way(self, attempt: Attempt) -> None:
+        """Strategies see now that it is past its result pages."""
+        if not attempt.over:
+            attempt.under_way = self.changed = True
+            self._hosts.under_way(self._sites[attempt.subtask.site][0], self._nodes[attempt.node].node.name)
 
     def _end(self, attempt: Attempt) -> None:
         """An attempt that was laid out, or failed at its start, is through."""
@@ -291,7 +299,7 @@ class Execution:
             if attempt.hangs:
                 self._crawl.unstick(attempt)
             names = self._sites[site][0], state.node.name
-            self._hosts.left(*names, begun=attempt.begun, tried=attempt.tried, wait_s=attempt.wait_s)
+            self._hosts.left(*names, under_way=attempt.under_way, tried=attempt.tried, wait_s=attempt.wait_s)
         self._show_slots(node)
 
     def _result(self, attempt: Attempt, outcome: AttemptOutcome, lost_s: float = 0.0) -> AttemptResult:

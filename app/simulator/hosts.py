@@ -99,7 +99,7 @@ class Hosts:
         self._blocking: dict[tuple[int, int], Blocking] = {}
         self._rests: dict[str, dict[str, _Rest]] = {}
         self._attempts: dict[tuple[str, str], int] = {}
-        self._begun: dict[tuple[str, str], int] = {}
+        self._well_begun: dict[tuple[str, str], int] = {}
         self._asked: dict[str, _Asked] = {}
 
     def __bool__(self) -> bool:
@@ -173,15 +173,15 @@ class Hosts:
         """An attempt was given to a node."""
         self._count(self._attempts, site, node, 1)
 
-    def began(self, site: str, node: str) -> None:
-        """The node began it."""
-        self._count(self._begun, site, node, 1)
+    def under_way(self, site: str, node: str) -> None:
+        """It is past its result pages, as a rule."""
+        self._count(self._well_begun, site, node, 1)
 
-    def left(self, site: str, node: str, *, begun: bool, tried: int, wait_s: float) -> None:
+    def left(self, site: str, node: str, *, under_way: bool, tried: int, wait_s: float) -> None:
         """It is over; it waited so many seconds for permits with nothing in flight."""
         self._count(self._attempts, site, node, -1)
-        if begun:
-            self._count(self._begun, site, node, -1)
+        if under_way:
+            self._count(self._well_begun, site, node, -1)
         asked = self._asked.setdefault(site, _Asked())
         asked.pages += tried
         asked.wait_s += wait_s
@@ -232,7 +232,7 @@ class Hosts:
 
     def _running(self) -> Sequence[tuple[str, str, int, int]]:
         return [
-            (site, node, attempts, self._begun.get((site, node), 0))
+            (site, node, attempts, self._well_begun.get((site, node), 0))
             for (site, node), attempts in self._attempts.items()
             if attempts
         ]

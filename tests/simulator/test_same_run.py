@@ -1,22 +1,24 @@
 """A whole run of the node, the store and the scheduler, and the simulator's of the same world: they come to the same.
 
 Hosts limit; one refuses an address that asks too often, and it rests; some pairs answer badly, one is slow. Both have
-the same settings. Chance differs, so the figures of two runs differ by a little; those of another world by more.
+the same settings. Chance differs, so each is run with several seeds, and their sums are compared: they differ by a
+little, those of another world by more.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from statistics import mean
 
 import pytest
 
 from app.simulator import hosts
-from app.simulator.outcome import Options, SimulatedRun
+from app.simulator.outcome import Options
 from app.simulator.scenario import Scenario
 from app.simulator.simulate import simulate
 from app.version import ROOT
@@ -24,18 +26,19 @@ from splitter.catalog.model import Limits
 from tasks.scheduling.strategies import ALLOCATION
 from tasks.store import migrate
 from tasks.store.database import Store
-from tests.simulator.virtual_run import ENGINE_HOST, ENGINE_S, Pair, Ran, Wanted, run
+from tests.simulator.virtual_run import ENGINE_HOST, ENGINE_S, Pair, Wanted, run
 
 SITES = ("12365hn.com", "315tousu.org", "cca.org.cn")
 NODES = ("node1", "node2", "node3")
 BLOCK = (20, 20.0, 60.0)
-SEED = 5
+SEEDS = (1, 2, 3)
 TASKS = 12
 MOST_APART = 0.25
+STRICT = (SITES[0], NODES[0])
 
 
-def world() -> Wanted:
-    chance = Random(SEED)
+def world(seed: int) -> Wanted:
+    chance = Random(seed)
     return Wanted(
         hits={site: [chance.randint(5, 10) for _ in range(TASKS)] for site in SITES},
         limits=Limits(per_address_per_s=2, total_per_s=4),
@@ -93,70 +96,127 @@ def scenario(wanted: Wanted) -> Scenario:
     )
 
 
+@dataclass
+class Sums:
+    """What came of the runs with all seeds.
+
+    Attributes:
+        ended_s: when each ended.
+        tried, refused: by (site, node).
+        tried_where_it_blocks: of the runs that were refused there.
+    """
+
+    pages: float = 0.0
+    attempts: float = 0.0
+    ended_s: list[float] = field(default_factory=list)
+    tried: Counter = field(default_factory=Counter)
+    refused: int = 0
+    tried_where_it_blocks: list[int] = field(default_factory=list)
+
+    def add(self, pages: float, attempts: float, ended_s: float, tried: Counter, refused: int) -> None:
+        self.pages += pages
+        self.attempts += attempts
+        self.ended_s.append(ended_s)
+        self.tried += tried
+        self.refused += refused
+        if refused:
+            self.tried_where_it_blocks.append(tried[STRICT])
+
+
+Change = Callable[[Wanted], Wanted]
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Callable[[str], Sums]:
+    """Runs production with every seed."""
+
+    def ran(name: str) -> Sums:
+        sums = Sums()
+        for seed in SEEDS:
+            with closing(Store.open(f"sqlite:///{tmp_path / f'{seed}.db'}")) as store:
+                migrate.upgrade(store, ROOT / "migrations")
+                one = run(store, world(seed), name, seed)
+            pages, attempts = one.pages.total(), one.attempts.total()
+            sums.add(pages, attempts, one.ended_s, one.tried, one.refused[STRICT])
+        return sums
+
+    return ran
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sums]:
+    """Runs the simulator with every seed, and counts the rests that its hosts begin."""
+    refused: Counter = Counter()
+    refuse = hosts.Hosts.refused
+
+    def counted(self: hosts.Hosts, host: str, node: str, now_s: float) -> float:
+        refused[host, node] += 1
+        return refuse(self, host, node, now_s)
+
+    monkeypatch.setattr(hosts.Hosts, "refused", counted)
+
+    def ran(name: str, change: Change = lambda wanted: wanted) -> Sums:
+        sums = Sums()
+        for seed in SEEDS:
+            refused.clear()
+            made = scenario(change(world(seed)))
+            one = simulate(made, name, seed, Options(oracle=False, timeline=True))
+            tried = Counter({pair: round(stats.tried) for pair, stats in one.pairs.items()})
+            sums.add(one.pages_collected, one.attempts, one.makespan_s, tried, refused[STRICT])
+        return sums
+
+    return ran
+
+
+@pytest.mark.parametrize("name", sorted(ALLOCATION))
+def test_whole_runs_come_to_the_same(real, simulated, name: str) -> None:
+    assert differences(real(name), simulated(name)) == []
+
+
+def test_another_world_comes_to_something_else(real, simulated) -> None:
+    """So what is allowed is not everything."""
+    found = real("feedback")
+
+    def other(change: Change) -> list[str]:
+        return differences(found, simulated("feedback", change))
+
+    def well(wanted: Wanted) -> Wanted:
+        return replace(wanted, pairs={pair: replace(of, completion=1.0) for pair, of in wanted.pairs.items()})
+
+    def open_to_all(wanted: Wanted) -> Wanted:
+        return replace(wanted, pairs={pair: replace(of, block=None) for pair, of in wanted.pairs.items()})
+
+    def slow(wanted: Wanted) -> Wanted:
+        return replace(wanted, limits=Limits(per_address_per_s=1, total_per_s=2))
+
+    def stricter(wanted: Wanted) -> Wanted:
+        return replace(wanted, pairs={**wanted.pairs, STRICT: Pair(block=(BLOCK[0] // 2, *BLOCK[1:]))})
+
+    assert {"tried", "where"} & set(other(well))
+    assert "ended" in other(slow)
+    assert "refused" in other(open_to_all)
+    assert "tried where it blocks" in other(stricter)
+
+
 def apart(one: Counter, other: Counter) -> float:
     """Share of the tries that one run gave to other (site, node) than the other did: half the sum of differences."""
     pairs = {*one, *other}
     return sum(abs(one[pair] / one.total() - other[pair] / other.total()) for pair in pairs) / 2
 
 
-@pytest.fixture
-def sqlite_store(tmp_path: Path) -> Iterator[Store]:
-    with closing(Store.open(f"sqlite:///{tmp_path / 'run.db'}")) as made:
-        migrate.upgrade(made, ROOT / "migrations")
-        yield made
-
-
-@pytest.fixture
-def refused(monkeypatch: pytest.MonkeyPatch) -> Counter:
-    """Rests that the simulator's hosts begin, by (host, node)."""
-    counts: Counter = Counter()
-    refuse = hosts.Hosts.refused
-
-    def counted(self: hosts.Hosts, host: str, node: str, now_s: float) -> float:
-        counts[host, node] += 1
-        return refuse(self, host, node, now_s)
-
-    monkeypatch.setattr(hosts.Hosts, "refused", counted)
-    return counts
-
-
-@pytest.mark.parametrize("name", sorted(ALLOCATION))
-def test_a_whole_run_comes_to_the_same(sqlite_store: Store, refused: Counter, name: str) -> None:
-    wanted = world()
-    real = run(sqlite_store, wanted, name, SEED)
-    assert differences(real, simulated(wanted, name), refused) == []
-
-
-def test_another_world_comes_to_something_else(sqlite_store: Store, refused: Counter) -> None:
-    """So what is allowed above is not everything."""
-    wanted = world()
-    real = run(sqlite_store, wanted, "feedback", SEED)
-    well = {pair: replace(of, completion=1.0) for pair, of in wanted.pairs.items()}
-    assert "tried" in differences(real, simulated(replace(wanted, pairs=well), "feedback"), refused)
-    slower = replace(wanted, limits=Limits(per_address_per_s=1, total_per_s=2))
-    assert "ended" in differences(real, simulated(slower, "feedback"), refused)
-    refused.clear()
-    open_to_all = {pair: replace(of, block=None) for pair, of in wanted.pairs.items()}
-    found = differences(real, simulated(replace(wanted, pairs=open_to_all), "feedback"), refused)
-    assert {"tried where it blocks", "refused"} <= set(found)
-
-
-def simulated(wanted: Wanted, name: str) -> SimulatedRun:
-    return simulate(scenario(wanted), name, SEED, Options(oracle=False, timeline=True))
-
-
-def differences(real: Ran, simulated: SimulatedRun, refused: Counter) -> list[str]:
+def differences(real: Sums, simulated: Sums) -> list[str]:
     """What differs by more than chance makes it."""
-    strict = (SITES[0], NODES[0])
-    tried = Counter({pair: round(stats.tried) for pair, stats in simulated.pairs.items()})
     near = {
-        "pages": simulated.pages_collected == pytest.approx(real.pages.total(), rel=0.03),
-        "tried": tried.total() == pytest.approx(real.tried.total(), rel=0.08),
-        "attempts": simulated.attempts == pytest.approx(real.attempts.total(), rel=0.15),
+        "pages": simulated.pages == pytest.approx(real.pages, rel=0.03),
+        "tried": simulated.tried.total() == pytest.approx(real.tried.total(), rel=0.08),
+        "attempts": simulated.attempts == pytest.approx(real.attempts, rel=0.15),
         # The last try of the last page is chance.
-        "ended": simulated.makespan_s == pytest.approx(real.ended_s, rel=0.35),
-        "where": apart(tried, real.tried) <= MOST_APART,
-        "tried where it blocks": tried[strict] == pytest.approx(real.tried[strict], abs=4),
-        "refused": (refused[strict] > 0) == (real.refused[strict] > 0),
+        "ended": mean(simulated.ended_s) == pytest.approx(mean(real.ended_s), rel=0.35),
+        "where": apart(simulated.tried, real.tried) <= MOST_APART,
+        # Refusals are counts: twice the standard deviation of their difference.
+        "refused": abs(simulated.refused - real.refused) <= 2 * (simulated.refused + real.refused) ** 0.5,
     }
+    strict = simulated.tried_where_it_blocks, real.tried_where_it_blocks
+    if all(strict):  # a run that is never refused there may try as often as it likes
+        near["tried where it blocks"] = mean(strict[0]) == pytest.approx(mean(strict[1]), abs=4)
     return [what for what, same in near.items() if not same]
