@@ -24,14 +24,15 @@ _BATCH = 1000
 def recall(conn: Connection, now: datetime, context: Context) -> None:
     """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
     silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
-    late: dict[Lease, str] = {}
+    # A turn under way while a node stops may give it leases that nobody is there to give back.
+    late = dict.fromkeys(leases.unstarted_of(conn, None), "its node had stopped in order")
     silent: dict[Lease, FailureReason] = {}
     overdue = leases.overdue(conn, now, _BATCH)
-    excuses = {name: _excuse(conn, now, name, silent_after) for name in {one.node for one, _ in overdue}}
+    alive = {name: nodes.alive(conn, now, name, silent_after) for name in {one.node for one, _ in overdue}}
     for lease, started in overdue:
-        if not started and (why := excuses[lease.node]):
-            late[lease] = why
-        else:
+        if not started and alive[lease.node]:
+            late[lease] = "a live node did not start it in time"
+        elif lease not in late:
             silent[lease] = FailureReason.SILENT if started else FailureReason.NOT_STARTED
     if late:
         closing.release(conn, now, late, skip_locked=True)
@@ -60,16 +61,6 @@ def recall(conn: Connection, now: datetime, context: Context) -> None:
     transitions.move_many(conn, now, Transition.RECALL, again)
     transitions.move_many(conn, now, Transition.GIVE_UP, given_up)
     set_aside.unanswered(conn, now, dead)
-
-
-def _excuse(conn: Connection, now: datetime, name: str, silent_after: timedelta) -> str:
-    """Why a lease that this node did not start is no failure of its; empty: the node is silent.
-
-    A turn that runs while a node stops may give it a lease that nobody is there to give back.
-    """
-    if nodes.alive(conn, now, name, silent_after):
-        return "a live node did not start it in time"
-    return "its node had stopped in order" if nodes.left(conn, name) else ""
 
 
 def _of_dead_hosts(

@@ -20,7 +20,7 @@ from tasks.store.bulk import inserted
 from tasks.store.database import columns_of
 from tasks.store.hosts import recovered
 from tasks.store.prepared import Prepared, update_each
-from tasks.store.tables import UtcDateTime, attempts, pages, subtasks, targets
+from tasks.store.tables import UtcDateTime, attempts, nodes, pages, subtasks, targets
 from tasks.store.transitions import Move
 from tasks.store.writer import BatchOperation
 
@@ -310,11 +310,9 @@ START: BatchOperation[Renewal, Work | None] = BatchOperation(1, start_many)
 PROGRESS: BatchOperation[Renewal, bool] = BatchOperation(5, progress_many)
 
 
-def _open_leases(
-    conn: Connection, statement: Prepared, parameters: Mapping[str, Any]
-) -> list[tuple[Lease, bool]]:
+def _open_leases(conn: Connection, statement: Prepared, given: Mapping[str, Any]) -> list[tuple[Lease, bool]]:
     """Leases of subtasks in CRAWL, in the order of their subtasks, each with whether its attempt has begun."""
-    read = [row._asdict() for row in statement.rows(conn, parameters)]
+    read = [row._asdict() for row in statement.rows(conn, given)]
     started = [bool(columns.pop("lease_started")) for columns in read]
     return [(Lease(**columns), begun) for columns, begun in zip(read, started, strict=True)]
 
@@ -326,14 +324,14 @@ def overdue(conn: Connection, now: datetime, limit: int) -> list[tuple[Lease, bo
 
 def open_leases(conn: Connection, node: str | None) -> list[Lease]:
     """Leases of a node, or of all, begun or not."""
-    if node is None:
-        return [lease for lease, _ in _open_leases(conn, _ALL, {})]
-    return [lease for lease, _ in _open_leases(conn, _OF_NODE, {"of_node": node})]
+    statement, given = (_ALL, {}) if node is None else (_OF_NODE, {"of_node": node})
+    return [lease for lease, _ in _open_leases(conn, statement, given)]
 
 
-def unstarted_of(conn: Connection, node: str) -> list[Lease]:
-    """Leases of a node that it has not begun."""
-    return [lease for lease, _ in _open_leases(conn, _UNSTARTED, {"of_node": node})]
+def unstarted_of(conn: Connection, node: str | None) -> list[Lease]:
+    """Leases that a node has not begun; None: those of all nodes that have stopped in order, and not started since."""
+    statement, given = (_OF_GONE, {}) if node is None else (_UNSTARTED, {"of_node": node})
+    return [lease for lease, _ in _open_leases(conn, statement, given)]
 
 
 _OPEN = (
@@ -345,6 +343,7 @@ _OPEN = (
 _ALL = Prepared(_OPEN)
 _OF_NODE = Prepared(_OPEN.where(subtasks.c.lease_node == bindparam("of_node")))
 _OVERDUE = Prepared(_OPEN.where(subtasks.c.lease_deadline <= bindparam("now")).limit(bindparam("most")))
-_UNSTARTED = Prepared(
-    _OPEN.where(subtasks.c.lease_node == bindparam("of_node"), subtasks.c.lease_started.is_(False))
-)
+_NOT_BEGUN = _OPEN.where(subtasks.c.lease_started.is_(False))
+_UNSTARTED = Prepared(_NOT_BEGUN.where(subtasks.c.lease_node == bindparam("of_node")))
+_GONE = select(nodes.c.name).where(nodes.c.seen_at.is_(None))
+_OF_GONE = Prepared(_NOT_BEGUN.where(subtasks.c.lease_node.in_(_GONE)))

@@ -74,7 +74,7 @@ def leased(conn: Connection) -> dict[str, int]:
 
 
 def _counted(conn: Connection, statement: Select[tuple[str, int]]) -> dict[str, int]:
-    return dict(conn.execute(statement).all())
+    return {row[0]: row[1] for row in conn.execute(statement)}
 
 
 @dataclass(frozen=True, slots=True)

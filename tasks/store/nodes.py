@@ -194,11 +194,6 @@ def leave(conn: Connection, name: str) -> None:
     conn.execute(update(nodes).where(nodes.c.name == name).values(seen_at=None))
 
 
-def left(conn: Connection, name: str) -> bool:
-    """Whether a node has stopped in order, and has not started since."""
-    return name in conn.scalars(select(nodes.c.name).where(nodes.c.name == name, nodes.c.seen_at.is_(None)))
-
-
 def set_drained(conn: Connection, name: str, drained: bool) -> None:
     """Drain a node (it gets nothing new) or take it back. Raises UnknownNode."""
     if conn.execute(update(nodes).where(nodes.c.name == name).values(drained=drained)).rowcount != 1:

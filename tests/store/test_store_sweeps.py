@@ -63,11 +63,14 @@ def test_a_lease_that_a_live_node_did_not_start_is_given_back_without_a_recall(w
     assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])
 
 
-def test_a_lease_given_to_a_node_that_was_stopping_is_given_back_without_a_recall(world: World) -> None:
+@pytest.mark.parametrize("after_s", [0, 60])
+def test_a_lease_given_to_a_node_that_was_stopping_is_given_back_without_a_recall(
+    world: World, after_s: int
+) -> None:
     world.node("n1")
     lease = world.grant(world.waiting())  # by a turn that began before the node left
     world.do(lambda conn, _now: nodes.leave(conn, "n1"))
-    world.pass_s(60)
+    world.pass_s(after_s)
     world.sweep(recalling.recall)
     row = world.subtask(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])
