@@ -73,8 +73,8 @@ def leased(conn: Connection) -> dict[str, int]:
     )
 
 
-def _counted(conn: Connection, statement: Select[tuple[str, int]]) -> dict[str, int]:
-    return {row[0]: row[1] for row in conn.execute(statement)}
+def _counted(conn: Connection, statement: Select[str, int]) -> dict[str, int]:
+    return dict(conn.execute(statement).all())
 
 
 @dataclass(frozen=True, slots=True)
