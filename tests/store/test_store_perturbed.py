@@ -70,7 +70,7 @@ from tasks.store.pages import SavedPage, TargetEnd
 from tasks.store.products import NewProduct
 from tasks.store.result_pages import FoundHit, ReadResultPage
 from tasks.store.run_time_model import StoredModel, save
-from tasks.store.schedules import What
+from tasks.store.schedules import ScheduleKind
 from tasks.store.tables import UtcDateTime, events, metadata
 from tasks.store.verify import verify
 
@@ -264,7 +264,7 @@ class Story:
         world.do(lambda conn, now: save(conn, StoredModel(now, 1, {})))
         second = Node("second", frozenset(Kind), 4, None, "proxy.cn:80", Proxy("http://proxy.cn:80"))
         world.do(added_nodes.add, second, 4)
-        report = world.do(schedules.add, What.REPORT, Recurrence("0 8 * * 1", "UTC"), {"to": "file:/reports"})
+        report = world.do(schedules.add, ScheduleKind.REPORT, Recurrence("0 8 * * 1", "UTC"), {"to": "file:/reports"})
         world.pass_s(10 * 86_400)
         world.do(schedules.handed_over, world.do(schedules.take, report.id), "no answer")
         world.pass_s(-10 * 86_400)
