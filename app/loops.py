@@ -1,8 +1,4 @@
-"""Event loops: uvloop's where it is installed (half as many pages again a second), asyncio's own elsewhere.
-
-A crawl makes very many short-lived objects and hardly a cycle among them, so the garbage collector looks for cycles
-seldom, and not at all at what was there before (measured: 7 % less CPU a page stored, docs/benchmarks.md).
-"""
+"""Event loops: uvloop's where it is installed (half as many pages again a second), asyncio's own elsewhere."""
 
 from __future__ import annotations
 
@@ -11,15 +7,15 @@ import gc
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-T = TypeVar("T")
+from app import garbage
 
-_GARBAGE = (50_000, 10, 10)
+T = TypeVar("T")
 
 
 def runner() -> asyncio.Runner:
     """A runner over the fastest loop there is."""
-    gc.freeze()
-    gc.set_threshold(*_GARBAGE)
+    gc.freeze()  # what was loaded stays
+    garbage.collect_seldom()
     try:
         import uvloop
     except ImportError:

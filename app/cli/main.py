@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-import atexit
 import errno
-import gc
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import click
 
+from app import garbage
 from app.version import VERSION
 from splitter.errors import InputError, ReviewloopError
 
@@ -57,11 +56,7 @@ class Commands(click.Group):
         """The command of that name."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        gc.disable()  # what is imported stays: looking for garbage in it is a sixteenth of a command's start
-        try:
-            command: click.Command = getattr(import_module(f"app.cli.{_module(cmd_name)}"), cmd_name)
-        finally:
-            gc.enable()
+        command: click.Command = getattr(import_module(f"app.cli.{_module(cmd_name)}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -132,7 +127,7 @@ def cli(verbose: bool, log_format: str | None) -> None:
 
 def main() -> None:
     """Entry point. Exit status: 0 done, 1 the work failed, 2 the input was wrong."""
-    atexit.register(gc.freeze)  # looking for garbage in all that was loaded is a quarter of a command's CPU
+    garbage.collect_seldom()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end the command.
         if hasattr(stream, "reconfigure"):
