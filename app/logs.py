@@ -7,7 +7,7 @@ import logging
 import sys
 import warnings
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TextIO
 
 from app.files.harmless import HarmlessFormatter, shown
 
@@ -33,9 +33,16 @@ def warnings_as_json() -> None:
     """Write Python's warnings as lines of JSON to standard error: some come before there are handlers of logs."""
     form = JsonFormatter()
 
-    def show(message: object, category: type[Warning], file: str, line: int, *_: Any) -> None:
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         said = f"{category.__name__}: {' '.join(str(message).split())}"
-        record = logging.LogRecord("py.warnings", logging.WARNING, file, line, said, None, None)
+        record = logging.LogRecord("py.warnings", logging.WARNING, filename, lineno, said, None, None)
         print(form.format(record), file=sys.stderr, flush=True)
 
     warnings.showwarning = show
