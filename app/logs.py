@@ -7,7 +7,6 @@ import logging
 import sys
 import warnings
 from datetime import UTC, datetime
-from typing import TextIO
 
 from app.files.harmless import HarmlessFormatter, shown
 
@@ -38,8 +37,8 @@ def warnings_as_json() -> None:
         category: type[Warning],
         filename: str,
         lineno: int,
-        _file: TextIO | None = None,
-        _line: str | None = None,
+        *_: object,
+        **__: object,
     ) -> None:
         said = f"{category.__name__}: {' '.join(str(message).split())}"
         record = logging.LogRecord("py.warnings", logging.WARNING, filename, lineno, said, None, None)
