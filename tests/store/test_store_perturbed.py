@@ -264,7 +264,9 @@ class Story:
         world.do(lambda conn, now: save(conn, StoredModel(now, 1, {})))
         second = Node("second", frozenset(Kind), 4, None, "proxy.cn:80", Proxy("http://proxy.cn:80"))
         world.do(added_nodes.add, second, 4)
-        report = world.do(schedules.add, ScheduleKind.REPORT, Recurrence("0 8 * * 1", "UTC"), {"to": "file:/reports"})
+        report = world.do(
+            schedules.add, ScheduleKind.REPORT, Recurrence("0 8 * * 1", "UTC"), {"to": "file:/reports"}
+        )
         world.pass_s(10 * 86_400)
         world.do(schedules.handed_over, world.do(schedules.take, report.id), "no answer")
         world.pass_s(-10 * 86_400)
