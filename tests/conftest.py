@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,9 @@ from sqlalchemy import URL
 
 from tasks.store import migrate
 from tasks.store.database import Store
+
+# pytest-xdist says 80; what a command prints here is as wide as in a file.
+os.environ.pop("COLUMNS", None)
 
 # The same examples every time, however slow the machine is.
 settings.register_profile("reviewloop", derandomize=True, deadline=None)

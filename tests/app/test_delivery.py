@@ -364,7 +364,7 @@ def test_the_address_of_a_mail_server() -> None:
         ("smtps://u:geheim/wort@mail.example.cn", "%2F"),
         ("smtps://u:p@mail.example.cn:smtp", "write smtps://"),
         ("smtps://mail.example.cn?tls=off", "write smtps://"),
-        ("smtps://user@mail.example.cn", "belong together"),
+        ("smtps://user@mail.example.cn", "are a pair"),
         ("smtp://u:geheim@mail.example.cn?tls=off", "not sent without TLS"),
     ],
 )
