@@ -121,7 +121,7 @@ class MailServer:
             else:
                 said = self._says.get(command, usual.get(command, "502 what?"))
             if said is None:
-                await asyncio.Event().wait()
+                await self._end.wait()  # what waits for nothing else is garbage
                 return
             writer.write(f"{said}\r\n".encode())
             await writer.drain()
