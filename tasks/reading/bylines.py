@@ -29,13 +29,16 @@ NOT_ITS_DAY = re.compile(
 )
 """Words in or around a date that say another day than a record's: joined, last edited."""
 _NO_NAME = re.compile(
-    r"^(?:[\W_]*+(?:\d{1,4}[\W_]*+)?|楼主|作者|沙发|板凳|地板|回复|引用|举报|只看\S*|发[表布]于?.*|.*发布|posted.*|author|op|reply|by|says?:?|said:?"
+    r"^(?:[\W_]*+(?:\d{1,4}[\W_]*+)?|楼主|作者|沙发|板凳|地板|回复|引用|举报|只看\S*|发[表布]于?.*|.*发布|posted.*|author|op"
+    r"|reply|by|says?:?|said:?"
     r"|wrote:?|user|username|name"
     r"|(?:赞|顶|踩|回复|举报|收藏|转发|评论|支持|反对|有用|没用|关注|推荐|最新评论|热门)\S{0,2}[\s\[(（]*\d*.?"
-    r"|登[录入]\S*|注[册冊]|log ?in|sign (?:in|up)|register|我的.*|个人.*|.*中心|.*首页|home|.*投诉|名片|原创"
+    r"|登[录入]\S*|注[册冊]|log ?in|sign (?:in|up)|register|create an account|我的.*"
+    r"|个人.*|.*中心|.*首页|home|.*投诉|名片|原创"
     r"|level.*|lv\.?\s*\d+|#\d+|(?:post|reply|comment)\s*+#?\s*+\d.*"
     r"|share|分享|report|quote|like|edit|link|permalink|more|更多|查看\S*|全部\S*"
-    r"|\d+\s?(?:楼|人|条|个|赞).*|.*(?:回复|关注|粉丝|点赞))$",
+    r"|\d+\s?(?:楼|人|条|个|赞).*|.*(?:回复|关注|粉丝|点赞)|\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]\.?m\.?)?|\d{1,2}[時时点]\d{1,2}分?|(?:on|off)line|在线|离线"
+    r"|最后由|最后(?:编辑|回复).*|.*[?？])$",
     re.IGNORECASE,
 )
 _ROLE = re.compile(
@@ -46,7 +49,7 @@ _ROLE = re.compile(
     re.IGNORECASE,
 )
 _AROUND_NAME = re.compile(
-    r"^(?:(?:posted |started |asked |answered |created )?by\s+|作者[:：]?\s*|楼主[:：]?\s*|来自[:：]?\s*"
+    r"^[-–—・•\s]++|^(?:(?:posted |started |asked |answered |created )?by\s+|作者[:：]?\s*|楼主[:：]?\s*|来自[:：]?\s*"
     r"|用户[:：]?\s*|[(（]?@)"
     r"|(?<![\s:：,，·»)）])(?:\s++(?:says|said|wrote|发表于|回复|评论|楼主))?[\s:：,，·»)）]*+$",
     re.IGNORECASE,
@@ -55,7 +58,7 @@ _ID = re.compile(r"\d{8,}")
 LONGEST_NAME = 40
 LONGEST_BYLINE = 120
 """Characters of a text with a name or a date and what stands around it."""
-_SHORT_DATE = 40
+_SHORT_DATE, _BESIDE_DAY = 40, 20
 
 SURELY = 100
 """The score that `is_person` gives an element that can be nothing else; many that perhaps are one add up to less."""
@@ -116,8 +119,13 @@ def as_name(page: Outline, number: int) -> float:
 def is_its_day(page: Outline, number: int) -> bool:
     """Whether a text is a date, and not one of something else (last reply, joined)."""
     said = "".join(page.texts[n].text for n in range(max(0, number - 1), number + 1))
+    text = page.texts[number].text
+    beside = len(DATE.sub("", text))
     return (
-        page.dates[number] and len(page.texts[number].text) <= LONGEST_NAME and not NOT_ITS_DAY.search(said)
+        page.dates[number]
+        and len(text) <= LONGEST_NAME
+        and beside <= _BESIDE_DAY
+        and not NOT_ITS_DAY.search(said)
     )
 
 

@@ -15,6 +15,10 @@ COUNTER = re.compile(
 )
 """A number and what it counts: 评论(3), 浏览 120, 12 likes, +1."""
 
+_PLACE = r"(?:来自|发布于|IP\s?属地[:：]?)\s?[\u4e00-\u9fff]{2,6}"
+PLACE = re.compile(_PLACE)
+"""Where somebody writes from, as sites show it beside the name: 来自吉林."""
+
 _CONTROL = re.compile(
     r"图集|播报|編輯|编辑|分享|收藏|举报|复制链接|打印|字号\S{0,8}|大\s*中\s*小|原文链接"
     r"|分享(?:至|到)\s*[:：]?|微信扫码\S{0,4}|扫一扫\S{0,10}|举报/反馈|转播到\S{2,6}"
@@ -23,6 +27,7 @@ _CONTROL = re.compile(
     r"|(?:view|show|see|jump to) (?:(?:the )?(?:original|full|more|quoted?|parent)\s?)+"
     r"(?:reply|post|comment|message|text)?s?"
     r"|click to (?:expand|collapse|show|view)\W*|expand|collapse|read more|quote|reply|report|share|permalink"
+    rf"|{_PLACE}|…?\s*\((?:more|continue reading)\)"
     r"|uploaded files:?|attachments?:?"
     r"|(?:发布|发表|更新)(?:时间|日期|于)\s*[:：]?[\s\d年月日:/.-]*",
     re.IGNORECASE,
@@ -37,13 +42,14 @@ def without_controls(text: str) -> str:
     """
     lines = text.split("\n")
     first, last = 0, len(lines)
-    while first < last and first < _MOST and _is_control(lines[first]):
+    while first < last and first < _MOST and is_control(lines[first]):
         first += 1
-    while last > first and len(lines) - last < _MOST and _is_control(lines[last - 1]):
+    while last > first and len(lines) - last < _MOST and is_control(lines[last - 1]):
         last -= 1
     return "\n".join(lines[first:last]) if first < last else text
 
 
-def _is_control(line: str) -> bool:
+def is_control(line: str) -> bool:
+    """Whether a line is a button, a counter or blank."""
     line = line.strip()
     return not line or COUNTER.fullmatch(line) is not None or _CONTROL.fullmatch(line) is not None

@@ -51,6 +51,9 @@ _SHORT_YEAR = re.compile(
 _AMERICAN = re.compile(
     rf"(?<![\d-])(?P<m>\d{{1,2}})[/-](?P<d>\d{{1,2}})[/-](?P<y>\d{{4}})(?!\d){_CLOCK}", re.ASCII
 )
+_DOTTED = re.compile(
+    rf"(?<![\d.])(?P<d>\d{{1,2}})\.\s?(?P<m>\d{{1,2}})\.\s?(?P<y>\d{{4}})(?!\d){_CLOCK}", re.ASCII
+)
 _NO_YEAR = re.compile(
     rf"(?P<y>今年|去年|前年)?(?<!\d)(?P<m>\d{{1,2}})\s?(?:-|/|月)\s?(?P<d>\d{{1,2}})(?!\d)\s?[日号]?{_CLOCK}",
     re.ASCII,
@@ -269,11 +272,12 @@ def _zone(text: str) -> tzinfo:
 
 # Least ambiguous first. Text outside ASCII may hold either language's forms.
 _Reader = Callable[[str, datetime], datetime | None]
-_full, _short_year, _american, _no_year, _day_month, _month_day = (
-    partial(_dated, pattern) for pattern in (_FULL, _SHORT_YEAR, _AMERICAN, _NO_YEAR, _DAY_MONTH, _MONTH_DAY)
+_full, _short_year, _american, _dotted, _no_year, _day_month, _month_day = (
+    partial(_dated, pattern)
+    for pattern in (_FULL, _SHORT_YEAR, _AMERICAN, _DOTTED, _NO_YEAR, _DAY_MONTH, _MONTH_DAY)
 )
 _ago_chinese, _ago_english = partial(_ago, _AGO), partial(_ago, _AGO_ENGLISH)
-_NUMERIC: tuple[_Reader, ...] = (_number, _american, _short_year, _no_year, _time)
+_NUMERIC: tuple[_Reader, ...] = (_number, _american, _dotted, _short_year, _no_year, _time)
 _ENGLISH: tuple[_Reader, ...] = (_full, _ago_english, _day_month, _month_day, _day_word, *_NUMERIC)
 _CHINESE: tuple[_Reader, ...] = (
     _full,

@@ -15,6 +15,8 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from tasks.reading.noise import is_caption, is_noise
+
 _DROPPED = [
     "script", "style", "template", "noscript", "iframe", "svg", "canvas", "video", "audio", "object", "embed",
     "button", "select", "textarea", "head",
@@ -25,21 +27,6 @@ _INLINE = frozenset((
     "label", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u",
     "var", "wbr",
 ))  # fmt: skip
-# Names of classes and ids of what is not the text; the second kind counts only where the name does not also fit
-# `_TEXTUAL`.
-_NOISE = re.compile(
-    r"comment|footer|copyright|side-?bar|recommend|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|qr-?code|pagination"
-    r"|disclaimer|guess-?you|hot-?(?:news|list|rank|word)|share-?(?:bar|box|to|btn|tool)",
-    re.IGNORECASE,
-)
-_PERHAPS_NOISE = re.compile(
-    r"reply|\bfoot|\bside|share|crumb|\bnav|navi|menu|tool-?bar|rank|\bads?\b|promo|dialog|login|tag-?s?list|\btags?\b"
-    r"|pager|statement|hidden|subscribe|download|rel-?news",
-    re.IGNORECASE,
-)
-_TEXTUAL = re.compile(r"article|content|main|body|text|post|detail|entry|story|txt", re.IGNORECASE)
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-
 # Limits of the work on a page made to cost much; ordinary ones have some hundred blocks, twenty deep.
 _MOST_BLOCKS = 5000
 _MOST_DEEP = 100
@@ -50,6 +37,8 @@ _STEP = 0.5
 _STEPS = 4
 # A neighbour with this share of the best one's text belongs to it (a text in several sections).
 _NEIGHBOUR = 0.25
+# So many characters of a description tell a paragraph; an element with less of the page's sentences is in doubt.
+_BEGINNING, _LEAST_SHARE = 15, 0.5
 _MOST_LINKS = 0.5
 _AROUND = 40
 _BREAK = "\x00"  # no text of a page holds one: the parser drops it
@@ -143,8 +132,13 @@ def link_share(tree: LexborHTMLParser) -> tuple[float, int]:
     return sum(block.link_chars for block in blocks) / max(1, chars), chars
 
 
-def dense_text(tree: LexborHTMLParser) -> DenseText | None:
-    """The main text of a page; None where no text is dense. Drops elements from the tree that are never text."""
+def dense_text(tree: LexborHTMLParser, description: str = "") -> DenseText | None:
+    """The main text of a page; None where no text is dense. Drops elements from the tree that are never text.
+
+    Args:
+        description: what the page says it is about. A paragraph apart that says it, too, leads the text; where the
+            densest text is little of the page, the text stands around that paragraph.
+    """
     tree.strip_tags(_DROPPED)
     blocks = _blocks(tree)
     every = [block for block in blocks if _is_sentence(block)]
@@ -153,12 +147,19 @@ def dense_text(tree: LexborHTMLParser) -> DenseText | None:
     sentences = [block for block in every if not block.noise]
     if _chars(sentences) < (1 - _MOST_NOISE) * _chars(every):
         for block in blocks:
-            block.noise = False
-        sentences = every
+            block.noise = is_caption(block.node)
+        sentences = [block for block in every if not block.noise] or every
     best = _densest(blocks, sentences)
     first_of_page = _first_article(best, sentences)
     best = _widened(best, sentences) if first_of_page is None else first_of_page
+    lead = _lead(best, sentences, description)
+    inside = _chars(block for block in sentences if best in block.ancestors()) if lead is not None else 0
+    if lead is not None and inside < _LEAST_SHARE * _chars(sentences):
+        best, lead = _widened(lead, sentences), None
     kept = _trimmed([block for block in blocks if _belongs(block) and best in block.ancestors()])
+    if lead is not None:
+        above = blocks[: blocks.index(kept[0])]
+        kept = [block for block in above if _is_sentence(block) and lead in block.ancestors()] + kept
     first, last = blocks.index(kept[0]), blocks.index(kept[-1])
     chosen = set(map(id, kept))
     return DenseText(
@@ -170,6 +171,17 @@ def dense_text(tree: LexborHTMLParser) -> DenseText | None:
         before=tuple(block.text for block in blocks[max(0, first - _AROUND) : first + 4]),
         after=tuple(block.text for block in blocks[last : last + _AROUND]),
     )
+
+
+def _lead(best: _Block, sentences: list[_Block], description: str) -> _Block | None:
+    """The element with the paragraph that says what the page is about, where that stands outside the best one."""
+    beginning = "".join(description.split())[:_BEGINNING]
+    if len(beginning) < _BEGINNING:
+        return None
+    said = next((block for block in sentences if beginning in "".join(block.text.split())), None)
+    if said is None or said.parent is None or best in said.ancestors() or said.parent in best.ancestors():
+        return None
+    return said.parent
 
 
 def _headed(blocks: list[_Block], chosen: set[int]) -> float:
@@ -324,27 +336,13 @@ def _place(element: LexborNode, places: dict[int, tuple[_Block, bool]]) -> tuple
     place = places[current.mem_id] if current is not None else None
     for node in reversed(chain):
         if place is None:
-            place = _Block(parent=None, noise=_is_noise(node), node=node), False
+            place = _Block(parent=None, noise=is_noise(node), node=node), False
         else:
             block, linked = place
             if node.tag not in _INLINE and block.depth < _MOST_DEEP:
-                noise = block.noise or _is_noise(node)
+                noise = block.noise or is_noise(node)
                 block = _Block(parent=block, noise=noise, node=node, depth=block.depth + 1)
             place = block, linked or node.tag == "a"
         places[node.mem_id] = place
     assert place is not None  # an element without a place of its own is in the chain
     return place
-
-
-def _is_noise(node: LexborNode) -> bool:
-    if node.tag in ("body", "html", "article", "main"):
-        return False
-    if node.tag in ("nav", "footer", "aside"):
-        return True
-    attributes = node.attributes
-    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    if "hidden" in attributes or _HIDDEN.search(attributes.get("style") or ""):
-        return True
-    if _NOISE.search(names):
-        return True
-    return _PERHAPS_NOISE.search(names) is not None and _TEXTUAL.search(names) is None

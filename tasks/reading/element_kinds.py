@@ -16,7 +16,8 @@ _SIGNATURE = re.compile(
     r"(?:^|[-_])(?:sig|sign|signature)s?(?:$|[-_])|signature|签名|qianming", re.IGNORECASE
 )
 _CONTENT = re.compile(
-    r"content|(?:^|[-_])(?:body|text|txt|cnt|message|msg|markdown|prose|entry|desc|description|summary|t_f|md|short|full"
+    r"content|(?:^|[-_])(?:body|text|txt|cnt|message|msg|markdown|prose|entry|desc|description"
+    r"|summary|t_f|md|short|full"
     r"|detail|words)(?:$|[-_])"
     r"|(?:post|comment|review|reply|answer)[-_]?(?:body|text|message|msg|con|main)",
     re.IGNORECASE,
@@ -30,12 +31,16 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 
+_ANSWER = re.compile(
+    r"(?:^|[-_])(?:reply|response|answer)-?(?:text|content|body|msg|message|con)(?:$|[-_])", re.IGNORECASE
+)
+
 _ATTRIBUTION = re.compile(
     r"\b(?:wrote|said|quote from|originally posted|replied)\b|写道|发表于|说[:：]|引用|回复|原帖由",
     re.IGNORECASE,
 )
 _BEGINNING, _LEAST_QUOTED = 40, 8
-_MOST_QUOTES, _FIRST_TEXTS = 200, 20
+_MOST_QUOTES, _FIRST_TEXTS, _MOST_BESIDE = 200, 20, 10
 
 
 class Quotes:
@@ -86,9 +91,24 @@ def kind_of(page: Outline, element: int, quotes: Quotes) -> str:
             return "signature"
         if _QUOTE.search(name) and tag not in INLINE:
             return "quote"
+    if any(map(_ANSWER.search, names)) and _follows_text(page, element):
+        return "quote"
     if tag == "blockquote":
         return "quote" if quotes.of_another(element) else ""
     if tag in ("header", "footer", "nav", "form", "h1"):
         return "beside"
     beside = any(_BESIDE.search(CAMEL.sub("-", name)) for name in names)
     return "beside" if beside and not called_content(page, element) else ""
+
+
+def _follows_text(page: Outline, element: int) -> bool:
+    """Whether an answer stands below the text that it answers, in one record: another person's, the host's."""
+    parent = page.parents[element]
+    beside = parent + 1
+    for _ in range(_MOST_BESIDE):
+        if parent < 0 or beside >= element:
+            break
+        if called_content(page, beside) and not any(map(_ANSWER.search, page.names[beside])):
+            return True
+        beside = page.ends[beside]
+    return False

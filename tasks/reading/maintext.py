@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from selectolax.lexbor import LexborHTMLParser
@@ -29,6 +29,7 @@ from tasks.reading.feeds import is_feed, read_feed
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.markup import page_text, parse, parse_whole
 from tasks.reading.metadata import Metadata, byline_date, read_metadata
+from tasks.reading.site_lines import without_site_lines
 
 # A text shorter than this may be a refusal.
 _REFUSAL_CHARS = 200
@@ -42,11 +43,17 @@ _THERE, _MISSING = 0.5, 0.2
 _MOST_FOR_LIBRARY = 600_000
 _BLANKS = re.compile(r"\s+")
 _NO_WORD = re.compile(r"[\W_]+")
-_BESIDE_TITLE = 2
+_BESIDE_TITLE, _TITLE_WORDS = 2, 8
 # A page of so much text, or so much of whose text, is no list; of one with less, this much of its title must be there.
 _LIST_TEXT, _LIST_OF_PAGE, _LIST_TITLE = 300, 0.3, 0.3
 # A page without a sentence is a list, if it is that long and has so many links.
 _LIST_CHARS, _LIST_LINKS = 300, 0.6
+_WHOLE_PAGE = 0.5
+# Where a text breaks off and leads on: ... 详情>>; or begins and ends within another.
+_TEASER = re.compile(
+    r"(?:\.\.\.|…)\s*[\[【(（]?(?:详情|详细|全文|更多|阅读|查看|more\b|read\b|continue\b)\S{0,4}\W*$|^(?:\.\.\.|…).*(?:\.\.\.|…)$",
+    re.IGNORECASE | re.DOTALL,
+)
 _LIST_HEADED, _LIST_ENTRIES = 0.6, 4
 _BOILERPLATE = re.compile(r"版权所有|ICP备|Copyright|©", re.IGNORECASE)
 
@@ -128,19 +135,23 @@ def main_text(text: str, url: str, library: Library | None = None) -> MainText:
     """The main text of a page by all strategies that it needs. Raises FetchError(TOO_LARGE), see `check_markup`."""
     tree = parse_whole(text)
     metadata = read_metadata(tree)
-    dense = dense_text(tree)
+    dense = dense_text(tree, metadata.description)
     candidates, why = _candidates(text, url, metadata, dense, library or _by_library)
     winner, reason = _winner(candidates, metadata)
     # Lines around the densest text are no byline of a text that stands elsewhere.
     near = dense if winner and winner.strategy != "trafilatura" else None
     before, after = (near.before, near.after) if near else ((), ())
-    body = without_controls(_without_title(winner.text, metadata.title)) if winner else ""
+    whole = without_controls(_without_title(winner.text, metadata.title)) if winner else ""
+    body = without_controls(without_site_lines(whole))
+    author = _author(tree, metadata, before, after, whole)
+    if author:  # who published it stands behind the title, too
+        metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))
     return MainText(
         metadata=metadata,
         body=body,
         strategy=winner.strategy if winner else "",
         why=f"{why}; {reason}",
-        author=_author(tree, metadata, before, after, body),
+        author=author,
         date_text=metadata.date_text or byline_date((*reversed(before), *after)),
         candidates=candidates,
         listing=_listing(tree, dense, metadata, winner.text if winner else ""),
@@ -152,12 +163,17 @@ def _author(
 ) -> str:
     """The author of the text: as lines around it say, as the page says of itself, as its elements are called."""
     nobody = editors("\n".join((*before, *after, body[-_REFUSAL_CHARS:]))) | sections(tree)
-    named = (
-        metadata.author,
-        element_author(tree, "\n".join(before)),
-        line_author(before, after, body, metadata.title),
+    called, source = element_author(tree, "\n".join(before))
+    said, published = line_author(before, after, body, metadata.title)
+    named = (metadata.author, called, said, source, published)
+    return next(
+        (name for name in named if name and name not in nobody and not of_title(name, metadata.title)), ""
     )
-    return next((name for name in named if name and name not in nobody), "")
+
+
+def of_title(name: str, title: str) -> bool:
+    """Whether what is called an author's name is the page's title, or much of it."""
+    return name == title or (len(name) >= _TITLE_WORDS and name in title)
 
 
 def _listing(tree: LexborHTMLParser, dense: DenseText | None, metadata: Metadata, body: str) -> str:
@@ -170,10 +186,12 @@ def _listing(tree: LexborHTMLParser, dense: DenseText | None, metadata: Metadata
         return "its own address is its site's root"
     if dense is None:
         links, chars = link_share(tree)
-        many = chars >= _LIST_CHARS and links >= _LIST_LINKS
+        many = links >= _LIST_LINKS and (chars >= _LIST_CHARS or len(body) >= _WHOLE_PAGE * chars)
         return f"no text, and {links:.0%} of the page are links" if many else ""
     if metadata.description and covered(metadata.description, body) >= _THERE:
         return ""
+    if len(body) < 2 * _LIST_TEXT and _TEASER.search(body):
+        return "its text is the beginning of another page's"
     if dense.headed >= _LIST_HEADED and dense.sentences >= _LIST_ENTRIES:
         return f"{dense.headed:.0%} of its sentences stand under the headlines of other pages"
     if len(body) >= _LIST_TEXT or dense.of_page >= _LIST_OF_PAGE:

@@ -27,6 +27,7 @@ _TITLES = ("headline", "name")
 _DATES = ("datePublished", "dateCreated", "uploadDate")
 # Of these types a body or a title is the page's own; a publisher or a breadcrumb has a name, too.
 _TEXT_TYPES = re.compile(r"Article|Posting|Review|Report|Comment|Question|Answer|CreativeWork|WebPage", re.I)
+_ARTICLE = re.compile(r"Article\b")
 
 _META_DATES = (
     "article:published_time",
@@ -53,16 +54,18 @@ _META_TITLES = ("og:title", "twitter:title", "articletitle", "dc.title")
 _META_DESCRIPTIONS = ("og:description", "description")
 _DESCRIPTION_CHARS = 30
 # Marks between a title and the site's name. A dash may be the title's own.
-_BAR = re.compile(r"(?:(?<!\s)\s++)?+(?:[|｜_│]|::|(?<=\s)»(?=\s))\s*+")
+_BAR = re.compile(r"(?:(?<!\s)\s++)?+(?:[|｜_│]|::|(?<=\s)»(?=\s)|/(?=\s\S{1,12}$))\s*+")
 _DASH = re.compile(
     r"(?<!\s)\s++(?:--++|[–—:：@-])\s++|(?:(?<!\s)\s++)?+--\s*+|(?<=[网报])-(?=\d)"
     r"|(?<=[\u4e00-\u9fff】》？！])-(?=[\u4e00-\u9fffA-Z])|(?<![–—])[–—]{2,9}+(?=\S{2,8}$)"
 )
 _SITE = re.compile(
-    r"(?:^|\s)\S+\.(?:com|cn|net|org|de|at|ch|fr|uk|info|tv|io)$|^[^，。！？]{1,12}(?:网|论坛|频道|新闻|在线|社区|博客|官网|官方网站|门户|客户端"
+    r"^(?:维基百科|維基百科|wikipedia)|(?:^|\s)\S+\.(?:com|cn|net|org|de|at|ch|fr|uk|info|tv|io)$"
+    r"|^[^，。！？]{1,12}(?:网|论坛|频道|新闻|在线|社区|博客|官网|官方网站|门户|客户端"
     r"|中心|资讯|日报|晚报|时报|头条|百科|贴吧|之家|The Paper)$",
     re.IGNORECASE,
 )
+_EDIT = re.compile(r"(?:(?<!\s)\s++)?+\[(?:编辑|編輯|edit)\]$", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://|@|^[\w.-]+\.(?:com|cn|net|org)\b", re.I)
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _BYLINE_CHARS, _DATE_CHARS = 120, 40
@@ -96,6 +99,7 @@ class Metadata:
         body: the whole text, where JSON-LD holds it.
         date_text: as written.
         description: what it says it is about; empty where that is too short to be of use.
+        article: whether JSON-LD says that the body is an article's.
         home: whether the address it gives as its own is a site's root: a home page.
     """
 
@@ -105,6 +109,7 @@ class Metadata:
     author: str
     date_text: str
     description: str
+    article: bool
     home: bool
 
 
@@ -123,6 +128,7 @@ def read_metadata(tree: LexborHTMLParser) -> Metadata:
         author=_author([json_ld.get("author", ""), *_named(metas, _META_AUTHORS)], sites),
         date_text=json_ld.get("date", "") or next(iter(_named(metas, _META_DATES)), "") or _marked_date(tree),
         description=next(descriptions, "").rstrip(".…"),
+        article=bool(json_ld.get("article")),
         home=_is_home(tree, metas),
     )
 
@@ -182,7 +188,7 @@ def _title(tree: LexborHTMLParser, page_title: str, candidates: list[str], sites
     The rest of the title element is the site's (its name, a section, a slogan), on either side. A heading that
     is the site's name is no title.
     """
-    headings = [collapsed(node.text()) for tag in ("h1", "h2") for node in tree.css(tag)[:5]]
+    headings = [_EDIT.sub("", collapsed(node.text())) for tag in ("h1", "h2") for node in tree.css(tag)[:5]]
     least, most = _HEADING_CHARS
     squeezed = _squeezed(page_title)
     own = _without_site(page_title, sites)
@@ -195,7 +201,8 @@ def _title(tree: LexborHTMLParser, page_title: str, candidates: list[str], sites
             return best
     if any(_squeezed(own) == _squeezed(text) for text in likely):
         return own
-    return _longest_parts(own) or next(iter(likely), "")
+    named = "" if _is_called(own.strip(" -–—_|"), sites) else _longest_parts(own)
+    return named or next(iter(likely), "")
 
 
 def _without_site(title: str, sites: set[str]) -> str:
@@ -275,6 +282,10 @@ def _things(data: Any, depth: int) -> Iterator[dict[str, Any]]:
 def _of_thing(thing: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key, names in (("title", _TITLES), ("body", _BODIES), ("date", _DATES)):
         yield key, plain_string(next((thing[name] for name in names if thing.get(name)), ""))
+    yield (
+        "article",
+        plain_string(thing.get("articleBody")) if _ARTICLE.search(str(thing.get("@type"))) else "",
+    )
     authors = thing.get("author")
     every = authors if isinstance(authors, list) else [authors]
     yield "author", ", ".join(name for one in every[:_MOST_AUTHORS] if (name := _named_person(one)))

@@ -36,7 +36,7 @@ _ASIDE = re.compile(
 )
 _MOST_ASIDE = 0.8
 _LIST = re.compile(
-    r"news|article-?list|thread-?list|topic-?list|recommend|relat|rank|hot-|sidebar|widget|menu|nav|search-?result",
+    r"news|article[-_]*list|thread-?list|topic-?list|recommend|relat|rank|hot-|sidebar|widget|menu|nav|search-?result",
     re.IGNORECASE,
 )
 HEADLINE_CHARS = 8
@@ -52,6 +52,7 @@ _LATIN = 0.35
 _SIBLINGS = 4  # of a group's key, where its members have one parent
 _MOST_BESIDE = 4
 _FIRST_TEXTS = 40
+_SEVERAL = 3
 
 
 Span = tuple[int, int]
@@ -146,6 +147,25 @@ def _beside(page: Outline, heads: list[int]) -> list[Span]:
     return spans if 1 < usual <= _MOST_BESIDE and times >= _DIFFERENT * len(heads) else []
 
 
+def _one_target(page: Outline) -> set[int]:
+    """Long texts in links that lead to one page: what several people say there, and no headlines of other pages."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for number, text in enumerate(page.texts):
+        if text.linked and width(text.text.strip()) >= HEADLINE_CHARS:
+            element = text.owner
+            while page.tags[element] != "a" and page.parents[element] >= 0:
+                element = page.parents[element]
+            target = page.attributes[element].get("href", "")
+            if target and not target.startswith(("#", "javascript:")):
+                found[target].append(number)
+    several = (
+        numbers
+        for numbers in found.values()
+        if len({page.texts[n].text.strip() for n in numbers}) >= _SEVERAL
+    )
+    return {number for numbers in several for number in numbers}
+
+
 class _Sums:
     """Running sums over a page's elements and texts, and what groups are worth by them."""
 
@@ -155,13 +175,15 @@ class _Sums:
         self._persons = [0, *accumulate(persons)]
         content = []
         headline = []
-        for text, dated in zip(page.texts, page.dates, strict=True):
+        onward = _one_target(page)
+        for number, (text, dated) in enumerate(zip(page.texts, page.dates, strict=True)):
             length = len(text.text.strip())
             person = persons[text.owner] > 0
-            content.append(0 if dated or text.linked or person else length)
+            linked = text.linked and number not in onward
+            content.append(0 if dated or linked or person else length)
             headline.append(
                 length
-                if text.linked and not dated and not person and width(text.text.strip()) >= HEADLINE_CHARS
+                if linked and not dated and not person and width(text.text.strip()) >= HEADLINE_CHARS
                 else 0
             )
         self._content = [0, *accumulate(content)]

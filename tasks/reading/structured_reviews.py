@@ -32,7 +32,8 @@ _MICRODATA = tuple(
         id="@id",
         title='[itemprop="headline"] | [itemprop="name"]@content',
         body=" | ".join(f'[itemprop="{name}"]' for name in _BODIES),
-        author='[itemprop="author"] [itemprop="name"] | [itemprop="author"]@content | [itemprop="author"]',
+        author='[itemprop="author"] [itemprop="name"] | [itemprop="author"] [itemprop="name"]@content'
+        ' | [itemprop="author"]@content | [itemprop="author"]',
         date=" | ".join(
             f'[itemprop="{name}"]{value}' for name in _DATES for value in ("@content", "@datetime", "")
         ),
@@ -60,7 +61,7 @@ def structured_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, .
     if tree.css_matches('[itemtype*="schema.org/" i]'):
         for rules in _MICRODATA:
             if reviews := reviews_of(Records(tree, rules.review), rules, now):
-                return reviews
+                return tuple(one._replace(title="") if one.title == one.author else one for one in reviews)
     return ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from selectolax.lexbor import LexborHTMLParser
@@ -9,13 +10,14 @@ from selectolax.lexbor import LexborHTMLParser
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.dates import read_date
 from tasks.reading.density import dense_text
-from tasks.reading.maintext import MainText, covered, main_text
+from tasks.reading.maintext import MainText, covered, main_text, of_title
 from tasks.reading.markup import parse_whole
 from tasks.reading.repeated import HEADLINE_CHARS, width
 from tasks.reading.threads import Opening, Thread, next_part, read_thread, signed
 
 _THERE, _MISSING = 0.5, 0.2
 _BEGINNING, _END = 200, 20
+_PUNCTUATION = re.compile(r"[，。！？；,.!?;…]")
 
 
 def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
@@ -37,7 +39,7 @@ def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
     if thread is None:
         return None
     found = main_text(text, url, lambda _text, _url: "")
-    if found.metadata.home:
+    if found.metadata.home or _is_article(thread, found):
         return None
     opening = _opening(tree, thread, found, now)
     if opening is None and len(thread.records) < 2:
@@ -65,10 +67,18 @@ def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
     return PageRead(found.metadata.page_title, tuple(reviews.values()), next_url=next_part(thread.page, url))
 
 
+def _is_article(thread: Thread, found: MainText) -> bool:
+    """Whether a record holds the text that the page's JSON-LD says is an article's: no record, but its layout."""
+    return found.metadata.article and any(covered(found.body, one.text) >= _THERE for one in thread.records)
+
+
 def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datetime) -> Opening | None:
     """The text in front of the records; None where the first of them opens the page."""
     body, title = found.body, found.metadata.title
     apart = bool(body) and not found.listing and covered(body, thread.text) < _MISSING
+    description = found.metadata.description
+    if not apart and description and covered(description, thread.records[0].text) >= _THERE:
+        return None  # what the page says it is about is its first record
     if not apart:
         body = _densest_before(tree, thread, title)
     if width(body) < HEADLINE_CHARS or covered(body[:_BEGINNING], thread.before) < _THERE:
@@ -76,9 +86,13 @@ def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datet
     opening = signed(thread, body, now)
     if apart:
         author = _not_replying(found.author, thread, body) or _not_replying(opening.author, thread, body)
+        author = "" if of_title(author, title) else author
         return Opening(body, author, found.date_text or opening.date_text)
     said = found.author if covered(body, found.body) >= _THERE else found.metadata.author
-    opening = Opening(body, said or opening.author, found.metadata.date_text or opening.date_text)
+    author = said or opening.author
+    opening = Opening(
+        body, "" if of_title(author, title) else author, found.metadata.date_text or opening.date_text
+    )
     headed = bool(title) and title in thread.before
     return opening if headed or (opening.author and opening.date_text) else None
 
@@ -98,4 +112,5 @@ def _densest_before(tree: LexborHTMLParser, thread: Thread, title: str) -> str:
     dense = dense_text(tree)
     if dense is not None and dense.sentences and covered(dense.text, between) >= _THERE:
         return dense.text
-    return thread.said_after(title) if heading >= 0 else ""
+    said = thread.said_after(title) if heading >= 0 else ""
+    return said if _PUNCTUATION.search(said) else ""
