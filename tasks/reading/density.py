@@ -136,8 +136,8 @@ def dense_text(tree: LexborHTMLParser, description: str = "") -> DenseText | Non
     """The main text of a page; None where no text is dense. Drops elements from the tree that are never text.
 
     Args:
-        description: what the page says it is about. A paragraph apart that says it, too, leads the text; where the
-            densest text is little of the page, the text stands around that paragraph.
+        description: what the page says it is about. A paragraph apart that says it, too, leads the text, where that
+            is most of the page.
     """
     tree.strip_tags(_DROPPED)
     blocks = _blocks(tree)
@@ -154,8 +154,8 @@ def dense_text(tree: LexborHTMLParser, description: str = "") -> DenseText | Non
     best = _widened(best, sentences) if first_of_page is None else first_of_page
     lead = _lead(best, sentences, description)
     inside = _chars(block for block in sentences if best in block.ancestors()) if lead is not None else 0
-    if lead is not None and inside < _LEAST_SHARE * _chars(sentences):
-        best, lead = _widened(lead, sentences), None
+    if inside < _LEAST_SHARE * _chars(sentences):
+        lead = None  # the text may stand elsewhere, in parts: a paragraph is not to take its place
     kept = _trimmed([block for block in blocks if _belongs(block) and best in block.ancestors()])
     if lead is not None:
         above = blocks[: blocks.index(kept[0])]
