@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +239,7 @@ class ChaosRun:
         self._say("A calm run of the same world")
         self._files.calm_database.unlink(missing_ok=True)
         url = f"sqlite:///{self._files.calm_database}"
-        wanted = list(names())[: self._products.added]
+        wanted = list(islice(names(), self._products.added))
         options = ("--until-done", "--nodes", "3", "--slots", "8", "--sites", str(self._files.calm_sites))
         lab = "{}:{}".format(*self._cluster.lab)
         words = ("run", "--json", "--db", url, "--lab", lab, *options, *wanted)

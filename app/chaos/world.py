@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import chain, count, islice
 from itertools import product as pairs_of
 from pathlib import Path
 
@@ -52,12 +53,13 @@ _GOODS = (
 
 
 def names() -> Iterator[str]:
-    """Products in the order in which they are added: 300."""
+    """Products in the order in which they are added: 300, then the same as a second series (X2), and so on."""
     # Diagonally, so that neither brands nor goods come in runs.
     pairs = sorted(
         pairs_of(range(len(_BRANDS)), range(len(_GOODS))), key=lambda at: ((at[0] + at[1]) % 15, at)
     )
-    return (_BRANDS[brand] + _GOODS[good] for brand, good in pairs)
+    series = chain([""], (f"X{number}" for number in count(2)))
+    return (f"{_BRANDS[brand]}{_GOODS[good]}{of}" for of in series for brand, good in pairs)
 
 
 def write_catalog(path: Path, per_s: float, sites: Sequence[str] = SITES) -> None:
@@ -92,7 +94,6 @@ class Products:
     def __init__(self, store: Store, supply: Supply, added: int = 0) -> None:
         self._store = store
         self._supply = supply
-        self._left = list(names())[added:]
         self.added = added
 
     def feed(self) -> None:
@@ -105,12 +106,10 @@ class Products:
         self.add()
 
     def add(self) -> None:
-        """Add the next product, where there is one."""
-        if not self._left:
-            return
-        product = new_product(self._left[0])  # which loads a dictionary: not within a transaction
+        """Add the next product."""
+        name = next(islice(names(), self.added, None))
+        product = new_product(name)  # which loads a dictionary: not within a transaction
         with self._store.begin() as conn:
             products.add(conn, read_now(conn), product)
         # Once it is committed: an answer that is lost lets it be added again, which changes nothing.
-        del self._left[0]
         self.added += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 
 import pytest
 from hypothesis import given
@@ -167,6 +168,7 @@ def test_a_session_that_is_not_there_or_broken_is_told(tmp_path):
         Session.read(tmp_path / "chaos.json")
 
 
-def test_products_enough_for_a_night_and_none_twice():
-    found = list(names())
-    assert len(found) == len(set(found)) == 300
+def test_products_never_end_and_none_comes_twice():
+    found = list(islice(names(), 700))
+    assert len(set(found)) == 700
+    assert found[300] == f"{found[0]}X2"
