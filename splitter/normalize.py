@@ -13,9 +13,7 @@ import warnings
 from functools import cache
 from types import ModuleType
 
-_PLAIN = re.compile(
-    "[\u4e00-\u9fa5 -_a-~\n【】《》「」、。]*"
-)  # nothing here is a control character or a symbol that goes
+_PLAIN = re.compile("[\u4e00-\u9fa5 -_a-~\n【】《》「」、。]*")  # no control character, no symbol that goes
 _MARKS = re.compile("[™®©℠]")  # NFKC would turn them into letters of the word before
 _KEYCAPS = re.compile("[\ufe00-\ufe0f\u20e3]")
 # GB2312 holds simplified characters only, but for these, which stand for another one (乾, 後).

@@ -24,7 +24,7 @@ def test_patterns_made_while_it_runs_are_known():
         "app/lab/engines/made.py",  # of an engine's address: escaped words and groups
         "app/lab/lists.py",  # escaped words
         "app/lab/query.py",  # the same
-        "app/web/phrases.py",  # forms of our own sentences, over at most 1,000 characters
+        "app/web/phrases.py",  # forms of our own sentences, over at most 500 characters
         "app/web/rendering.py",  # escaped words of a search
         "bench/tools/voice_posts.py",  # a tag's name; over files for training
         "tasks/domain/product_match.py",  # one escaped keyword

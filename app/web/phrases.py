@@ -16,8 +16,8 @@ import yaml
 LANGUAGES = {"en": "English", "zh": "中文"}
 Translate = Callable[..., str]
 
-_LONGEST = 1000
-"""Of a sentence: a longer text is no sentence of ours."""
+_LONGEST = 500
+"""Of a sentence: a longer text is no sentence of ours, and the forms take its length squared."""
 _UNITS = {
     "en": ("{} ms", "{} s", "{} min", "{} h", "{} d"),
     "zh": ("{} 毫秒", "{} 秒", "{} 分钟", "{} 小时", "{} 天"),

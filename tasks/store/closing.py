@@ -172,7 +172,7 @@ def _accesses(
     host: Unasked,
     rests: Mapping[tuple[str, str], RestAt],
 ) -> list[NodeAccess]:
-    """How the live nodes that may take the subtask stand with the host."""
+    """When each live node that may take the subtask could ask the host."""
     accesses = []
     for node in nodes.live(conn, now, timedelta(seconds=host.settings.node_silent_after_s)):
         if row.kind not in node.kinds or row.assigned_node not in (None, node.name):
