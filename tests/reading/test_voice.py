@@ -47,7 +47,7 @@ def test_floors_of_the_weights_in_the_tree():
 )
 def test_who_speaks(text, voice):
     said = voice_of(text)
-    assert said.voice is voice
+    assert said.voice == voice
     assert (said.buyer > 0.5) == (voice in {Voice.COMPLAINT, Voice.PRAISE})
 
 
