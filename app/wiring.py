@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from app.config import Settings, logins
 from app.hardware import this_machine
-from app.lab.login import HashedPassword
+from app.lab.hashed_password import HashedPassword
 from app.preflight import Askable
 from app.sending.alert_sending import GoOn, receivers
 from splitter.catalog.entries import entries_of, entries_without_browser

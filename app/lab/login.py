@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from html import escape
 from typing import Literal
 
@@ -17,17 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.lab import chance
 from app.lab.answers import Document, notice, redirect
+from app.lab.hashed_password import SALT, hashed
 from app.lab.pages import TEMPLATES
-from splitter.catalog.sign_in import SignInRules
-from splitter.errors import InputError
-from tasks.signin.browser import Form
-from tasks.signin.errors import SignInBroken
-from tasks.signin.methods import FormSignIn
 
 _WALL = "请先登录后再查看内容"
 EXPIRED = notice(403, "表单已失效", "<p>请重新打开</p>")
-SALT = "salt"
-"""Name of the form's field that carries what a site's script hashes with the password."""
 
 
 class ProfileModel(BaseModel):
@@ -141,27 +134,6 @@ class FormServer:
         return "login_ok", replace(redirect("/member"), headers=(("Set-Cookie", cookie),))
 
 
-def hashed(salt: str, password: str) -> str:
-    """The password as a site's script changes it."""
-    return sha256(f"{salt}{password}".encode()).hexdigest()
-
-
 def token_of(seed: int, what: str, number: int) -> str:
     """A secret of the lab; the same for the same seed."""
     return f"{what}-{chance.number(seed, 'door', what, number):016x}"
-
-
-class HashedPassword(FormSignIn):
-    """A form that wants the password hashed with its salt."""
-
-    def __init__(self, rules: SignInRules) -> None:
-        if rules.form is None:
-            raise InputError("a hashed password is sent through a form; write form in sign_in")
-        super().__init__(rules.form)
-
-    def password_sent(self, form: Form, password: str) -> str:
-        """The hash."""
-        salt = dict(form.fields).get(SALT)
-        if salt is None:
-            raise SignInBroken(f"the form for {form.action} has no field {SALT!r}")
-        return hashed(salt, password)

@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from bs4.dammit import UnicodeDammit
-
 from tasks.domain.failures import ErrorClass, FetchError
 
 # UTF-32's little-endian mark begins with that of UTF-16, so it comes first.
@@ -206,6 +204,8 @@ def _decode_other(body: bytes, content_type: str, hint: str, valid_to: int, gues
 
 
 def _guess(head: bytes) -> str:
+    from bs4.dammit import UnicodeDammit  # takes a tenth of a second to import, and few pages need it
+
     return UnicodeDammit(head, is_html=True).original_encoding or "utf-8"
 
 

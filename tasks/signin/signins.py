@@ -27,7 +27,6 @@ from tasks.signin.credentials import Credentials
 from tasks.signin.errors import SignInError
 from tasks.signin.granted import Cookie, Granted, SignInFile
 from tasks.signin.methods import CookieSignIn, FormSignIn, SignIn
-from tasks.signin.oauth2 import OAuth2SignIn
 
 log = logging.getLogger("reviewloop.signin")
 
@@ -261,6 +260,9 @@ def _method_of(rules: SignInRules) -> SignIn:
     if rules.form is not None:
         return FormSignIn(rules.form)
     if rules.oauth2 is not None:
+        # Its libraries are slow to import, and few catalogs need them.
+        from tasks.signin.oauth2 import OAuth2SignIn
+
         return OAuth2SignIn(rules.oauth2)
     if rules.cookies is not None:
         return CookieSignIn(rules.cookies, rules.hosts)

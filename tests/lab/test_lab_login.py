@@ -8,7 +8,8 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 
-from app.lab.login import SignInRequest, Wall, hashed
+from app.lab.hashed_password import hashed
+from app.lab.login import SignInRequest, Wall
 from app.lab.oauth import OAuth, sign_in_server
 from app.lab.profile import Profile, load_profile
 from app.lab.running import running_lab
