@@ -107,7 +107,8 @@ def notes(nodes: Sequence[Node]) -> list[str]:
     these = "One node" if len(nodes) == 1 else f"{len(nodes)} nodes behind one address (one client to a site)"
     return [
         f"{these}: what can't be learned is which node is good at which site, and whether a refusal is about the "
-        f"address or about everybody. A second one: {_ADD}"
+        "address or about everybody.",
+        f"A second one: {_ADD}",
     ]
 
 

@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from app.config import MIGRATIONS, Settings, misspelt
+from app.node_browsers import NO_NODE_HAS_ONE, browsers_of_cluster
 from app.preflight import Preflight, browser_missing, check_lab, preflight
 from app.setting_values import smtp_server, sqlite_file
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError, ReviewloopError
 from tasks.fetching.chromium import find_chromium
-from tasks.jobs.obstacles import ObstacleKind
+from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.database import Store, read_now
 
 _LEAST_FREE_BYTES = 1_000_000_000
@@ -58,10 +60,12 @@ def examine(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check]:
     """
     yield from _settings()
     catalog = settings.catalog()
+    of_nodes = browsers_of_cluster(settings)
+    lacks = browser_missing if of_nodes is None else partial(_lacking, of_nodes)
     if settings.lab is not None:
         yield _lab(settings.lab)
     else:
-        found = preflight(settings, catalog)
+        found = preflight(settings, catalog, browser=lacks)
         yield _network(found)
         yield from _searxng(found)
         yield from _sites(found, catalog)
@@ -72,7 +76,7 @@ def examine(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check]:
                 said="sites can't reach you",
                 mend="set REVIEWLOOP_CONTACT to an address or page of yours (docs/legal.md)",
             )
-    yield from _browser(settings, catalog)
+    yield from _browser(settings, catalog, lacks(settings), of_nodes)
     if settings.smtp_url:
         yield _mail(settings)
     yield from _database(settings, now)
@@ -141,18 +145,26 @@ def _sites(found: Preflight, catalog: Catalog) -> Iterator[Check]:
                 )
 
 
-def _browser(settings: Settings, catalog: Catalog) -> Iterator[Check]:
+def _lacking(of_nodes: tuple[int, int], _settings: Settings) -> Obstacle | None:
+    return None if of_nodes[1] else NO_NODE_HAS_ONE
+
+
+def _browser(
+    settings: Settings, catalog: Catalog, lacks: Obstacle | None, of_nodes: tuple[int, int] | None
+) -> Iterator[Check]:
     made_by_script = sum(map(catalog.renders, catalog.sites))
     if not made_by_script:
         return
     of_all = f"{made_by_script} of {len(catalog.sites)} sites"
-    lacks = browser_missing(settings)
-    if lacks is None:
-        said = f"{find_chromium(settings.chromium)}, for pages made by script ({of_all})"
-        yield Check(what="browser", state=CheckState.OK, said=said)
-    else:
+    if lacks is not None:
         said = f"{of_all} can't be asked: {lacks.why}"
         yield Check(what="browser", state=CheckState.WARNING, said=said, mend=lacks.mend)
+        return
+    if of_nodes is None:
+        there = str(find_chromium(settings.chromium))
+    else:
+        there = f"{of_nodes[1]} of {of_nodes[0]} live nodes have one"
+    yield Check(what="browser", state=CheckState.OK, said=f"{there}, for pages made by script ({of_all})")
 
 
 def _mail(settings: Settings) -> Check:

@@ -35,7 +35,9 @@ _ONE_ANSWER_S = 3.5
 _AT_ONCE = 64
 _GOOD_FOR_S = 60.0
 
-SEARXNG_MEND = "start one (reviewloop init FOLDER makes a compose file for it) or set REVIEWLOOP_SEARXNG_URL"
+SEARXNG_MEND = (
+    "start one (`reviewloop init FOLDER` makes a compose file for it) or set REVIEWLOOP_SEARXNG_URL"
+)
 
 _R = TypeVar("_R")
 

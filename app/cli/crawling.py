@@ -15,7 +15,7 @@ from app.cli.output import say
 from app.cli.plan import MOST_PLANNED, look, plan_of, print_plan, refuse_empty, say_plan, stored_in
 from app.cli.product import add_products, say_refused
 from app.cli.progress import Progress
-from app.config import Settings, misspelt
+from app.config import Settings
 from app.preflight import Preflight, check_lab
 from app.reports.summary import Summary, mark, run_settings, summary
 from splitter.errors import InputError
@@ -54,8 +54,6 @@ def announce(nodes: str, settings: Settings) -> None:
     where = "the lab at {}:{}".format(*settings.lab) if settings.lab else "the web"
     say(f"{nodes} with {settings.slots} slots on {where}; Ctrl-C ends it.", "dim")
     warn_without_contact(settings)
-    for name, meant in misspelt().items():
-        say(f"{name} is no setting{f': {meant} is' if meant else ''}", "yellow")
 
 
 def named(

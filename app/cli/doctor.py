@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 
 import click
-from rich.text import Text
 
 from app.cli.options import db_option, json_option, lab_option, settings_of, sites_option
-from app.cli.output import print_json, printed, say
+from app.cli.output import labelled, print_json, printed, say
 from app.doctor import CheckState, examine
 from app.files.harmless import shown
 from app.wiring import utc_now
 
 _STYLES = {CheckState.OK: "green", CheckState.WARNING: "yellow", CheckState.FAILED: "red"}
+_STATE = 8
+"""Columns of a state, with the blank behind it."""
 
 
 @click.command()
@@ -37,11 +38,12 @@ def doctor(lab: tuple[str, int] | None, sites: str | None, db: str | None, as_js
     for check in examine(settings_of(db, sites, lab=lab), utc_now):
         checks.append(check)
         if not as_json:
-            out.print(
-                Text(f"{check.state:8}", style=_STYLES[check.state]) + shown(f"{check.what}: {check.said}")
-            )
+            said = shown(f"{check.what}: {check.said}")
+            labelled(out, check.state, said, style=_STYLES[check.state], width=_STATE)
             if check.mend:
-                out.print(Text(f"{'':8}-> {shown(check.mend)}", style="dim"))
+                labelled(
+                    out, f"{'':{_STATE}}->", shown(check.mend), style="dim", rest="dim", width=_STATE + 3
+                )
     if as_json:
         print_json({"checks": checks})
     if any(check.state is CheckState.FAILED for check in checks):

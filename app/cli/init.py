@@ -41,10 +41,10 @@ def init(folder: Path, groups: tuple[str, ...], sites_named: tuple[str, ...], as
         out.print(f"  cd {folder}")
     for line in (
         "write REVIEWLOOP_CONTACT into .env, and your products into names.csv",
-        "docker compose up -d searxng             a SearXNG, through which most sites are asked",
+        "docker compose up -d searxng             most sites are asked through it",
         "reviewloop doctor                        what is missing",
         "reviewloop product import names.csv",
-        "reviewloop run --plan                    what will be asked, and how long it takes",
+        "reviewloop run --plan                    what will be asked, and how long",
         "reviewloop run --until-done",
     ):
         out.print(f"  {line}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.cli.output import say
-from app.config import DEFAULT_DATA, DEFAULT_DATABASE, Settings, from_environment
+from app.config import DEFAULT_DATA, DEFAULT_DATABASE, Settings, from_environment, misspelt
 from app.setting_values import database, lab_address, sqlite_file
 from splitter.catalog.names import BUILTIN, Group
 from splitter.errors import InputError, ReviewloopError
@@ -253,6 +253,8 @@ def settings_of(db: str | None = None, sites: str | None = None, **options: Any)
         "log_level": "info" if before.get("verbose") else None,
         "log_format": before.get("log_format"),
     }
+    for name, meant in misspelt().items():
+        say(f"{name} is no setting{f': {meant} is' if meant else ''}", "yellow")
     return from_environment(database_url=database(db) if db else None, sites=sites, **options)
 
 

@@ -93,15 +93,24 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
-def labelled(out: Console, name: str, what: Text | str) -> None:
-    """One of several lines below each other, each with its name before it; a long one goes on behind its name."""
-    line = Text(f"{name:{_LABEL}}", style="bold") + what
+def labelled(
+    out: Console, name: str, what: Text | str, *, style: str = "bold", rest: str = "", width: int = _LABEL
+) -> None:
+    """One of several lines below each other, each with its name before it; a long one goes on behind its name.
+
+    Args:
+        style, rest: of the name, and of what follows it.
+        width: of the name.
+    """
+    if isinstance(what, str):
+        what = Text(what, style=rest)
+    line = Text(f"{name:{width}}", style=style) + what
     if not out.is_terminal or line.cell_len <= out.width or _COMMAND.search(line.plain):
         out.print(line)
         return
     both = Table.grid()
-    both.add_column(width=_LABEL)
-    both.add_row(Text(name, style="bold"), what)
+    both.add_column(width=width)
+    both.add_row(Text(name, style=style), what)
     out.print(both, soft_wrap=False)
 
 

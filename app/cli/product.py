@@ -29,6 +29,7 @@ from app.cli.output import print_json, printed, say, table_of
 from app.cli.product_changes import edit, remove
 from app.cli.tables import coverage_text
 from app.durations import seconds
+from splitter.errors import InputError
 from tasks.store import coverage, products
 from tasks.store.database import Store, read_now
 from tasks.store.products import NewProduct
@@ -123,9 +124,15 @@ def import_(file: BinaryIO, column: str | None, db: str | None, as_json: bool) -
       光明高钙牛奶,,光明高钙奶,5,7d
       雀巢怡养,雀巢|怡养,,,
     """
-    rows = read_products(file.read(), getattr(file, "name", "standard input"), column)
+    origin = getattr(file, "name", "standard input")
+    rows = read_products(file.read(), origin, column)
     with store_to_fill(settings_of(db)) as store:
-        _finish(add_products(store, (row for _, row in rows)), as_json)
+        result = add_products(store, (row for _, row in rows))
+    if not (result.added or result.already or result.refused):
+        raise InputError(
+            f"{origin} holds no product: write one name a line (in a table: into the column name)"
+        )
+    _finish(result, as_json)
 
 
 @product.command("list")

@@ -16,16 +16,16 @@ from redis.exceptions import RedisError
 from app import opening, wiring
 from app.cluster.broker import open_redis
 from app.config import Settings
+from app.node_browsers import browser_of_nodes
 from app.preflight import Askable, preflight
 from app.reports.scheduled_files import deliver_due
 from app.reports.summary import write_report
 from splitter.catalog.model import Catalog
 from tasks.domain.grants import Grants
 from tasks.fetching.redis_permits import RedisPermits
-from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.jobs.runtime import Control
-from tasks.store import nodes, products, unplanned_sites
-from tasks.store.database import Store, read_now
+from tasks.store import products, unplanned_sites
+from tasks.store.database import Store
 from tasks.store.known_pages import page_count, page_keys
 from tasks.store.writer import Writer
 from tasks.worker.redis_seen import RedisSeen
@@ -52,7 +52,7 @@ def opened_control(settings: Settings) -> Iterator[Control]:
         writer = Writer(store)
         try:
             context = wiring.context(settings, catalog)
-            browser = partial(_browser_of_nodes, store)
+            browser = partial(browser_of_nodes, store)
             askable = Askable(partial(preflight, settings, catalog, search=False, browser=browser))
             planning = _Planning(catalog, askable, Lock(), goes_on)
             with asyncio.Runner() as runner, _Grants(settings, context.host_names, runner) as grants:
@@ -71,18 +71,6 @@ def opened_control(settings: Settings) -> Iterator[Control]:
                 )
         finally:
             writer.close()
-
-
-def _browser_of_nodes(store: Store, settings: Settings) -> Obstacle | None:
-    """What keeps every live node from pages made by script; None: at least one can, or none is there yet."""
-    with store.read() as conn:
-        if not nodes.none_renders(conn, read_now(conn), settings.node_silent_after()):
-            return None
-    return Obstacle(
-        kind=ObstacleKind.BROWSER,
-        why="its pages need a browser, and no node has one",
-        mend="install one on the machine of a node, and start the node again (docs/browser.md)",
-    )
 
 
 async def _fill_seen(settings: Settings, store: Store) -> None:

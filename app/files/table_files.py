@@ -148,10 +148,13 @@ def encoding_of(file: BinaryIO, origin: str) -> Encoding:
     if b"\0" in head:
         # Without a mark: which byte of a pair is zero tells the order; text of Chinese alone has hardly any.
         zeros = Counter(place % 2 for place, byte in enumerate(head) if not byte)
-        if file.seek(0, io.SEEK_END) % 2 or abs(zeros[0] - zeros[1]) < sum(zeros.values()) / 2:
-            raise InputError(f"{origin}: is no text; give a CSV file, an xlsx, or one name a line")
         name = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
-        return Encoding(name, _line_at(file, _broken(file, name)))
+        odd = file.seek(0, io.SEEK_END) % 2
+        at = _broken(file, name)
+        in_head = at is not None and at < len(head)
+        if odd or in_head or abs(zeros[0] - zeros[1]) < sum(zeros.values()) / 2:
+            raise InputError(f"{origin}: is no text; give a CSV file, an xlsx, or one name a line")
+        return Encoding(name, _line_at(file, at))
     ends: dict[str, int] = {}
     for name in ("utf-8-sig", "gb18030"):
         at = _broken(file, name)

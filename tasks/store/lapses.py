@@ -64,6 +64,7 @@ def bridge(conn: Connection, now: datetime, last: datetime | None, silent_after:
     other = _marked(conn, _LOOKED)
     if _near(now, other, silent_after) or _is_late_again(conn, now, last, other, silent_after):
         return False
+    just_begun = last is None  # as after the end of a run: nothing to warn of
     last = last if last is not None else other
     if last is not None and now < last:
         back = last - now
@@ -72,9 +73,9 @@ def bridge(conn: Connection, now: datetime, last: datetime | None, silent_after:
         )
     elif last is not None:
         away_s = (now - last).total_seconds()
-        log.warning(
-            "no scheduler looked for %.0f s, or the database's clock was set: leases get a new time", away_s
-        )
+        level = logging.INFO if just_begun else logging.WARNING
+        said = "no scheduler looked for %.0f s, or the database's clock was set: leases get a new time"
+        log.log(level, said, away_s)
     held = subtasks.c.state == State.CRAWL
     until = now + silent_after
     off = held & (subtasks.c.lease_deadline != until)

@@ -284,11 +284,17 @@ def unrendered(conn: Connection) -> dict[str, int]:
     return {row.name: _unrendered(row.entries) for row in conn.execute(without)}
 
 
-def none_renders(conn: Connection, now: datetime, silent_after: timedelta) -> bool:
-    """True where nodes are alive and none of them has a browser for the sites that need one."""
+def browsers(conn: Connection, now: datetime, silent_after: timedelta) -> tuple[int, int]:
+    """How many nodes are alive and told of their catalog, and how many of them lack no browser for a site in it."""
     alive = nodes.c.seen_at > now - silent_after
     told = conn.execute(select(nodes.c.entries).where(alive, nodes.c.drained.is_(False))).scalars().all()
-    return bool(told) and all(map(_unrendered, told))
+    return len(told), sum(not _unrendered(entries) for entries in told)
+
+
+def none_renders(conn: Connection, now: datetime, silent_after: timedelta) -> bool:
+    """True where nodes are alive and none of them has a browser for the sites that need one."""
+    told, rendering = browsers(conn, now, silent_after)
+    return bool(told) and not rendering
 
 
 def _unrendered(told: Any) -> int:

@@ -2,17 +2,24 @@ import json
 import re
 import socket
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 
 import pytest
 
 from app import doctor
 from app import preflight as preflight_module
-from app.config import Settings, misspelt
-from app.doctor import CheckState, examine
+from app.cli import doctor as doctor_command
+from app.cli.output import Output
+from app.config import MIGRATIONS, Settings, misspelt
+from app.doctor import Check, CheckState, examine
 from app.preflight import Preflight
 from app.searxng import SearxngAnswer
+from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.load import builtin_text
 from tasks.jobs.obstacles import NO_NETWORK, Obstacle, ObstacleKind
+from tasks.store import migrate, nodes
+from tasks.store.database import Store, read_now
+from tasks.store.nodes import Node
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DOWN = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")
@@ -22,7 +29,9 @@ SIGN_IN = Obstacle(kind=ObstacleKind.SIGN_IN, why="it asks to sign in", mend="se
 @pytest.fixture
 def checks(monkeypatch, tmp_path):
     def look(found=None, now=NOW, **settings):
-        monkeypatch.setattr(doctor, "preflight", lambda *_: found or Preflight(asked=("cca.org.cn",)))
+        monkeypatch.setattr(
+            doctor, "preflight", lambda *_, **_more: found or Preflight(asked=("cca.org.cn",))
+        )
         given = {"database_url": f"sqlite:///{tmp_path / 'r.db'}", "sites": "paper-2014", "contact": "me"}
         return {check.what: check for check in examine(Settings(**(given | settings)), lambda: now)}
 
@@ -81,6 +90,27 @@ def test_a_browser_is_missed_only_where_pages_are_made_by_script(checks, monkeyp
     assert checks(sites=str(sites))["browser"].state is CheckState.OK
 
 
+def test_of_a_cluster_the_live_nodes_are_asked_for_a_browser(checks, monkeypatch, tmp_path):
+    """What this machine lacks does not matter where others crawl."""
+    sites = tmp_path / "sites.yaml"
+    text = builtin_text("paper-2014")
+    sites.write_text(text.replace("cca.org.cn: {", "cca.org.cn: {render: browser, "), "utf-8")
+    monkeypatch.setattr(preflight_module, "missing", lambda _given: ("there is no Chromium", "install one"))
+    cluster = {"sites": str(sites), "redis_url": "redis://127.0.0.1:1"}
+    store = Store.open(f"sqlite:///{tmp_path / 'r.db'}")
+    migrate.upgrade(store, MIGRATIONS)
+    with store.begin() as conn:
+        assert "there is no Chromium" in checks(**cluster)["browser"].said, "no node has told yet"
+        nodes.register(conn, read_now(conn), Node("a", frozenset(), 4), {"cca.org.cn": NO_BROWSER})
+    told = checks(**cluster)["browser"]
+    assert (told.state, "no node has one" in told.said) == (CheckState.WARNING, True)
+    with store.begin() as conn:
+        nodes.register(conn, read_now(conn), Node("b", frozenset(), 4), {"cca.org.cn": "1a"})
+    told = checks(**cluster)["browser"]
+    assert (told.state, told.said.startswith("1 of 2 live nodes have one")) == (CheckState.OK, True)
+    store.close()
+
+
 def test_no_contact_is_a_warning(checks):
     assert checks(contact="")["contact"].state is CheckState.WARNING
 
@@ -122,6 +152,30 @@ def test_misspelt_settings():
     given = {"REVIEWLOOP_SEARXNG": "x", "REVIEWLOOP_LOGIN_A_USER": "x", "REVIEWLOOP_SITES": "x", "HOME": "/"}
     assert misspelt(given) == {"REVIEWLOOP_SEARXNG": "REVIEWLOOP_SEARXNG_URL"}
     assert misspelt({"REVIEWLOOP_XYZZY_PLUGH": "1"}) == {"REVIEWLOOP_XYZZY_PLUGH": ""}
+
+
+def test_a_misspelt_setting_is_told_by_any_command(reviewloop, tmp_path, monkeypatch):
+    monkeypatch.setenv("REVIEWLOOP_CONTAKT", "me")
+    result = reviewloop("product", "add", "特仑苏", "--db", f"sqlite:///{tmp_path / 'r.db'}")
+    assert "REVIEWLOOP_CONTAKT is no setting: REVIEWLOOP_CONTACT is" in result.stderr
+
+
+def test_its_lines_fit_a_terminal_and_go_on_behind_their_names(monkeypatch):
+    said = Check(
+        what="searxng",
+        state=CheckState.FAILED,
+        said="http://127.0.0.1:8888 does not answer: [Errno 111] Connection refused",
+        mend=preflight_module.SEARXNG_MEND,
+    )
+    terminal = Output(file=StringIO(), force_terminal=True, width=80, color_system=None)
+    monkeypatch.setattr(doctor_command, "printed", lambda: terminal)
+    monkeypatch.setattr(doctor_command, "examine", lambda *_: iter((said,)))
+    with pytest.raises(SystemExit):
+        doctor_command.doctor.callback(lab=None, sites=None, db=None, as_json=False)
+    lines = terminal.file.getvalue().splitlines()
+    assert [len(line.rstrip()) <= 80 for line in lines] == [True] * 4
+    assert [line[:11].strip() for line in lines] == ["failed  sea", "ref", "->", ""]
+    assert all(line.startswith(" " * 8) for line in lines[1:])
 
 
 def test_the_command(reviewloop, lab, tmp_path):

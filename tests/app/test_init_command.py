@@ -35,7 +35,8 @@ def test_a_folder_to_work_in(folder, reviewloop):
     settings = from_environment()
     assert len(settings.secret_key) >= 16
     assert len(settings.pseudonym_key) >= 16
-    assert json.loads(reviewloop("product", "import", "names.csv", "--json").stdout)["added"] == []
+    empty = reviewloop("product", "import", "names.csv")
+    assert (empty.exit_code, "names.csv holds no product" in empty.stderr) == (2, True)
 
 
 def test_every_setting_stands_in_it_with_its_default(folder):

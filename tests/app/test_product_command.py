@@ -90,6 +90,14 @@ def test_a_long_import_is_told_in_short(reviewloop, url):
     assert "100 there already" in again.stdout
 
 
+@pytest.mark.parametrize("text", ["", "name,keywords\n", "\n\n"])
+def test_a_file_without_products_is_no_success(reviewloop, url, text):
+    """`reviewloop init` makes such a file, and who forgot to fill it in is told."""
+    result = reviewloop("product", "import", "-", "--db", url, stdin=text.encode())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "holds no product: write one name a line" in result.stderr
+
+
 def test_looking_begins_no_database(reviewloop, tmp_path):
     path = tmp_path / "typo.db"
     for command in (("status",), ("verify",), ("product", "list"), ("failed", "list"), ("nodes", "list")):

@@ -70,6 +70,7 @@ def test_plain_lines_pass_over_blanks_and_comments():
         (b"\xd0\xcf\x11\xe0 old", "xlsx"),
         (b"PK\x03\x04 broken", "no xlsx"),
         (b"a\0b", "no text"),
+        (bytes(range(256)) * 50, "no text"),
         ("特仑苏\n".encode() + b"\xff\xff\n", "products.csv:2"),
     ],
 )

@@ -75,3 +75,17 @@ def test_what_another_scheduler_saw_counts(world: World, begun: Lease) -> None:
     world.pass_s(SILENT.total_seconds() - LATE_S)
     look(world)
     assert world.subtask(begun.subtask_id).recalls == 1
+
+
+@pytest.mark.parametrize(("began", "level"), [(True, "INFO"), (False, "WARNING")])
+def test_a_run_that_begins_again_warns_of_nothing(
+    world: World, begun: Lease, caplog: pytest.LogCaptureFixture, began: bool, level: str
+) -> None:
+    """Between two runs no scheduler looks: that is no fault, so nobody is alarmed."""
+    caplog.set_level("INFO", "reviewloop.store")
+    world.pass_s(600)
+    if began:
+        world.context.state.looked_at = None
+    look(world)
+    said = [one.levelname for one in caplog.records if "no scheduler looked for 600 s" in one.getMessage()]
+    assert said == [level]
