@@ -48,7 +48,14 @@ def told(language: str, text: str) -> str:
     for form, said in _sentences():
         if (found := form.fullmatch(text)) is not None:
             return said.format(**{name: told(language, one) for name, one in found.groupdict().items()})
-    return chinese().get(text) or chinese().get(text.replace(" ", "_"), text)
+    head, colon, rest = text.partition(": ")
+    if colon and (kind := _phrase(head)):  # an error with its class before it
+        return f"{kind}：{told(language, rest)}"
+    return _phrase(text) or text
+
+
+def _phrase(text: str) -> str | None:
+    return chinese().get(text) or chinese().get(text.replace(" ", "_"))
 
 
 def chosen(query: str, cookie: str, accepted: str) -> str:

@@ -8,16 +8,23 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+import pytest
 from phrases_used import phrases_used
 
+from app.actions.products import RefusedProduct, read_products
 from app.config import Settings
+from app.sites.rule_preview import read_by_rules
 from app.waits import wait_text
 from app.web import phrases
 from splitter.catalog.model import Bounds
+from splitter.catalog.rules import PageRules, ResultRules
+from splitter.errors import InputError
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import NodeView, SubtaskView
+from tasks.reading.decode import decode
+from tasks.reading.maintext import main_text
 from tasks.scheduling import eligibility, modification, recall
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.host_waits import HostQueue
@@ -71,6 +78,58 @@ def _made() -> Iterator[str]:
             for n in (1, 2):
                 queue = HostQueue(host="www.baidu.com", cause=cause, until=until, subtasks=n, left=9)
                 yield wait_text(queue, catalog, now)
+
+
+def _refused() -> Iterator[str]:
+    """What is said of products that are refused, and of files that hold none."""
+    long = "长" * 300
+    for name in ("", "🥛", long, "123", "http://a.cn/b", "2024-01-02", "特\x01仑苏"):
+        for _, one in read_products(f"name,priority\n特仑苏,1\n{name},x\n".encode(), "f"):
+            if isinstance(one, RefusedProduct):
+                yield one.why
+    for text in ("name,priority\n特仑苏,x\n", "name,priority\n特仑苏,99999\n", "name\n特仑苏,1\n"):
+        yield from (
+            one.why for _, one in read_products(text.encode(), "f") if isinstance(one, RefusedProduct)
+        )
+    for data in ("货,价\n牛奶,3\n".encode(), b"\xd0\xcf\x11\xe0", b"a\0b", b"PK\x03\x04", b"a\xff\xff\n"):
+        with pytest.raises(InputError) as refused:
+            list(read_products(data, "f"))
+        yield str(refused.value)
+
+
+def _tried() -> Iterator[str]:
+    """What is said of a page that rules were tried on."""
+    now, url = datetime(2026, 1, 1, tzinfo=UTC), "http://a.cn/"
+    result = ResultRules(hit="b", link="a@h", title="a")
+    links = "".join(
+        f"<li><a href=/{n}>第{n}条结果的标题写在这里</a><p>{'摘要' * 20}</p></li>" for n in range(9)
+    )
+    for text in ("", f"<ul>{links}</ul>", "<title>提示</title><p>您的访问过于频繁，请稍后再试</p>"):
+        yield read_by_rules(text.encode(), {}, url, result, now=now).why
+    yield read_by_rules("<p>牛奶</p>".encode(), {}, url, PageRules(review="b", body="i"), now=now).why
+    yield read_by_rules(b"<p>.</p>", {}, url, PageRules(main_text=True), now=now).why
+    for body in ("牛奶很好喝".encode("gb18030"), "牛奶很好喝".encode(), b"a", b"\xef\xbb\xbfa"):
+        yield decode(body, {}).why
+        yield decode(b"<meta charset=gbk>" + body, {}).why
+    for text in ("牛奶很好喝。" * 40, "奶。"):
+        page = f"<div><p>{text}</p></div>"
+        yield main_text(page, url, lambda _text, _url: "").why
+
+
+_NAMES = (
+    r"a\.cn|https?|CSV|xlsx?|Excel|File is .* zip file|UTF-?\d+|GB\w+|ASCII|JSON-LD|CSS"
+    r"|\b(?:hit|link|review|body|meta|empty|priority|by|utf-8|gb\w+)\b"
+)
+
+
+@pytest.mark.parametrize("made", [_refused, _tried])
+def test_what_a_person_is_told_of_a_trial_is_told_in_chinese(made) -> None:
+    """Of files of products that are refused, and of pages that rules are tried on."""
+    for english in made():
+        chinese = phrases.told("zh", english)
+        left = re.sub(_NAMES, "", chinese)
+        assert re.search(r"[\u4e00-\u9fff]", chinese), english
+        assert not re.search(r"[A-Za-z]{2,}", left), (english, chinese)
 
 
 def test_sentences_of_other_rooms_are_told_in_chinese() -> None:
