@@ -63,7 +63,9 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
                 store.close()
             command = [sys.executable, "-c", _MEASURED, url]
             before_s = family_s(server.pid) if server.pid is not None else 0.0
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(f"verify on {name} failed: {done.stderr.strip()[-500:]}")
             told = json.loads(done.stdout)
             if server.pid is not None:
                 told["server_cpu_s"] = round(family_s(server.pid) - before_s, 2)

@@ -104,7 +104,8 @@ def end_attempts(conn: Connection, now: datetime, ended: Sequence[Ended]) -> Non
     for attempt_id, change in changes.items():
         report = by_id[attempt_id].report
         near = report.near if report is not None else None
-        folds.append(stats.Fold(_result(rows[attempt_id], change), change["wait_s"], near))
+        result = _result(rows[attempt_id], change)
+        folds.append(stats.Fold(result, change["wait_s"], change["requests"], near))
     stats.fold_many(conn, now, folds)
 
 

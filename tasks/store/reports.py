@@ -155,27 +155,12 @@ class PairRow:
 
 def pairs(conn: Connection) -> list[PairRow]:
     """Every (site, node) that has closed attempts, by site, then node."""
-    a = attempts.c
-    requests: dict[tuple[str, str], int] = {
-        (site, node): n
-        for site, node, n in conn.execute(
-            select(a.site, a.node, func.sum(a.requests))
-            .where(a.outcome.is_not(None))
-            .group_by(a.site, a.node)
-        )
-    }
-    rows = conn.execute(
-        select(
-            pair_stats.c.site,
-            pair_stats.c.node,
-            pair_stats.c.wait_s,
-            pair_stats.c.rtt_ms,
-            *(pair_stats.c[name] for name in SUMS),
-        ).order_by(pair_stats.c.site, pair_stats.c.node)
-    )
+    of = pair_stats.c
+    beside = (of.site, of.node, of.wait_s, of.requests, of.rtt_ms)
+    rows = conn.execute(select(*beside, *(of[name] for name in SUMS)).order_by(of.site, of.node))
     return [
-        PairRow(site, node, PairStats.of(sums), wait_s, requests.get((site, node), 0), rtt_ms)
-        for site, node, wait_s, rtt_ms, *sums in rows
+        PairRow(site, node, PairStats.of(sums), wait_s, requests, rtt_ms)
+        for site, node, wait_s, requests, rtt_ms, *sums in rows
     ]
 
 

@@ -25,11 +25,13 @@ class Fold:
 
     Attributes:
         wait_s: seconds it waited for rate limits.
+        requests: it sent.
         near: how far the site was; None: not measured.
     """
 
     result: AttemptResult
     wait_s: float
+    requests: int
     near: RoundTrip | None = None
 
 
@@ -80,6 +82,7 @@ def _folded(row: Any, now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
         values[name] = total if name.endswith("_s") else round(total)
         values[f"f_{name}"] = getattr(faded, name)
     values["wait_s"] = row.wait_s + sum(one.wait_s for one in folds)
+    values["requests"] = row.requests + sum(one.requests for one in folds)
     values["faded_at"] = max(now, row.faded_at)
     near = RoundTrip(row.rtt_ms, row.rtt_n) if row.rtt_ms is not None else None
     for one in folds:

@@ -316,6 +316,7 @@ pair_stats = _table(
     # Plain sums, for people and for `verify`.
     *(_count(name) for name in _SUMMED_COUNTS),
     *(_seconds(name) for name in ("active_s", "wait_s", "lost_s")),
+    _count("requests"),
     # The same, faded to `faded_at`, for the strategies.
     *(_seconds(f"f_{name}") for name in (*_SUMMED_COUNTS, "active_s", "lost_s")),
     _time("faded_at", nullable=False),

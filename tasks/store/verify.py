@@ -31,7 +31,7 @@ from tasks.store.tables import attempts, metadata, pair_stats, subtasks, task_pa
 
 _CACHE_KIB = 12 * 1024
 """SQLite's cache while all is read once: as fast as the runner's larger one."""
-_CHECKED = (*SUMS, "wait_s")
+_CHECKED = (*SUMS, "wait_s", "requests")
 _COUNTED = (
     *("products", "virtual_tasks", "tasks", "task_parts", "subtasks", "targets", "attempts", "events"),
     *("pages", "reviews"),
@@ -93,7 +93,7 @@ def _counts(conn: Connection, now: datetime) -> dict[str, int]:
 def _statistics(conn: Connection) -> Iterator[Violation]:
     counted, a = attempt_sums(), attempts.c
     statement = (
-        select(a.site, a.node, *(counted[name] for name in SUMS), func.sum(a.wait_s))
+        select(a.site, a.node, *(counted[name] for name in SUMS), func.sum(a.wait_s), func.sum(a.requests))
         .where(a.outcome.is_not(None))
         .group_by(a.site, a.node)
     )

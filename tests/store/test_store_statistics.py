@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from alembic import command
 from world import SITE, World, hit
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY
 from tasks.scheduling.proximity.response_times import RoundTrip
-from tasks.store import closing, leases, reports, stats
+from tasks.store import closing, leases, migrate, reports, stats
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import Close
 from tasks.store.leases import Counters
 
-SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)
+SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0, requests=6)
 
 
 def _work(world: World, name: str) -> leases.Lease:
@@ -32,7 +35,7 @@ def _sums(world: World) -> tuple[object, ...]:
 def test_a_success_counts_what_is_stored(world: World) -> None:
     world.close(_work(world, "甲"), SEEN)
     assert _sums(world) == (1, 0, 0, 5, 4, 1, 8.0)
-    assert world.pair().wait_s == 2.0
+    assert (world.pair().wait_s, world.pair().requests) == (2.0, 6)
 
 
 def test_a_failure(world: World) -> None:
@@ -129,3 +132,14 @@ def test_attempts_that_close_together_move_it_together(world: World) -> None:
     ]
     assert world.do(closing.close_many, closes) == [True, True]
     assert world.pair().rtt_ms == pytest.approx(75.0)
+
+
+def test_requests_of_a_pair_come_from_its_attempts_where_a_store_is_older(
+    world: World, migrations: Path
+) -> None:
+    world.close(_work(world, "甲"), SEEN)
+    world.close(_work(world, "乙"), SEEN)
+    with world.store.begin() as conn:
+        command.downgrade(migrate.config(migrations, conn), "0026")
+    migrate.upgrade(world.store, migrations)
+    assert world.pair().requests == 12

@@ -101,6 +101,7 @@ BROKEN = [
             "active_s",
             "wait_s",
             "lost_s",
+            "requests",
         ]
     ],
     ("DELETE FROM pair_stats", ("statistics", None)),
