@@ -9,7 +9,7 @@ from typing import Any
 
 from app.preflight import Preflight
 from splitter.catalog.model import Catalog
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.products import NewProduct, VirtualTask
 
@@ -96,7 +96,7 @@ def crawl_plan(
     Args:
         addresses: that requests come from; each host grants so much to each, and so much in all.
     """
-    hosts = HostBook(catalog)
+    hosts = HostCatalog(catalog)
     searches: Counter[str] = Counter()
     pages: Counter[str] = Counter()
     of_host: Counter[str] = Counter()
@@ -129,7 +129,7 @@ def crawl_plan(
     )
 
 
-def _rate(hosts: HostBook, host: str, addresses: int) -> float:
+def _rate(hosts: HostCatalog, host: str, addresses: int) -> float:
     """Requests a second that a host bears from so many addresses."""
     limits = hosts.limits(host)
     return min(limits.per_address_per_s * addresses, limits.total_per_s)

@@ -15,7 +15,7 @@ from functools import partial
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from sqlalchemy import Connection
 
-from app import loops, wiring
+from app import event_loops, wiring
 from app.config import Settings
 from app.crawl_nodes import own_settings
 from app.preflight import Askable, Preflight, preflight
@@ -27,7 +27,6 @@ from tasks.domain.errors import StoreUnwritable
 from tasks.fetching.permits import LocalPermits
 from tasks.jobs.context import Context
 from tasks.jobs.repost_linking import link_reposts
-from tasks.jobs.retiring import drop_old
 from tasks.jobs.run_time_training import train_run_times
 from tasks.jobs.schedule import SWEEPS, interval_s
 from tasks.jobs.ticks import tick
@@ -37,12 +36,13 @@ from tasks.store import closing, nodes, todo
 from tasks.store.database import Store
 from tasks.store.leases import Lease
 from tasks.store.nodes import Node
+from tasks.store.retention import drop_old
 from tasks.store.writer import Writer
 from tasks.worker.fetcher import Dependencies
-from tasks.worker.list_book import ListBook
+from tasks.worker.list_cache import ListCache
 from tasks.worker.node import CrawlNode
 from tasks.worker.page_reader import PageReader
-from tasks.worker.robots_book import RobotsBook
+from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 
 log = logging.getLogger("reviewloop.embedded")
@@ -70,7 +70,7 @@ def crawl(
         found: what can be asked, as far as it is known; None: it is looked up.
     """
     runner = EmbeddedRunner(settings, settings.catalog(), store, nodes, until, watch, found)
-    loops.run(runner.run())
+    event_loops.run(runner.run())
 
 
 class EmbeddedRunner:
@@ -182,7 +182,7 @@ class EmbeddedRunner:
     async def _open_nodes(self, stack: AsyncExitStack) -> None:
         if back := await self._writer.run(self._begin_here):
             log.warning("the last run was killed: %d subtasks that it had under way are taken back", back)
-        robots, lists, seen = RobotsBook(self._writer), ListBook(), SeenPages(None)
+        robots, lists, seen = RobotsCache(self._writer), ListCache(), SeenPages(None)
         requests = stack.enter_context(wiring.request_log(self._settings))
         reader = PageReader()
         reader.start()
@@ -299,7 +299,9 @@ class EmbeddedRunner:
         pace = TurnPace()
         while True:
             await self._asked_within(self._until_next_turn_s())
-            while pause_s := pace.pause_s(time.monotonic(), dry=any(n.dry for n in self._nodes.values())):
+            while pause_s := pace.pause_s(
+                time.monotonic(), out_of_work=any(n.out_of_work for n in self._nodes.values())
+            ):
                 self._free.clear()
                 await self._asked_within(pause_s)
             self._free.clear()

@@ -60,7 +60,7 @@ def ask(
 
     Args:
         headers: sent besides our own, to the host of `url` only.
-        trusts: true for a URL whose host may be on a private address (`HostBook.is_private`).
+        trusts: true for a URL whose host may be on a private address (`HostCatalog.may_be_private`).
 
     Raises:
         AskFailed: there is none.

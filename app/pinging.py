@@ -25,7 +25,7 @@ from tasks.store.database import Store
 from tasks.store.writer import Writer
 from tasks.worker.counters import FEWEST_TIMED, Timing
 from tasks.worker.fetcher import Fetcher
-from tasks.worker.robots_book import RobotsBook
+from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 
 Ask = Callable[[str, Mapping[str, str]], Awaitable[Response]]
@@ -77,7 +77,7 @@ async def _ping(settings: Settings, catalog: Catalog, store: Store, sites: Seque
     permits = LocalPermits(time.monotonic, settings.crawl().longest_wait_s)
     try:
         async with wiring.deps(
-            settings, catalog, RobotsBook(writer), permits, SeenPages(None), address=None
+            settings, catalog, RobotsCache(writer), permits, SeenPages(None), address=None
         ) as tools:
             fetcher = Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None)
             pings = await asyncio.gather(*(_ping_one(f"http://{site}/", fetcher) for site in sites))

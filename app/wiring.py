@@ -26,7 +26,7 @@ from tasks.fetching.browser import Browser
 from tasks.fetching.chromium import find_chromium, missing
 from tasks.fetching.downloader import Downloader
 from tasks.fetching.guarded_session import SessionSettings
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import Permits
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.jobs import planning
@@ -41,11 +41,11 @@ from tasks.store import nodes
 from tasks.store.writer import Writer
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
-from tasks.worker.list_book import ListBook
+from tasks.worker.list_cache import ListCache
 from tasks.worker.page_reader import PageReader
 from tasks.worker.pseudonyms import SHORTEST_KEY, Pseudonyms, kept_key
 from tasks.worker.request_log import RequestLog
-from tasks.worker.robots_book import RobotsBook
+from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 
 OWN: Mapping[str, OwnMethod] = MappingProxyType({"club.example.com": HashedPassword})
@@ -57,10 +57,12 @@ _SHORTEST_SECRET = 16
 def context(settings: Settings, catalog: Catalog) -> Context:
     """The context of the sweeps."""
     loop = settings.loop()
-    return Context(catalog, loop, HostBook(catalog), Random(settings.seed), SchedulerState(loop.strategy))
+    return Context(catalog, loop, HostCatalog(catalog), Random(settings.seed), SchedulerState(loop.strategy))
 
 
-def alerting(settings: Settings, catalog: Catalog, hosts: HostBook, go_on: GoOn = lambda: True) -> Alerting:
+def alerting(
+    settings: Settings, catalog: Catalog, hosts: HostCatalog, go_on: GoOn = lambda: True
+) -> Alerting:
     """The sweep that looks what is wrong and tells people, for as long as `go_on` says so. Raises InputError."""
     engines: dict[str, str] = {}
     for name in catalog.engines:
@@ -73,14 +75,14 @@ def alerting(settings: Settings, catalog: Catalog, hosts: HostBook, go_on: GoOn 
 async def deps(
     settings: Settings,
     catalog: Catalog,
-    robots: RobotsBook,
+    robots: RobotsCache,
     permits: Permits,
     seen: SeenPages,
     *,
     address: str | None,
     reader: PageReader | None = None,
     browser: Browser | None = None,
-    lists: ListBook | None = None,
+    lists: ListCache | None = None,
     requests: RequestLog | None = None,
 ) -> AsyncIterator[Dependencies]:
     """The tools of one node, its downloader bound to its own source address.
@@ -92,7 +94,7 @@ async def deps(
             is a Chromium).
     """
     crawl = settings.crawl()
-    hosts = HostBook(catalog)
+    hosts = HostCatalog(catalog)
     async with AsyncExitStack() as stack:
         if reader is None:
             reader = stack.enter_context(closing(PageReader()))
@@ -123,7 +125,7 @@ async def deps(
             pseudonyms=pseudonyms(settings),
             reader=reader,
             browser=browser,
-            lists=lists or ListBook(),
+            lists=lists or ListCache(),
             requests=requests,
         )
 

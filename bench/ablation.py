@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app import opening
+from app import open_store
 from app.config import Settings
 from app.embedded import EmbeddedRunner
 from app.until import Until
@@ -99,7 +99,7 @@ def crawled(settings: Settings, seed: int, seconds: float) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, lab_process("default", sites=CATALOG, seed=seed) as address:
         settings = replace(settings, database_url=f"sqlite:///{folder}/run.db", lab=address, sites=CATALOG)
         catalog = settings.catalog()
-        with opening.opened_store(settings) as store:
+        with open_store.opened_store(settings) as store:
             with store.begin() as conn:
                 now = read_now(conn)
                 for name in NAMES:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from app import loops
+from app import event_loops
 from bench.hostile import longest_hold
 from bench.tools.cputime import tree
 from bench.tools.labs import lab_process
@@ -81,7 +81,10 @@ def run(_shared: Path, *, smallest: bool = False) -> dict[str, Any]:
         sites.write_text(_CATALOG, "utf-8")
         profile = Path(folder) / "perfect.yaml"
         profile.write_text("name: perfect\n", "utf-8")
-        with lab_process(str(profile), sites=str(sites)) as lab, loops.runner() as runner:  # as a node does
+        with (
+            lab_process(str(profile), sites=str(sites)) as lab,
+            event_loops.runner() as runner,
+        ):  # as a node does
             urls = _addresses(lab, 4 if smallest else PAGES)
             figures = runner.run(_measure(lab, urls, signals=not smallest))
     plain, rendered = figures["downloader"], figures["browser"]

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import yaml
 from sqlalchemy import Connection, select
 
-from app import opening
+from app import open_store
 from app.config import Settings
 from app.embedded import EmbeddedRunner
 from app.until import Until
@@ -75,7 +75,7 @@ def _crawled(settings: Settings, address: tuple[str, int]) -> dict[str, Any]:
     keywords = product_query(NAME).keywords
     catalog = settings.catalog()
     begin = time.monotonic()
-    with opening.opened_store(settings) as store:
+    with open_store.opened_store(settings) as store:
         with store.begin() as conn:
             products.add(conn, read_now(conn), NewProduct(name=NAME, keywords=keywords))
         nodes = [Node(f"node{n}", frozenset(Kind), 4, f"127.0.0.{n + 1}") for n in range(1, 4)]

@@ -26,7 +26,7 @@ from typing import Any
 import yaml
 from sqlalchemy import Connection, func, select
 
-from app import opening
+from app import open_store
 from app.actions.products import new_product
 from app.cluster import processes
 from app.cluster.processes import Program
@@ -85,7 +85,7 @@ def run(
         settings = replace(settings, lab=("127.0.0.1", _lab(stack, folder, settings, profile)))
         stack.enter_context(cpu.looked_at())
         cluster = stack.enter_context(Cluster(settings, folder / "cluster", _say))
-        store = stack.enter_context(opening.opened_store(cluster.settings))
+        store = stack.enter_context(open_store.opened_store(cluster.settings))
         done = _crawled(cluster, store, names, nodes, timeline)
         began_s = time.monotonic()
         with store.read() as conn:

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from app import loops
+from app import event_loops
 from bench.tools.hostile_pages import HostilePage, hostile_pages
 from tasks.domain.failures import FetchError
 from tasks.fetching.robots import RobotsRules
@@ -26,7 +26,7 @@ _SOME = 4
 
 def run(_shared: Path, *, smallest: bool = False) -> dict[str, Any]:
     """Read every page; with `smallest`, some."""
-    with loops.runner() as runner:  # as a node does
+    with event_loops.runner() as runner:  # as a node does
         told = runner.run(read_all(_SOME if smallest else None))
     return {
         "bench": "hostile",

@@ -21,7 +21,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from app import loops
+from app import event_loops
 from app.cluster import processes
 from app.cluster.servers import RedisServer
 from bench.tools.forked import forkserver
@@ -161,7 +161,7 @@ def _crawl(case: Case, lab: tuple[str, int], redis_url: str) -> None:
 
 def _node(ready: Barrier, case: Case, lab: tuple[str, int], redis_url: str, address: str) -> None:
     """What one node's process does."""
-    loops.run(_asks(ready, case, lab, redis_url, address))
+    event_loops.run(_asks(ready, case, lab, redis_url, address))
 
 
 async def _asks(ready: Barrier, case: Case, lab: tuple[str, int], redis_url: str, address: str) -> None:

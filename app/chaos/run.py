@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from app import opening
+from app import open_store
 from app.chaos.cluster import ChaosCluster, Files
 from app.chaos.compare import Difference, difference
 from app.chaos.faults import POSTGRES, Fault, FaultKind, planned
@@ -80,7 +80,7 @@ def run(settings: Settings, session: Session, folder: Path, say: Say, supply: Su
         Cluster(own, folder, say) as cluster,
         tempfile.TemporaryDirectory(prefix="reviewloop-") as links,
         running_proxy(Path(links)) as proxy,
-        opening.opened_store(cluster.settings) as store,
+        open_store.opened_store(cluster.settings) as store,
     ):
         resumed = session.seconds > 0
         programs = ChaosCluster(cluster, proxy, files, session.nodes, resumed=resumed)

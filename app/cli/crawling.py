@@ -19,7 +19,7 @@ from app.config import Settings
 from app.preflight import Preflight, check_lab
 from app.reports.summary import Summary, mark, run_settings, summary
 from splitter.errors import InputError
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.store import products
 from tasks.store.database import Store
 from tasks.store.nodes import Node
@@ -46,7 +46,7 @@ def watched(
     with progress.live():
         crawl(progress.update)
     took_s = monotonic() - began_s
-    return summary(store, begin, took_s, run_settings(settings, nodes), HostBook(catalog).of_site)
+    return summary(store, begin, took_s, run_settings(settings, nodes), HostCatalog(catalog).of_site)
 
 
 def announce(nodes: str, settings: Settings) -> None:

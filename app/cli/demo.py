@@ -99,7 +99,7 @@ def demo(seed: int, web: bool, db: str | None, as_json: bool) -> None:
 def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, web: bool) -> DemoResult:
     """Add the products, run the loop on a lab of its own until all is settled, and show what came of it."""
     # Slow to import (aiohttp, APScheduler): only where the demo really runs.
-    from app import opening
+    from app import open_store
     from app.embedded import crawl
     from app.lab.running import running_lab
     from app.until import Until
@@ -108,7 +108,7 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
     with ExitStack() as stack:
         lab = stack.enter_context(running_lab(settings.catalog(), "demo", reviews=None))
         settings = replace(settings, lab=(lab.host, lab.port))
-        store = stack.enter_context(opening.opened_store(settings))
+        store = stack.enter_context(open_store.opened_store(settings))
         address = stack.enter_context(_dashboard(settings, store)) if web else ""
         _add_products(store)
         rows = numbered_nodes(NODES, settings.slots, lab=True)

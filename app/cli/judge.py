@@ -48,8 +48,8 @@ def judge(
     """
     from tasks.jobs.judging import judge as judged
     from tasks.jobs.judging import page_judge
+    from tasks.reading.add_voices import judgement
     from tasks.reading.voice import MODEL
-    from tasks.reading.voiced import judgement
 
     settings = settings_of(db, sites)
     of_page = page_judge(settings.catalog(), judgement, MODEL, again=again)

@@ -20,7 +20,7 @@ from app.cli.output import ago, answer, print_json, printed, table, table_of
 from app.cli.tables import pair_list, pair_matrices, permit_list, permit_matrices
 from app.durations import seconds
 from app.files.harmless import shown
-from app.permits import PermitWorth, permit_worths
+from app.permit_worth import PermitWorth, permit_worths
 from app.reports.summary import pair_document
 from tasks.domain.breaker import BreakerState
 from tasks.store import added_nodes, page_links, reports

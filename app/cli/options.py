@@ -94,9 +94,9 @@ def store_for_work(settings: Settings) -> Iterator[Store]:
     Raises:
         DatabaseUnusable: it cannot be opened, or is no database of ours.
     """
-    from app import opening
+    from app import open_store
 
-    with _opened(settings, opening.opened_store) as store:
+    with _opened(settings, open_store.opened_store) as store:
         yield store
 
 
@@ -111,9 +111,9 @@ def store_there(settings: Settings) -> Iterator[Store]:
         WrongRevision: it has another version's schema: this one brings no database up.
         DatabaseUnusable: it cannot be opened, or is no database of ours.
     """
-    from app import opening
+    from app import open_store
 
-    with _found(settings) as found, _opened(found, opening.store_as_it_is) as store:
+    with _found(settings) as found, _opened(found, open_store.store_as_it_is) as store:
         store.patient = True
         yield store
 

@@ -18,7 +18,7 @@ from rich.logging import RichHandler
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.fitted import FittedTable
+from app.cli.fitted_table import FittedTable
 from app.durations import seconds
 from app.files.harmless import HarmlessFormatter, shown
 from app.logs import JsonFormatter
@@ -126,7 +126,7 @@ def table(
     caption: str = "",
     least: Sequence[str] = (),
 ) -> Table:
-    """A table that fits its terminal (`app.cli.fitted`); columns whose cells are numbers are aligned right.
+    """A table that fits its terminal (`app.cli.fitted_table`); columns whose cells are numbers are aligned right.
 
     Args:
         columns: their names; one that ends in ">" folds its texts and takes what room is left.

@@ -17,11 +17,11 @@ from rich.text import Text
 from app.cli.output import messages
 from app.cli.tables import COLORS, queue_line
 from app.durations import seconds
-from app.waits import wait_text
+from app.host_waits import wait_text
 from app.work_left import Came, Ending, time_left
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.store import nodes, queue_counts, reports
 from tasks.store.database import Store, read_now
 from tasks.store.host_waits import HostQueue, host_waits
@@ -171,7 +171,7 @@ class Progress:
     ) -> None:
         self._store = store
         self._catalog = catalog
-        self._hosts_of = HostBook(catalog).of_site
+        self._hosts_of = HostCatalog(catalog).of_site
         self._says_waiting = until_done
         self._mark = begin
         self._clock = clock

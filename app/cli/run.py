@@ -17,7 +17,7 @@ from app.cli.options import (
 from app.cli.output import say
 from app.cli.runner_options import runner_options
 from app.config import DEFAULT_DATA, DEFAULT_DATABASE, Settings
-from app.holding import alone_on, refuse_busy
+from app.held_file import alone_on, refuse_busy
 from app.setting_values import sqlite_file
 from splitter.errors import InputError
 
@@ -68,7 +68,7 @@ def run(
     """
     settings = _settings(db, **options)
     from app.cli import crawling  # slow to import; a wrong option should be refused at once
-    from app.cli.ending import finish
+    from app.cli.run_end import finish
     from app.crawl_nodes import crawl_nodes, nodes_of
     from app.until import Until
 
@@ -160,7 +160,7 @@ def up(
             f"{settings.database_url}: a cluster needs a PostgreSQL; leave --db away and it starts its own"
         )
     from app.cli import crawling  # slow to import; a wrong option should be refused at once
-    from app.cli.ending import finish
+    from app.cli.run_end import finish
     from app.cluster.supervisor import Cluster
     from app.crawl_nodes import nodes_of
     from app.until import Until

@@ -210,7 +210,7 @@ def _online(
     from app.http_session import ask
     from app.sites.site_check import SiteCheck, offline
     from splitter.query import product_query
-    from tasks.fetching.hosts import HostBook
+    from tasks.fetching.hosts import HostCatalog
 
     warn_without_contact(settings)
     crawl = settings.crawl()
@@ -218,7 +218,7 @@ def _online(
     end_s = time.monotonic() + within_s
     check = SiteCheck(
         catalog,
-        partial(ask, settings=crawl, trusts=HostBook(catalog).is_private),
+        partial(ask, settings=crawl, trusts=HostCatalog(catalog).is_private),
         product_query(query).keywords,
         agent=ROBOTS_TOKEN,
         left_s=lambda: end_s - time.monotonic(),

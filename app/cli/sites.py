@@ -32,7 +32,7 @@ from app.files.harmless import shown
 from app.setting_values import sqlite_file
 from app.wiring import utc_now
 from splitter.catalog.model import Catalog
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.jobs.planning import Permission, addresses, permission
 from tasks.store import reports
@@ -130,7 +130,7 @@ def _stored(settings: Settings, catalog: Catalog) -> tuple[dict[str, Permission]
 
 
 def _site(catalog: Catalog, name: str, allowed: Permission, had: SiteRow) -> dict[str, Any]:
-    site, limits = catalog.sites[name], HostBook(catalog).limits(name)
+    site, limits = catalog.sites[name], HostCatalog(catalog).limits(name)
     return {
         "site": name,
         "title": site.title,

@@ -13,8 +13,8 @@ from app.cli.options import db_option, json_option, settings_of, store_there
 from app.cli.output import ago, labelled, print_json, printed, table
 from app.cli.tables import counted, coverage_text, queue_line
 from app.durations import seconds
-from app.waits import unplanned_texts, wait_documents, wait_text
-from tasks.fetching.hosts import HostBook
+from app.host_waits import unplanned_texts, wait_documents, wait_text
+from tasks.fetching.hosts import HostCatalog
 from tasks.store import coverage, nodes, page_links, queue_counts, reports, unplanned_sites
 from tasks.store.database import read_now
 from tasks.store.host_waits import host_waits
@@ -38,7 +38,7 @@ def status(db: str | None, as_json: bool) -> None:
     rule = settings.buffer()
     with store_there(settings) as store, store.read() as conn:
         now = read_now(conn)
-        waits = host_waits(conn, now, HostBook(catalog).of_site, timedelta(seconds=rule.silent_after_s))
+        waits = host_waits(conn, now, HostCatalog(catalog).of_site, timedelta(seconds=rule.silent_after_s))
         queues, load, totals = (
             queue_counts.counts(conn),
             reports.waiting_summary(conn, now),

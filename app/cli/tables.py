@@ -13,9 +13,9 @@ from rich.text import Text
 from app.cli.output import Cell, clock, labelled, percent, short, table, table_of
 from app.durations import seconds
 from app.files.harmless import shown
-from app.permits import PermitWorth
+from app.host_waits import unplanned_texts, wait_text
+from app.permit_worth import PermitWorth
 from app.reports.summary import Summary, by_cause
-from app.waits import unplanned_texts, wait_text
 from tasks.store.coverage import Coverage
 from tasks.store.manual import ManualRow
 from tasks.store.products import ProductRow

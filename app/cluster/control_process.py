@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from redis.exceptions import RedisError
 
-from app import opening, wiring
+from app import open_store, wiring
 from app.cluster.broker import open_redis
 from app.config import Settings
 from app.node_browsers import browser_of_nodes
@@ -29,7 +29,7 @@ from tasks.store.database import Store
 from tasks.store.known_pages import page_count, page_keys
 from tasks.store.writer import Writer
 from tasks.worker.redis_seen import RedisSeen
-from tasks.worker.robots_book import RobotsBook
+from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 
 log = logging.getLogger("reviewloop.worker")
@@ -48,7 +48,7 @@ def opened_control(settings: Settings) -> Iterator[Control]:
     def goes_on() -> bool:
         return not ending.is_set()
 
-    with opening.opened_store(settings) as store:
+    with open_store.opened_store(settings) as store:
         writer = Writer(store)
         try:
             context = wiring.context(settings, catalog)
@@ -152,7 +152,7 @@ async def _while(goes_on: Callable[[], bool], work: Coroutine[Any, Any, int]) ->
 
 async def _plan(settings: Settings, planning: _Planning, writer: Writer) -> int:
     """Make them with tools of their own, on this event loop."""
-    robots, seen = RobotsBook(writer), SeenPages(None)
+    robots, seen = RobotsCache(writer), SeenPages(None)
     async with open_redis(settings) as redis:
         permits = RedisPermits(redis, asyncio.get_running_loop().time)
         async with wiring.deps(

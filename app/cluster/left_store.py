@@ -12,7 +12,7 @@ from pathlib import Path
 
 from app.cluster import processes
 from app.cluster.servers import POSTGRES, PostgresServer, url_of
-from app.holding import held
+from app.held_file import held
 from splitter.errors import InputError
 
 _SOCKETS_LINE = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from app import opening
+from app import open_store
 from app.config import from_environment
 from splitter.errors import ReviewloopError
 
@@ -12,7 +12,7 @@ from splitter.errors import ReviewloopError
 def main() -> None:
     """Migrate what REVIEWLOOP_DATABASE_URL names. Exit status: 0 done, 1 it could not be done."""
     try:
-        with opening.opened_store(from_environment()):
+        with open_store.opened_store(from_environment()):
             print("The database has the newest schema.", file=sys.stderr)
     except ReviewloopError as error:
         sys.exit(f"reviewloop: {error}")

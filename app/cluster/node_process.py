@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import Connection
 from sqlalchemy.exc import ProgrammingError
 
-from app import loops, wiring
+from app import event_loops, wiring
 from app.cluster.broker import open_redis
 from app.cluster.pulse import EVERY_S, Pulse
 from app.config import MIGRATIONS, Settings
@@ -27,7 +27,7 @@ from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.errors import TaskError, WrongRevision
 from tasks.fetching.redis_permits import RedisPermits
-from tasks.jobs.celery_tasks import ask_for_turn, be_ready_to_ask
+from tasks.jobs.celery_tasks import open_broker_connection, request_turn
 from tasks.store import closing, nodes
 from tasks.store.database import Store
 from tasks.store.leases import Lease
@@ -36,7 +36,7 @@ from tasks.store.revision import check_revision
 from tasks.store.writer import Writer
 from tasks.worker.node import CrawlNode
 from tasks.worker.redis_seen import RedisSeen
-from tasks.worker.robots_book import RobotsBook
+from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import BATCH, SeenPages
 
 log = logging.getLogger("reviewloop.worker")
@@ -99,7 +99,7 @@ class NodeProcess:
             # Bringing the schema up is the control worker's part; to import it costs a node a tenth of its start.
             store = Store.open(self._settings.database_url)
             try:
-                with loops.runner() as runner:
+                with event_loops.runner() as runner:
                     runner.run(self._serve(store))
             finally:
                 store.close()
@@ -119,7 +119,7 @@ class NodeProcess:
         try:
             async with AsyncExitStack() as stack:
                 redis = await stack.enter_async_context(open_redis(self._settings))
-                turns = TurnRequests(redis, ask_for_turn)
+                turns = TurnRequests(redis, request_turn)
                 serving = asyncio.create_task(_served(turns, redis))
                 node = await self._open(stack, catalog, writer, redis, turns.ask)
                 self._ready.set_result((asyncio.get_running_loop(), end, node))
@@ -167,7 +167,7 @@ class NodeProcess:
             wiring.deps(
                 self._settings,
                 catalog,
-                RobotsBook(writer),
+                RobotsCache(writer),
                 permits,
                 self._seen,
                 address=row.address,
@@ -229,7 +229,7 @@ async def _served(turns: TurnRequests, redis: Redis) -> None:
 
 def _be_ready_to_ask() -> None:
     try:
-        be_ready_to_ask()
+        open_broker_connection()
     except Exception:
         log.warning("the broker does not answer yet", exc_info=True)
 

@@ -23,7 +23,7 @@ from app.cluster.pulse import last_beat
 from app.cluster.servers import POSTGRES, PostgresServer, RedisServer
 from app.cluster.servers_needed import check
 from app.config import DEFAULT_DATABASE, Settings
-from app.holding import alone_in
+from app.held_file import alone_in
 from app.until import Until
 from app.web.address import DEFAULT_PORT, address_of, listening_near
 from splitter.errors import ReviewloopError
@@ -31,7 +31,7 @@ from tasks.domain.backoff import backoff_s
 from tasks.store import todo
 from tasks.store.database import Store
 from tasks.store.nodes import Node, set_addresses
-from tasks.store.outages import away
+from tasks.store.outages import is_outage
 
 _CHECK_EVERY_S = 0.1
 _WATCH_EVERY_S = 0.5
@@ -237,7 +237,7 @@ class Cluster:
             with store.read() as conn:
                 return todo.all_settled(conn)
         except DBAPIError as error:
-            if not away(error):
+            if not is_outage(error):
                 raise
             return False
 

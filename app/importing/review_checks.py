@@ -18,8 +18,8 @@ from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical
 from tasks.domain.pages import Review
 from tasks.domain.product_match import matchable_text, product_match
+from tasks.reading.add_voices import judgement
 from tasks.reading.dates import read_date
-from tasks.reading.voiced import judgement
 from tasks.store.imports import ImportedReview, page_of, review_key
 from tasks.store.products import KnownName, NewProduct
 from tasks.worker.pseudonyms import Pseudonyms

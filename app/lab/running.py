@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
-from app import loops
+from app import event_loops
 from app.lab.corpus import DEFAULT_REVIEWS
 from app.lab.profile import Profile
 from app.lab.server import Lab
@@ -48,7 +48,7 @@ def running_lab(
 
     def run() -> None:
         try:
-            with loops.runner() as runner:
+            with event_loops.runner() as runner:
                 runner.run(live())
         except BaseException as error:
             if ready.done():

@@ -22,7 +22,7 @@ from app.files.harmless import one_line
 from app.sending.parcel import DeliveryFailed, Letter
 from app.setting_values import SmtpServer, smtp_server
 from splitter.errors import InputError
-from tasks.jobs.alerting import Sent
+from tasks.jobs.alerting import SendOutcome
 from tasks.store.alerts import AlertRow
 
 log = logging.getLogger("reviewloop.alerts")
@@ -90,13 +90,13 @@ class Receivers:
         self._busy: dict[int, Thread] = {}
         self._receivers = [_receiver(n, one, mail) for n, one in enumerate(addresses or (LOG,), 1)]
 
-    def tell(self, rows: Sequence[AlertRow], now: datetime, go_on: GoOn = lambda: True) -> Sent:
+    def tell(self, rows: Sequence[AlertRow], now: datetime, go_on: GoOn = lambda: True) -> SendOutcome:
         """Send one message of these alerts; `go_on` as in `send`."""
         found = self.send(_title(rows), _body(rows, now), go_on)
         trouble = "; ".join(f"{one.to}: {one.why}" for one in found if one.why)
         if trouble:
             log.warning("an alert did not reach %s", trouble)
-        return Sent(any(not one.why for one in found), trouble)
+        return SendOutcome(any(not one.why for one in found), trouble)
 
     def send(
         self, title: str, body: str, go_on: GoOn = lambda: True, bound_s: float = BOUND_S

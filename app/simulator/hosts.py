@@ -165,7 +165,7 @@ class Hosts:
         """Whether each host of the site answers some address well, as `tasks.jobs.sweeps` asks it."""
         hosts = self.of(site)
         granted = self._permits.granted(hosts, now_s)
-        return all(host in granted and granted[host].well for host in hosts)
+        return all(host in granted and granted[host].answers_well for host in hosts)
 
     # --- what strategies see -----------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from tasks.domain.failures import ErrorClass
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.fetching.pace import AnswerSample
-from tasks.worker.lease_renewal import FIRST_TRIES, REPORT_EVERY_S, REPORT_SOONEST_S
+from tasks.worker.lease_renewal import FIRST_REPORT_TRIES, REPORT_EVERY_S, REPORT_SOONEST_S
 
 
 class _Started(NamedTuple):
@@ -67,7 +67,7 @@ class PagedAttempt(Attempt):
     hangs: bool = False
     reported: AttemptResult | None = None
     reported_s: float = 0.0
-    report_at_tries: int = FIRST_TRIES
+    report_at_tries: int = FIRST_REPORT_TRIES
 
 
 class Crawl:
@@ -318,7 +318,7 @@ class Crawl:
         if ago_s < (REPORT_SOONEST_S if news else REPORT_EVERY_S):
             return
         attempt.reported_s = self._events.now
-        attempt.report_at_tries = max(FIRST_TRIES, 2 * attempt.tried)
+        attempt.report_at_tries = max(FIRST_REPORT_TRIES, 2 * attempt.tried)
         attempt.reported = AttemptResult(
             site=self._world.sites[attempt.subtask.site].name,
             node=self._world.nodes[attempt.node].name,

@@ -25,7 +25,7 @@ from app.simulator.scenario import (
 from splitter.catalog.model import Catalog, Limits
 from splitter.catalog.names import Kind
 from tasks.domain.failures import ErrorClass
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.store import nodes
 from tasks.store.recorded import RecordedAttempt, RecordedTask, recorded_attempts, recorded_tasks
 
@@ -81,7 +81,7 @@ def scenario_of_run(conn: Connection, catalog: Catalog | None) -> Scenario:
     limits: dict[str, Limits] = {}
     engines: dict[str, RecordedEngine] = {}
     if catalog is not None:
-        book = HostBook(catalog)
+        book = HostCatalog(catalog)
         for name, site in catalog.sites.items():
             limits[name] = book.limits(name)
             host = book.of_engine(site.engine)

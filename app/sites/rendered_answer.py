@@ -16,7 +16,7 @@ from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.decode import decode
 
@@ -26,7 +26,7 @@ _HEAD = 600
 def is_result_page(catalog: Catalog, site: str, url: str) -> bool:
     """Whether a URL is a search of the site's engine."""
     engine, requested = catalog.engine_of(site), urlsplit(url)
-    book = HostBook(catalog)
+    book = HostCatalog(catalog)
     if book.name(url) != book.of_engine(catalog.sites[site].engine):
         return False
     before, page, after = urlsplit(engine.url).path.partition("{page}")
@@ -46,7 +46,7 @@ def ask_as_crawl(url: str, settings: Settings, catalog: Catalog, site: str, *, r
         AskFailed: there is none.
         InputError: this machine has no browser, and needs one.
     """
-    hosts = HostBook(catalog)
+    hosts = HostCatalog(catalog)
     if catalog.renders(site) and not result:
         return ask_rendered(url, settings, hosts)
     headers = catalog.engine_of(site).headers if result else None
@@ -70,7 +70,7 @@ def asked_again(url: str, site: str, settings: Settings) -> dict[str, Any]:
     return answer.facts() | {"encoding": encoding, "redirects": answer.redirects, "head": text[:_HEAD]}
 
 
-def ask_rendered(url: str, settings: Settings, hosts: HostBook) -> Answer:
+def ask_rendered(url: str, settings: Settings, hosts: HostCatalog) -> Answer:
     """Fetch a page, and let a browser run its scripts; an answer that is no success comes as it is.
 
     Raises:
@@ -90,7 +90,7 @@ def ask_rendered(url: str, settings: Settings, hosts: HostBook) -> Answer:
     return replace(answer, body=made.body, headers=made.headers)
 
 
-async def _rendered(answer: Answer, settings: Settings, hosts: HostBook) -> Response:
+async def _rendered(answer: Answer, settings: Settings, hosts: HostCatalog) -> Response:
     host = hosts.name(answer.url)
 
     def is_own(url: str) -> bool:

@@ -22,7 +22,7 @@ from splitter.catalog.model import Catalog, Engine
 from splitter.urls import search_url
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.http_statuses import error_class
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.inflate import unpacked
 from tasks.fetching.robots import RobotsRules
 from tasks.reading.decode import decode
@@ -105,7 +105,7 @@ class SiteCheck:
         self._left_s = left_s
         self._pause = pause
         self._no_browser = no_browser
-        self._hosts = HostBook(catalog)
+        self._hosts = HostCatalog(catalog)
 
     def run(self) -> list[SiteAnswer]:
         """Request every engine and every site; engines first, each in the catalog's order."""

@@ -22,7 +22,7 @@ from app.web.cached import Cached
 from app.web.guard import visitor_of
 from app.web.rendering import rendered
 from splitter.catalog.model import Catalog
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.store.database import Store, read_now
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Context:
     settings: Settings
     store: Store
     catalog: Catalog
-    hosts: HostBook
+    hosts: HostCatalog
     silent_after: timedelta
     access: Access
     cached: Cached = field(default_factory=Cached)

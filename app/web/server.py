@@ -20,7 +20,7 @@ from app.web.pages.matrix import read_matrix
 from app.web.pages.overview import read_overview, read_trends
 from app.web.pages.reviews import read_counts
 from splitter.errors import InputError, ReviewloopError
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.store.database import Store
 
 _START_S = 10.0
@@ -62,7 +62,7 @@ def make_server(
     tokens = check_tokens(settings, host)
     catalog = settings.catalog()
     access = Access(tokens, time.monotonic)
-    context = Context(settings, store, catalog, HostBook(catalog), settings.node_silent_after(), access)
+    context = Context(settings, store, catalog, HostCatalog(catalog), settings.node_silent_after(), access)
     if ahead:
         warm_up(context)
     names = None if tokens else {f"{name}:{port}" for name in (host, f"[{host}]", "localhost", "127.0.0.1")}

@@ -12,7 +12,7 @@ from datetime import timedelta
 from sqlalchemy import URL, create_engine, func, make_url, select
 from sqlalchemy.pool import NullPool
 
-from app import opening, wiring
+from app import open_store, wiring
 from app.config import Settings
 from bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, known_url
 from bench.tools.addresses import keyword, site
@@ -23,7 +23,7 @@ from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import Close
 from tasks.store.database import Store, read_now
 from tasks.store.leases import Counters, Grant, Lease, Renewal
-from tasks.store.pages import NewPage, SavedPage
+from tasks.store.pages import NewPage, PageToStore
 from tasks.store.products import NewProduct
 from tasks.store.tables import attempts, subtasks, targets
 
@@ -44,7 +44,7 @@ class Databases:
         """Make the database with so many result pages to be read (a multiple of `SITES`)."""
         self._execute(f"CREATE DATABASE {_TEMPLATE}")
         settings = Settings(database_url=_text(self._server.set(database=_TEMPLATE)))
-        with opening.opened_store(settings) as store:
+        with open_store.opened_store(settings) as store:
             _store_known(store, settings)
             _plan(store, [keyword(number) for number in range(results // SITES)])
             with store.begin() as conn:
@@ -96,10 +96,10 @@ def _store_known(store: Store, settings: Settings) -> None:
         closing.close_many(conn, now, [Close(lease, AttemptReport(counters=counters))])
 
 
-def _known(lease: Lease, site_number: int, place: int) -> SavedPage:
+def _known(lease: Lease, site_number: int, place: int) -> PageToStore:
     url = known_url(site_number, place)
     key = page_key(url)
-    return SavedPage(
+    return PageToStore(
         lease,
         NewPage(
             target_id=_NO_TARGET,

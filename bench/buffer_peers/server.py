@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import unquote_plus
 
-from app import loops
+from app import event_loops
 from app.version import ROOT
 from bench.buffer_peers.web import SITES, found_for, hits
 from bench.tools.pages import result_page, review_page
@@ -81,7 +81,7 @@ def main() -> None:
     """Serve so many result pages."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--results", type=int, required=True)
-    loops.run(_serve(parser.parse_args().results))
+    event_loops.run(_serve(parser.parse_args().results))
 
 
 if __name__ == "__main__":

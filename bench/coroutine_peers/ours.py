@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from app.loops import run
+from app.event_loops import run
 from bench.coroutine_peers import window
 from tasks.fetching.downloader import Downloader
 from tasks.worker.settings import CrawlSettings

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from app.loops import run
+from app.event_loops import run
 from bench.coroutine_peers.machine import pin_to
 
 

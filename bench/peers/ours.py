@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from app import loops, opening, wiring
+from app import event_loops, open_store, wiring
 from app.config import Settings
 from app.crawl_nodes import numbered_nodes
 from app.embedded import EmbeddedRunner
@@ -74,10 +74,10 @@ def crawl(call: Call) -> Figures:
     settings = Settings(
         database_url=f"sqlite:///{call.database}", lab=("127.0.0.1", call.port), slots=SLOTS, seed=1
     )
-    with opening.opened_store(settings) as store:
+    with open_store.opened_store(settings) as store:
         _add_products(store, max(1, call.pages // PAGES_OF_A_PRODUCT))
         watch = Watch()
-        loops.run(_run(settings, store, call))
+        event_loops.run(_run(settings, store, call))
         return watch.figures(*_stored(store))
 
 

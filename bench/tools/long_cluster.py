@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import psutil
 from sqlalchemy import Connection, func, select
 
-from app import opening
+from app import open_store
 from app.chaos.world import Products, Supply, write_catalog
 from app.cluster.supervisor import Cluster
 from app.config import Settings
@@ -66,7 +66,7 @@ def run(seconds: float, nodes: int = 3) -> dict[str, Any]:
         cluster = stack.enter_context(
             Cluster(Settings(sites=str(catalog), slots=_SLOTS, lab=lab), folder / "cluster", _say)
         )
-        store = stack.enter_context(opening.opened_store(cluster.settings))
+        store = stack.enter_context(open_store.opened_store(cluster.settings))
         rows = numbered_nodes(nodes, _SLOTS, lab=True)
         restarted = ("control", "beat", *(row.name for row in rows))
         watch = _Watch(cluster, store, restarted, seconds)

@@ -29,7 +29,7 @@ from bench.tools.pages import RESULT_RULES, RULES
 from splitter.catalog.model import Catalog, Engine, Limits
 from splitter.catalog.model import Site as CatalogSite
 from splitter.catalog.names import Kind
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
@@ -211,7 +211,7 @@ def _context(sites: Sequence[str]) -> Context:
     settings = LoopSettings()
     # Nodes take what their slots hold: what is measured is a turn, not how long a buffer lasts.
     settings = replace(settings, buffer=replace(settings.buffer, slots_over=0, refill_s=0.0))
-    return Context(catalog, settings, HostBook(catalog), Random(1), SchedulerState(settings.strategy))
+    return Context(catalog, settings, HostCatalog(catalog), Random(1), SchedulerState(settings.strategy))
 
 
 def _begin(conn: Connection, sites: Sequence[str], names: Sequence[str], slots: int) -> None:

@@ -23,10 +23,10 @@ from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import Close
 from tasks.store.database import Store, unhurried
 from tasks.store.leases import Counters, Grant, Lease, Renewal
-from tasks.store.pages import NewPage, SavedPage
+from tasks.store.pages import NewPage, PageToStore
 from tasks.store.partitions import NewPartition
 from tasks.store.products import NewProduct, NewTask
-from tasks.store.result_pages import FoundHit, ReadResultPage
+from tasks.store.result_pages import FoundHit, ResultPageToStore
 from tasks.store.tables import events, metadata, pair_stats, subtasks
 from tasks.store.transitions import EventData, Move
 
@@ -112,10 +112,10 @@ def _collected(conn: Connection, subtask_id: int) -> None:
     urls = [f"http://{lease.site}/{subtask_id}/{n}" for n in range(_HITS)]
     page = ResultPage(len(urls), tuple(Hit(url, "标题") for url in urls), empty=False, more=False)
     hits = [FoundHit(url, page_key(url)) for url in urls]
-    read = ReadResultPage(lease=lease, target=work.targets[0], page=page, hits=hits)
+    read = ResultPageToStore(lease=lease, target=work.targets[0], page=page, hits=hits)
     (stored,) = result_pages.save_result_pages(conn, _NOW, [read])
     assert stored is not None
-    saved = [SavedPage(lease, _page(one.id, one.url, one.key)) for one in stored.todo]
+    saved = [PageToStore(lease, _page(one.id, one.url, one.key)) for one in stored.todo]
     pages.save_pages(conn, _NOW, saved)
     counters = Counters(offered=_HITS, tried=_HITS, collected=_HITS, requests=_HITS + 1, active_s=1.0)
     closing.close_many(conn, _NOW, [Close(lease, AttemptReport(counters=counters))])

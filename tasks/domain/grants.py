@@ -32,13 +32,13 @@ class HostGrants:
         share: of its limit for all addresses, in (0, 1].
         next_s: how far ahead its permits are reserved, in seconds; 0: nobody waits for one.
         addresses: by node address; one that is missing has its full share now.
-        well: it answers some address well, and lately: faults of another one are not the host's.
+        answers_well: it answers some address well, and lately: faults of another one are not the host's.
     """
 
     share: float = 1.0
     next_s: float = 0.0
     addresses: Mapping[str, AddressGrants] = field(default_factory=lambda: MappingProxyType({}))
-    well: bool = False
+    answers_well: bool = False
 
     def of(self, address: str) -> AddressGrants:
         """The grant to this address."""

@@ -42,7 +42,7 @@ class SessionSettings:
         lab: address and port every host is sent to; None: the real web.
         timeout_s: for a whole session, all its requests.
         body_bytes: the most of one answer, decompressed.
-        trusts: true for a URL whose host may be on a private address (`HostBook.is_private`).
+        trusts: true for a URL whose host may be on a private address (`HostCatalog.may_be_private`).
     """
 
     user_agent: str

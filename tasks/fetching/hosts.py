@@ -9,7 +9,7 @@ from splitter.catalog.model import Catalog, Limits
 from tasks.domain.address import authority_of
 
 
-class HostBook:
+class HostCatalog:
     """Names and limits of hosts, from the catalog.
 
     The catalog's own name is used where a URL's host is that site or one of its subdomains (www.cca.org.cn is

@@ -202,7 +202,7 @@ def _granted(state: _Host, now: float) -> HostGrants:
     return HostGrants(
         share=state.share,
         next_s=max(0.0, state.granted[-1] - now) if state.granted else 0.0,
-        well=any(one.own.answered_well(now) for one in state.addresses.values()),
+        answers_well=any(one.own.answered_well(now) for one in state.addresses.values()),
         addresses={
             address: AddressGrants(share=one.own.share(state.share), next_s=max(0.0, one.next_at - now))
             for address, one in state.addresses.items()

@@ -148,7 +148,7 @@ class RedisPermits:
             found[names[place]] = HostGrants(
                 share=float(share),
                 next_s=reserved_us / 1e6,
-                well=bool(well),
+                answers_well=bool(well),
                 addresses={
                     name.decode(): AddressGrants(share=float(own), next_s=rest_us / 1e6)
                     for name, own, rest_us in addresses

@@ -20,7 +20,7 @@ _LOCK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SendOutcome:
     """The outcome of a message.
 
     Attributes:
@@ -32,7 +32,7 @@ class Sent:
     trouble: str = ""
 
 
-Tell = Callable[[Sequence[AlertRow], datetime], Sent]
+SendAlerts = Callable[[Sequence[AlertRow], datetime], SendOutcome]
 """Sends one message of alerts that came on and that are over; it takes a bounded time."""
 
 
@@ -43,7 +43,7 @@ class Alerting:
         engines: names of the engines, by host.
     """
 
-    def __init__(self, rules: AlertRules, engines: Mapping[str, str], tell: Tell) -> None:
+    def __init__(self, rules: AlertRules, engines: Mapping[str, str], tell: SendAlerts) -> None:
         self._rules = rules
         self._engines = engines
         self._tell = tell
@@ -69,5 +69,5 @@ class Alerting:
         return alerts.claim(conn, now), now
 
 
-def _note(rows: Sequence[AlertRow], done: Sent, conn: Connection, now: datetime) -> None:
+def _note(rows: Sequence[AlertRow], done: SendOutcome, conn: Connection, now: datetime) -> None:
     alerts.sent(conn, now, rows, told=done.told, trouble=done.trouble)

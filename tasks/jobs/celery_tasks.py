@@ -20,11 +20,11 @@ from splitter.split import chunks
 from tasks.jobs import runtime, ticks
 from tasks.jobs.queues import CLOCKS_S, CONTROL, crawl_queue
 from tasks.jobs.repost_linking import link_reposts
-from tasks.jobs.retiring import drop_old
 from tasks.jobs.run_time_training import train_run_times
 from tasks.store.database import Store, read_now
 from tasks.store.leases import Lease
-from tasks.store.outages import away, passing
+from tasks.store.outages import is_outage, is_transient
+from tasks.store.retention import drop_old
 from tasks.store.writer import Operation
 
 log = logging.getLogger("reviewloop.sweeps")
@@ -61,7 +61,7 @@ class _Outage:
 _outage = _Outage()
 
 
-def _outlasting(task: Callable[P, None]) -> Callable[P, None]:
+def _skipped_in_outage(task: Callable[P, None]) -> Callable[P, None]:
     """A sweep that waits for the database's return where it is away: the next message runs it again."""
 
     @wraps(task)
@@ -69,7 +69,7 @@ def _outlasting(task: Callable[P, None]) -> Callable[P, None]:
         try:
             task(*given, **named)
         except Exception as error:
-            if not away(error):
+            if not is_outage(error):
                 raise
             _outage.met(" ".join((task.__name__, *map(str, given))), error)
 
@@ -77,7 +77,7 @@ def _outlasting(task: Callable[P, None]) -> Callable[P, None]:
 
 
 @shared_task(name="tick")
-@_outlasting
+@_skipped_in_outage
 def tick(name: str) -> None:
     """Run a sweep by its name, or a `turn` of the loop, and notify the nodes of the leases it gave."""
     control = runtime.control()
@@ -90,7 +90,7 @@ def tick(name: str) -> None:
                 given = ticks.tick(conn, read_now(conn), control.context, (name,))
         except Exception as error:
             control.context.state.forget()  # its COMMIT may have failed
-            if not passing(error):
+            if not is_transient(error):
                 raise
             log.warning("no %s now: %s", name, str(error).splitlines()[0])
             return
@@ -106,29 +106,29 @@ def tick(name: str) -> None:
 
 
 @shared_task(name="plan")
-@_outlasting
+@_skipped_in_outage
 def plan() -> None:
     """Make the tasks of new products; then let the loop turn at once."""
     if runtime.control().plan():
-        ask_for_turn()
+        request_turn()
 
 
 @shared_task(name="report")
-@_outlasting
+@_skipped_in_outage
 def report() -> None:
     """Write the report of subtasks that wait for a person."""
     runtime.control().report()
 
 
 @shared_task(name="alerts")
-@_outlasting
+@_skipped_in_outage
 def alerts() -> None:
     """Look what is wrong, and tell people."""
     runtime.control().alerts()
 
 
 @shared_task(name="deliver")
-@_outlasting
+@_skipped_in_outage
 def deliver() -> None:
     """Make the reports and exports that are due, and hand them over; in one thread at a time."""
     control = runtime.control()
@@ -140,14 +140,14 @@ def deliver() -> None:
 
 
 @shared_task(name="seen")
-@_outlasting
+@_skipped_in_outage
 def seen() -> None:
     """Fill the shared set of stored pages, where it was lost."""
     runtime.control().fill_seen()
 
 
 @shared_task(name="reposts")
-@_outlasting
+@_skipped_in_outage
 def reposts() -> None:
     """Link reviews whose text is nearly an earlier one's."""
     store = runtime.control().store
@@ -155,7 +155,7 @@ def reposts() -> None:
 
 
 @shared_task(name="retention")
-@_outlasting
+@_skipped_in_outage
 def retention() -> None:
     """Drop what is old, in many short transactions."""
     control = runtime.control()
@@ -163,7 +163,7 @@ def retention() -> None:
 
 
 @shared_task(name="train")
-@_outlasting
+@_skipped_in_outage
 def train() -> None:
     """Train the run times that `balance` decides by."""
     control = runtime.control()
@@ -186,12 +186,12 @@ def crawl(messages: Sequence[Mapping[str, Any]]) -> None:
     runtime.crawl()([Lease(**message) for message in messages])
 
 
-def be_ready_to_ask() -> None:
-    """Open the way to the broker that `ask_for_turn` takes; by itself it does so at its first message."""
+def open_broker_connection() -> None:
+    """Open the way to the broker that `request_turn` takes; by itself it does so at its first message."""
     with tick.app.producer_pool.acquire(block=True) as producer:
         producer.maybe_declare(tick.app.amqp.queues[CONTROL])
 
 
-def ask_for_turn() -> None:
+def request_turn() -> None:
     """Let the control worker run the sweeps of a turn soon."""
     tick.apply_async(("turn",), queue=CONTROL, expires=CLOCKS_S)

@@ -12,7 +12,7 @@ from splitter.catalog.entries import entries_of
 from splitter.catalog.model import Catalog
 
 from tasks.domain.batches import MOST_AT_ONCE
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.scheduling.admission import bound
 from tasks.scheduling.balance.curves import Curve
@@ -74,7 +74,7 @@ class Context:
 
     catalog: Catalog
     settings: LoopSettings
-    hosts: HostBook
+    hosts: HostCatalog
     rng: Random
     state: SchedulerState
 

@@ -22,7 +22,7 @@ from tasks.store.views import SleepingView
 
 
 @dataclass(frozen=True, slots=True)
-class Refined:
+class Refinements:
     """Changes to the partitions of woken subtasks.
 
     Attributes:
@@ -36,9 +36,9 @@ class Refined:
     details: dict[int, dict[str, str]] = field(default_factory=dict)
 
 
-def refine(conn: Connection, now: datetime, context: Context, woken: Sequence[SleepingView]) -> Refined:
+def refine(conn: Connection, now: datetime, context: Context, woken: Sequence[SleepingView]) -> Refinements:
     """Decide what becomes of the partitions of these subtasks, and make those that take their place, once each."""
-    done = Refined()
+    done = Refinements()
     seen = partitions.by_id(conn, {view.part_id for view in woken})
     for view in woken:
         partition = seen.get(view.part_id)

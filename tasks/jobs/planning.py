@@ -22,7 +22,7 @@ from tasks.store.products import NewTask, VirtualTask
 from tasks.store.writer import Writer
 
 RobotsOf = Callable[[str], Awaitable[RobotsRules]]
-Unasked = Callable[[], Mapping[str, tuple[Obstacle, ...]]]
+FindObstacles = Callable[[], Mapping[str, tuple[Obstacle, ...]]]
 
 _BATCH = 200
 
@@ -71,7 +71,7 @@ async def plan(
     catalog: Catalog,
     robots_of: RobotsOf,
     agent: str,
-    unasked: Unasked = lambda: {},
+    unasked: FindObstacles = lambda: {},
     *,
     late: bool = False,
 ) -> int:

@@ -116,4 +116,4 @@ def _given_up(view: views.FailedView, decision: ToManual) -> Move:
 def answers_others(context: Context, site: str) -> bool:
     """Whether each host of the site answers some address well: what failed at another address is not the host's."""
     grants = context.state.grants
-    return all(host in grants and grants[host].well for host in context.hosts_of(site))
+    return all(host in grants and grants[host].answers_well for host in context.hosts_of(site))

@@ -57,7 +57,7 @@ _AGAIN_S = (0.5, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
-class GaveNothing:
+class EmptyDecision:
     """A decision that gave nothing to any node.
 
     Attributes:
@@ -70,13 +70,13 @@ class GaveNothing:
     again_at: datetime
     after_s: float
 
-    def stands(self, facts: Hashable, now: datetime) -> bool:
+    def still_holds(self, facts: Hashable, now: datetime) -> bool:
         """Whether the same would be decided now, as far as is known."""
         made_at = self.again_at - timedelta(seconds=self.after_s)
         return facts == self.facts and made_at <= now < self.again_at
 
     @classmethod
-    def of(cls, facts: Hashable, now: datetime, before: GaveNothing | None) -> GaveNothing:
+    def of(cls, facts: Hashable, now: datetime, before: EmptyDecision | None) -> EmptyDecision:
         """It gave nothing now; `before`: the last time, where it gave nothing then either."""
         first_s, most_s = _AGAIN_S
         again = before is not None and before.facts == facts
@@ -100,7 +100,7 @@ class SchedulerState:
         grants: what hosts grant, as the keeper of permits told last.
         turned_at_event: the newest event of the last turn (`tasks.jobs.turn`).
         next_turn_at: when the next turn may find something to do that the last one did not; None: nothing is known.
-        gave_nothing: the last decision of a turn, where it gave nothing.
+        empty_decision: the last decision of a turn, where it gave nothing.
         unreadable: the last tick met what it could not read.
         checked_rows_at: when all rows were looked at for that last; None: never.
         marked_at: when it left a mark of that for other schedulers.
@@ -183,7 +183,7 @@ class SchedulerState:
         self._looked_far: datetime | None = None
         self.turned_at_event: int | None = None
         self.next_turn_at: datetime | None = None
-        self.gave_nothing: GaveNothing | None = None
+        self.empty_decision: EmptyDecision | None = None
 
     def learn(self, conn: Connection, now: datetime) -> Knowledge:
         """Bring the statistics up to date, once in a transaction."""

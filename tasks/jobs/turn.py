@@ -17,7 +17,7 @@ from tasks.domain.grants import LONGEST_QUEUE_S, AddressGrants, Grants
 from tasks.domain.views import NodeView
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.context import Context
-from tasks.jobs.scheduler_state import GaveNothing
+from tasks.jobs.scheduler_state import EmptyDecision
 from tasks.scheduling.capacity import IDLE_S
 from tasks.store.leases import Lease
 from tasks.store.todo import Todo, todo
@@ -47,10 +47,10 @@ def _allocated(conn: Connection, now: datetime, context: Context, there: Todo) -
     if not any(node.free for node in open_nodes):
         return []
     facts = _facts(there, open_nodes, state.grants)
-    if state.gave_nothing is not None and state.gave_nothing.stands(facts, now):
+    if state.empty_decision is not None and state.empty_decision.still_holds(facts, now):
         return []
     given = sweeps.give(conn, now, context, open_nodes)
-    state.gave_nothing = None if given else GaveNothing.of(facts, now, state.gave_nothing)
+    state.empty_decision = None if given else EmptyDecision.of(facts, now, state.empty_decision)
     return given
 
 

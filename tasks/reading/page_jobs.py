@@ -16,13 +16,13 @@ from splitter.catalog.rules import PageRules, ResultRules
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import ListPage, PageRead, Response, ResultPage
+from tasks.reading.add_voices import voiced
 from tasks.reading.decode import decode
+from tasks.reading.event_loop import NeedsReaderProcess, on_event_loop
 from tasks.reading.extract import read_page
-from tasks.reading.hurry import NotHere, hurried
 from tasks.reading.lists import read_list
 from tasks.reading.markup import is_usual
 from tasks.reading.results import read_results
-from tasks.reading.voiced import voiced
 
 USUAL_BYTES = 65_536
 """Of an answer that may be read where it came in."""
@@ -55,7 +55,7 @@ class ReadingJob(Protocol[Read]):
 
         Raises:
             FetchError: it can't be read, with its class.
-            NotHere: it is not usual, and this process is not apart.
+            NeedsReaderProcess: it is not usual, and this process is not apart.
         """
         ...
 
@@ -89,7 +89,7 @@ class PageJob:
         return self.rules.main_text or len(self.body) > _FEW_BYTES
 
     def read(self, *, apart: bool) -> tuple[PageRead, str]:
-        """The page, and the encoding it was in. Raises FetchError, NotHere."""
+        """The page, and the encoding it was in. Raises FetchError, NeedsReaderProcess."""
         text, encoding = _text(self.body, self.headers, self.hint, apart=apart)
         library = None if apart else _not_here
         read = read_page(text, self.url, self.rules, now=self.now, library=library)
@@ -118,7 +118,7 @@ class ResultJob:
         return self.rules.post is not None and len(self.body) > _FEW_BYTES
 
     def read(self, *, apart: bool) -> ResultPage:
-        """The result page. Raises FetchError, NotHere."""
+        """The result page. Raises FetchError, NeedsReaderProcess."""
         text, _ = _text(self.body, self.headers, "", apart=apart)
         read = read_results(text, self.url, self.rules, now=self.now)
         if self.rules.post is None:
@@ -143,7 +143,7 @@ class ListJob:
         return True
 
     def read(self, *, apart: bool) -> ListPage:
-        """The page of the list. Raises FetchError, NotHere."""
+        """The page of the list. Raises FetchError, NeedsReaderProcess."""
         text, _ = _text(self.body, self.headers, "", apart=apart)
         return read_list(text, self.url, self.rules, self.now)
 
@@ -153,19 +153,19 @@ def done(job: ReadingJob[Read], *, apart: bool) -> Read:
 
     Raises:
         FetchError: as the job; UNREADABLE for an error of the reader itself, which is logged.
-        NotHere: as the job.
+        NeedsReaderProcess: as the job.
         MemoryError: it takes more than this process may have.
     """
-    before = hurried.set(not apart)
+    before = on_event_loop.set(not apart)
     try:
         return job.read(apart=apart)
-    except (FetchError, NotHere, MemoryError):
+    except (FetchError, NeedsReaderProcess, MemoryError):
         raise
     except Exception as error:
         log.exception("a page of %d bytes can't be read", len(job.body))
         raise unreadable(f"{type(error).__name__}: {error}") from error
     finally:
-        hurried.reset(before)
+        on_event_loop.reset(before)
 
 
 def unreadable(why: str) -> FetchError:
@@ -180,12 +180,12 @@ def _needed(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _text(body: bytes, headers: Mapping[str, str], hint: str, *, apart: bool) -> tuple[str, str]:
     if not apart and len(body) > USUAL_BYTES:
-        raise NotHere
+        raise NeedsReaderProcess
     text, encoding, _ = decode(body, headers, hint, guess=None if apart else _not_here)
     if not apart and not is_usual(text):
-        raise NotHere
+        raise NeedsReaderProcess
     return text, encoding
 
 
 def _not_here(*_asked: object) -> str:
-    raise NotHere
+    raise NeedsReaderProcess

@@ -18,7 +18,7 @@ from splitter.catalog.rules import PageRules
 
 from tasks.domain.pages import Review
 from tasks.reading.dates import read_date
-from tasks.reading.hurry import NotHere, hurried
+from tasks.reading.event_loop import NeedsReaderProcess, on_event_loop
 from tasks.reading.markup import select, texts_of
 
 LONGEST_ID = 200
@@ -109,7 +109,7 @@ class Records:
     """
 
     def __init__(self, tree: LexborHTMLParser, css: str) -> None:
-        """Raises FetchError(BAD_RULE) for what is no selector; NotHere for records in records, in a hurry."""
+        """Raises FetchError(BAD_RULE) for what is no selector; NeedsReaderProcess for nested ones on an event loop."""
         self.nodes = select(tree, css)[:MOST_RECORDS]
         self._ids = [node.mem_id for node in self.nodes]
         self._places = {node_id: place for place, node_id in enumerate(self._ids)}
@@ -125,9 +125,9 @@ class Records:
         else:
             self._nested = self._any_nested()
             if (
-                self._nested and hurried.get()
+                self._nested and on_event_loop.get()
             ):  # the texts of inner records are read once for each around them
-                raise NotHere
+                raise NeedsReaderProcess
 
     def values(self, rule: str) -> list[str]:
         """A rule's collapsed value in every record; empty where it finds nothing, or where the rule is empty."""

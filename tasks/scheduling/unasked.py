@@ -36,7 +36,7 @@ LONGEST_WAIT_S = 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unasked:
+class UnaskedHost:
     """A host that an attempt could not ask.
 
     Attributes:

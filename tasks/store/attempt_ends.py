@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, Connection, bindparam, func, select
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.scheduling.proximity.response_times import RoundTrip
-from tasks.scheduling.unasked import Unasked
+from tasks.scheduling.unasked import UnaskedHost
 from tasks.store import stats
 from tasks.store.hosts import Rest
 from tasks.store.leases import Counters
@@ -31,8 +31,8 @@ class AttemptReport:
         reason: None = it succeeded.
         rests: hosts that refused the node's address, or did not answer it.
         last_response: the last response, for `failed show`: url, status, head of the body.
-        gave: hosts that gave it a page.
-        near: round trip to its site; None: too few of its requests were answered.
+        page_hosts: hosts that gave it a page.
+        round_trip: to its site; None: too few of its requests were answered.
         answered: True where a request of it was answered, by any host.
         unasked: the host that it could not ask, where it ended because of that alone.
     """
@@ -42,10 +42,10 @@ class AttemptReport:
     rests: tuple[Rest, ...] = ()
     last_response: Mapping[str, Any] | None = None
     note: str = ""
-    gave: frozenset[str] = frozenset()
-    near: RoundTrip | None = None
+    page_hosts: frozenset[str] = frozenset()
+    round_trip: RoundTrip | None = None
     answered: bool = False
-    unasked: Unasked | None = None
+    unasked: UnaskedHost | None = None
 
     def __str__(self) -> str:
         """For the log."""
@@ -103,9 +103,9 @@ def end_attempts(conn: Connection, now: datetime, ended: Sequence[Ended]) -> Non
     folds = []
     for attempt_id, change in changes.items():
         report = by_id[attempt_id].report
-        near = report.near if report is not None else None
+        round_trip = report.round_trip if report is not None else None
         result = _result(rows[attempt_id], change)
-        folds.append(stats.Fold(result, change["wait_s"], change["requests"], near))
+        folds.append(stats.Fold(result, change["wait_s"], change["requests"], round_trip))
     stats.fold_many(conn, now, folds)
 
 

@@ -17,7 +17,7 @@ from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
 from tasks.domain.pair_stats import AttemptOutcome
 from tasks.domain.states import Transition
 from tasks.scheduling import unasked
-from tasks.scheduling.unasked import NodeAccess, Unasked
+from tasks.scheduling.unasked import NodeAccess, UnaskedHost
 from tasks.store import nodes, transitions
 from tasks.store.attempt_ends import AttemptReport, Ended, end_attempts
 from tasks.store.hosts import RestAt, recovered, rest_host, rests_at
@@ -55,7 +55,7 @@ def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[
             first.setdefault(item.lease.token, item)
     closed = list(first.values())
     left = left_to_do(conn, [item.lease.subtask_id for item in closed])
-    recovered(conn, now, {(host, item.lease.node) for item in closed for host in item.report.gave})
+    recovered(conn, now, {(host, item.lease.node) for item in closed for host in item.report.page_hosts})
     for item in closed:
         for rest in item.report.rests:
             rest_host(conn, now, item.lease.node, rest)
@@ -80,7 +80,7 @@ _TRANSITION = {
     AttemptOutcome.SUCCEEDED: Transition.SUCCEED,
     AttemptOutcome.FAILED: Transition.FAIL,
 }
-CLOSES: BatchOperation[Close, bool] = BatchOperation(6, close_many)
+CLOSE_ATTEMPTS: BatchOperation[Close, bool] = BatchOperation(6, close_many)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _unasked(
     now: datetime,
     item: Close,
     row: Row[Any],
-    host: Unasked,
+    host: UnaskedHost,
     accesses: Sequence[NodeAccess],
     rests: Mapping[tuple[str, str], RestAt],
 ) -> _End:
@@ -169,7 +169,7 @@ def _accesses(
     conn: Connection,
     now: datetime,
     row: Row[Any],
-    host: Unasked,
+    host: UnaskedHost,
     rests: Mapping[tuple[str, str], RestAt],
 ) -> list[NodeAccess]:
     """When each live node that may take the subtask could ask the host."""

@@ -104,16 +104,16 @@ def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
     return float((max(until, row.until) - now).total_seconds())
 
 
-def recovered(conn: Connection, now: datetime, gave: Collection[tuple[str, str]]) -> None:
+def recovered(conn: Connection, now: datetime, pairs: Collection[tuple[str, str]]) -> None:
     """Close the half-open breakers of these (host, node), after the host gave the node a page.
 
     Open breakers stay open: that page was in flight when the host refused another. A host that did not answer and now
     does may be probed from every other address at once.
     """
-    if gave:
-        pairs = [{"of_host": host, "of_node": node, "now": now} for host, node in sorted(gave)]
-        _MAY_BE_PROBED.defer(conn, pairs)
-        _CLOSE.defer(conn, pairs)
+    if pairs:
+        rows = [{"of_host": host, "of_node": node, "now": now} for host, node in sorted(pairs)]
+        _MAY_BE_PROBED.defer(conn, rows)
+        _CLOSE.defer(conn, rows)
 
 
 _now = bindparam("now", type_=host_rests.c.until.type)

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.store.database import Store, begun, committed
-from tasks.store.outages import away
+from tasks.store.outages import is_outage
 
 log = logging.getLogger("reviewloop.store")
 
@@ -118,7 +118,7 @@ class LastingConnection:
                 self._absence.over()
                 return transaction.results[0]
             except Exception as error:
-                if not away(error):
+                if not is_outage(error):
                     raise
                 self._absence.met(error)
                 if transaction.results and self._made(transaction):
@@ -143,7 +143,7 @@ class LastingConnection:
                     self._absence.over()
                     return made
             except Exception as error:
-                if not away(error):
+                if not is_outage(error):
                     raise
             pause_s = min(2 * pause_s, _AGAIN_S[1])
         return False

@@ -226,13 +226,13 @@ class Renewal:
 
     Attributes:
         counters: what the attempt has done so far; None at its start.
-        gave: hosts that gave a page of it since the last renewal that said so.
+        page_hosts: hosts that gave a page of it since the last renewal that said so.
     """
 
     lease: Lease
     keep: timedelta
     counters: Counters | None = None
-    gave: frozenset[str] = frozenset()
+    page_hosts: frozenset[str] = frozenset()
 
 
 def start_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> list[Work | None]:
@@ -292,7 +292,9 @@ def progress_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> 
         if i.counters is not None and i.lease.token in kept
     ]
     update_each(conn, attempts, ("id",), rows, progress_at=now)
-    recovered(conn, now, {(host, i.lease.node) for i in items if i.lease.token in kept for host in i.gave})
+    recovered(
+        conn, now, {(host, i.lease.node) for i in items if i.lease.token in kept for host in i.page_hosts}
+    )
     return [i.lease.token in kept for i in items]
 
 
@@ -306,8 +308,8 @@ def _renewed(conn: Connection, now: datetime, items: Sequence[Renewal], *, start
     return kept
 
 
-START: BatchOperation[Renewal, Work | None] = BatchOperation(1, start_many)
-PROGRESS: BatchOperation[Renewal, bool] = BatchOperation(5, progress_many)
+BEGIN_LEASES: BatchOperation[Renewal, Work | None] = BatchOperation(1, start_many)
+RENEW_LEASES: BatchOperation[Renewal, bool] = BatchOperation(5, progress_many)
 
 
 def _open_leases(conn: Connection, statement: Prepared, given: Mapping[str, Any]) -> list[tuple[Lease, bool]]:

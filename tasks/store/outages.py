@@ -37,7 +37,7 @@ _MAY_PASS = (
 _NOT_OF_POSTGRES = "none"
 
 
-def passing(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Whether the same transaction may succeed if it is tried again at once: a deadlock, or a lock held too long.
 
     Neither can be ruled out: transactions of several processes store pages, and each page's address is unique.
@@ -45,7 +45,7 @@ def passing(error: BaseException) -> bool:
     return _code(error) in _PASSING
 
 
-def away(error: BaseException) -> bool:
+def is_outage(error: BaseException) -> bool:
     """Whether the database went away, or is not there yet: the same transaction may succeed after its return.
 
     Whether it was committed is not known where the error came with COMMIT (`tasks.store.database.committed`).

@@ -61,7 +61,7 @@ class NewPage:
 
 
 @dataclass(frozen=True, slots=True)
-class SavedPage:
+class PageToStore:
     """A page to be stored for a lease."""
 
     lease: Lease
@@ -93,7 +93,7 @@ class _Arrival:
         return [*others, *self.page.refused_records]
 
 
-def save_pages(conn: Connection, now: datetime, items: Sequence[SavedPage]) -> list[bool]:
+def save_pages(conn: Connection, now: datetime, items: Sequence[PageToStore]) -> list[bool]:
     """Store pages with their reviews, and their targets as stored; False where a page was stored already.
 
     A page whose lease is over is stored all the same and marked late. Of a page that was stored already, what is new
@@ -142,14 +142,14 @@ _ARE_STORED = Prepared(
 )
 
 
-def _arrival(item: SavedPage, subtask: _Row) -> _Arrival:
+def _arrival(item: PageToStore, subtask: _Row) -> _Arrival:
     page = item.page
     sets = page_links.keyword_sets(subtask) if page.text is not None else ()
     link = page_links.judged(0, subtask.product_id, sets, page.text, len(page.reviews))
     return _Arrival(item.lease, page, subtask.site, subtask.lease_token != item.lease.token, link)
 
 
-PAGES: BatchOperation[SavedPage, bool] = BatchOperation(3, save_pages)
+STORE_PAGES: BatchOperation[PageToStore, bool] = BatchOperation(3, save_pages)
 
 
 def _insert_pages(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> dict[bytes, int]:
@@ -237,12 +237,12 @@ class TargetEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class EndedTarget:
+class TargetEndToStore:
     """A target that gave no page, for a lease.
 
     Attributes:
         unchanged: key of a known page that was fetched again and has not changed.
-        judge: as in `tasks.store.result_pages.ReadResults`.
+        judge: as in `tasks.store.result_pages.ResultPageToStore`.
     """
 
     lease: Lease
@@ -251,11 +251,11 @@ class EndedTarget:
     judge: bool = False
 
 
-def end_targets(conn: Connection, now: datetime, items: Sequence[EndedTarget]) -> list[None]:
+def end_targets(conn: Connection, now: datetime, items: Sequence[TargetEndToStore]) -> list[None]:
     """Record targets that gave no page; nothing happens where the lease is over (the try was cut off)."""
     leases = in_force(conn, [item.lease for item in items], subtasks.c.product_id, *page_links.KEYWORDS)
     groups: dict[tuple[str, str, bool], list[int]] = {}
-    unchanged: dict[tuple[bytes, int], EndedTarget] = {}
+    unchanged: dict[tuple[bytes, int], TargetEndToStore] = {}
     for item in items:
         if (subtask := leases.get(item.lease.token)) is not None:
             end = item.end
@@ -277,13 +277,13 @@ _ENDED = Prepared(
         state=bindparam("of_state"), reason=bindparam("of_reason"), tries=targets.c.tries + bindparam("more")
     )
 )
-ENDS: BatchOperation[EndedTarget, None] = BatchOperation(4, end_targets)
+STORE_TARGET_ENDS: BatchOperation[TargetEndToStore, None] = BatchOperation(4, end_targets)
 
 
 def _are_unchanged(
     conn: Connection,
     now: datetime,
-    asked: Mapping[tuple[bytes, int], EndedTarget],
+    asked: Mapping[tuple[bytes, int], TargetEndToStore],
     leases: Mapping[str, _Row],
 ) -> None:
     """Known pages, each asked again for a product: it may be the first time for that one."""

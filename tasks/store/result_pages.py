@@ -40,7 +40,7 @@ class FoundHit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadResultPage:
+class ResultPageToStore:
     """A result page as read, ready to be stored.
 
     Attributes:
@@ -92,7 +92,7 @@ _OF_SUBTASK = (subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id, *p
 
 
 def save_result_pages(
-    conn: Connection, now: datetime, items: Sequence[ReadResultPage]
+    conn: Connection, now: datetime, items: Sequence[ResultPageToStore]
 ) -> list[StoredHits | None]:
     """Store the hit counts and hits of result pages, and that these pages were read.
 
@@ -115,10 +115,12 @@ def save_result_pages(
     ]
 
 
-RESULTS: BatchOperation[ReadResultPage, StoredHits | None] = BatchOperation(2, save_result_pages)
+STORE_RESULT_PAGES: BatchOperation[ResultPageToStore, StoredHits | None] = BatchOperation(
+    2, save_result_pages
+)
 
 
-def _hits(item: ReadResultPage, todo: Sequence[WorkTarget], known: Collection[bytes]) -> StoredHits:
+def _hits(item: ResultPageToStore, todo: Sequence[WorkTarget], known: Collection[bytes]) -> StoredHits:
     again = {target.key for target in todo}
     return StoredHits(
         tuple(todo), frozenset(h.key for h in item.hits if h.key in known and h.key not in again)
@@ -128,7 +130,7 @@ def _hits(item: ReadResultPage, todo: Sequence[WorkTarget], known: Collection[by
 def _link_known_hits(
     conn: Connection,
     now: datetime,
-    items: Sequence[ReadResultPage],
+    items: Sequence[ResultPageToStore],
     leases: _Leases,
     known: Mapping[bytes, KnownPage],
 ) -> set[tuple[int, int]]:
@@ -154,7 +156,7 @@ def _link_known_hits(
 def _new_targets(
     conn: Connection,
     now: datetime,
-    items: Sequence[ReadResultPage],
+    items: Sequence[ResultPageToStore],
     leases: _Leases,
     known: Mapping[bytes, KnownPage],
     unread: Collection[tuple[int, int]],
@@ -212,7 +214,7 @@ def _new_targets(
 _TARGET = (targets.c.id, targets.c.task_id, targets.c.url, targets.c.url_key, targets.c.state)
 
 
-def _results_are_read(conn: Connection, items: Sequence[ReadResultPage]) -> None:
+def _results_are_read(conn: Connection, items: Sequence[ResultPageToStore]) -> None:
     if items:
         read = [item.target.id for item in items]
         _ARE_READ.defer(conn, {"ids": read})
@@ -235,7 +237,7 @@ _SHOW_MORE = Prepared(update(attempts).where(attempts.c.id.in_(_ids)).values(mor
 
 
 def _count_hits(
-    conn: Connection, items: Sequence[ReadResultPage], leases: _Leases, made: Counter[_Source]
+    conn: Connection, items: Sequence[ResultPageToStore], leases: _Leases, made: Counter[_Source]
 ) -> None:
     """Record how many hits the searches have, as far as these result pages show (`tasks.domain.hit_count`).
 

@@ -20,6 +20,7 @@ from tasks.domain.states import State
 from tasks.store.database import try_lock
 from tasks.store.marks import mark_of, set_mark
 from tasks.store.tables import attempts, events, host_rests, refused_reviews, subtasks
+from tasks.store.writer import Operation
 
 KEEP_DETAIL = timedelta(days=90)
 """How long `explain` shows the candidates of a decision, `failed show` the last response, and `judge` refused texts."""
@@ -34,6 +35,28 @@ _LOCK_S = 2.0
 
 Step = Callable[[Connection, datetime], int]
 """Drops the next batch in the caller's transaction; returns how many rows it has looked at, 0 where none is old."""
+
+
+def drop_old(
+    write: Callable[[Operation[int]], int],
+    keep_log: timedelta | None,
+    go_on: Callable[[], bool] = lambda: True,
+) -> int:
+    """Drop all that is old, in batches; it ends early where another process is at it, which then does the rest.
+
+    Args:
+        write: runs an operation in a transaction and waits until it is committed (not on an event loop).
+        keep_log: how long after its end the log of a subtask is kept; None: for ever.
+        go_on: asked before each batch; what is left is for the next sweep.
+
+    Returns:
+        How many rows were looked at.
+    """
+    looked = 0
+    for step in steps(keep_log):
+        while go_on() and (n := write(step)):
+            looked += n
+    return looked
 
 
 def steps(keep_log: timedelta | None) -> Sequence[Step]:

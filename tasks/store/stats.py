@@ -26,13 +26,13 @@ class Fold:
     Attributes:
         wait_s: seconds it waited for rate limits.
         requests: it sent.
-        near: how far the site was; None: not measured.
+        round_trip: how far the site was; None: not measured.
     """
 
     result: AttemptResult
     wait_s: float
     requests: int
-    near: RoundTrip | None = None
+    round_trip: RoundTrip | None = None
 
 
 def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
@@ -84,10 +84,10 @@ def _folded(row: Any, now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
     values["wait_s"] = row.wait_s + sum(one.wait_s for one in folds)
     values["requests"] = row.requests + sum(one.requests for one in folds)
     values["faded_at"] = max(now, row.faded_at)
-    near = RoundTrip(row.rtt_ms, row.rtt_n) if row.rtt_ms is not None else None
+    found = RoundTrip(row.rtt_ms, row.rtt_n) if row.rtt_ms is not None else None
     for one in folds:
-        near = moved(near, one.near) if one.near is not None else near
-    values["rtt_ms"], values["rtt_n"] = (near.ms, near.n) if near is not None else (None, 0)
+        found = moved(found, one.round_trip) if one.round_trip is not None else found
+    values["rtt_ms"], values["rtt_n"] = (found.ms, found.n) if found is not None else (None, 0)
     return values
 
 

@@ -30,7 +30,7 @@ from tasks.domain.batches import MOST_AT_ONCE
 from tasks.domain.errors import TaskError
 from tasks.store.database import Store
 from tasks.store.lasting import Absence, LastingConnection
-from tasks.store.outages import passing, unwritable
+from tasks.store.outages import is_transient, unwritable
 
 T = TypeVar("T")
 I_contra = TypeVar("I_contra", contravariant=True)
@@ -232,7 +232,7 @@ class Writer:
             why = unwritable(error)
             if why is not None and self._on_unwritable(why):
                 return
-            if len(batch) == 1 and not passing(error):
+            if len(batch) == 1 and not is_transient(error):
                 _deliver([(batch[0], error)])
                 return
         for item in sorted(batch, key=lambda item: item.kind.rank):
@@ -244,7 +244,7 @@ class Writer:
             try:
                 return connection.write(partial(self._written, [item]))[0]
             except Exception as error:
-                if tries == _TRIES or not passing(error):
+                if tries == _TRIES or not is_transient(error):
                     return error
         raise AssertionError("the loop returns")
 

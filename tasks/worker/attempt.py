@@ -22,12 +22,12 @@ from tasks.domain.grants import HostGrants
 from tasks.domain.hit_count import EngineLimits
 from tasks.fetching.permits import WaitTooLong
 from tasks.scheduling.recall import RecallSettings
-from tasks.scheduling.unasked import Unasked
+from tasks.scheduling.unasked import UnaskedHost
 from tasks.store.attempt_ends import AttemptReport
-from tasks.store.closing import CLOSES, Close
-from tasks.store.leases import START, Lease, Renewal, Work, WorkTarget
+from tasks.store.closing import CLOSE_ATTEMPTS, Close
+from tasks.store.leases import BEGIN_LEASES, Lease, Renewal, Work, WorkTarget
 from tasks.store.pages import NewPage
-from tasks.store.result_pages import RESULTS, FoundHit, ReadResultPage
+from tasks.store.result_pages import STORE_RESULT_PAGES, FoundHit, ResultPageToStore
 from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters, Timing
 from tasks.worker.failures import Failures, failure_reason
@@ -74,7 +74,7 @@ class Attempt:
         self._counters = AttemptCounters(timing=self._timing)
         self._failures = Failures(deps)
         self._renewal = LeaseRenewal(
-            lease, writer, self._counters, self._failures.gave_pages, rules.silent_after_s, clock
+            lease, writer, self._counters, self._failures.page_hosts, rules.silent_after_s, clock
         )
         fetcher = Fetcher(deps, self._timing, self._renewal.announce_wait, lease.site, lease)
         self._limits = EngineLimits.of(catalog.engine_of(lease.site))
@@ -112,7 +112,7 @@ class Attempt:
         is the orderly way.
         """
         try:
-            work = await self._writer.soon(START, Renewal(self.lease, self._lease_for))
+            work = await self._writer.soon(BEGIN_LEASES, Renewal(self.lease, self._lease_for))
         finally:
             self._on_begun()
         if work is None:
@@ -135,7 +135,7 @@ class Attempt:
             self._interrupted or close.report,
             extra={"subtask": self.lease.subtask_id, "attempt": self.lease.attempt_id},
         )
-        return await self._writer.soon(CLOSES, close)
+        return await self._writer.soon(CLOSE_ATTEMPTS, close)
 
     def interrupt(self, why: str) -> None:
         """Stop soon, keep what is stored, and give the rest back to WAIT (the node drains or stops)."""
@@ -202,8 +202,8 @@ class Attempt:
         seen = self._deps.seen
         stored = await seen.look_up([hit.key for hit in read.hits])
         saved = await self._writer.soon(
-            RESULTS,
-            ReadResultPage(
+            STORE_RESULT_PAGES,
+            ResultPageToStore(
                 lease=self.lease,
                 target=target,
                 page=page,
@@ -320,8 +320,8 @@ class Attempt:
             rests=tuple(failures.rests.values()),
             last_response=failures.last_response,
             note=self._note,
-            gave=frozenset(failures.gave_pages),
-            near=self._timing.round_trip(),
+            page_hosts=frozenset(failures.page_hosts),
+            round_trip=self._timing.round_trip(),
             answered=self._timing.answers > 0,
             unasked=unasked,
         )
@@ -332,7 +332,7 @@ class Attempt:
             return Close(self.lease, report, self._note or "budget used up")
         return Close(self.lease, report)
 
-    async def _unasked(self, reason: FailureReason | None) -> Unasked | None:
+    async def _unasked(self, reason: FailureReason | None) -> UnaskedHost | None:
         """The host that could not be asked, where the attempt ended because of that alone."""
         unreachable = self._failures.unreachable
         too_long = self._too_long if not self._failures.any else None
@@ -340,7 +340,7 @@ class Attempt:
             return None
         host = unreachable or (too_long.host if too_long is not None else "")
         grants = (await self._deps.permits.granted([host])).get(host, HostGrants())
-        return Unasked(
+        return UnaskedHost(
             host=host,
             unreachable=unreachable is not None,
             grants=grants,

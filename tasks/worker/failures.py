@@ -39,7 +39,7 @@ class Failures:
         result_error: why the last unreadable result page could not be read; None: all were read.
         hit_errors: classes of the errors that hits ended in.
         rests: hosts that refused the node's address, or did not answer it.
-        gave_pages: hosts that answered it with a page.
+        page_hosts: hosts that answered it with a page.
         last_response: the last unusable answer, for `failed show`.
     """
 
@@ -52,7 +52,7 @@ class Failures:
         self.result_error: ErrorClass | None = None
         self.hit_errors: set[ErrorClass] = set()
         self.rests: dict[str, Rest] = {}
-        self.gave_pages: set[str] = set()
+        self.page_hosts: set[str] = set()
         self.last_response: dict[str, object] | None = None
 
     @property
@@ -73,7 +73,7 @@ class Failures:
     def note_page(self, url: str) -> None:
         """Its host gave a page: it is reachable, and does not refuse the address."""
         host = self._deps.hosts.name(url)
-        self.gave_pages.add(host)
+        self.page_hosts.add(host)
         self._note_answer(host)
 
     async def note_error(self, url: str, error: FetchError) -> None:

@@ -14,7 +14,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.browser import Browser
 from tasks.fetching.downloader import BeforeRequest, Downloader, Trusts, nothing
-from tasks.fetching.hosts import HostBook, slower
+from tasks.fetching.hosts import HostCatalog, slower
 from tasks.fetching.pace import AnswerSample
 from tasks.fetching.permits import Permits, WaitTooLong
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules, RobotsState
@@ -22,12 +22,12 @@ from tasks.reading.interstitials import check_blocked, redirect_target
 from tasks.signin.signins import SignIns
 from tasks.store.leases import Lease
 from tasks.worker.counters import Timing
-from tasks.worker.list_book import ListBook
-from tasks.worker.page_parts import TELL_EVERY_S, PageParts
+from tasks.worker.list_cache import ListCache
+from tasks.worker.page_parts import RENEW_EVERY_S, PageParts
 from tasks.worker.page_reader import PageReader
 from tasks.worker.pseudonyms import Pseudonyms
-from tasks.worker.request_log import RequestLog, Sent
-from tasks.worker.robots_book import RobotsBook
+from tasks.worker.request_log import RequestLog, RequestRecord
+from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 from tasks.worker.settings import CrawlSettings
 
@@ -63,8 +63,8 @@ class Dependencies:
 
     downloader: Downloader
     permits: Permits
-    robots: RobotsBook
-    hosts: HostBook
+    robots: RobotsCache
+    hosts: HostCatalog
     address: str
     settings: CrawlSettings
     now: Callable[[], datetime]
@@ -74,7 +74,7 @@ class Dependencies:
     sleep: Sleep = asyncio.sleep
     reader: PageReader = field(default_factory=PageReader)
     browser: Browser | None = None
-    lists: ListBook = field(default_factory=ListBook)
+    lists: ListCache = field(default_factory=ListCache)
     rng: Random = field(default_factory=Random)
     requests: RequestLog | None = None
 
@@ -147,8 +147,8 @@ class Fetcher:
             raise WaitTooLong("Chromium", _WITHOUT_BROWSER_S)
         parts = PageParts(document.url, self._part, self._deps.hosts, self._timing, self._announce_wait)
         with self._timing.waiting:
-            while not await browser.entered(TELL_EVERY_S):
-                parts.tell()
+            while not await browser.entered(RENEW_EVERY_S):
+                parts.renew_if_due()
         try:
             return await browser.render(document, parts.ask, parts.is_own)
         finally:
@@ -232,7 +232,7 @@ class Fetcher:
         self._timing.statuses[str(status) if status else error] += 1
         if deps.requests is not None:
             deps.requests.note(
-                Sent(
+                RequestRecord(
                     at=deps.now(),
                     node=lease.node if lease is not None else deps.address,
                     site=self._site,

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Set
 from datetime import timedelta
 
-from tasks.store.leases import PROGRESS, Lease, Renewal
+from tasks.store.leases import RENEW_LEASES, Lease, Renewal
 from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters
 
 REPORT_EVERY_S = 5.0
 REPORT_SOONEST_S = 0.5
-FIRST_TRIES = 3
+FIRST_REPORT_TRIES = 3
 """Ended tries after which an attempt reports for the first time; then whenever they have doubled."""
 
 
@@ -22,12 +22,12 @@ class LeaseRenewal:
     The scheduler learns from what is reported while the attempt runs, most from the first tries.
 
     Args:
-        gave: hosts that gave a page so far; it grows. A half-open breaker closes with the first one reported.
+        page_hosts: hosts that gave a page so far; it grows. A half-open breaker closes with the first one reported.
         silent_after_s: seconds without a renewal after which the lease is taken back.
         clock: monotonic seconds.
 
     Attributes:
-        lost: whether the lease is no longer ours.
+        lost: True once a renewal was refused: the lease was taken back.
         every_s: seconds between two renewals.
     """
 
@@ -36,7 +36,7 @@ class LeaseRenewal:
         lease: Lease,
         writer: Writer,
         counters: AttemptCounters,
-        gave: Set[str],
+        page_hosts: Set[str],
         silent_after_s: float,
         clock: Callable[[], float],
     ) -> None:
@@ -45,12 +45,12 @@ class LeaseRenewal:
         self._lease = lease
         self._writer = writer
         self._counters = counters
-        self._gave = gave
-        self._told_of: frozenset[str] = frozenset()
-        self._keep = timedelta(seconds=silent_after_s)
+        self._page_hosts = page_hosts
+        self._reported_hosts: frozenset[str] = frozenset()
+        self._lease_for = timedelta(seconds=silent_after_s)
         self._clock = clock
         self._reported_at = clock()
-        self._report_at_tries = FIRST_TRIES
+        self._report_at_tries = FIRST_REPORT_TRIES
 
     def announce_wait(self, wait_s: float) -> None:
         """Renew before a wait that is longer than the time between two renewals."""
@@ -68,10 +68,12 @@ class LeaseRenewal:
         """Renew now; the attempt does not wait for it."""
         self._reported_at = self._clock()
         counters = self._counters.so_far()
-        self._report_at_tries = max(FIRST_TRIES, 2 * counters.tried)
-        gave = frozenset(self._gave) - self._told_of
-        self._told_of |= gave
-        renewing = self._writer.later(PROGRESS, Renewal(self._lease, self._keep, counters, gave))
+        self._report_at_tries = max(FIRST_REPORT_TRIES, 2 * counters.tried)
+        new_hosts = frozenset(self._page_hosts) - self._reported_hosts
+        self._reported_hosts |= new_hosts
+        renewing = self._writer.later(
+            RENEW_LEASES, Renewal(self._lease, self._lease_for, counters, new_hosts)
+        )
         renewing.add_done_callback(self._renewed)
 
     def _renewed(self, renewing: asyncio.Future[bool]) -> None:

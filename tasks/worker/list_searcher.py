@@ -18,8 +18,8 @@ from tasks.fetching.inflate import unpacked
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.page_jobs import ListJob
 from tasks.worker.fetcher import Dependencies, Fetcher
-from tasks.worker.list_book import MOST_KEPT, Listed, matchable
-from tasks.worker.searcher import NoteError, ReadResult, by_address
+from tasks.worker.list_cache import MOST_KEPT, ListEntries, matchable
+from tasks.worker.searcher import NoteError, SearchResult, by_address
 
 MOST_FILES = 20
 """Sitemaps that are read of one index, the newest first."""
@@ -44,7 +44,7 @@ class ListSearcher:
         self._fetcher = fetcher
         self._note_error = note_error
 
-    async def read(self, url: str) -> ReadResult:
+    async def read(self, url: str) -> SearchResult:
         """The hits of a list's page for the product that its address names behind ``#``.
 
         Raises:
@@ -60,7 +60,9 @@ class ListSearcher:
         # Of a page of links nobody says how many mention the product: they are counted.
         return by_address(ResultPage(None, hits, empty=not hits, more=listed.more))
 
-    async def _mentioning(self, listed: Listed, keyword_sets: Sequence[Sequence[str]]) -> tuple[Hit, ...]:
+    async def _mentioning(
+        self, listed: ListEntries, keyword_sets: Sequence[Sequence[str]]
+    ) -> tuple[Hit, ...]:
         hits: list[Hit] = []
         for place, (hit, text) in enumerate(listed.hits):
             if place % _AT_ONCE == _AT_ONCE - 1:
@@ -71,7 +73,7 @@ class ListSearcher:
                     break
         return tuple(hits)
 
-    async def _read(self, url: str) -> Listed:
+    async def _read(self, url: str) -> ListEntries:
         """A list and those it names, each file once."""
         first = await self._file(url, search=True)
         hits = dict.fromkeys(first.hits)
@@ -92,7 +94,7 @@ class ListSearcher:
                 hits |= dict.fromkeys(page.hits)
                 waiting.extendleft(reversed(page.further))
         own = (hit for hit in hits if self._deps.hosts.name(hit.url) == self._site)
-        return Listed(tuple((hit, matchable(hit, _path(hit.url))) for hit in own), first.more)
+        return ListEntries(tuple((hit, matchable(hit, _path(hit.url))) for hit in own), first.more)
 
     async def _file(self, url: str, *, search: bool) -> ListPage:
         response = await self._fetcher.page(url, self._engine.headers, search=search)

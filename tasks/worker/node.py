@@ -21,7 +21,7 @@ from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import RecallSettings
 from tasks.store import closing, leases, nodes
 from tasks.store.attempt_ends import AttemptReport
-from tasks.store.closing import CLOSES, Close
+from tasks.store.closing import CLOSE_ATTEMPTS, Close
 from tasks.store.leases import Counters, Lease
 from tasks.store.nodes import CLOCK_S, Node, NodeLoad
 from tasks.store.writer import Writer
@@ -71,7 +71,7 @@ class CrawlNode:
     While an attempt only waits, another lease is begun in its slot (`tasks.worker.slots`).
 
     Args:
-        on_free: called whenever a slot becomes free (the runner then lets allocation run).
+        on_free: called whenever a slot becomes free: the runner then asks for a turn of the loop.
         entries: of the catalog, as hashes (`splitter.catalog.entries`).
     """
 
@@ -104,10 +104,10 @@ class CrawlNode:
         self._refused: set[str] = set()  # leases that are being given back
         self._tasks: set[asyncio.Task[None]] = set()
         self._pulse: asyncio.Task[None] | None = None
-        self._has_room = asyncio.Event()  # more of its attempts only wait than it has told
-        self._told_idle = 0
+        self._more_idle = asyncio.Event()  # set once more attempts only wait than the last heartbeat said
+        self._reported_idle = 0
         self._stopping = False
-        self._told_off_s = 0.0
+        self._logged_off_s = 0.0
         self.drained = False
 
     def open(self) -> None:
@@ -148,7 +148,7 @@ class CrawlNode:
         self._refused.discard(lease.token)
 
     @property
-    def dry(self) -> bool:
+    def out_of_work(self) -> bool:
         """True while it has nothing to do and nothing prefetched."""
         return not self._running and not self._waiting
 
@@ -219,8 +219,8 @@ class CrawlNode:
     def _idle(self) -> None:
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._begin_more)
-        elif sum(attempt.waits for attempt in self._running.values()) > self._told_idle:
-            self._has_room.set()
+        elif sum(attempt.waits for attempt in self._running.values()) > self._reported_idle:
+            self._more_idle.set()
 
     async def _run(self, attempt: Attempt) -> None:
         lease, ours = attempt.lease, True
@@ -248,14 +248,14 @@ class CrawlNode:
             longest_s = min(pause_s, _STARVING_BEAT_S) if starves else pause_s
             with suppress(TimeoutError):
                 async with asyncio.timeout(longest_s - _SOONEST_BEAT_S):
-                    await self._has_room.wait()
+                    await self._more_idle.wait()
 
     async def _heartbeat(self) -> None:
         rate = self._throughput.per_second(self._clock())
         waiting = [attempt for attempt in self._running.values() if attempt.waits]
         storing = sum(attempt.stores for attempt in waiting)
-        self._has_room.clear()
-        self._told_idle = len(waiting)
+        self._more_idle.clear()
+        self._reported_idle = len(waiting)
         load = NodeLoad(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
 
         def beat(conn: Connection, now: datetime) -> tuple[bool, list[Lease]]:
@@ -278,10 +278,10 @@ class CrawlNode:
             log.exception("node %s: heartbeat", self.node.name)
 
     def _clock_off(self, now: datetime) -> float:
-        """Seconds that this machine's clock is ahead of the database's; told where that is much, or changes."""
+        """Seconds that this machine's clock is ahead of the database's; logged where they have changed much."""
         off_s = (self._deps.now() - now).total_seconds()
-        if abs(off_s - self._told_off_s) > CLOCK_S:
-            self._told_off_s = off_s
+        if abs(off_s - self._logged_off_s) > CLOCK_S:
+            self._logged_off_s = off_s
             log.warning("node %s: the clock here is %+.0f s off the database's", self.node.name, off_s)
         return off_s
 
@@ -313,6 +313,6 @@ class CrawlNode:
             note=f"{type(error).__name__}: {error}"[:500],
         )
         try:
-            await self._writer.soon(CLOSES, Close(lease, report))
+            await self._writer.soon(CLOSE_ATTEMPTS, Close(lease, report))
         except Exception:
             log.exception("node %s: closing attempt %s", self.node.name, lease.attempt_id)

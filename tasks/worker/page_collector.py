@@ -20,7 +20,7 @@ from tasks.store.pages import NewPage
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
 from tasks.worker.list_searcher import ListSearcher
-from tasks.worker.searcher import NoteError, ReadResult, Searcher
+from tasks.worker.searcher import NoteError, Searcher, SearchResult
 
 _NOT_MODIFIED = 304
 
@@ -58,7 +58,7 @@ class PageCollector:
         self._encoding_hint = catalog.sites[site].encoding
         self._check_relevance = catalog.sites[site].judge
 
-    async def results(self, url: str) -> ReadResult:
+    async def results(self, url: str) -> SearchResult:
         """A result page. Raises FetchError, WaitTooLong."""
         with self._timing.active:
             try:

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from tasks.domain.pages import Response
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.worker.counters import Timing
 
-TELL_EVERY_S = 10.0
+RENEW_EVERY_S = 10.0
 """A lease is renewed so often while a page is made: many short waits may come at once."""
 
 
@@ -28,7 +28,7 @@ class PageParts:
         self,
         url: str,
         fetch: Callable[[str, Mapping[str, str], bool], Awaitable[Response]],
-        hosts: HostBook,
+        hosts: HostCatalog,
         timing: Timing,
         announce_wait: Callable[[float], None],
     ) -> None:
@@ -39,7 +39,7 @@ class PageParts:
         self._announce_wait = announce_wait
         self._under_way = 0
         self._now = asyncio.get_running_loop().time
-        self._told_at = self._now()
+        self._renewed_at = self._now()
 
     def is_own(self, url: str) -> bool:
         """True for a URL of the host that the document came from."""
@@ -47,15 +47,15 @@ class PageParts:
 
     async def ask(self, url: str, headers: Mapping[str, str]) -> Response:
         """Fetch one. Raises FetchError, WaitTooLong."""
-        self.tell()
+        self.renew_if_due()
         with self._active():
             return await self._fetch(url, headers, self.is_own(url))
 
-    def tell(self) -> None:
+    def renew_if_due(self) -> None:
         """Renew the lease, if the last time is a while ago."""
-        if (now := self._now()) - self._told_at >= TELL_EVERY_S:
-            self._told_at = now
-            self._announce_wait(2 * TELL_EVERY_S)
+        if (now := self._now()) - self._renewed_at >= RENEW_EVERY_S:
+            self._renewed_at = now
+            self._announce_wait(2 * RENEW_EVERY_S)
 
     @contextmanager
     def _active(self) -> Iterator[None]:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from tasks.domain.failures import FetchError
 from tasks.reading import reader_process
-from tasks.reading.hurry import NotHere
+from tasks.reading.event_loop import NeedsReaderProcess
 from tasks.reading.page_jobs import ReadingJob, done, unreadable
 from tasks.reading.voice import weights as voice_weights
 
@@ -62,7 +62,7 @@ class PageReader:
             if job.in_thread:
                 return await asyncio.to_thread(done, job, apart=False)
             return done(job, apart=False)
-        except NotHere:
+        except NeedsReaderProcess:
             return await self._read_apart(job)
 
     async def _read_apart(self, job: ReadingJob[Read]) -> Read:

@@ -36,7 +36,7 @@ _SECRET_NAMES = frozenset({"sign", "sig", "sid"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class RequestRecord:
     """A request that was sent.
 
     Attributes:
@@ -100,7 +100,7 @@ class RequestLog:
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
         self._path = path
         self._most_bytes = most_bytes
-        self._waiting: deque[Sent] = deque()
+        self._waiting: deque[RequestRecord] = deque()
         self._lost = 0
         self._failing = False
         self._file: int | None = _opened(path)
@@ -108,7 +108,7 @@ class RequestLog:
         self._thread = Thread(target=self._write_on, name="request-log", daemon=True)
         self._thread.start()
 
-    def note(self, sent: Sent) -> None:
+    def note(self, sent: RequestRecord) -> None:
         """A request was sent, and answered or not."""
         if len(self._waiting) < MOST_QUEUED:
             self._waiting.append(sent)

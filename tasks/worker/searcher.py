@@ -25,7 +25,7 @@ NoteError = Callable[[str, FetchError], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadResult:
+class SearchResult:
     """A result page and its hits by their canonical addresses, each once.
 
     Attributes:
@@ -55,7 +55,7 @@ class Searcher:
         self._note_error = note_error
         self._targets: dict[str, str] = {}
 
-    async def read(self, url: str) -> ReadResult:
+    async def read(self, url: str) -> SearchResult:
         """A result page. Raises FetchError, WaitTooLong."""
         response = await self._fetcher.page(url, self._headers, blocked=self._blocked, search=True)
         page = await self._deps.reader.read(ResultJob.of(response, self._rules, self._deps.now()))
@@ -93,7 +93,7 @@ class Searcher:
                     self._targets[link] = address
 
 
-def by_address(page: ResultPage) -> ReadResult:
+def by_address(page: ResultPage) -> SearchResult:
     """A result page's hits by their canonical addresses, each once; addresses that can't be requested are left out."""
     found: dict[bytes, FoundHit] = {}
     posts: dict[bytes, Hit] = {}
@@ -106,4 +106,4 @@ def by_address(page: ResultPage) -> ReadResult:
                     posts[key] = hit
         except FetchError:
             continue
-    return ReadResult(page, tuple(found.values()), posts)
+    return SearchResult(page, tuple(found.values()), posts)

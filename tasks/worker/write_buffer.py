@@ -11,7 +11,14 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Review
 from tasks.store.database import unstorable
 from tasks.store.leases import Lease, WorkTarget
-from tasks.store.pages import ENDS, PAGES, EndedTarget, NewPage, SavedPage, TargetEnd
+from tasks.store.pages import (
+    STORE_PAGES,
+    STORE_TARGET_ENDS,
+    NewPage,
+    PageToStore,
+    TargetEnd,
+    TargetEndToStore,
+)
 from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters
 from tasks.worker.fetcher import Dependencies
@@ -24,7 +31,7 @@ class WriteBuffer:
     """Pages and ended targets of one attempt that are not committed yet.
 
     Args:
-        judge: as in `tasks.store.result_pages.ReadResults`.
+        judge: as in `tasks.store.result_pages.ResultPageToStore`.
         on_unstorable: called with a page that the database refuses for good.
     """
 
@@ -49,7 +56,7 @@ class WriteBuffer:
 
     async def save(self, target: WorkTarget, page: NewPage) -> None:
         """Store a page; waits only where too many are not stored yet."""
-        saving = self._writer.later(PAGES, SavedPage(self._lease, self._pseudonymised(page)))
+        saving = self._writer.later(STORE_PAGES, PageToStore(self._lease, self._pseudonymised(page)))
         self._unsaved[saving] = target
         saving.add_done_callback(lambda done: self._saved(done, page.key))
         if len(self._unsaved) >= _MOST_UNSAVED:
@@ -62,7 +69,9 @@ class WriteBuffer:
         Args:
             unchanged: key of a known page that was asked again and has not changed.
         """
-        ending = self._writer.later(ENDS, EndedTarget(self._lease, end, unchanged, self._judge))
+        ending = self._writer.later(
+            STORE_TARGET_ENDS, TargetEndToStore(self._lease, end, unchanged, self._judge)
+        )
         self._ending.add(ending)
         ending.add_done_callback(self._ended)
 

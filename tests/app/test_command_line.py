@@ -21,7 +21,7 @@ from app.cli.progress import Snapshot, speed
 from app.config import from_environment
 from app.durations import seconds
 from app.files.harmless import shown
-from app.waits import wait_text
+from app.host_waits import wait_text
 from app.work_left import Came, work_left_s
 from splitter.catalog.load import load_catalog
 from splitter.errors import InputError

@@ -9,7 +9,7 @@ import sys
 import pytest
 from patience import PATIENCE_S
 
-from app.holding import alone_in
+from app.held_file import alone_in
 
 _SLOW = {
     *(

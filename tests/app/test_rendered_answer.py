@@ -14,11 +14,11 @@ from app.sites.rendered_answer import ask_rendered, asked_again
 from splitter.catalog.load import builtin
 from splitter.errors import InputError
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 
 URL = "http://www.cca.org.cn/1"
-HOSTS = HostBook(builtin("paper-2014"))
+HOSTS = HostCatalog(builtin("paper-2014"))
 
 
 class Scripted:
@@ -90,7 +90,7 @@ def test_asked_again_goes_by_the_sites_rules(monkeypatch, asked):
     catalog = catalog.model_copy(update={"sites": {**catalog.sites, "cca.org.cn": made}})
     monkeypatch.setattr(Settings, "catalog", lambda _settings: catalog)
     monkeypatch.setattr(module, "made_browser", lambda _settings: Scripted())
-    monkeypatch.setattr(module, "HostBook", lambda _catalog: HOSTS)
+    monkeypatch.setattr(module, "HostCatalog", lambda _catalog: HOSTS)
     assert asked_again(URL, "cca.org.cn", Settings())["head"] == "1partpart"
     search = catalog.engine_of("cca.org.cn").url + "?wd=x"
     assert asked_again(search, "cca.org.cn", Settings())["head"].startswith("s?wd=x")

@@ -11,7 +11,7 @@ import yaml
 from clusters import FAST, SILENT_S, SITES, Pages, Process, Web, add_products, stored_pages, violations
 from patience import PATIENCE_S
 
-from app import opening
+from app import open_store
 from app.cluster.servers import free_port
 from app.config import Settings
 from app.embedded import EmbeddedRunner
@@ -58,7 +58,7 @@ def wanted(sites: Path, tmp_path_factory: pytest.TempPathFactory) -> Pages:
             lab=(lab.host, lab.port),
             silent_after_s=SILENT_S,
         )
-        with opening.opened_store(settings) as store:
+        with open_store.opened_store(settings) as store:
             add_products(store)
             nodes = [Node("only", frozenset(Kind), 8)]
             asyncio.run(

@@ -4,11 +4,11 @@ import pytest
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog, Limits
-from tasks.fetching.hosts import HostBook, slower
+from tasks.fetching.hosts import HostCatalog, slower
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.planning import addresses, permission
 
-BOOK = HostBook(builtin("paper-2014"))
+BOOK = HostCatalog(builtin("paper-2014"))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_only_a_host_the_catalog_says_so_of_may_be_private():
     catalog = builtin("paper-2014")
     sites = {**catalog.sites, "cca.org.cn": catalog.sites["cca.org.cn"].model_copy(update={"private": True})}
     engines = {**catalog.engines, "baidu": catalog.engines["baidu"].model_copy(update={"private": True})}
-    book = HostBook(catalog.model_copy(update={"sites": sites, "engines": engines}))
+    book = HostCatalog(catalog.model_copy(update={"sites": sites, "engines": engines}))
     private = ("http://cca.org.cn/a", "https://www.cca.org.cn/", "http://www.baidu.com/s?wd=a")
     assert all(book.may_be_private(url) for url in private)
     assert not any(
@@ -61,7 +61,7 @@ def test_of_a_private_engine_its_search_alone_is_trusted():
     engine = catalog.engines["baidu"].model_copy(
         update={"private": True, "url": "http://127.0.0.1:8888/search"}
     )
-    book = HostBook(catalog.model_copy(update={"engines": {**catalog.engines, "baidu": engine}}))
+    book = HostCatalog(catalog.model_copy(update={"engines": {**catalog.engines, "baidu": engine}}))
     assert book.is_private_search("http://127.0.0.1:8888/search?q=a")
     others = (
         "http://127.0.0.1:8888/",
@@ -82,7 +82,7 @@ def test_of_a_private_engine_its_search_alone_is_trusted():
 def test_of_a_private_site_its_own_attempts_ask_the_port_of_the_scheme():
     catalog = builtin("paper-2014")
     sites = {**catalog.sites, "cca.org.cn": catalog.sites["cca.org.cn"].model_copy(update={"private": True})}
-    book = HostBook(catalog.model_copy(update={"sites": sites}))
+    book = HostCatalog(catalog.model_copy(update={"sites": sites}))
     assert book.is_private_page("cca.org.cn", "http://www.cca.org.cn/a")
     assert book.is_private_page("cca.org.cn", "https://cca.org.cn:443/a")
     assert not book.is_private_page("cca.org.cn", "http://cca.org.cn:6379/a")
@@ -99,7 +99,7 @@ def decided(**where):
 
 
 def test_robots_txt_is_obeyed_but_where_the_catalog_says_otherwise():
-    of_site, of_engine = HostBook(decided(sites="cca.org.cn")), HostBook(decided(engines="baidu"))
+    of_site, of_engine = HostCatalog(decided(sites="cca.org.cn")), HostCatalog(decided(engines="baidu"))
     page, search = "http://www.cca.org.cn/a", "http://www.baidu.com/s?wd=a"
     assert (BOOK.obeys_robots(page), BOOK.obeys_robots(search)) == (True, True)
     assert (of_site.obeys_robots(page), of_site.obeys_robots(search)) == (False, True)

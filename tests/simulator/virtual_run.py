@@ -21,7 +21,7 @@ from splitter.catalog.names import Kind
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.domain.states import State
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import LocalPermits
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
@@ -33,7 +33,7 @@ from tasks.store.products import NewProduct, NewTask
 from tasks.store.tables import attempts, subtasks
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.node import CrawlNode
-from tasks.worker.robots_book import RobotsBook
+from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 from tasks.worker.settings import CrawlSettings
 from tests.worker.test_attempt import complaint, result_page
@@ -204,9 +204,9 @@ async def _run(store, wanted, allocation, seed):
     writer = Writer(store, lambda: START + timedelta(seconds=loop.time()))
     settings = LoopSettings(allocation=allocation)
     context = Context(
-        catalog, settings, HostBook(catalog), Random(seed), SchedulerState(settings.strategy, loop.time)
+        catalog, settings, HostCatalog(catalog), Random(seed), SchedulerState(settings.strategy, loop.time)
     )
-    refused, permits, robots = Counter(), LocalPermits(loop.time), RobotsBook(writer, loop.time)
+    refused, permits, robots = Counter(), LocalPermits(loop.time), RobotsCache(writer, loop.time)
     free, seen = asyncio.Event(), SeenPages(None)
     _plan(store, wanted, catalog)
     crawling = {}

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 from world import SITE, START, World, hit
 
-from tasks.jobs.alerting import Alerting, Sent
+from tasks.jobs.alerting import Alerting, SendOutcome
 from tasks.scheduling.alerting import AlertRules, Completion
 from tasks.store import alerts, nodes
 from tasks.store.alerts import CLAIMED, QUIET, AlertRow
@@ -23,10 +23,10 @@ class Receiver:
 
     def __init__(self) -> None:
         self.got: list[tuple[bool, str, str]] = []
-        self.answer = Sent(told=True)
+        self.answer = SendOutcome(told=True)
         self.meanwhile = lambda: None
 
-    def __call__(self, rows: Sequence[AlertRow], now: datetime) -> Sent:
+    def __call__(self, rows: Sequence[AlertRow], now: datetime) -> SendOutcome:
         self.meanwhile()
         if self.answer.told:
             self.got += [(row.firing, row.rule, row.subject) for row in rows]
@@ -97,11 +97,11 @@ def test_a_message_that_reaches_nobody_is_tried_again_later_and_told(
     world.node("n1")
     world.pass_s(121)
     alerting = looker(receiver)
-    receiver.answer = Sent(told=False, trouble="json://127.0.0.1: refused")
+    receiver.answer = SendOutcome(told=False, trouble="json://127.0.0.1: refused")
     look(world, alerting)
     (row,) = world.look(alerts.listed)
     assert (row.told, row.trouble) == (False, "json://127.0.0.1: refused")
-    receiver.answer = Sent(told=True)
+    receiver.answer = SendOutcome(told=True)
     look(world, alerting)
     assert receiver.got == []  # whoever sends it may still be at it
     world.pass_s(CLAIMED.total_seconds() + 1)

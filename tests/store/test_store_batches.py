@@ -24,12 +24,19 @@ from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.states import Transition
 from tasks.store import closing, transitions
 from tasks.store.attempt_ends import AttemptReport
-from tasks.store.closing import CLOSES, Close
+from tasks.store.closing import CLOSE_ATTEMPTS, Close
 from tasks.store.database import Store
 from tasks.store.hosts import Rest
-from tasks.store.leases import PROGRESS, START, Counters, Lease, Renewal, Work, WorkTarget
-from tasks.store.pages import ENDS, PAGES, EndedTarget, NewPage, SavedPage, TargetEnd
-from tasks.store.result_pages import RESULTS, FoundHit, ReadResultPage, StoredHits
+from tasks.store.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, Work, WorkTarget
+from tasks.store.pages import (
+    STORE_PAGES,
+    STORE_TARGET_ENDS,
+    NewPage,
+    PageToStore,
+    TargetEnd,
+    TargetEndToStore,
+)
+from tasks.store.result_pages import STORE_RESULT_PAGES, FoundHit, ResultPageToStore, StoredHits
 from tasks.store.tables import metadata, reviews
 from tasks.store.writer import BatchOperation
 
@@ -103,32 +110,38 @@ class Scene:
         lease = self.leases[name]
         match kind:
             case "start":
-                return START, Renewal(lease, SILENT)
+                return BEGIN_LEASES, Renewal(lease, SILENT)
             case "results":
                 urls, more, refresh_s = rest
                 found = [FoundHit(url, page_key(url)) for url in urls]
                 page = ResultPage(len(urls), tuple(Hit(url, "标题") for url in urls), not urls, more)
                 refresh = None if refresh_s is None else timedelta(seconds=refresh_s)
                 target = self.targets[name, ""]
-                return RESULTS, ReadResultPage(
+                return STORE_RESULT_PAGES, ResultPageToStore(
                     lease=lease, target=target, page=page, hits=found, more=more, refresh=refresh
                 )
             case "page":
                 url, digest, read = rest
-                return PAGES, SavedPage(lease, _page(self.targets[name, url], digest, read))
+                return STORE_PAGES, PageToStore(lease, _page(self.targets[name, url], digest, read))
             case "end":
                 url, state = rest
                 end = TargetEnd(self.targets[name, url].id, state, "why", state != "stored")
-                return ENDS, EndedTarget(lease, end, page_key(url) if state == "stored" else None)
+                return STORE_TARGET_ENDS, TargetEndToStore(
+                    lease, end, page_key(url) if state == "stored" else None
+                )
             case "progress":
-                return PROGRESS, Renewal(lease, SILENT, Counters(offered=rest[0], tried=rest[0], wait_s=0.25))
+                return RENEW_LEASES, Renewal(
+                    lease, SILENT, Counters(offered=rest[0], tried=rest[0], wait_s=0.25)
+                )
             case _:
                 tried, reason, given_back = rest
                 rests = (Rest("h.cn", "captcha", lambda times: 60.0 * times),) if reason else ()
                 gave = frozenset() if reason else frozenset({"h.cn"})
                 counters = Counters(offered=tried + 1, tried=tried, active_s=0.5)
-                return CLOSES, Close(
-                    lease, AttemptReport(counters=counters, reason=reason, rests=rests, gave=gave), given_back
+                return CLOSE_ATTEMPTS, Close(
+                    lease,
+                    AttemptReport(counters=counters, reason=reason, rests=rests, page_hosts=gave),
+                    given_back,
                 )
 
 
@@ -369,7 +382,7 @@ def test_what_meets_in_one_batch(store: Store, steps: list[Step]) -> None:
 def test_a_doorbell_that_rings_twice_in_one_batch_starts_one_attempt(world: World) -> None:
     lease = world.grant(world.waiting())
     assert lease is not None
-    works = world.do(START.run, [Renewal(lease, SILENT)] * 2)
+    works = world.do(BEGIN_LEASES.run, [Renewal(lease, SILENT)] * 2)
     assert [work is not None for work in works] == [True, False]
 
 
@@ -379,5 +392,5 @@ def test_an_attempt_closes_once_however_often_it_says_so_in_one_batch(world: Wor
         Close(lease, AttemptReport(counters=Counters())),
         Close(lease, AttemptReport(counters=Counters(), reason=FailureReason.BLOCKED)),
     ]
-    assert world.do(CLOSES.run, closes) == [True, False]
+    assert world.do(CLOSE_ATTEMPTS.run, closes) == [True, False]
     assert world.pair().attempts == 1

@@ -84,7 +84,7 @@ def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world: Wor
     world.pass_s(600)
     lease, _ = world.begin(world.waiting())
     again = refusal("forbidden", 60.0)
-    assert world.close(lease, Counters(offered=1), gave=frozenset({SITE}), rests=(again,))
+    assert world.close(lease, Counters(offered=1), page_hosts=frozenset({SITE}), rests=(again,))
     assert world.look(hosts.probing, world.now) == {SITE: {"n2": "captcha"}}
     assert world.look(hosts.rests_s, world.now) == {"h.cn": {"n1": 60.0}}
 
@@ -95,7 +95,7 @@ def test_the_first_pages_of_an_attempt_close_a_breaker_before_it_ends(world: Wor
     lease, _ = world.begin(world.waiting())
     assert world.do(leases.progress_many, [Renewal(lease, SILENT, Counters(tried=3))]) == [True]
     assert world.look(hosts.probing, world.now) == {SITE: {"n1": "captcha"}}
-    told = Renewal(lease, SILENT, Counters(tried=6), gave=frozenset({SITE}))
+    told = Renewal(lease, SILENT, Counters(tried=6), page_hosts=frozenset({SITE}))
     assert world.do(leases.progress_many, [replace(told, lease=replace(lease, token="old"))]) == [False]
     assert world.look(hosts.probing, world.now) == {SITE: {"n1": "captcha"}}
     assert world.do(leases.progress_many, [told]) == [True]

@@ -19,7 +19,7 @@ from tasks.jobs.judging import Judged, judge, page_judge
 from tasks.store import imports, migrate, products, retention
 from tasks.store.imports import ImportedReview, Source, review_key
 from tasks.store.imports import page_of as page_of_import
-from tasks.store.pages import SavedPage, save_pages
+from tasks.store.pages import PageToStore, save_pages
 from tasks.store.product_changes import Change, edit
 from tasks.store.products import NewProduct
 from tasks.store.reviews import review_rows
@@ -52,7 +52,7 @@ def save(
         page_of(target, read), text=text, refused_records=tuple(refused),
         refused={reason: 1 for reason, _ in refused},
     )  # fmt: skip
-    world.do(save_pages, [SavedPage(lease, page)])
+    world.do(save_pages, [PageToStore(lease, page)])
 
 
 def judged(

@@ -15,7 +15,7 @@ from tasks.domain.page_key import page_key
 from tasks.domain.product_match import matchable_text
 from tasks.store import page_links, pages
 from tasks.store.leases import Lease, WorkTarget
-from tasks.store.pages import EndedTarget, SavedPage, TargetEnd
+from tasks.store.pages import PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.result_pages import StoredHits
 from tasks.store.reviews import review_rows
 from tasks.store.tables import page_products, reviews
@@ -45,7 +45,7 @@ def save(
     read = [review(str(n), body) for n, body in enumerate(bodies)]
     text = matchable_text(title, [("", body) for body in bodies])
     new = _page(target, read, title=title, text=text, **changed)
-    world.do(pages.save_pages, [SavedPage(lease, new)])
+    world.do(pages.save_pages, [PageToStore(lease, new)])
 
 
 def verdicts(world: World) -> dict[str, tuple[str, int]]:
@@ -77,7 +77,7 @@ def test_both_in_one_batch(world: World) -> None:
         lease, hits = begun(world, product)
         read = [review("0", TEXT[1])]
         saved.append(
-            SavedPage(
+            PageToStore(
                 lease, _page(hits.todo[0], read, title=TITLE, text=matchable_text(TITLE, [("", TEXT[1])]))
             )
         )
@@ -112,7 +112,7 @@ def test_a_page_that_is_unchanged_is_competed_for(world: World) -> None:
     (one, three), (other, x1) = begun(world, THREE), begun(world, X1)
     save(world, one, three.todo[0], TITLE, TEXT)
     end = TargetEnd(x1.todo[0].id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [EndedTarget(other, end, page_key(URL), judge=True)])
+    world.do(pages.end_targets, [TargetEndToStore(other, end, page_key(URL), judge=True)])
     assert of(world) == {THREE}
 
 

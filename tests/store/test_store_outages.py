@@ -21,10 +21,10 @@ from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
 from tasks.store import leases
 from tasks.store.database import Store, begun, committed, try_lock
-from tasks.store.leases import PROGRESS, Counters, Renewal
-from tasks.store.outages import away, passing
+from tasks.store.leases import RENEW_LEASES, Counters, Renewal
+from tasks.store.outages import is_outage, is_transient
 from tasks.store.postgres import AnswerWatch
-from tasks.store.result_pages import RESULTS
+from tasks.store.result_pages import STORE_RESULT_PAGES
 from tasks.store.tables import attempts, subtasks, targets, task_parts
 from tasks.store.writer import Writer
 
@@ -62,7 +62,7 @@ def test_a_commit_without_an_answer_changes_nothing_twice(postgres_world: World,
     writer = Writer(store)
     try:
         page = world.result_page(lease, work.targets[0], [hit("1"), hit("2")])
-        (stored,) = writer.call(lambda conn, now: RESULTS.run(conn, now, [page]))
+        (stored,) = writer.call(lambda conn, now: STORE_RESULT_PAGES.run(conn, now, [page]))
         assert store.left == 0
     finally:
         writer.close()
@@ -90,7 +90,7 @@ def test_what_is_written_waits_for_a_database_that_is_away(postgres_world: World
     writer = Writer(LosesAnswers(world.store, made=False, times=3))
     try:
         (kept,) = writer.call(
-            lambda conn, _now: PROGRESS.run(
+            lambda conn, _now: RENEW_LEASES.run(
                 conn, START, [Renewal(lease, SILENT, Counters(tried=1, offered=1))]
             )
         )
@@ -117,8 +117,8 @@ def test_the_server_ends_a_session_that_is_silent_within_a_transaction(postgres_
     try:
         with pytest.raises(OperationalError) as ended:
             _hold_and_wake(postgres_store, frozen)
-        assert away(ended.value)
-        assert not passing(ended.value)
+        assert is_outage(ended.value)
+        assert not is_transient(ended.value)
     finally:
         frozen.close()
 
@@ -173,7 +173,7 @@ def test_a_connection_without_an_answer_is_ended(postgres_store: Store) -> None:
         assert watch.look() == 1
         thread.join(PATIENCE_S)
         assert not thread.is_alive()
-        assert away(failed[0])
+        assert is_outage(failed[0])
     finally:
         conn.close()
 

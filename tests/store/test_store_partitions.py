@@ -20,7 +20,7 @@ from tasks.store.coverage import Relaxed
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.partitions import NewPartition
 from tasks.store.products import NewProduct, NewTask
-from tasks.store.result_pages import FoundHit, ReadResultPage
+from tasks.store.result_pages import FoundHit, ResultPageToStore
 from tasks.store.tables import events, subtasks, task_parts, tasks
 from tasks.store.tables import pages as page_table
 from tasks.store.verify import verify
@@ -55,7 +55,7 @@ def _read(
     shown = [FoundHit(canonical(url), page_key(url)) for url in urls]
     (stored,) = world.do(
         result_pages.save_result_pages,
-        [ReadResultPage(lease=lease, target=target, page=page, hits=shown, more=more, limits=LIMITS)],
+        [ResultPageToStore(lease=lease, target=target, page=page, hits=shown, more=more, limits=LIMITS)],
     )
     for one in stored.todo:
         world.save(lease, one)

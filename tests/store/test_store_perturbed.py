@@ -66,9 +66,9 @@ from tasks.store.imports import page_of as page_of_import
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.measurements import SweepTimes
 from tasks.store.nodes import Node
-from tasks.store.pages import SavedPage, TargetEnd
+from tasks.store.pages import PageToStore, TargetEnd
 from tasks.store.products import NewProduct
-from tasks.store.result_pages import FoundHit, ReadResultPage
+from tasks.store.result_pages import FoundHit, ResultPageToStore
 from tasks.store.run_time_model import StoredModel, save
 from tasks.store.schedules import ScheduleKind
 from tasks.store.tables import UtcDateTime, events, metadata
@@ -153,7 +153,7 @@ class Story:
         urls = [hit(name) for name in names]
         page = ResultPage(found, tuple(Hit(url, "标题") for url in urls), not urls, more)
         hits = [FoundHit(canonical(url), page_key(url)) for url in urls]
-        read = ReadResultPage(
+        read = ResultPageToStore(
             lease=lease, target=target, page=page, hits=hits, more=more, limits=LIMITS, **how
         )
         (stored,) = self.world.do(result_pages.save_result_pages, [read])
@@ -252,7 +252,7 @@ class Story:
             page_of(other, [review("a", "别的"), review("b", "东西")]), text="别的东西", refused={"list": 2}
         )
         page = replace(page, refused_records=(("login", review("c", "请先登录")),))
-        world.do(pages.save_pages, [SavedPage(lease, page)])
+        world.do(pages.save_pages, [PageToStore(lease, page)])
         world.close(lease, Counters(offered=1, tried=1, known=1))
 
     def of_hosts_and_nodes(self) -> None:

@@ -18,7 +18,7 @@ from splitter.catalog.names import Kind
 from tasks.domain.pages import Response
 from tasks.domain.states import State
 from tasks.domain.views import NodeView
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import LocalPermits
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
@@ -35,7 +35,7 @@ from tasks.store.writer import Writer
 from tasks.worker import node as crawl_node
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.node import CrawlNode
-from tasks.worker.robots_book import RobotsBook
+from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 from tasks.worker.settings import CrawlSettings
 
@@ -307,8 +307,8 @@ class Held:
         deps = Dependencies(
             downloader=SilentWeb(),
             permits=LocalPermits(lambda: 0.0),
-            robots=RobotsBook(self.writer),
-            hosts=HostBook(CATALOG),
+            robots=RobotsCache(self.writer),
+            hosts=HostCatalog(CATALOG),
             address="127.0.0.2",
             settings=CrawlSettings(),
             now=lambda: self.world.now,

@@ -12,7 +12,7 @@ from tasks.domain.pages import Review
 from tasks.jobs import sweeps
 from tasks.store import pages, products, schedules
 from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.pages import EndedTarget, NewPage, SavedPage, TargetEnd
+from tasks.store.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.partitions import NewPartition
 from tasks.store.result_pages import StoredHits
 from tasks.store.tables import page_products, reviews, subtasks
@@ -27,7 +27,7 @@ def _page(target: WorkTarget, digest: str, read: list[Review], etag: str | None 
 
 
 def _save(world: World, lease: Lease, page: NewPage) -> bool:
-    (new,) = world.do(pages.save_pages, [SavedPage(lease, page)])
+    (new,) = world.do(pages.save_pages, [PageToStore(lease, page)])
     return bool(new)
 
 
@@ -96,7 +96,7 @@ def test_unchanged_by_its_own_word_it_counts_as_asked_now(world: World) -> None:
     lease, hits = _recrawl(world, REFRESH.total_seconds())
     (target,) = hits.todo
     end = TargetEnd(target.id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [EndedTarget(lease, end, page_key(PAGE))])
+    world.do(pages.end_targets, [TargetEndToStore(lease, end, page_key(PAGE))])
     assert world.targets(lease.subtask_id)[PAGE] == "stored"
     (page,) = world.rows(page_table)
     assert (page.checked_at, page.etag) == (world.now, '"v1"')
@@ -112,7 +112,7 @@ def test_unchanged_it_is_linked_to_the_product_that_asked(world: World) -> None:
     (same,) = world.read_results(second, work.targets[0], [PAGE]).todo
     assert _save(world, first, _page(target, "0", [review("a", "x")], '"v1"'))
     end = TargetEnd(same.id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [EndedTarget(second, end, page_key(PAGE))])
+    world.do(pages.end_targets, [TargetEndToStore(second, end, page_key(PAGE))])
     assert [row.product_id for row in world.rows(page_products)] == [1, 2]
 
 
@@ -121,7 +121,7 @@ def test_unchanged_is_not_believed_once_the_lease_is_over(world: World) -> None:
     lease, hits = _recrawl(world, REFRESH.total_seconds())
     assert world.close(lease)
     end = TargetEnd(hits.todo[0].id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [EndedTarget(lease, end, page_key(PAGE))])
+    world.do(pages.end_targets, [TargetEndToStore(lease, end, page_key(PAGE))])
     assert world.rows(page_table)[0].checked_at is None
     assert world.targets(lease.subtask_id)[PAGE] == "todo"
 
@@ -180,7 +180,7 @@ def test_two_products_that_ask_again_at_once_store_what_is_new_once(world: World
     other, second = _recrawl(world, 0, "丙")
     read = [review("a", "x"), review("b", "y"), review("#2", "z")]
     saved = [
-        SavedPage(lease, _page(hits.todo[0], "1", read)) for lease, hits in ((one, first), (other, second))
+        PageToStore(lease, _page(hits.todo[0], "1", read)) for lease, hits in ((one, first), (other, second))
     ]
     assert world.do(pages.save_pages, saved) == [False, False]
     assert [body for _, body in _stored(world)] == ["x", "y", "z"]

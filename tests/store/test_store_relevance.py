@@ -15,8 +15,8 @@ from tasks.domain.product_match import matchable_text
 from tasks.store import page_links, pages, result_pages
 from tasks.store.leases import Lease, WorkTarget
 from tasks.store.page_links import RefusalCount
-from tasks.store.pages import EndedTarget, NewPage, SavedPage, TargetEnd
-from tasks.store.result_pages import FoundHit, ReadResultPage, StoredHits
+from tasks.store.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
+from tasks.store.result_pages import FoundHit, ResultPageToStore, StoredHits
 from tasks.store.reviews import review_rows
 from tasks.store.tables import page_products, page_refusals, reviews
 from tasks.store.tables import pages as page_table
@@ -39,7 +39,7 @@ def _hits(
     found = [FoundHit(url, page_key(url)) for url in urls]
     (hits,) = world.do(
         result_pages.save_result_pages,
-        [ReadResultPage(lease=lease, target=result, page=page, hits=found, judge=judge)],
+        [ResultPageToStore(lease=lease, target=result, page=page, hits=found, judge=judge)],
     )
     assert hits is not None
     return hits
@@ -70,7 +70,7 @@ def _page(target: WorkTarget, read: Sequence[Review], **changed: object) -> NewP
 
 
 def _save(world: World, lease: Lease, target: WorkTarget, read: Sequence[Review], **changed: object) -> bool:
-    (new,) = world.do(pages.save_pages, [SavedPage(lease, _page(target, read, **changed))])
+    (new,) = world.do(pages.save_pages, [PageToStore(lease, _page(target, read, **changed))])
     return bool(new)
 
 
@@ -133,8 +133,8 @@ def test_whoever_comes_first_the_same_is_stored(world: World) -> None:
     one, milk = _begun(world, MILK)
     other, yogurt = _begun(world, YOGURT)
     saved = [
-        SavedPage(one, _page(milk.todo[0], OF_YOGURT)),
-        SavedPage(other, _page(yogurt.todo[0], OF_YOGURT)),
+        PageToStore(one, _page(milk.todo[0], OF_YOGURT)),
+        PageToStore(other, _page(yogurt.todo[0], OF_YOGURT)),
     ]
     assert world.do(pages.save_pages, saved) == [True, False]
     assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
@@ -188,7 +188,7 @@ def test_unchanged_for_a_product_that_it_is_not_about(world: World) -> None:
     second, yogurt = _begun(world, YOGURT)
     _save(world, first, milk.todo[0], OF_MILK)
     end = TargetEnd(yogurt.todo[0].id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [EndedTarget(second, end, page_key(URL), judge=True)])
+    world.do(pages.end_targets, [TargetEndToStore(second, end, page_key(URL), judge=True)])
     assert [verdict for _, verdict, *_ in _links(world)] == ["review", "wrong_product"]
 
 

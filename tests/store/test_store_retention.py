@@ -12,10 +12,10 @@ from world import START, World, hit
 
 from tasks.domain.failures import FailureReason
 from tasks.jobs import sweeps
-from tasks.jobs.retiring import drop_old
 from tasks.store import closing, hosts, retention
 from tasks.store.hosts import Rest
 from tasks.store.leases import Counters
+from tasks.store.retention import drop_old
 from tasks.store.tables import attempts, events, host_rests, subtasks
 
 YEAR = timedelta(days=365)

@@ -16,7 +16,7 @@ from tasks.store import coverage, imports, pages, products, reposts, review_remo
 from tasks.store.known_pages import known_pages
 from tasks.store.leases import WorkTarget
 from tasks.store.page_links import Link, judge_again
-from tasks.store.pages import SavedPage
+from tasks.store.pages import PageToStore
 from tasks.store.products import NewProduct
 from tasks.store.reviews import ReviewFilter, review_rows
 
@@ -70,7 +70,7 @@ def test_what_was_refused_or_left_out_goes_too(world: World) -> None:
     lease, work = world.begin(world.waiting("别的", words=("别的",)))
     (target,) = world.read_results(lease, work.targets[0], [hit("refused")]).todo
     page = replace(page_of(target, [review("0", FORWARD)]), text="no such product")
-    world.do(pages.save_pages, [SavedPage(lease, page)])
+    world.do(pages.save_pages, [PageToStore(lease, page)])
     world.do(lambda conn, _: judge_again(conn, [Link(1, 1, Verdict.WRONG_PRODUCT, ("光明",), 1)]))
     assert (len(world.rows(tables.reviews)), len(world.rows(tables.refused_reviews))) == (1, 1)
     product_actions.remove_with_reviews(world.store, [OURS, "别的"], "ich")

@@ -13,7 +13,7 @@ from splitter.catalog.entries import catalog_hash, entries_of, entries_without_b
 from splitter.catalog.names import Kind
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
@@ -30,7 +30,7 @@ def without(site: str) -> Context:
     """The context of a scheduler whose catalog lacks a site."""
     catalog = CATALOG.model_copy(update={"sites": {n: s for n, s in CATALOG.sites.items() if n != site}})
     loop = LoopSettings()
-    return Context(catalog, loop, HostBook(catalog), Random(0), SchedulerState(loop.strategy))
+    return Context(catalog, loop, HostCatalog(catalog), Random(0), SchedulerState(loop.strategy))
 
 
 def turn(world: World) -> list[str]:
@@ -128,7 +128,7 @@ class TestNodesWithoutABrowser:
     def test_pages_made_by_script_go_only_to_nodes_with_one(self, world: World) -> None:
         loop = LoopSettings()
         world.context = Context(
-            self.SCRIPTED, loop, HostBook(self.SCRIPTED), Random(0), SchedulerState(loop.strategy)
+            self.SCRIPTED, loop, HostCatalog(self.SCRIPTED), Random(0), SchedulerState(loop.strategy)
         )
         world.add("特仑苏", sites=(SITE, OTHER))
         assert not world.do(nodes.none_renders, self.SILENT), "nobody has told yet"

@@ -21,12 +21,19 @@ from tasks.domain.states import Transition
 from tasks.store import transitions
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.bulk import insert_rows, rows_with
-from tasks.store.closing import CLOSES, Close, release
+from tasks.store.closing import CLOSE_ATTEMPTS, Close, release
 from tasks.store.database import Store, read_now
-from tasks.store.leases import PROGRESS, START, Counters, Lease, Renewal, WorkTarget
-from tasks.store.outages import passing
-from tasks.store.pages import ENDS, PAGES, EndedTarget, SavedPage, TargetEnd, save_pages
-from tasks.store.result_pages import RESULTS, FoundHit, ReadResultPage
+from tasks.store.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, WorkTarget
+from tasks.store.outages import is_transient
+from tasks.store.pages import (
+    STORE_PAGES,
+    STORE_TARGET_ENDS,
+    PageToStore,
+    TargetEnd,
+    TargetEndToStore,
+    save_pages,
+)
+from tasks.store.result_pages import STORE_RESULT_PAGES, FoundHit, ResultPageToStore
 from tasks.store.statement_batch import defer
 from tasks.store.tables import hosts
 from tasks.store.writer import BatchOperation
@@ -76,7 +83,7 @@ class Scene:
     def starts(self) -> list[Renewal]:
         return [Renewal(lease, SILENT) for lease in self.granted]
 
-    def results(self) -> list[ReadResultPage]:
+    def results(self) -> list[ResultPageToStore]:
         """The last result pages of their chunks, with 40 hits each, one of which is listed by all."""
         items = []
         for i, (lease, work) in enumerate(self.reading):
@@ -84,11 +91,11 @@ class Scene:
             page = ResultPage(None, tuple(Hit(url, "标题") for url in urls), False, False)
             found = [FoundHit(url, page_key(url)) for url in urls]
             items.append(
-                ReadResultPage(lease=lease, target=work.targets[0], page=page, hits=found, more=True)
+                ResultPageToStore(lease=lease, target=work.targets[0], page=page, hits=found, more=True)
             )
         return items
 
-    def known_results(self) -> list[ReadResultPage]:
+    def known_results(self) -> list[ResultPageToStore]:
         """The same, with a hit each that is stored already and has to be compared with the product."""
         for saved in self.pages():
             self.world.do(save_pages, [saved])
@@ -98,19 +105,19 @@ class Scene:
             for item, url in zip(self.results(), urls, strict=True)
         ]
 
-    def compared_pages(self) -> list[SavedPage]:
+    def compared_pages(self) -> list[PageToStore]:
         """Pages that have to be compared with the product."""
         return [replace(saved, page=replace(saved.page, text="蒙牛 牛奶")) for saved in self.pages()]
 
-    def pages(self) -> list[SavedPage]:
+    def pages(self) -> list[PageToStore]:
         return [
-            SavedPage(lease, page_of(target, [review("a", target.url), review("b", target.url)]))
+            PageToStore(lease, page_of(target, [review("a", target.url), review("b", target.url)]))
             for lease, target in self.fetching
         ]
 
-    def ends(self) -> list[EndedTarget]:
+    def ends(self) -> list[TargetEndToStore]:
         return [
-            EndedTarget(lease, TargetEnd(target.id, "given_up", "why", True))
+            TargetEndToStore(lease, TargetEnd(target.id, "given_up", "why", True))
             for lease, target in self.fetching
         ]
 
@@ -121,7 +128,8 @@ class Scene:
     def closes(self) -> list[Close]:
         gave = frozenset({"h.cn"})
         return [
-            Close(lease, AttemptReport(counters=Counters(offered=1), gave=gave)) for lease, _ in self.fetching
+            Close(lease, AttemptReport(counters=Counters(offered=1), page_hosts=gave))
+            for lease, _ in self.fetching
         ]
 
 
@@ -144,14 +152,14 @@ def _scene(store: Store, n: int) -> Scene:
 @pytest.mark.parametrize(
     ("kind", "items", "round_trips"),
     [
-        pytest.param(START, Scene.starts, 3, id="start"),
-        pytest.param(RESULTS, Scene.results, 5, id="results"),
-        pytest.param(RESULTS, Scene.known_results, 7, id="results with known hits"),
-        pytest.param(PAGES, Scene.pages, 4, id="pages"),
-        pytest.param(PAGES, Scene.compared_pages, 4, id="pages that are compared"),
-        pytest.param(ENDS, Scene.ends, 1, id="ends"),
-        pytest.param(PROGRESS, Scene.progresses, 1, id="progress"),
-        pytest.param(CLOSES, Scene.closes, 5, id="close"),
+        pytest.param(BEGIN_LEASES, Scene.starts, 3, id="start"),
+        pytest.param(STORE_RESULT_PAGES, Scene.results, 5, id="results"),
+        pytest.param(STORE_RESULT_PAGES, Scene.known_results, 7, id="results with known hits"),
+        pytest.param(STORE_PAGES, Scene.pages, 4, id="pages"),
+        pytest.param(STORE_PAGES, Scene.compared_pages, 4, id="pages that are compared"),
+        pytest.param(STORE_TARGET_ENDS, Scene.ends, 1, id="ends"),
+        pytest.param(RENEW_LEASES, Scene.progresses, 1, id="progress"),
+        pytest.param(CLOSE_ATTEMPTS, Scene.closes, 5, id="close"),
     ],
 )
 def test_a_batch_of_any_size_takes_the_same_round_trips(
@@ -328,7 +336,7 @@ def test_a_deadlock_shows_as_one_wherever_it_shows(far: tuple[Store, Sent]) -> N
     raised = "DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40P01'; END $$"
     with pytest.raises(OperationalError) as failed, store.begin() as conn:
         conn.exec_driver_sql(raised, execution_options={"deferred": True})
-    assert passing(failed.value)
+    assert is_transient(failed.value)
 
 
 def test_a_connection_that_broke_ends_its_transaction_only(far: tuple[Store, Sent]) -> None:

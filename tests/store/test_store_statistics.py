@@ -112,8 +112,8 @@ def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(worl
     world.close(_work(world, "甲"), SEEN)
     assert (world.pair().rtt_ms, world.pair().rtt_n) == (None, 0)
     assert world.look(stats.round_trips) == {}
-    world.close(_work(world, "乙"), SEEN, near=RoundTrip(100.0, 10))
-    world.interrupt(_work(world, "丙"), SEEN, "shutdown", near=RoundTrip(50.0, 10))
+    world.close(_work(world, "乙"), SEEN, round_trip=RoundTrip(100.0, 10))
+    world.interrupt(_work(world, "丙"), SEEN, "shutdown", round_trip=RoundTrip(50.0, 10))
     lease = _work(world, "丁")
     world.pass_s(75)
     world.do(closing.silence, {lease: FailureReason.SILENT})
@@ -128,7 +128,8 @@ def test_attempts_that_close_together_move_it_together(world: World) -> None:
     ended = [_work(world, name) for name in "甲乙"]
     near = (RoundTrip(100.0, 10), RoundTrip(50.0, 10))
     closes = [
-        Close(lease, AttemptReport(counters=SEEN, near=one)) for lease, one in zip(ended, near, strict=True)
+        Close(lease, AttemptReport(counters=SEEN, round_trip=one))
+        for lease, one in zip(ended, near, strict=True)
     ]
     assert world.do(closing.close_many, closes) == [True, True]
     assert world.pair().rtt_ms == pytest.approx(75.0)

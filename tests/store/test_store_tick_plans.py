@@ -20,7 +20,7 @@ import pytest
 from world import CATALOG
 
 from splitter.catalog.names import Kind
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import repost_linking
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
@@ -169,7 +169,7 @@ def filled(postgres_databases: Any, _postgres_template: Any) -> Iterator[Store]:
 
 def _context() -> Context:
     loop = LoopSettings()
-    return Context(CATALOG, loop, HostBook(CATALOG), Random(0), SchedulerState(loop.strategy))
+    return Context(CATALOG, loop, HostCatalog(CATALOG), Random(0), SchedulerState(loop.strategy))
 
 
 def _told(found: list[tuple[str, str]]) -> str:

@@ -16,7 +16,7 @@ from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.jobs.ticks import tick
-from tasks.jobs.turn_pace import DRY_S, PAUSE, SHORTEST_S, TurnPace
+from tasks.jobs.turn_pace import OUT_OF_WORK_S, PAUSE, SHORTEST_S, TurnPace
 from tasks.store.hosts import Rest, rest_host
 from tasks.store.leases import Lease
 from tasks.store.tables import attempts, events, subtasks
@@ -160,11 +160,13 @@ def test_a_clock_set_back_does_not_keep_a_decision_from_being_made(world: World,
 
 def test_turns_follow_each_other_the_later_the_longer_they_take() -> None:
     pace = TurnPace()
-    assert pace.pause_s(5.0, dry=False) == 0.0
+    assert pace.pause_s(5.0, out_of_work=False) == 0.0
     pace.ended(10.0, 0.001)
-    assert pace.pause_s(10.0, dry=False) == pytest.approx(SHORTEST_S)
+    assert pace.pause_s(10.0, out_of_work=False) == pytest.approx(SHORTEST_S)
     pace.ended(10.0, 0.1)
-    assert pace.pause_s(10.25, dry=False) == pytest.approx(PAUSE * 0.1 - 0.25)
-    assert pace.pause_s(10.0 + PAUSE * 0.1, dry=False) == 0.0
-    assert pace.pause_s(10.25, dry=True) == 0.0, "a node that has nothing left to do waits for no pause"
-    assert pace.pause_s(10.0, dry=True) == pytest.approx(DRY_S)
+    assert pace.pause_s(10.25, out_of_work=False) == pytest.approx(PAUSE * 0.1 - 0.25)
+    assert pace.pause_s(10.0 + PAUSE * 0.1, out_of_work=False) == 0.0
+    assert pace.pause_s(10.25, out_of_work=True) == 0.0, (
+        "a node that has nothing left to do waits for no pause"
+    )
+    assert pace.pause_s(10.0, out_of_work=True) == pytest.approx(OUT_OF_WORK_S)

@@ -15,7 +15,7 @@ from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.scheduling.recall import RecallSettings
-from tasks.scheduling.unasked import Unasked
+from tasks.scheduling.unasked import UnaskedHost
 from tasks.store import closing, hosts, nodes, views
 from tasks.store.database import Store
 from tasks.store.host_waits import HostQueue, host_waits
@@ -38,7 +38,7 @@ def unanswered(settings: RecallSettings | None = None, host: str = SITE) -> dict
     return {
         "reason": FailureReason.HOST_UNREACHABLE,
         "rests": (no_answer(host),),
-        "unasked": Unasked(
+        "unasked": UnaskedHost(
             host=host, unreachable=True, grants=NO_GRANTS, settings=settings or RecallSettings()
         ),
     }
@@ -48,7 +48,7 @@ def too_long(grants: HostGrants) -> dict[str, object]:
     """The report of an attempt whose host's permit was too far ahead."""
     return {
         "reason": FailureReason.NOTHING_STORED,
-        "unasked": Unasked(host=SITE, unreachable=False, grants=grants, settings=RecallSettings()),
+        "unasked": UnaskedHost(host=SITE, unreachable=False, grants=grants, settings=RecallSettings()),
     }
 
 

@@ -15,7 +15,7 @@ from splitter.catalog.names import Kind
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.states import State
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
@@ -24,10 +24,10 @@ from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import Close
 from tasks.store.database import Store
 from tasks.store.leases import Counters, Grant, Lease, Renewal, Work, WorkTarget
-from tasks.store.pages import EndedTarget, NewPage, SavedPage, TargetEnd
+from tasks.store.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.partitions import NewPartition
 from tasks.store.products import NewProduct, NewTask
-from tasks.store.result_pages import FoundHit, ReadResultPage, StoredHits
+from tasks.store.result_pages import FoundHit, ResultPageToStore, StoredHits
 from tasks.store.tables import attempts, pair_stats, subtasks, targets
 from tasks.store.verify import Verification, verify
 
@@ -75,7 +75,7 @@ class World:
         self.store = store
         self.now = START
         loop = settings or LoopSettings()
-        self.context = Context(CATALOG, loop, HostBook(CATALOG), Random(0), SchedulerState(loop.strategy))
+        self.context = Context(CATALOG, loop, HostCatalog(CATALOG), Random(0), SchedulerState(loop.strategy))
 
     def do(self, operation: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Run `operation(conn, now, ...)` in a transaction of its own."""
@@ -182,19 +182,19 @@ class World:
     @staticmethod
     def result_page(
         lease: Lease, target: WorkTarget, urls: Sequence[str], *, more: bool = False, **named: Any
-    ) -> ReadResultPage:
+    ) -> ResultPageToStore:
         """A result page with these hits, as read."""
         page = ResultPage(len(urls) or None, tuple(Hit(url, "标题") for url in urls), not urls, more)
         found = [FoundHit(canonical(url), page_key(url)) for url in urls]
-        return ReadResultPage(lease=lease, target=target, page=page, hits=found, more=more, **named)
+        return ResultPageToStore(lease=lease, target=target, page=page, hits=found, more=more, **named)
 
     def save(self, lease: Lease, target: WorkTarget, reviews: Sequence[Review] | None = None) -> bool:
         """Store the page of a hit."""
-        (stored,) = self.do(pages.save_pages, [SavedPage(lease, page_of(target, reviews))])
+        (stored,) = self.do(pages.save_pages, [PageToStore(lease, page_of(target, reviews))])
         return stored
 
     def end_target(self, lease: Lease, end: TargetEnd) -> None:
-        self.do(pages.end_targets, [EndedTarget(lease, end)])
+        self.do(pages.end_targets, [TargetEndToStore(lease, end)])
 
     def progress(self, lease: Lease, counters: Counters | None = None) -> bool:
         (kept,) = self.do(leases.progress_many, [Renewal(lease, SILENT, counters or Counters())])

@@ -69,7 +69,7 @@ def _in_code() -> Iterator[str]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and _named(node.func) == "t":
                 yield from _texts(*node.args[:1])
-        if path.name == "goodness.py":
+        if path.name == "node_ratings.py":
             yield from (one for one in _texts(tree) if one.startswith("{node}") and one.endswith("."))
         if path.name in ("failed.py", "nodes.py"):
             yield from (one for one in _texts(tree) if re.search(r"\{(n|node)\}", one) and one.endswith("."))

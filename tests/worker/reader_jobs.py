@@ -7,7 +7,7 @@ import signal
 from dataclasses import dataclass
 
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.reading.hurry import NotHere
+from tasks.reading.event_loop import NeedsReaderProcess
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Job:
 
     def read(self, *, apart: bool) -> str:
         if not apart:
-            raise NotHere
+            raise NeedsReaderProcess
         match self.does:
             case "never ends":
                 while True:

@@ -16,7 +16,7 @@ from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import LocalPermits
 from tasks.scheduling.recall import RecallSettings
 from tasks.store import closing, leases, migrate, nodes, products, transitions
@@ -30,7 +30,7 @@ from tasks.store.tables import attempts, host_rests, pages, pair_stats, reviews,
 from tasks.store.writer import Writer
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
-from tasks.worker.robots_book import RobotsBook
+from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 from tasks.worker.settings import CrawlSettings
 
@@ -153,8 +153,8 @@ class World:
         deps = Dependencies(
             downloader=self.web,
             permits=LocalPermits(self.clock),
-            robots=RobotsBook(writer),
-            hosts=HostBook(self.catalog),
+            robots=RobotsCache(writer),
+            hosts=HostCatalog(self.catalog),
             address="127.0.0.2",
             settings=self.crawl,
             now=lambda: NOW,
@@ -330,7 +330,7 @@ def test_one_lane_of_an_attempt_waits_for_its_host_at_a_time(world):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LocalPermits, "reserve", noted)
         assert world.run()
-    spacing_s = 1.02 / HostBook(world.catalog).limits(SITE).per_address_per_s
+    spacing_s = 1.02 / HostCatalog(world.catalog).limits(SITE).per_address_per_s
     of_site = [wait_s for host, wait_s in waits if host == SITE]
     assert len(of_site) >= 6
     assert max(of_site) <= spacing_s + 1e-6

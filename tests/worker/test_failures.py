@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Limits
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.pace import AnswerSample
 from tasks.fetching.permits import LocalPermits
 from tasks.worker.failures import Failures, failure_reason
@@ -66,7 +66,7 @@ def test_the_reason_names_what_stood_in_the_way(result_error, hit_errors, reason
 def test_a_refusal_that_looks_like_a_page_tells_what_the_host_bears(kind):
     async def share_after_it() -> float:
         now = [100.0]
-        permits, hosts = LocalPermits(lambda: now[0]), HostBook(builtin("paper-2014"))
+        permits, hosts = LocalPermits(lambda: now[0]), HostCatalog(builtin("paper-2014"))
         deps: Any = SimpleNamespace(
             permits=permits, hosts=hosts, address="127.0.0.2", settings=CrawlSettings(), rng=Random(0)
         )

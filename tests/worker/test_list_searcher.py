@@ -18,8 +18,8 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Hit, Response
 from tasks.domain.states import State
 from tasks.store.tables import pages, targets
-from tasks.worker import list_book, list_searcher
-from tasks.worker.list_book import ListBook, Listed
+from tasks.worker import list_cache, list_searcher
+from tasks.worker.list_cache import ListCache, ListEntries
 
 INDEX = f"http://{SITE}/sitemap.xml"
 NEW, OLD = f"http://{SITE}/new.xml.gz", f"http://{SITE}/old.xml"
@@ -168,9 +168,9 @@ class Reads:
     def __init__(self, n: int = 1) -> None:
         self.times, self.n = 0, n
 
-    async def __call__(self) -> Listed:
+    async def __call__(self) -> ListEntries:
         self.times += 1
-        return Listed(tuple((Hit(f"http://a.cn/{i}", ""), "") for i in range(self.n)), more=False)
+        return ListEntries(tuple((Hit(f"http://a.cn/{i}", ""), "") for i in range(self.n)), more=False)
 
 
 def test_a_list_is_read_once_an_hour_and_the_oldest_goes_first(monkeypatch):
@@ -178,13 +178,13 @@ def test_a_list_is_read_once_an_hour_and_the_oldest_goes_first(monkeypatch):
 
 
 async def read_often(monkeypatch):
-    monkeypatch.setattr(list_book, "MOST_KEPT", 5)
+    monkeypatch.setattr(list_cache, "MOST_KEPT", 5)
     now = [0.0]
-    book, a, b = ListBook(lambda: now[0]), Reads(3), Reads(3)
+    book, a, b = ListCache(lambda: now[0]), Reads(3), Reads(3)
     for _ in range(2):
         assert len((await book.listed("a", a, 1)).hits) == 3
     assert a.times == 1
-    now[0] = list_book.KEEP_S
+    now[0] = list_cache.KEEP_S
     await book.listed("a", a, 1)
     assert a.times == 2
     await book.listed("b", b, 1)

@@ -19,7 +19,7 @@ from splitter.catalog.load import builtin
 from splitter.catalog.names import Kind
 from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.robots import RobotsRules
 from tasks.scheduling.recall import RecallSettings
 from tasks.store import closing, leases, nodes, products, transitions
@@ -151,7 +151,7 @@ class Scene:
             downloader=self.web,  # type: ignore[arg-type]
             permits=self.turns,
             robots=Allowed(),  # type: ignore[arg-type]
-            hosts=HostBook(CATALOG),
+            hosts=HostCatalog(CATALOG),
             address="127.0.0.2",
             settings=CrawlSettings(lanes=1),
             now=lambda: self.now,
@@ -306,9 +306,9 @@ def test_a_node_tells_soon_that_more_of_its_attempts_only_wait(run: Callable[...
         scene.turns.waits.append(20.0)
         scene.node.offer([await scene.lease("a")])
         await scene.sleeping.wait()
-        assert scene.node._has_room.is_set()
+        assert scene.node._more_idle.is_set()
         await scene.node._heartbeat()
-        assert not scene.node._has_room.is_set()
+        assert not scene.node._more_idle.is_set()
         scene.wake.set()
         await scene.ended(1)
 

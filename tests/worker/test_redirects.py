@@ -19,7 +19,7 @@ from splitter.catalog.rules import ResultRules
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Response
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.pace import AnswerSample
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.interstitials import redirect_target
@@ -239,7 +239,7 @@ def fetch(
         downloader=downloader,
         permits=Grants(),
         robots=Robots(),
-        hosts=HostBook(builtin("paper-2014")),
+        hosts=HostCatalog(builtin("paper-2014")),
         address="127.0.0.2",
         settings=CrawlSettings(),
         sign_ins=None,

@@ -18,7 +18,7 @@ from tasks.fetching import page_visit
 from tasks.fetching.browser import Browser
 from tasks.fetching.chromium import find_chromium, missing
 from tasks.fetching.downloader import Downloader
-from tasks.fetching.hosts import HostBook
+from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import LocalPermits, WaitTooLong
 from tasks.fetching.robots import RobotsRules
 from tasks.reading.page_jobs import PageJob
@@ -71,7 +71,7 @@ def deps(downloader: Downloader, browser: Browser | None) -> Dependencies:
         downloader=downloader,
         permits=LocalPermits(time.monotonic),
         robots=book,
-        hosts=HostBook(CATALOG),
+        hosts=HostCatalog(CATALOG),
         address="127.0.0.5",
         settings=CrawlSettings(),
         now=lambda: NOW,
@@ -111,7 +111,7 @@ def test_the_lab_sees_a_page_s_requests_as_the_node_s_own(tmp_path, monkeypatch)
                 # A page that tries what it may not.
                 shell = Response(url=url, status=200, headers={}, body=SHELL.encode(), elapsed_s=0.1)
                 parts = PageParts(
-                    url, fetcher._part, HostBook(CATALOG), timing, lambda _: None
+                    url, fetcher._part, HostCatalog(CATALOG), timing, lambda _: None
                 )  # as `rendered` does
                 with timing.active:
                     tried = await browser.render(shell, parts.ask, parts.is_own)
@@ -164,7 +164,7 @@ def test_parts_of_a_page_that_wait_together_are_timed_once():
             with timing.waiting:
                 await let.wait()
 
-        parts = PageParts("http://app.example/1", fetch, HostBook(CATALOG), timing, told.append)
+        parts = PageParts("http://app.example/1", fetch, HostCatalog(CATALOG), timing, told.append)
         with timing.active:
             now_s = 1.0
             urls = ["http://app.example/part", "http://other.example/a", "http://other.example/b"]

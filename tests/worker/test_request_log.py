@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from tasks.worker import request_log
-from tasks.worker.request_log import RequestLog, Sent, without_secrets
+from tasks.worker.request_log import RequestLog, RequestRecord, without_secrets
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def sent(**named: Any) -> Sent:
+def sent(**named: Any) -> RequestRecord:
     usual = {
         "at": NOW,
         "node": "node1",
@@ -33,7 +33,7 @@ def sent(**named: Any) -> Sent:
         "subtask": 3,
         "attempt": 7,
     }
-    return Sent(**{**usual, **named})
+    return RequestRecord(**{**usual, **named})
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

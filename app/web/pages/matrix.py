@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from app.reports import charts
 from app.web.context import Context, Here, Page
-from app.web.goodness import FEW, Verdict, verdicts
+from app.web.node_ratings import FEW, Verdict, verdicts
 from app.web.phrases import length
 from app.web.rendering import number, percent
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from app.host_waits import unplanned_texts, wait_text
 from app.reports import charts
-from app.waits import unplanned_texts, wait_text
 from app.web.context import Context, Here
 from app.web.phrases import Translate
 from app.work_left import Came, Ending, TimeLeft, time_left

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from app.actions.manual_actions import MOST_URL
 from app.web.context import Change, Context, Here
-from app.web.goodness import verdicts
+from app.web.node_ratings import verdicts
 from app.web.pages.matrix import read_matrix, words
 from app.web.phrases import Translate
 from splitter.catalog.model import Catalog, Limits

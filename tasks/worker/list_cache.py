@@ -16,7 +16,7 @@ MOST_KEPT = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListEntries:
     """The entries of a list, with the lists it names.
 
     Attributes:
@@ -33,7 +33,7 @@ def matchable(hit: Hit, path: str) -> str:
     return matchable_text(hit.title, [(hit.abstract, path)])
 
 
-class ListBook:
+class ListCache:
     """Lists by their addresses. One per process; for the coroutines of one event loop.
 
     Args:
@@ -42,10 +42,12 @@ class ListBook:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._kept: dict[str, tuple[float, Listed]] = {}
+        self._kept: dict[str, tuple[float, ListEntries]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
-    async def listed(self, url: str, read: Callable[[], Awaitable[Listed]], wait_s: float) -> Listed:
+    async def listed(
+        self, url: str, read: Callable[[], Awaitable[ListEntries]], wait_s: float
+    ) -> ListEntries:
         """A list from memory, or read; while another attempt reads it, it is waited for.
 
         Args:
@@ -70,11 +72,11 @@ class ListBook:
             if not lock.locked():
                 self._locks.pop(url, None)
 
-    def _fresh(self, url: str) -> Listed | None:
+    def _fresh(self, url: str) -> ListEntries | None:
         kept = self._kept.get(url)
         return kept[1] if kept is not None and self._clock() < kept[0] else None
 
-    def _keep(self, url: str, listed: Listed) -> None:
+    def _keep(self, url: str, listed: ListEntries) -> None:
         self._kept.pop(url, None)
         self._kept[url] = (self._clock() + KEEP_S, listed)
         size = sum(len(one.hits) for _, one in self._kept.values())

@@ -28,7 +28,7 @@ KEEP_UNANSWERED_S = 2.0
 Fetch = Callable[[str], Awaitable[Response]]
 
 
-class RobotsBook:
+class RobotsCache:
     """Rules of hosts: from memory, from the store, or fetched with the downloader of the node that needs them.
 
     One per process; for the coroutines of one event loop.

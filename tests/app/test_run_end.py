@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.cli.ending import finish
+from app.cli.run_end import finish
 from app.config import Settings
 from app.reports.summary import mark, summary
 from app.until import Until

@@ -13,7 +13,7 @@ from tasks.store import migrate
 from tasks.store.database import Store
 from tasks.store.tables import hosts
 from tasks.store.writer import Writer
-from tasks.worker.robots_book import KEEP_UNANSWERED_S, RobotsBook
+from tasks.worker.robots_cache import KEEP_UNANSWERED_S, RobotsCache
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "http://a.cn/x"
@@ -51,10 +51,10 @@ def test_many_pages_ask_once_and_another_process_reads_the_store(writer):
     host = Host(200, "User-agent: *\nDisallow: /y")
 
     async def scenario():
-        book = RobotsBook(writer)
+        book = RobotsCache(writer)
         rules = await asyncio.gather(*(book.rules(PAGE, host) for _ in range(9)))
         assert all(r.allows(PAGE, "reviewloop") for r in rules)
-        again = await RobotsBook(writer).rules("http://a.cn/y", host)
+        again = await RobotsCache(writer).rules("http://a.cn/y", host)
         assert not again.allows("http://a.cn/y", "reviewloop")
 
     asyncio.run(scenario())
@@ -65,7 +65,7 @@ def test_memory_serves_for_a_day(writer):
     host, now = Host(404), [0.0]
 
     async def scenario():
-        book = RobotsBook(writer, clock=lambda: now[0])
+        book = RobotsCache(writer, clock=lambda: now[0])
         assert (await book.rules(PAGE, host)).allows(PAGE, "reviewloop")
         writer.call(lambda _conn, _now: None)  # what is queued is stored
         writer.call(lambda conn, _now: conn.execute(hosts.delete()))
@@ -84,7 +84,7 @@ def test_no_answer_allows_nothing_and_is_kept_only_shortly(writer, status):
     host, now = Host(status), [0.0]
 
     async def scenario():
-        book = RobotsBook(writer, clock=lambda: now[0])
+        book = RobotsCache(writer, clock=lambda: now[0])
         assert not (await book.rules(PAGE, host, "127.0.0.2")).allows(PAGE, "reviewloop")
         await book.rules(PAGE, host, "127.0.0.2")
         assert host.asked == 1

@@ -1,4 +1,4 @@
-"""Holding a file for as long as a process lives: who comes second is told who holds it, and since when."""
+"""Lock files held for as long as a process lives: a second process is told who holds the file, and since when."""
 
 from __future__ import annotations
 
