@@ -73,10 +73,10 @@ def stop(running: Sequence[tuple[Program, subprocess.Popen[bytes]]]) -> list[str
     return killed
 
 
-def last_lines(log: Path, most: int = 15) -> str:
-    """The end of a program's log, for messages."""
+def last_lines(log: Path) -> str:
+    """The last 15 lines of a program's log, for messages."""
     try:
-        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-most:])
+        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
     except OSError:
         return ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import IO
 
@@ -56,7 +56,7 @@ class FailedAttempt:
 def failed_attempts(conn: Connection) -> Iterator[FailedAttempt]:
     """Every attempt of every subtask that waits for a person, by cause."""
     for row in manual.listed(conn):
-        said = FailedAttempt(
+        untried = FailedAttempt(
             reason=row.reason,
             site=row.site,
             subtask=row.subtask_id,
@@ -66,16 +66,11 @@ def failed_attempts(conn: Connection) -> Iterator[FailedAttempt]:
         )
         attempts = reports.attempts_of(conn, row.subtask_id)
         if not attempts:
-            yield said
+            yield untried
         for one in attempts:
             last = one["last_response"] or {}
-            yield FailedAttempt(
-                reason=row.reason,
-                site=row.site,
-                subtask=row.subtask_id,
-                product=row.product,
-                why=row.why,
-                suggestion=row.suggestion,
+            yield replace(
+                untried,
                 no=one["no"],
                 node=one["node"],
                 allocated_at=one["allocated_at"],

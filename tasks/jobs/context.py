@@ -32,7 +32,6 @@ class LoopSettings:
         modification: False: every attempt gets the site's default quota and budget, and none ends early.
         wait_limit: most subtasks let into WAIT (`tasks.scheduling.admission`); the others stay in PRIORITY, where a
             late urgent one overtakes them.
-        lanes: requests of one attempt in flight at once, on the nodes.
         lease_batch: most leases in one message to a node.
         keep_log: how long after its end the event log of a subtask is kept; None: for ever.
     """
@@ -44,7 +43,6 @@ class LoopSettings:
     buffer: BufferRule = field(default_factory=BufferRule)
     refinement: RefinementSettings = field(default_factory=RefinementSettings)
     wait_limit: int = 1000
-    lanes: int = 4
     lease_batch: int = MOST_AT_ONCE
     keep_log: timedelta | None = None
 

@@ -12,6 +12,7 @@ from splitter.catalog.model import Site
 from sqlalchemy import Connection
 
 from tasks.domain.backoff import backoff_s
+from tasks.domain.batches import LANES
 from tasks.domain.states import State, Transition
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
@@ -200,9 +201,8 @@ def _bring_up_to_date(
 
 
 def _hosts(conn: Connection, now: datetime, context: Context, sites: Collection[str]) -> dict[str, HostView]:
-    limits, lanes = context.hosts.limits, context.settings.lanes
-    state = context.state
-    return views.host_views(conn, now, context.hosts_of, limits, state.request_s, lanes, sites, state.grants)
+    limits, state = context.hosts.limits, context.state
+    return views.host_views(conn, now, context.hosts_of, limits, state.request_s, LANES, sites, state.grants)
 
 
 def modification(context: Context, now_s: float, site: str, node: str, left: int) -> Modification:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tasks.domain.batches import LANES
+
 REMEMBERED = 200_000
 """Stored pages that a node remembers in its own memory, unless the settings say so."""
 
@@ -24,7 +26,7 @@ class CrawlSettings:
 
     user_agent: str = "reviewloop/0.1 (+https://github.com/reviewloop)"
     request_timeout_s: float = 30.0
-    lanes: int = 4
+    lanes: int = LANES
     list_parts: int = 20
     longest_wait_s: float = 30.0
     rest_factor: float = 1.0
