@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -184,6 +185,16 @@ def _database(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check
     from tasks.store import migrate
 
     path = sqlite_file(settings.database_url)
+    if path is not None and (locked := _not_writable(path)):
+        yield _clock(now(), None)
+        mend = "work in a folder of your own, or name another database with --db"
+        yield Check(
+            what="database",
+            state=CheckState.FAILED,
+            said=f"{locked} is not writable for this user",
+            mend=mend,
+        )
+        return
     if path is not None and not path.exists():
         yield _clock(now(), None)
         yield Check(what="database", state=CheckState.OK, said=f"{path} is not there yet: a run begins it")
@@ -208,6 +219,12 @@ def _database(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check
         yield Check(
             what="database", state=CheckState.WARNING, said=said, mend="reviewloop run or up migrates it"
         )
+
+
+def _not_writable(path: Path) -> Path | None:
+    """The file, or else its folder, where it is there and this user may not write into it."""
+    folder = path.absolute().parent
+    return next((one for one in (path, folder) if one.exists() and not os.access(one, os.W_OK)), None)
 
 
 def _clock(machine: datetime, database: datetime | None) -> Check:

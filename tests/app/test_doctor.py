@@ -154,6 +154,13 @@ def test_misspelt_settings():
     assert misspelt({"REVIEWLOOP_XYZZY_PLUGH": "1"}) == {"REVIEWLOOP_XYZZY_PLUGH": ""}
 
 
+def test_a_folder_that_only_others_may_write_to(checks, monkeypatch, tmp_path):
+    """SQLite keeps files of its own beside the database."""
+    monkeypatch.setattr(doctor.os, "access", lambda path, _mode: path != tmp_path)
+    told = checks()["database"]
+    assert (told.state, told.said) == (CheckState.FAILED, f"{tmp_path} is not writable for this user")
+
+
 def test_a_misspelt_setting_is_told_by_any_command(reviewloop, tmp_path, monkeypatch):
     monkeypatch.setenv("REVIEWLOOP_CONTAKT", "me")
     result = reviewloop("product", "add", "特仑苏", "--db", f"sqlite:///{tmp_path / 'r.db'}")
