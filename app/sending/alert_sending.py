@@ -170,7 +170,9 @@ def _receiver(number: int, address: str, mail: SmtpServer | None) -> _Receiver:
 
 
 def _to_log(title: str, body: str) -> str:
-    log.warning("%s", one_line(f"{title}: {body}"))
+    named = title.removeprefix("reviewloop: ").replace(": ", " ", 1)
+    said = f"reviewloop: {body}" if body.startswith(named) else f"{title}: {body}"  # one alert names itself
+    log.warning("%s", one_line(said))
     return ""
 
 

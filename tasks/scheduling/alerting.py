@@ -140,9 +140,8 @@ def alerts_on(
     if rules.silent is not None:
         found += _silent(timedelta(minutes=rules.silent), facts.nodes, now)
     if rules.manual is not None and facts.manual >= rules.manual:
-        found.append(
-            Alert("manual", "", f"{facts.manual:,} subtasks wait for a person: reviewloop failed list")
-        )
+        waiting = "1 subtask waits" if facts.manual == 1 else f"{facts.manual:,} subtasks wait"
+        found.append(Alert("manual", "", f"{waiting} for a person: reviewloop failed list"))
     if rules.idle is not None:
         found += _idle(timedelta(minutes=rules.idle), facts, now, before.get(("idle", "")))
     if rules.completion is not None:

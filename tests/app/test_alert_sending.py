@@ -166,7 +166,7 @@ def test_the_bound_ends_a_message_that_takes_too_long(hook: Hook) -> None:
 def test_without_a_receiver_it_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     assert Receivers([]).tell([row("n1")], NOW).told
-    assert "reviewloop: ALERT: silent n1" in caplog.text
+    assert "reviewloop: ALERT silent n1: node has ended" in caplog.text
 
 
 @pytest.mark.parametrize(
