@@ -13,7 +13,7 @@ from app.cli.options import (
 )
 from app.cli.output import say
 from app.cli.plan import MOST_PLANNED, look, plan_of, print_plan, refuse_empty, say_plan, stored_in
-from app.cli.product import add_products, say_refused
+from app.cli.product import add_products, say_kept_out, say_refused
 from app.cli.progress import Progress
 from app.config import Settings
 from app.preflight import Preflight, check_lab
@@ -120,6 +120,7 @@ def add_names(store: Store, given: Sequence[NewProduct | RefusedProduct]) -> boo
     """
     result = add_products(store, given)
     say_refused(result.refused)
+    say_kept_out(result.kept_out)
     with store.read() as conn:
         if not products.any_to_crawl(conn):
             raise InputError("there is no product to crawl: reviewloop run --until-done 光明高钙牛奶")

@@ -36,6 +36,7 @@ from tasks.store.products import NewProduct
 
 _BATCH = 500
 _MOST_LINES = 20
+_NAMED = 5
 
 
 @click.group()
@@ -203,11 +204,16 @@ def _coverage_document(of: coverage.Coverage | None) -> dict[str, object]:
 
 @dataclass(slots=True)
 class Added:
-    """The outcome for products that were given: added, known, refused."""
+    """The outcome for products that were given: added, known, refused.
+
+    Attributes:
+        kept_out: those known that are looked for at fewer sites than was wanted now; that stays so.
+    """
 
     added: list[NewProduct] = field(default_factory=list)
     already: list[str] = field(default_factory=list)
     refused: list[RefusedProduct] = field(default_factory=list)
+    kept_out: list[str] = field(default_factory=list)
 
 
 def add_products(store: Store, given: Iterable[NewProduct | RefusedProduct]) -> Added:
@@ -224,6 +230,8 @@ def add_products(store: Store, given: Iterable[NewProduct | RefusedProduct]) -> 
                     result.added.append(one)
                 else:
                     result.already.append(one.name)
+                    if products.keeps_out(conn, one):
+                        result.kept_out.append(one.name)
     return result
 
 
@@ -234,8 +242,17 @@ def say_refused(refused: Sequence[RefusedProduct]) -> None:
         say(f"refused: {place}{one.why}", "red")
 
 
+def say_kept_out(names: Sequence[str]) -> None:
+    """Say on standard error which products keep the few sites that they had."""
+    if names:
+        few = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        say(f"There already, and looked for at the sites they were first given only: {few}.", "yellow")
+        say("For more: reviewloop product edit NAME --all-sites (or --group, --site)", "yellow")
+
+
 def _finish(result: Added, as_json: bool) -> None:
     say_refused(result.refused)
+    say_kept_out(result.kept_out)
     if as_json:
         print_json(
             {

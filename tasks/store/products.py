@@ -126,6 +126,12 @@ def _imported(conn: Connection, name: str) -> int | None:
     return int(row.id) if row.sites == [] else None
 
 
+def keeps_out(conn: Connection, product: NewProduct) -> bool:
+    """Whether a product of that name is looked for, but not at all the sites that are wanted now."""
+    kept = conn.execute(select(products.c.sites).where(products.c.name == product.name)).scalar_one_or_none()
+    return bool(kept and (product.sites is None or not set(product.sites) <= set(kept)))
+
+
 def _last_round(conn: Connection, product_id: int) -> Row[Any]:
     """A product's last virtual task."""
     of_product = select(virtual_tasks).where(virtual_tasks.c.product_id == product_id)

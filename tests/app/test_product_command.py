@@ -79,6 +79,19 @@ def test_import(reviewloop, url, tmp_path):
     assert reviewloop("product", "import", tmp_path / "nowhere.csv", "--db", url).exit_code == 2
 
 
+def test_who_tried_a_few_sites_first_is_told_that_they_stay(reviewloop, url):
+    """The first steps try a name at one group, and import it with all the others after that."""
+    reviewloop("product", "add", "特仑苏", "--site", "12315.com", "--db", url)
+    reviewloop("product", "add", "光明高钙牛奶", "--db", url)
+    again = reviewloop("product", "add", "特仑苏", "光明高钙牛奶", "--db", url)
+    assert "at the sites they were first given only: 特仑苏.\n" in again.stderr
+    assert "reviewloop product edit NAME --all-sites" in again.stderr
+    same = reviewloop("product", "add", "特仑苏", "--site", "12315.com", "--db", url)
+    assert (same.exit_code, "first given only" in same.stderr) == (0, False)
+    reviewloop("product", "edit", "特仑苏", "--all-sites", "--db", url)
+    assert "first given only" not in reviewloop("product", "add", "特仑苏", "--db", url).stderr
+
+
 def test_a_long_import_is_told_in_short(reviewloop, url):
     names = "".join(
         f"蒙牛{'甲乙丙丁戊己庚辛壬癸'[n // 10]}{'天地玄黄宇宙洪荒日月'[n % 10]}牛奶\n" for n in range(100)
