@@ -26,15 +26,15 @@ def own_address(text: str) -> str:
     try:
         address = ip_address(text.strip())
     except ValueError:
-        raise InputError(f"{text!r} is no IP address; {_those_there_are()}") from None
+        raise InputError(f"{text!r} is no IP address; {_addresses_text()}") from None
     if address.is_unspecified or address.is_multicast:
-        raise InputError(f"{address} is no address to connect from; {_those_there_are()}")
+        raise InputError(f"{address} is no address to connect from; {_addresses_text()}")
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_STREAM) as sock:
             sock.bind((str(address), 0))
     except OSError:
-        raise InputError(f"this machine has no address {address}; {_those_there_are()}") from None
+        raise InputError(f"this machine has no address {address}; {_addresses_text()}") from None
     return str(address)
 
 
@@ -71,5 +71,5 @@ def _choice(family: socket.AddressFamily) -> str:
         return ""
 
 
-def _those_there_are() -> str:
+def _addresses_text() -> str:
     return f"it has {', '.join(addresses()) or 'none but loopback'} (127.0.0.0/8 towards a lab)"

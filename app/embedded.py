@@ -97,7 +97,7 @@ class EmbeddedRunner:
         self._node_rows = nodes
         self._until = until
         self._watch = watch
-        self._entries = wiring.told_entries(settings, catalog)
+        self._entries = wiring.entries_of_node(settings, catalog)
         self._askable = Askable(partial(preflight, settings, catalog, search=False), found)
         self._context: Context = wiring.context(settings, catalog)
         self._alerting = wiring.alerting(settings, catalog, self._context.hosts, self._goes_on)
@@ -173,7 +173,7 @@ class EmbeddedRunner:
     def _begin_here(self, conn: Connection, now: datetime) -> int:
         """Register the nodes; returns how many leases the last run left behind, where it was killed."""
         # In SQLite's file there is one run at a time, so an open lease is a dead run's.
-        back = closing.take_back(conn, now, None, "its run was killed") if self._store.is_sqlite else 0
+        back = closing.release_leases(conn, now, None, "its run was killed") if self._store.is_sqlite else 0
         for node in self._node_rows:
             machine = wiring.machine(own_settings(self._settings, node))
             nodes.register(conn, now, replace(node, machine=machine), self._entries)
@@ -187,7 +187,7 @@ class EmbeddedRunner:
         reader = PageReader()
         reader.start()
         stack.callback(reader.close)
-        if (browser := wiring.made_browser(self._settings)) is not None:
+        if (browser := wiring.new_browser(self._settings)) is not None:
             stack.push_async_callback(browser.close)
         for node in self._node_rows:
             tools = await stack.enter_async_context(

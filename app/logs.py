@@ -47,7 +47,7 @@ def warnings_as_json() -> None:
     warnings.showwarning = show
 
 
-def of_a_worker(logger: logging.Logger, form: str, level: str, log_format: str) -> None:
+def format_worker_log(logger: logging.Logger, form: str, level: str, log_format: str) -> None:
     """Give the handlers of a Celery process's logger the settings' format; with the level info, our loggers tell more.
 
     Args:

@@ -88,7 +88,7 @@ def preflight(
     )
     names = _Jobs({host: partial(_state_of, host) for host in sorted(hosts)}).within(_NAMES_S)
     said = asking.within(LONGEST_S - _NAMES_S)
-    answers = {name: said.get(name) or _late(engine.url) for name, engine in own.items()}
+    answers = {name: said.get(name) or _unanswered_searxng(engine.url) for name, engine in own.items()}
     found = Reachability(
         names={host: names.get(host, NameState.UNANSWERED) for host in hosts},
         engines={
@@ -182,7 +182,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _late(url: str) -> SearxngAnswer:
+def _unanswered_searxng(url: str) -> SearxngAnswer:
     return SearxngAnswer(url=url, why=f"{url} did not answer in {LONGEST_S:g} s", mend=SEARXNG_MEND)
 
 

@@ -98,7 +98,7 @@ async def deps(
     async with AsyncExitStack() as stack:
         if reader is None:
             reader = stack.enter_context(closing(PageReader()))
-        if browser is None and (browser := made_browser(settings)) is not None:
+        if browser is None and (browser := new_browser(settings)) is not None:
             stack.push_async_callback(browser.close)
         downloader = await stack.enter_async_context(
             Downloader(
@@ -146,13 +146,13 @@ def request_log(settings: Settings) -> Iterator[RequestLog | None]:
         yield opened
 
 
-def made_browser(settings: Settings) -> Browser | None:
+def new_browser(settings: Settings) -> Browser | None:
     """The browser that runs the scripts of pages in this process, with the first page; None: there is none."""
     program = None if any(missing(settings.chromium)) else find_chromium(settings.chromium)
     return Browser(program) if program is not None else None
 
 
-def told_entries(settings: Settings, catalog: Catalog) -> dict[str, str]:
+def entries_of_node(settings: Settings, catalog: Catalog) -> dict[str, str]:
     """What a node of this process tells of its catalog when it registers."""
     return (entries_without_browser if any(missing(settings.chromium)) else entries_of)(catalog)
 

@@ -92,14 +92,14 @@ def _crawled(settings: Settings, address: tuple[str, int]) -> dict[str, Any]:
 
 def _told(conn: Connection) -> dict[str, Any]:
     (task,) = conn.execute(select(tasks)).all()
-    (covered,) = coverage.of_products(conn, lambda _: CAP).values()
+    (covered,) = coverage.product_coverages(conn, lambda _: CAP).values()
     return {
         "stored": reports.totals(conn).pages,
         "found": task.found,
         "provenance": str(task.found_provenance),
         "reported": task.found_reported,
         "coverage": covered.share,
-        "parts": len(partitions.of_tasks(conn, [task.id])),
+        "parts": len(partitions.partitions_of_tasks(conn, [task.id])),
         "violations": len(verify(conn, read_now(conn)).violations),
     }
 

@@ -149,11 +149,11 @@ def edit(store: Store, name: str, wanted: Edit, who: str) -> tuple[int, ProductS
         )
         cancelled = product_changes.edit(conn, now, name, change)
         if wanted != Edit():
-            audit.record(conn, now, audit.Entry(who, "edit product", name, _told(wanted, cancelled)))
+            audit.record(conn, now, audit.Entry(who, "edit product", name, _audit_detail(wanted, cancelled)))
         return cancelled, product_changes.summary(conn, name)
 
 
-def _told(wanted: Edit, cancelled: int) -> dict[str, object]:
+def _audit_detail(wanted: Edit, cancelled: int) -> dict[str, object]:
     """A change, for the audit log."""
     every = wanted.recrawl_every
     told = {

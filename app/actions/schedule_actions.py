@@ -9,7 +9,7 @@ from typing import Any
 
 from app.actions.product_actions import period_text
 from app.files.exporting import FORMATS, check_format
-from app.sending.delivery import checked_destination, told
+from app.sending.delivery import checked_destination, shown_destination
 from splitter.errors import InputError
 from tasks.domain.recurrence import Recurrence, cron_rule
 from tasks.store import audit, product_changes, schedules, tables
@@ -134,7 +134,7 @@ def name_of(row: Schedule) -> str:
     if row.kind == ScheduleKind.RECRAWL:
         return row.product or "all products"
     of = row.options.get("products", ())
-    return f"{row.kind} to {told(row.options['to'])}" + (f" ({', '.join(of)})" if of else "")
+    return f"{row.kind} to {shown_destination(row.options['to'])}" + (f" ({', '.join(of)})" if of else "")
 
 
 def rule_text(rule: Recurrence) -> str:

@@ -39,12 +39,15 @@ def difference(found: Contents, calm: Contents) -> Difference:
         here, there = getattr(found, what), getattr(calm, what)
         missing += (there - here).total()
         doubled += (here - there).total()
-        examples += [*_told(f"{what}: missing", there - here), *_told(f"{what}: too many", here - there)]
-    miscounted = _told("counted: pages read, hits listed:", found.partitions - calm.partitions)
+        examples += [
+            *_difference_lines(f"{what}: missing", there - here),
+            *_difference_lines(f"{what}: too many", here - there),
+        ]
+    miscounted = _difference_lines("counted: pages read, hits listed:", found.partitions - calm.partitions)
     return Difference(missing, doubled, tuple(examples[:_SHOWN]), tuple(miscounted))
 
 
-def _told(head: str, rows: Counter[tuple[str, ...]]) -> Iterator[str]:
+def _difference_lines(head: str, rows: Counter[tuple[str, ...]]) -> Iterator[str]:
     for row, n in sorted(rows.items())[:_SHOWN]:
         times = f" ({n} times)" if n > 1 else ""
         yield f"{head} {' '.join(part[:80] for part in row)}{times}"

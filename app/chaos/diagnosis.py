@@ -48,12 +48,12 @@ def stood_still(conn: Connection, now: datetime) -> str:
         for state, waits, seconds, query in open_transactions(conn)
     )
     return (
-        f"{queues or 'nothing in any queue'}; due: {_told(due)}; leased: {_told(leased)}; heard of {heard}; "
+        f"{queues or 'nothing in any queue'}; due: {_as_text(due)}; leased: {_as_text(leased)}; heard of {heard}; "
         f"rests: {rests or 'none'}; paces: {_paces(conn, now)}; transactions: {sessions or 'none'}"
     )
 
 
-def _told(counts: Mapping[str, int]) -> str:
+def _as_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n} of {what}" for what, n in sorted(counts.items())) or "nothing"
 
 

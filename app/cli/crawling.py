@@ -12,7 +12,7 @@ from app.cli.options import (
     warn_without_contact,
 )
 from app.cli.output import say
-from app.cli.plan import MOST_PLANNED, look, plan_of, print_plan, refuse_empty, say_plan, stored_in
+from app.cli.plan import MOST_PLANNED, find_askable, plan_of, print_plan, refuse_empty, say_plan, stored_in
 from app.cli.product import add_products, say_kept_out, say_refused
 from app.cli.progress import Progress
 from app.config import Settings
@@ -91,20 +91,20 @@ def show_plan(
     if not accepted and not stored:
         raise InputError("there is no product to plan for: reviewloop run --plan 光明高钙牛奶")
     nodes = beside(added)  # a wrong one is told before it takes a moment
-    plan = plan_of(settings, look(settings), accepted, stored, nodes)
+    plan = plan_of(settings, find_askable(settings), accepted, stored, nodes)
     print_plan(plan, as_json)
     refuse_empty(plan)
     if refused:
         sys.exit(2)
 
 
-def look_around(settings: Settings, store: Store, nodes: Sequence[Node]) -> Preflight:
+def askable_or_refuse(settings: Settings, store: Store, nodes: Sequence[Node]) -> Preflight:
     """Find out what can be asked; it is said on the web, and where not all can be.
 
     Raises:
         InputError: nothing can be asked.
     """
-    found = look(settings)
+    found = find_askable(settings)
     if settings.lab is None or found.unasked:
         with store.read() as conn:
             stored = products.unplanned(conn, MOST_PLANNED)

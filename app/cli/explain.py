@@ -213,25 +213,25 @@ _RULINGS = {
 
 
 def _candidates(candidates: Sequence[Any], chosen: str | None) -> Table:
-    def of(candidate: Any, name: str) -> Any:
+    def field(candidate: Any, name: str) -> Any:
         return candidate[name] if isinstance(candidate, Mapping) else getattr(candidate, name)
 
     def mark(candidate: Any) -> Text:
-        name = of(candidate, "node")
+        name = field(candidate, "node")
         if name == chosen:
             return Text(f"{name} ←", style="bold green")
-        return Text(name, style="" if of(candidate, "eligible") else "dim")
+        return Text(name, style="" if field(candidate, "eligible") else "dim")
 
     return table(
         ("node", "completion", "per page", "attempts", "score", "why>"),
         (
             (
                 mark(one),
-                percent(of(one, "completion")),
-                seconds(of(one, "efficiency_s")),
-                round(of(one, "attempts"), 2),
-                of(one, "score"),
-                of(one, "why"),
+                percent(field(one, "completion")),
+                seconds(field(one, "efficiency_s")),
+                round(field(one, "attempts"), 2),
+                field(one, "score"),
+                field(one, "why"),
             )
             for one in candidates
         ),

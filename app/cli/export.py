@@ -131,7 +131,7 @@ def reviews(
         before, after = None, None
         if cursor_file is not None:
             before = _begun(cursor_file)
-            after = export_cursor.take(conn, wanted, read_now(conn))
+            after = export_cursor.new_cursor(conn, wanted, read_now(conn))
         if before is not None:
             export_cursor.check(conn, wanted, before, str(cursor_file))
         rows = review_rows(conn, wanted) if before is None else export_cursor.rows_after(conn, wanted, before)
@@ -149,7 +149,7 @@ def reviews(
     if as_json and target != "-":
         print_json({"file": target, "format": kind, "rows": n})
     else:
-        say(_told(n, target, before is not None))
+        say(_result_text(n, target, before is not None))
 
 
 def _kind(form: str | None, target: str, spreadsheet: bool, as_json: bool) -> str:
@@ -181,7 +181,7 @@ def _begun(cursor_file: Path) -> Cursor | None:
         raise InputError(f"{cursor_file}: is no cursor of an export: it is no text") from None
 
 
-def _told(n: int, target: str, went_on: bool) -> str:
+def _result_text(n: int, target: str, went_on: bool) -> str:
     what = f"{n:,} {'new ' if went_on else ''}{'row' if n == 1 else 'rows'}"
     return what if target == "-" else f"{what} written to {target}"
 

@@ -58,7 +58,7 @@ def retry(
             check_site(conn, settings, site)
             ids = manual.chosen(conn, reason=reason, site=site) if wide else list(subtasks)
         if dry_run:
-            _tell(store, ids, "would be tried again", as_json)
+            _print_dry_run(store, ids, "would be tried again", as_json)
         else:
             _each(store, ids, manual_actions.retry(), "tried again", as_json)
 
@@ -146,12 +146,12 @@ def abandon(subtasks: tuple[int, ...], why: str, dry_run: bool, db: str | None, 
     """
     with store_there(settings_of(db)) as store:
         if dry_run:
-            _tell(store, subtasks, "would be abandoned", as_json)
+            _print_dry_run(store, subtasks, "would be abandoned", as_json)
         else:
             _each(store, subtasks, manual_actions.abandon(why), "abandoned", as_json)
 
 
-def _tell(store: Store, ids: Sequence[int], what: str, as_json: bool) -> None:
+def _print_dry_run(store: Store, ids: Sequence[int], what: str, as_json: bool) -> None:
     """The subtasks that an action would be done to, with nothing done."""
     with store.read() as conn:
         rows = [(number, reports.subtask(conn, number)) for number in dict.fromkeys(ids)]

@@ -28,7 +28,7 @@ MOST_PLANNED = 100_000
 _SITES_NAMED = 6
 
 
-def look(settings: Settings) -> Preflight:
+def find_askable(settings: Settings) -> Preflight:
     """Find out what can be asked; says that it takes a moment."""
     if settings.lab is None:
         say(f"Looking up which sites can be asked (at most {LONGEST_S:g} s).", "dim")

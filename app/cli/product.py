@@ -155,7 +155,7 @@ def list_(db: str | None, as_json: bool) -> None:
     with store_there(settings) as store, store.read() as conn:
         rows = products.listed(conn)
         fewer = coverage.relaxed(conn)
-        covered = coverage.of_products(conn, catalog.most_hits)
+        covered = coverage.product_coverages(conn, catalog.most_hits)
     if as_json:
         print_json(
             {

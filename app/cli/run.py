@@ -82,7 +82,7 @@ def run(
     with alone_on(sqlite_file(settings.database_url)), store_for_work(settings) as store:
         rows = nodes_of(settings, store, nodes, otherwise)
         refused = crawling.add_names(store, given)
-        found = crawling.look_around(settings, store, rows)
+        found = crawling.askable_or_refuse(settings, store, rows)
         from app.embedded import crawl  # it brings what fetches, which neither a plan nor a wrong name needs
 
         crawling.announce("1 node" if len(rows) == 1 else f"{len(rows)} nodes", settings)
@@ -169,7 +169,7 @@ def up(
     with Cluster(settings, data, say) as cluster, store_for_work(cluster.settings) as store:
         rows = nodes_of(settings, store, nodes, _NODES_OF_A_CLUSTER)
         refused = crawling.add_names(store, given)
-        crawling.look_around(settings, store, rows)
+        crawling.askable_or_refuse(settings, store, rows)
         crawling.announce(f"{len(rows)} node processes", settings)
         if own:
             # It has no password: whoever may enter its folder may read it.

@@ -149,7 +149,7 @@ def set_(
     """
     rule = rule_of(cron, zone, every, datetime.now(UTC))
     with store_there(settings_of(db)) as store:
-        _told(schedule_actions.set_rule(store, which, rule, person()), as_json)
+        _print_schedules(schedule_actions.set_rule(store, which, rule, person()), as_json)
 
 
 @schedule.command("add")
@@ -196,7 +196,7 @@ def add(
     settings = settings_of(db)
     with store_there(settings) as store:
         made = schedule_actions.add(store, ScheduleKind(what), rule, given, person())
-    _told([made], as_json)
+    _print_schedules([made], as_json)
     if str(made.options.get("to", "")).startswith("mailto:") and not settings.smtp_url:
         say("No mail server is set here: the runner needs REVIEWLOOP_SMTP_URL (docs/schedules.md).", "yellow")
 
@@ -280,10 +280,10 @@ def _act(which: Sequence[str], action: ScheduleAction, db: str | None, as_json: 
             as_json,
         )
     else:
-        _told(done, as_json)
+        _print_schedules(done, as_json)
 
 
-def _told(rows: Sequence[Schedule], as_json: bool) -> None:
+def _print_schedules(rows: Sequence[Schedule], as_json: bool) -> None:
     """Print schedules with their next time."""
     now = datetime.now(UTC)
     lines = [

@@ -47,7 +47,7 @@ def status(db: str | None, as_json: bool) -> None:
         refused = page_links.refusals_by_reason(conn)
         rows, unrendered = nodes.listed(conn), nodes.unrendered(conn)
         unplanned = unplanned_sites.listed(conn)
-        covered = sum(coverage.of_products(conn, catalog.most_hits).values(), coverage.Coverage())
+        covered = sum(coverage.product_coverages(conn, catalog.most_hits).values(), coverage.Coverage())
         relaxed = sum(len(of) for of in coverage.relaxed(conn).values())
     if as_json:
         print_json(

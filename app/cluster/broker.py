@@ -22,7 +22,7 @@ from redis.maint_notifications import MaintNotificationsConfig
 from app.cluster.servers_needed import check
 from app.cluster.signing import checked_task, sign_messages, signing_key
 from app.config import Settings
-from app.logs import of_a_worker, warnings_as_json
+from app.logs import format_worker_log, warnings_as_json
 from tasks.jobs.queues import CLOCKS_S, CONTROL
 from tasks.jobs.schedule import SWEEPS, interval_s
 
@@ -96,7 +96,7 @@ def make_app(settings: Settings) -> Celery:
     )
 
     def logs(logger: logging.Logger, format: str, **_: Any) -> None:
-        of_a_worker(logger, format, settings.log_level, settings.log_format)
+        format_worker_log(logger, format, settings.log_level, settings.log_format)
 
     for signal in (after_setup_logger, after_setup_task_logger):
         signal.disconnect(dispatch_uid="reviewloop")

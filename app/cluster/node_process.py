@@ -147,7 +147,7 @@ class NodeProcess:
         on_free: Callable[[], None],
     ) -> CrawlNode:
         try:
-            entries = wiring.told_entries(self._settings, catalog)
+            entries = wiring.entries_of_node(self._settings, catalog)
             row = await writer.run(partial(self._registered, entries))
         except (ProgrammingError, WrongRevision) as error:
             told = (
@@ -193,7 +193,7 @@ class NodeProcess:
             wiring.machine(self._settings),
         )
         # One process is one node: what it has under way is a dead predecessor's.
-        if back := closing.take_back(conn, now, self._name, "its process was killed"):
+        if back := closing.release_leases(conn, now, self._name, "its process was killed"):
             log.warning(
                 "node %s was killed: %d subtasks that it had under way are taken back", self._name, back
             )
@@ -209,7 +209,7 @@ class NodeProcess:
             log.exception("node %s did not stop in order", self._name)
         try:
             async with asyncio.timeout(_CLOSE_S):
-                await writer.run(lambda conn, now: closing.take_back(conn, now, self._name, _STOPS))
+                await writer.run(lambda conn, now: closing.release_leases(conn, now, self._name, _STOPS))
         except Exception:
             log.exception("node %s could not give back all of its leases: they will run out", self._name)
 

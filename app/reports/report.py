@@ -68,7 +68,7 @@ def report(conn: Connection, catalog: Catalog, names: Sequence[str] = ()) -> str
     check_products(conn, wanted.products)
     counts = counted(conn, wanted, CHINA)
     listed = [row for row in products.listed(conn) if not names or row.name in names]
-    covered = coverage.of_products(conn, catalog.most_hits)
+    covered = coverage.product_coverages(conn, catalog.most_hits)
     label = _period(counts.by_day)
     by_period = _by_period(counts.by_day, label)
     complaints = _by_period(counts.complaints, label)

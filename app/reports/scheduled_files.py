@@ -56,7 +56,7 @@ def deliver_due(
         Those it took, each with why it failed, or an empty text.
     """
     done: list[tuple[Schedule, str]] = []
-    while goes_on() and (taken := write(lambda conn, now: schedules.take(conn, now, only))) is not None:
+    while goes_on() and (taken := write(lambda conn, now: schedules.claim_due(conn, now, only))) is not None:
         problem = ""
         try:
             _deliver(settings, store, taken, goes_on)

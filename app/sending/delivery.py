@@ -57,9 +57,11 @@ def checked_destination(to: str, private: bool) -> str:
             try:
                 check_authority(authority_of(sendable(to.strip())), allow_loopback=False)
             except FetchError as error:
-                raise InputError(f"--to {told(to)}: {error}; if it is meant, add --private") from None
+                raise InputError(
+                    f"--to {shown_destination(to)}: {error}; if it is meant, add --private"
+                ) from None
         return to.strip()
-    raise InputError(f"--to {told(to)!r} is nowhere to send to; write {_WAYS}")
+    raise InputError(f"--to {shown_destination(to)!r} is nowhere to send to; write {_WAYS}")
 
 
 def _host(to: str) -> str | None:
@@ -70,7 +72,7 @@ def _host(to: str) -> str | None:
         return None
 
 
-def told(to: str) -> str:
+def shown_destination(to: str) -> str:
     """A destination for people: of a webhook's address, which is its password, only the host."""
     if not to.startswith(("http:", "https:")):
         return to
@@ -170,12 +172,14 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
                 allow_redirects=False,
             )
     except FetchError as error:
-        raise DeliveryFailed(f"{told(to)}: {_without(to, str(error))}") from None
+        raise DeliveryFailed(f"{shown_destination(to)}: {_without(to, str(error))}") from None
     except (requests.RequestException, OSError) as error:
-        raise DeliveryFailed(f"{told(to)}: {_without(to, cause_of(error))}") from None
+        raise DeliveryFailed(f"{shown_destination(to)}: {_without(to, cause_of(error))}") from None
     if not answer.ok or answer.is_redirect:
         said = " ".join(answer.content.decode(errors="replace").split())[:_ANSWER_SHOWN]
-        raise DeliveryFailed(f"{told(to)} answers {answer.status_code}: {_without(to, said) or 'nothing'}")
+        raise DeliveryFailed(
+            f"{shown_destination(to)} answers {answer.status_code}: {_without(to, said) or 'nothing'}"
+        )
 
 
 def _without(to: str, said: str) -> str:

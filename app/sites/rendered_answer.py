@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from app.config import Settings
 from app.http_session import Answer, AskFailed, ask
 from app.preflight import browser_missing
-from app.wiring import made_browser
+from app.wiring import new_browser
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.failures import ErrorClass, FetchError
@@ -104,7 +104,7 @@ async def _rendered(answer: Answer, settings: Settings, hosts: HostCatalog) -> R
             raise FetchError(ErrorClass.CONNECT, str(error)) from error
         return _response(one)
 
-    browser = made_browser(settings)
+    browser = new_browser(settings)
     assert browser is not None  # nothing is missing
     try:
         return await browser.render(_response(answer), part, is_own)

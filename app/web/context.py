@@ -143,7 +143,7 @@ class Page:
             )
         return answer
 
-    def said(self, path: str, notice: Notice) -> RedirectResponse:
+    def redirect_with(self, path: str, notice: Notice) -> RedirectResponse:
         """After a change: to a page that says what became of it."""
         self.context.cached.clear()
         joined = "&" if "?" in path else "?"

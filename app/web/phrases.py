@@ -41,16 +41,16 @@ def _sentences() -> list[tuple[re.Pattern[str], str]]:
     ]
 
 
-def told(language: str, text: str) -> str:
+def translated(language: str, text: str) -> str:
     """An English sentence in a language; as it is where its form is not known."""
     if language != "zh" or len(text) > _LONGEST:
         return text
     for form, said in _sentences():
         if (found := form.fullmatch(text)) is not None:
-            return said.format(**{name: told(language, one) for name, one in found.groupdict().items()})
+            return said.format(**{name: translated(language, one) for name, one in found.groupdict().items()})
     head, colon, rest = text.partition(": ")
     if colon and (kind := _phrase(head)):  # an error with its class before it
-        return f"{kind}：{told(language, rest)}"
+        return f"{kind}：{translated(language, rest)}"
     return _phrase(text) or text
 
 

@@ -37,7 +37,7 @@ def _environment(language: str) -> Environment:
         "number": number,
         "percent": percent,
         "short": short,
-        "told": partial(phrases.told, language),
+        "told": partial(phrases.translated, language),
         "web_link": web_link,
         "quoted": lambda text: quote(str(text), safe=""),
     }

@@ -101,7 +101,7 @@ class GuardedAdapter(HTTPAdapter):
         self._remaining_s()  # headers that were broken off look like an answer
         return response
 
-    def looked_up(self, host: str, port: int) -> None:
+    def check_host(self, host: str, port: int) -> None:
         """Judge a host's addresses before it is connected to. Raises OSError for one that is not allowed."""
         if self._guarded:
             for *_, found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -194,7 +194,7 @@ class _Judged:
 
     def _new_conn(self) -> socket.socket:
         host: str = self._dns_host  # type: ignore[attr-defined]
-        self._adapter.looked_up(host, self.port)  # type: ignore[attr-defined]
+        self._adapter.check_host(host, self.port)  # type: ignore[attr-defined]
         made: socket.socket = super()._new_conn()  # type: ignore[misc]
         try:
             self._adapter.opened(host, made)

@@ -148,7 +148,7 @@ def page_judge(
         again: also the voices that this model has judged.
     """
 
-    def of(page: StoredPage) -> JudgedPage:
+    def judged(page: StoredPage) -> JudgedPage:
         voices = [
             (number, voice(review))
             for number, review in page.reviews
@@ -164,7 +164,7 @@ def page_judge(
             page=page, voices=voices, links=found.links, taken_in=taken_in, refused=found.refused
         )
 
-    return of
+    return judged
 
 
 def _verdicts(page: StoredPage, *, main_text: bool) -> JudgedPage:

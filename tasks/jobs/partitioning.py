@@ -49,7 +49,7 @@ def refine(conn: Connection, now: datetime, context: Context, woken: Sequence[Sl
             done.stop.add((view.part_id, view.chunk))
         if partition.state is not PartitionState.OPEN or not _may_change(partition, EngineLimits.of(engine)):
             continue
-        there = partitions.of_tasks(conn, [partition.task_id])
+        there = partitions.partitions_of_tasks(conn, [partition.task_id])
         partition = seen[partition.id] = next(one for one in there if one.id == partition.id)
         made = _replaced(conn, now, context, view, partition, engine, there)
         if made is None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from tasks.reading.near_duplicates import bands, near, plain, shingles
+from tasks.reading.near_duplicates import bands, plain, shingles, similarity_if_near
 from tasks.store import reposts
 from tasks.store.database import Store, read_now
 from tasks.store.writer import Operation
@@ -139,6 +139,6 @@ def _nearest(
     if not candidates:
         return None
     own = frozenset(text.shingles)
-    found = ((near(own, frozenset(known[one])), one) for one in candidates)
+    found = ((similarity_if_near(own, frozenset(known[one])), one) for one in candidates)
     best = min(((-how, one) for how, one in found if how is not None), default=None)
     return None if best is None else reposts.Link(text.id, best[1], round(-best[0], 3))

@@ -52,7 +52,7 @@ _COUNT_SHARE = 0.02
 """Most of the time that is spent on counting what is queued."""
 
 
-_AGAIN_S = (0.5, 8.0)
+_REPEAT_AFTER_S = (0.5, 8.0)
 """A decision that gave nothing is made again after so long at first, and at most, if nothing changes."""
 
 
@@ -78,7 +78,7 @@ class EmptyDecision:
     @classmethod
     def of(cls, facts: Hashable, now: datetime, before: EmptyDecision | None) -> EmptyDecision:
         """It gave nothing now; `before`: the last time, where it gave nothing then either."""
-        first_s, most_s = _AGAIN_S
+        first_s, most_s = _REPEAT_AFTER_S
         again = before is not None and before.facts == facts
         after_s = min(most_s, 2 * before.after_s) if before is not None and again else first_s
         return cls(facts, now + timedelta(seconds=after_s), after_s)

@@ -50,7 +50,7 @@ def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     nodes_now = open_nodes(conn, now, context)
     if not any(node.free for node in nodes_now):
         return []
-    return give(conn, now, context, nodes_now)
+    return allocate_to(conn, now, context, nodes_now)
 
 
 def open_nodes(conn: Connection, now: datetime, context: Context) -> list[NodeView]:
@@ -60,9 +60,11 @@ def open_nodes(conn: Connection, now: datetime, context: Context) -> list[NodeVi
     return [replace(one, lacks=lacks[one.name]) if one.name in lacks else one for one in found]
 
 
-def give(conn: Connection, now: datetime, context: Context, open_nodes: Sequence[NodeView]) -> list[Lease]:
+def allocate_to(
+    conn: Connection, now: datetime, context: Context, open_nodes: Sequence[NodeView]
+) -> list[Lease]:
     """Give what waits to these nodes; returns the leases given."""
-    return _give(conn, now, context, _allocation(conn, now, context, open_nodes))
+    return _grant_leases(conn, now, context, _allocation(conn, now, context, open_nodes))
 
 
 def _allocation(
@@ -76,7 +78,7 @@ def _allocation(
     return _decide(conn, now, context, state.ready, state.strategy, open_nodes, keep=keep)
 
 
-def _give(
+def _grant_leases(
     conn: Connection, now: datetime, context: Context, assignments: Sequence[Assignment]
 ) -> list[Lease]:
     now_s = now.timestamp()
@@ -127,7 +129,7 @@ def rebalance(conn: Connection, now: datetime, context: Context) -> list[Lease]:
         if lease.attempt_id in why and lease.subtask_id in chosen
     }
     closing.release(conn, now, released, skip_locked=True)
-    return _give(conn, now, context, assignments)
+    return _grant_leases(conn, now, context, assignments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +266,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
         conn,
         now,
         [
-            LeftOver(view.id, left[view.id], _go_on_at(now, context, view.site, tries[view.id]))
+            LeftOver(view.id, left[view.id], _retry_at(now, context, view.site, tries[view.id]))
             for view in sleeping
             if left[view.id]
         ],
@@ -290,7 +292,7 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
     return len(moves)
 
 
-def _go_on_at(now: datetime, context: Context, site: str, tries: int) -> datetime | None:
+def _retry_at(now: datetime, context: Context, site: str, tries: int) -> datetime | None:
     """When targets that failed so often may be tried again: after a growing, jittered wait, where the site's host may
     be the cause. Faults of one pair are no reason to wait: another node may take them at once."""
     if not tries or answers_others(context, site):

@@ -59,7 +59,7 @@ def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]
             lapses.mark_look(conn, now)
             state.marked_at = now
         if state.unreadable:
-            _look_at_rows(conn, now, context)
+            _set_aside_unreadable(conn, now, context)
         for name in names:
             began_s = time.monotonic()
             if name in _LEASING:
@@ -74,7 +74,7 @@ def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]
     return given
 
 
-def _look_at_rows(conn: Connection, now: datetime, context: Context) -> None:
+def _set_aside_unreadable(conn: Connection, now: datetime, context: Context) -> None:
     """After a tick that met what it could not read: set aside the rows that can't be read, so that this one goes on."""
     state = context.state
     state.unreadable = False

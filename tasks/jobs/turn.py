@@ -49,7 +49,7 @@ def _allocated(conn: Connection, now: datetime, context: Context, there: Todo) -
     facts = _facts(there, open_nodes, state.grants)
     if state.empty_decision is not None and state.empty_decision.still_holds(facts, now):
         return []
-    given = sweeps.give(conn, now, context, open_nodes)
+    given = sweeps.allocate_to(conn, now, context, open_nodes)
     state.empty_decision = None if given else EmptyDecision.of(facts, now, state.empty_decision)
     return given
 

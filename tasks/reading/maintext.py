@@ -167,11 +167,11 @@ def _author(
     said, published = line_author(before, after, body, metadata.title)
     named = (metadata.author, called, said, source, published)
     return next(
-        (name for name in named if name and name not in nobody and not of_title(name, metadata.title)), ""
+        (name for name in named if name and name not in nobody and not is_title(name, metadata.title)), ""
     )
 
 
-def of_title(name: str, title: str) -> bool:
+def is_title(name: str, title: str) -> bool:
     """Whether what is called an author's name is the page's title, or much of it."""
     return name == title or (len(name) >= _TITLE_WORDS and name in title)
 

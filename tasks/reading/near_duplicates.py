@@ -133,7 +133,7 @@ def similarity(one: frozenset[int], other: frozenset[int]) -> float:
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
-def near(one: frozenset[int], other: frozenset[int]) -> float | None:
+def similarity_if_near(one: frozenset[int], other: frozenset[int]) -> float | None:
     """The similarity of two texts that are nearly the same; None where they are not."""
     found = similarity(one, other)
     least = SHORT_THRESHOLD if min(len(one), len(other)) < SHORT else THRESHOLD

@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.dates import read_date
 from tasks.reading.density import dense_text
-from tasks.reading.maintext import MainText, covered, main_text, of_title
+from tasks.reading.maintext import MainText, covered, is_title, main_text
 from tasks.reading.markup import parse_whole
 from tasks.reading.repeated import HEADLINE_CHARS, width
 from tasks.reading.threads import Opening, Thread, next_part, read_thread, signed
@@ -86,12 +86,12 @@ def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datet
     opening = signed(thread, body, now)
     if apart:
         author = _not_replying(found.author, thread, body) or _not_replying(opening.author, thread, body)
-        author = "" if of_title(author, title) else author
+        author = "" if is_title(author, title) else author
         return Opening(body, author, found.date_text or opening.date_text)
     said = found.author if covered(body, found.body) >= _THERE else found.metadata.author
     author = said or opening.author
     opening = Opening(
-        body, "" if of_title(author, title) else author, found.metadata.date_text or opening.date_text
+        body, "" if is_title(author, title) else author, found.metadata.date_text or opening.date_text
     )
     headed = bool(title) and title in thread.before
     return opening if headed or (opening.author and opening.date_text) else None
@@ -112,5 +112,5 @@ def _densest_before(tree: LexborHTMLParser, thread: Thread, title: str) -> str:
     dense = dense_text(tree)
     if dense is not None and dense.sentences and covered(dense.text, between) >= _THERE:
         return dense.text
-    said = thread.said_after(title) if heading >= 0 else ""
+    said = thread.introduction(title) if heading >= 0 else ""
     return said if _PUNCTUATION.search(said) else ""

@@ -77,7 +77,7 @@ class Thread:
                 element = page.ends[element]
             removed_to = max(removed_to, end)
 
-    def said_after(self, title: str) -> str:
+    def introduction(self, title: str) -> str:
         """The lines between a title and the first record that say something: no links, dates or names; few words."""
         page = self.page
         end = page.first_text[self.records[0].element]

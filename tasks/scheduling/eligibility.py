@@ -76,7 +76,7 @@ def eligible(subtask: SubtaskView, nodes: Nodes, hosts: Hosts) -> list[str]:
     return [name for name in nodes if may_take(subtask, name, nodes, hosts)]
 
 
-def of_sites(examples: Sequence[SubtaskView], nodes: Nodes, hosts: Hosts) -> NDArray[np.bool_]:
+def eligible_for_sites(examples: Sequence[SubtaskView], nodes: Nodes, hosts: Hosts) -> NDArray[np.bool_]:
     """Nodes that may take work of each site by rules 1 and 3, which hold for all subtasks of a site.
 
     Args:

@@ -145,7 +145,7 @@ class Planner:
         once_s = pairs * _attempt_s(knowledge, now_s) / max(1.0, slots.sum())
         memory_s = _ROUNDS * once_s * min(1.0, pairs / _PAIRS_TO_EXPLORE)
         belief = believed.draw(self._sampled.scores(now_s, sites, nodes, memory_s, rng))
-        allowed = eligibility.of_sites(examples, ready.nodes, ready.hosts) & (slots > 0)
+        allowed = eligibility.eligible_for_sites(examples, ready.nodes, ready.hosts) & (slots > 0)
         belief = _without_hopeless(belief, allowed)
         typical = np.array([min(TYPICAL_PAGES, one.left / one.subtasks) for one in work.values()])
         rates = np.where(allowed, belief.rates(typical[:, None]), 0.0)

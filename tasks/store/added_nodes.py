@@ -69,7 +69,7 @@ def remove(conn: Connection, now: datetime, name: str, silent_after: timedelta) 
         raise InputError(
             f"{waiting} subtasks are assigned to node {name!r}: assign them to another, or abandon them (failed list)"
         )
-    closing.take_back(conn, now, name, "its node was removed")
+    closing.release_leases(conn, now, name, "its node was removed")
     conn.execute(delete(added_nodes).where(added_nodes.c.name == name))
     conn.execute(delete(registered).where(registered.c.name == name))
 

@@ -218,7 +218,7 @@ def release(
     return released
 
 
-def take_back(conn: Connection, now: datetime, node: str | None, why: str) -> int:
+def release_leases(conn: Connection, now: datetime, node: str | None, why: str) -> int:
     """Move the leases of a process that is gone back to WAIT, begun or not, without a recall; returns how many.
 
     Args:

@@ -51,7 +51,7 @@ class Coverage:
         )
 
 
-def of_products(conn: Connection, cap_of: Callable[[str], int]) -> dict[int, Coverage]:
+def product_coverages(conn: Connection, cap_of: Callable[[str], int]) -> dict[int, Coverage]:
     """The coverage of each product that has tasks, by its id.
 
     Args:

@@ -89,13 +89,13 @@ def cursor_of(text: str, origin: str) -> Cursor:
         ) from error
 
 
-def take(conn: Connection, wanted: ReviewFilter, now: datetime) -> Cursor:
+def new_cursor(conn: Connection, wanted: ReviewFilter, now: datetime) -> Cursor:
     """The cursor of an export of all there is in this transaction."""
     last = conn.execute(
         select(reviews.c.id, reviews.c.text_hash).order_by(reviews.c.id.desc()).limit(1)
     ).one_or_none()
     return Cursor(
-        wanted=_told(wanted),
+        wanted=_as_json(wanted),
         upto=last.id if last else 0,
         hash=bytes(last.text_hash).hex() if last else "",
         missing=_missing(conn, now),
@@ -105,7 +105,7 @@ def take(conn: Connection, wanted: ReviewFilter, now: datetime) -> Cursor:
 
 def check(conn: Connection, wanted: ReviewFilter, cursor: Cursor, origin: str) -> None:
     """Look whether a cursor is of this store and of the same filter. Raises InputError."""
-    if cursor.wanted != _told(wanted):
+    if cursor.wanted != _as_json(wanted):
         raise InputError(
             f"{origin}: was begun with another filter, {cursor.wanted}; give the same, or begin a new one"
         )
@@ -134,7 +134,7 @@ def rows_after(conn: Connection, wanted: ReviewFilter, cursor: Cursor) -> Iterat
     yield from review_rows(conn, wanted, after=cursor.upto)
 
 
-def _told(wanted: ReviewFilter) -> str:
+def _as_json(wanted: ReviewFilter) -> str:
     given = {name: value for name, value in asdict(wanted).items() if value}
     return json.dumps(given, ensure_ascii=False, default=datetime.isoformat)
 

@@ -286,15 +286,10 @@ _TO_DO = Prepared(
 def progress_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> list[bool]:
     """Record signs of life; False where the lease is over: the attempt must stop."""
     kept = _renewed(conn, now, items, start=False)
-    rows = [
-        {"id": i.lease.attempt_id, **i.counters.columns()}
-        for i in items
-        if i.counters is not None and i.lease.token in kept
-    ]
+    renewed = [i for i in items if i.lease.token in kept]
+    rows = [{"id": i.lease.attempt_id, **i.counters.columns()} for i in renewed if i.counters is not None]
     update_each(conn, attempts, ("id",), rows, progress_at=now)
-    recovered(
-        conn, now, {(host, i.lease.node) for i in items if i.lease.token in kept for host in i.page_hosts}
-    )
+    recovered(conn, now, {(host, i.lease.node) for i in renewed for host in i.page_hosts})
     return [i.lease.token in kept for i in items]
 
 

@@ -57,11 +57,11 @@ def manual_page(
         .where(s.id.in_(conn.scalars(ids).all()))
         .order_by(s.id)
     ).all()
-    told = _told(conn, [row.id for row in rows])
+    told = _why_given_up(conn, [row.id for row in rows])
     return [manual_row(r, r.changed_at, *told.get(r.id, ("", ""))) for r in rows]
 
 
-def _told(conn: Connection, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+def _why_given_up(conn: Connection, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
     """(why, suggestion) of each subtask, by the event that gave it to a person last."""
     rows = conn.execute(
         select(events.c.subtask_id, events.c.detail)

@@ -96,7 +96,7 @@ def by_id(conn: Connection, ids: Collection[int]) -> dict[int, PartitionRow]:
     return {row.id: row_of(row) for row in _BY_ID.rows(conn, {"ids": list(ids)})}
 
 
-def of_tasks(conn: Connection, task_ids: Collection[int]) -> list[PartitionRow]:
+def partitions_of_tasks(conn: Connection, task_ids: Collection[int]) -> list[PartitionRow]:
     """All partitions of these tasks, locked, in the order of their ids."""
     if not task_ids:
         return []
@@ -133,7 +133,7 @@ class ReadPage:
 
 def count_hits(conn: Connection, read: Sequence[ReadPage]) -> dict[int, HitCount]:
     """Record the hit counts that result pages show; the hit count of its partition, by attempt."""
-    rows = {row.id: row for row in of_tasks(conn, {one.task_id for one in read})}
+    rows = {row.id: row for row in partitions_of_tasks(conn, {one.task_id for one in read})}
     changed: dict[int, PartitionRow] = {}
     of_attempts: dict[int, HitCount] = {}
     for one in read:
@@ -175,13 +175,13 @@ def _counted(row: PartitionRow) -> dict[str, Any]:
 
 def recount(conn: Connection, rows: Iterable[PartitionRow]) -> None:
     """Write the hit counts of tasks, from all of their partitions."""
-    of_tasks: dict[int, list[PartitionRow]] = {}
+    partitions_of_tasks: dict[int, list[PartitionRow]] = {}
     for row in rows:
-        of_tasks.setdefault(row.task_id, []).append(row)
-    summands = {task_id: [row.summand for row in its] for task_id, its in of_tasks.items()}
+        partitions_of_tasks.setdefault(row.task_id, []).append(row)
+    summands = {task_id: [row.summand for row in its] for task_id, its in partitions_of_tasks.items()}
     different = different_hits(conn, [task_id for task_id, parts in summands.items() if all_counted(parts)])
     changes = []
-    for task_id, its in sorted(of_tasks.items()):
+    for task_id, its in sorted(partitions_of_tasks.items()):
         found = task_hit_count(summands[task_id], different.get(task_id, 0))
         said = [row.listing.reported for row in its if row.parent_id is None]
         reported = [n for n in said if n is not None]
@@ -286,7 +286,7 @@ def replace_partition(
         ).one()
         first_chunk = last.first_chunk + len(last.chunks)
         made = insert_partitions(conn, [(row.task_id, by)], parent_id=row.id, first_chunk=first_chunk)
-    recount(conn, of_tasks(conn, [row.task_id]))
+    recount(conn, partitions_of_tasks(conn, [row.task_id]))
     return made
 
 

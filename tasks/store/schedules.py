@@ -205,7 +205,7 @@ def _begin(conn: Connection, now: datetime, due: Sequence[Schedule]) -> int:
     return conn.execute(insert(virtual_tasks).from_select(names, rounds)).rowcount
 
 
-def take(conn: Connection, now: datetime, only: int | None = None) -> Schedule | None:
+def claim_due(conn: Connection, now: datetime, only: int | None = None) -> Schedule | None:
     """Take the next report or export that is due, to make and hand over; None: there is none, or others have it.
 
     Args:

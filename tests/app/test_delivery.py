@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 from patience import PATIENCE_S
 
 from app.sending.alert_sending import Receivers
-from app.sending.delivery import Sender, checked_destination, send, told
+from app.sending.delivery import Sender, checked_destination, send, shown_destination
 from app.sending.mailing import Mailing
 from app.sending.parcel import DeliveryFailed, Parcel
 from app.setting_values import Security, SmtpServer, smtp, smtp_server
@@ -337,8 +337,8 @@ def test_a_wrong_destination_is_refused_with_what_would_be_right(to: str, said: 
 
 
 def test_of_a_webhook_only_the_host_is_told() -> None:
-    assert told("https://hooks.example.cn/T0KEN?key=1") == "https://hooks.example.cn/..."
-    assert told("mailto:a@example.cn") == "mailto:a@example.cn"
+    assert shown_destination("https://hooks.example.cn/T0KEN?key=1") == "https://hooks.example.cn/..."
+    assert shown_destination("mailto:a@example.cn") == "mailto:a@example.cn"
 
 
 def test_the_address_of_a_mail_server() -> None:

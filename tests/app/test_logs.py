@@ -13,7 +13,7 @@ import pytest
 
 from app.cli.options import settings_of
 from app.config import as_environment, from_environment
-from app.logs import of_a_worker, warnings_as_json
+from app.logs import format_worker_log, warnings_as_json
 from splitter.errors import InputError
 
 
@@ -30,7 +30,7 @@ def worker_log(level: str, log_format: str) -> str:
     out = io.StringIO()
     logger = logging.Logger("root of a worker", logging.WARNING)
     logger.addHandler(logging.StreamHandler(out))
-    of_a_worker(logger, "[%(levelname)s] %(message)s", level, log_format)
+    format_worker_log(logger, "[%(levelname)s] %(message)s", level, log_format)
     ours = logging.getLogger("reviewloop.worker")
     record = ours.makeRecord(
         ours.name, logging.INFO, __file__, 1, "ended\x1b[2J", (), None, extra={"subtask": 12, "attempt": 31}

@@ -59,7 +59,7 @@ def asked(monkeypatch):
 
 def test_what_its_scripts_ask_for_is_asked_like_the_page(monkeypatch, asked):
     browser = Scripted()
-    monkeypatch.setattr(module, "made_browser", lambda _settings: browser)
+    monkeypatch.setattr(module, "new_browser", lambda _settings: browser)
     answer = ask_rendered(URL, Settings(), HOSTS)
     assert answer.body == b"1partpart"
     assert asked == [(URL, True), ("http://cca.org.cn/part", True), ("http://other.example/part", False)]
@@ -69,7 +69,7 @@ def test_what_its_scripts_ask_for_is_asked_like_the_page(monkeypatch, asked):
 
 def test_a_refusal_needs_no_browser_and_a_hang_is_no_answer(monkeypatch, asked):
     hung = Scripted(FetchError(ErrorClass.UNREADABLE, "made by script: it hangs"))
-    monkeypatch.setattr(module, "made_browser", lambda _settings: hung)
+    monkeypatch.setattr(module, "new_browser", lambda _settings: hung)
     assert ask_rendered("http://cca.org.cn/refused", Settings(), HOSTS).status == 403
     with pytest.raises(AskFailed, match="it hangs"):
         ask_rendered(URL, Settings(), HOSTS)
@@ -89,7 +89,7 @@ def test_asked_again_goes_by_the_sites_rules(monkeypatch, asked):
     made = catalog.sites["cca.org.cn"].model_copy(update={"render": "browser"})
     catalog = catalog.model_copy(update={"sites": {**catalog.sites, "cca.org.cn": made}})
     monkeypatch.setattr(Settings, "catalog", lambda _settings: catalog)
-    monkeypatch.setattr(module, "made_browser", lambda _settings: Scripted())
+    monkeypatch.setattr(module, "new_browser", lambda _settings: Scripted())
     monkeypatch.setattr(module, "HostCatalog", lambda _catalog: HOSTS)
     assert asked_again(URL, "cca.org.cn", Settings())["head"] == "1partpart"
     search = catalog.engine_of("cca.org.cn").url + "?wd=x"

@@ -19,11 +19,11 @@ from tasks.reading.near_duplicates import (
     SHORTEST,
     THRESHOLD,
     bands,
-    near,
     plain,
     shingles,
     signature,
     similarity,
+    similarity_if_near,
 )
 
 TEXT = "蒙牛纯牛奶喝出活虫子，客服一直推脱，要求赔偿并公开道歉，以后再也不买了！"
@@ -62,7 +62,7 @@ def test_marks_names_addresses_and_comments_before_a_repost_make_no_difference(r
 )
 def test_a_small_edit_is_near_and_shares_a_band(edited: str) -> None:
     one, other = grams(TEXT), grams(edited)
-    assert near(one, other) == similarity(one, other) < 1
+    assert similarity_if_near(one, other) == similarity(one, other) < 1
     assert set(bands(one)) & set(bands(other))
 
 
@@ -77,7 +77,7 @@ def test_a_small_edit_is_near_and_shares_a_band(edited: str) -> None:
     ],
 )
 def test_other_texts_and_short_ones_are_not_near(one: str, other: str) -> None:
-    assert near(grams(one), grams(other)) is None
+    assert similarity_if_near(grams(one), grams(other)) is None
 
 
 def test_too_short_means_no_shingles_and_no_bands() -> None:

@@ -48,13 +48,13 @@ def test_the_rules(failed_on, resting, kinds, assigned):
         assert (eligibility.why_not(one, name, nodes, hosts) is None) == (name in expected)
     if expected and expected[0] in failed_on:
         assert eligibility.forgiven(one, nodes, hosts) == expected[0]
-    (row,) = eligibility.of_sites([one], nodes, hosts).tolist()
+    (row,) = eligibility.eligible_for_sites([one], nodes, hosts).tolist()
     assert [name for name, may in zip(nodes, row, strict=True) if may] == allowed
 
 
 def test_no_sites_and_no_nodes():
-    assert eligibility.of_sites([], nodes_of({"n1": META}), {}).shape == (0, 1)
-    assert eligibility.of_sites([subtask()], {}, {}).shape == (1, 0)
+    assert eligibility.eligible_for_sites([], nodes_of({"n1": META}), {}).shape == (0, 1)
+    assert eligibility.eligible_for_sites([subtask()], {}, {}).shape == (1, 0)
 
 
 @pytest.mark.parametrize(

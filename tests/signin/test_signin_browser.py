@@ -169,7 +169,7 @@ def test_private_addresses_are_refused_outside_the_lab(url):
 
 
 def test_nothing_is_sent_where_a_name_changes_its_mind(monkeypatch):
-    monkeypatch.setattr("tasks.fetching.guarded_session.GuardedAdapter.looked_up", lambda *_: None)
+    monkeypatch.setattr("tasks.fetching.guarded_session.GuardedAdapter.check_host", lambda *_: None)
     with serving(http("x")) as (at, asked), Session(SessionSettings(user_agent="tester"), (), NOW) as browser:
         with pytest.raises(SignInBroken, match=r"127\.0\.0\.1, which is no public address"):
             browser.get(f"http://localhost:{at[1]}/")

@@ -65,7 +65,7 @@ class Story:
         """The rows of an export, and its cursor, that was in a file."""
 
         def both(conn: Connection) -> tuple[list[Exported], Cursor]:
-            after = export_cursor.take(conn, wanted, self.world.now)
+            after = export_cursor.new_cursor(conn, wanted, self.world.now)
             if cursor is None:
                 return ids(review_store.review_rows(conn, wanted)), cursor_of(after.text(), "file")
             export_cursor.check(conn, wanted, cursor, "file")

@@ -268,7 +268,7 @@ class Story:
             schedules.add, ScheduleKind.REPORT, Recurrence("0 8 * * 1", "UTC"), {"to": "file:/reports"}
         )
         world.pass_s(10 * 86_400)
-        world.do(schedules.handed_over, world.do(schedules.take, report.id), "no answer")
+        world.do(schedules.handed_over, world.do(schedules.claim_due, report.id), "no answer")
         world.pass_s(-10 * 86_400)
         world.do(audit.record, audit.Entry("a person", "drain", "node n1", {}))
         world.do(measurements.save, {"turn": SweepTimes(1, 0.1, 0.1)}, {})

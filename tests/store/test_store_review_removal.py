@@ -54,7 +54,9 @@ def test_reviews_go_and_what_others_have_stays(world: World) -> None:
     ((was, removed),) = product_actions.remove_with_reviews(world.store, [OURS], "ich")
     assert (was.reviews, removed.reviews, removed.kept, len(removed.alone)) == (3, 2, 1, 0)
     assert rows_of(world, OURS) == []
-    assert world.look(coverage.of_products, lambda _engine: 100)[ids[OURS]].share == 0.0  # of what was found
+    assert (
+        world.look(coverage.product_coverages, lambda _engine: 100)[ids[OURS]].share == 0.0
+    )  # of what was found
     assert rows_of(world, THEIRS) == [OTHER, FIRST, FORWARD, EDITED]
     assert linked(world).keys() == {FORWARD, EDITED}  # the copy took the place of its original
     assert [row.same_as for row in world.rows(tables.reviews)] == [None] * 4

@@ -103,22 +103,22 @@ def test_two_schedulers_begin_a_round_once(world: World) -> None:
 def test_two_runners_take_a_report_once(world: World) -> None:
     world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.pass_s(DAY)
-    first, second = (world.do(schedules.take) for _ in range(2))
+    first, second = (world.do(schedules.claim_due) for _ in range(2))
     assert (first.id, second) == (1, None)
     world.do(schedules.handed_over, first)
     one = _of(world, "1")
     assert (one.next_at, one.taken_until, one.problem) == (world.now + timedelta(days=1), None, None)
-    assert world.do(schedules.take) is None
+    assert world.do(schedules.claim_due) is None
 
 
 def test_a_run_that_was_cut_off_is_taken_again_and_its_late_end_changes_nothing(world: World) -> None:
     world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.pass_s(DAY)
-    cut_off = world.do(schedules.take)
+    cut_off = world.do(schedules.claim_due)
     world.pass_s(schedules.HELD.total_seconds() - 1)
-    assert world.do(schedules.take) is None
+    assert world.do(schedules.claim_due) is None
     world.pass_s(1)
-    again = world.do(schedules.take)
+    again = world.do(schedules.claim_due)
     assert again.id == cut_off.id
     world.do(schedules.handed_over, cut_off, "too late")
     assert _of(world, "1").taken_until == again.taken_until
@@ -131,7 +131,7 @@ def test_what_fails_is_tried_again_later_and_later_and_given_up_until_its_next_t
     world.pass_s(8 * 3600)
     waits = []
     for n in range(MOST_TRIES):
-        taken = world.do(schedules.take)
+        taken = world.do(schedules.claim_due)
         assert taken.tries == n
         world.do(schedules.handed_over, taken, "the mail server does not answer")
         at = _of(world, "1").next_at
@@ -141,7 +141,7 @@ def test_what_fails_is_tried_again_later_and_later_and_given_up_until_its_next_t
     assert waits == [1, 4, 16, 64, 24 * 60 - 85]
     one = _of(world, "1")
     assert (one.tries, one.problem) == (0, "the mail server does not answer")
-    world.do(schedules.handed_over, world.do(schedules.take))
+    world.do(schedules.handed_over, world.do(schedules.claim_due))
     assert _of(world, "1").problem is None
 
 
@@ -150,7 +150,7 @@ def test_what_a_person_changes_while_it_runs_stays(world: World, problem: str) -
     for _ in range(2):
         world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.pass_s(DAY)
-    paused, changed = world.do(schedules.take), world.do(schedules.take)
+    paused, changed = world.do(schedules.claim_due), world.do(schedules.claim_due)
     world.do(lambda conn, _now: schedules.pause(conn, paused.id))
     world.do(
         lambda conn, now: schedules.change(
@@ -167,7 +167,7 @@ def test_a_paused_report_that_a_person_runs_rests_again(world: World) -> None:
     world.do(schedules.add, ScheduleKind.EXPORT, DAILY, TO)
     world.do(lambda conn, _now: schedules.pause(conn, 1))
     assert world.do(schedules.run, _of(world, "1")) == 0
-    world.do(schedules.handed_over, world.do(schedules.take))
+    world.do(schedules.handed_over, world.do(schedules.claim_due))
     assert (_of(world, "1").next_at, _of(world, "1").last_at) == (None, world.now)
 
 

@@ -208,13 +208,13 @@ class TestTakenBack:
         world.progress(begun, Counters(offered=4, tried=2))
         world.grant(two)
         others, _ = world.begin(three, "n2")
-        assert world.do(closing.take_back, "n1", "its process was killed") == 2
+        assert world.do(closing.release_leases, "n1", "its process was killed") == 2
         assert [world.state(i) for i in (one, two, three)] == [State.WAIT, State.WAIT, State.CRAWL]
         assert {row.recalls for row in world.rows(subtasks)} == {0}
         assert not world.subtask(one).failed_on
         assert [row.outcome for row in world.rows(attempts)] == ["released", "released", None]
         assert not world.progress(begun, Counters())
-        assert world.do(closing.take_back, None, "its run was killed") == 1
+        assert world.do(closing.release_leases, None, "its run was killed") == 1
         assert not world.progress(others, Counters())
 
 

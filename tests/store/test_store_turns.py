@@ -29,14 +29,14 @@ CLOSED = {SITE: HostGrants(next_s=100.0)}
 def decisions(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The times a turn loaded what waits and decided."""
     made: list[int] = []
-    give = sweeps.give
+    give = sweeps.allocate_to
 
     def counted(*arguments: object) -> list[Lease]:
         made.append(1)
         return give(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sweeps, "give", counted)
+        patch.setattr(sweeps, "allocate_to", counted)
         yield made
 
 

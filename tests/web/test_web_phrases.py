@@ -126,7 +126,7 @@ _NAMES = (
 def test_what_a_person_is_told_of_a_trial_is_told_in_chinese(made) -> None:
     """Of files of products that are refused, and of pages that rules are tried on."""
     for english in made():
-        chinese = phrases.told("zh", english)
+        chinese = phrases.translated("zh", english)
         left = re.sub(_NAMES, "", chinese)
         assert re.search(r"[\u4e00-\u9fff]", chinese), english
         assert not re.search(r"[A-Za-z]{2,}", left), (english, chinese)
@@ -134,15 +134,15 @@ def test_what_a_person_is_told_of_a_trial_is_told_in_chinese(made) -> None:
 
 def test_sentences_of_other_rooms_are_told_in_chinese() -> None:
     for english in _made():
-        chinese = phrases.told("zh", english)
+        chinese = phrases.translated("zh", english)
         left = re.sub(r"\bn\d\b|[\w.-]+\.(cn|com)|\(?baidu\)?|UTC|robots", "", chinese)
         assert not re.search(r"[a-z]{2,}", left), chinese
-        assert phrases.told("en", english) == english
+        assert phrases.translated("en", english) == english
 
 
 def test_a_sentence_that_is_not_known_stays_as_it_is() -> None:
-    assert phrases.told("zh", "{x} <b>whatever</b>") == "{x} <b>whatever</b>"
-    assert phrases.told("zh", "{x}: no other node could cure it").startswith("{x}")
+    assert phrases.translated("zh", "{x} <b>whatever</b>") == "{x} <b>whatever</b>"
+    assert phrases.translated("zh", "{x}: no other node could cure it").startswith("{x}")
 
 
 def test_lengths_of_time_are_said_in_both_languages() -> None:

@@ -135,10 +135,10 @@ def act(
         with page.context.store.read() as conn:
             ids = _of_cause(conn, reason, site)
     if not ids:
-        return page.said("/failed", Notice(refused=(page.t("Nothing was chosen."),)))
+        return page.redirect_with("/failed", Notice(refused=(page.t("Nothing was chosen."),)))
     left_out = len(ids) - MOST_AT_ONCE
     outcome = manual_actions.act_on_each(page.context.store, ids[:MOST_AT_ONCE], wanted, page.who)
-    return page.said(_back(back), _notice(page, action, outcome, left_out))
+    return page.redirect_with(_back(back), _notice(page, action, outcome, left_out))
 
 
 @router.post("/failed/{subtask}/edit")
@@ -154,7 +154,7 @@ async def edit(page: Change, subtask: SubtaskId) -> Response:
         wanted = Edit(urls=urls, pages=_number(given.get("pages", "")), quota=_number(given.get("quota", "")))
         return manual_actions.act_on_each(page.context.store, [subtask], edit_or_retry(wanted), page.who)
 
-    return page.said(f"/failed/{subtask}", _notice(page, "edit", await run_in_threadpool(act), 0))
+    return page.redirect_with(f"/failed/{subtask}", _notice(page, "edit", await run_in_threadpool(act), 0))
 
 
 def edit_or_retry(wanted: Edit) -> Action:

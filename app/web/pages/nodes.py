@@ -51,4 +51,4 @@ def act(page: Change, node: Annotated[str, Form(max_length=100)], action: Annota
     drained = action == "drain"
     manual_actions.set_drained(page.context.store, node, drained, page.who)
     said = "{node} is drained: it gets nothing new." if drained else "{node} is in service again."
-    return page.said("/nodes", Notice(page.t(said, node=node)))
+    return page.redirect_with("/nodes", Notice(page.t(said, node=node)))

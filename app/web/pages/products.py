@@ -173,7 +173,7 @@ def add(page: Change, draft: Annotated[str, Form(max_length=40)]) -> Response:
     added, known = product_actions.add(page.context.store, kept.wanted, page.who)
     said = page.t("{n} products added.", n=len(added))
     there = tuple(page.t("{name} is there already.", name=name) for name in known[:20])
-    return page.said("/products", Notice(said, there))
+    return page.redirect_with("/products", Notice(said, there))
 
 
 @router.post("/products/{number}/edit")
@@ -198,10 +198,10 @@ def edit(
     )
     path, name = f"/products/{number}", name_of(page, number)
     if wanted == Edit():
-        return page.said(path, Notice(refused=(page.t("Nothing was changed."),)))
+        return page.redirect_with(path, Notice(refused=(page.t("Nothing was changed."),)))
     cancelled, _ = product_actions.edit(page.context.store, name, wanted, page.who)
     said = page.t("{name} is changed; {n} subtasks were cancelled.", name=name, n=cancelled)
-    return page.said(path, Notice(said))
+    return page.redirect_with(path, Notice(said))
 
 
 @router.post("/products/{number}/remove")
@@ -209,7 +209,7 @@ def remove(page: Change, number: ProductId, sure: Annotated[Literal["yes"], Form
     """Look for a product no more; a person has to say that they are sure."""
     [was] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
     said = page.t("{name} is looked for no more; {n} subtasks were cancelled.", name=was.name, n=was.open)
-    return page.said(f"/products/{number}", Notice(said))
+    return page.redirect_with(f"/products/{number}", Notice(said))
 
 
 def name_of(page: Page, number: int) -> str:

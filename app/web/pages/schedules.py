@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from app.actions import schedule_actions
 from app.actions.schedule_actions import ScheduleAction, name_of, rule_text, state_of
-from app.sending.delivery import told
+from app.sending.delivery import shown_destination
 from app.web.context import Change, Context, Here, Notice
 from app.web.pages.failed import MOST_ID
 from tasks.store import schedules
@@ -33,7 +33,10 @@ def read_schedules(context: Context) -> tuple[list[Schedule], datetime]:
 def listed(page: Here) -> Response:
     """Every schedule."""
     rows, now = read_schedules(page.context)
-    shown = [(row, rule_text(row.rule), state_of(row, now), told(row.options.get("to", ""))) for row in rows]
+    shown = [
+        (row, rule_text(row.rule), state_of(row, now), shown_destination(row.options.get("to", "")))
+        for row in rows
+    ]
     return page.html("schedules.html", live_s=5, rows=shown, most_tries=MOST_TRIES)
 
 
@@ -50,4 +53,4 @@ def act(
         "pause": page.t("{name} is paused.", name=name_of(row)),
         "resume": page.t("{name} goes on.", name=name_of(row)),
     }
-    return page.said("/schedules", Notice(said[action]))
+    return page.redirect_with("/schedules", Notice(said[action]))

@@ -39,7 +39,7 @@ class ShortestDelay(Baseline):
         ready = context.ready
         if ready.free and ready.waiting and self.outdated(context, stretched(0.25 * REPLAN_S, ready)):
             self._rows = _estimated(context)
-        names, held = list(ready.nodes), _held(ready)
+        names, held = list(ready.nodes), _attempts_held(ready)
         for level in ready.levels():
             counted = Counter[Group]()
             longest = max(len(group.queue) for groups in level.sites.values() for group in groups)
@@ -65,7 +65,7 @@ class ShortestDelay(Baseline):
         """Says which busy node is worth waiting for."""
         if self._made[1] != ready.version:
             return None
-        delays = (_held(ready) + 1.0) * self._row(ready, group)
+        delays = (_attempts_held(ready) + 1.0) * self._row(ready, group)
         name = list(ready.nodes)[int(np.argmin(delays))]
         if ready.can_take(group, name):
             return f"others wait longer for the free nodes than it will for {name}"
@@ -93,7 +93,7 @@ def _estimated(context: DecisionContext) -> dict[object, Array]:
     return dict(zip(ready.sites, pages / np.maximum(belief.rates(pages), 1e-9) / slots, strict=True))
 
 
-def _held(ready: ReadyQueue) -> Array:
+def _attempts_held(ready: ReadyQueue) -> Array:
     return np.array([float(max(0, taken(ready, name))) for name in ready.nodes])
 
 
