@@ -31,6 +31,7 @@ class Plan:
         best_pace: the best rate of each site by the clock, waiting included. (sites,)
         wait_s: seconds until the last page that waits of a site is begun, if the plan is followed. (sites,)
         slots: of each node.
+        scarcity: how much the best yield elsewhere counts against giving a node a subtask.
         tried: pages tried when it was made (`Knowledge.pages_tried`).
         permit_worth: by site, pages that one more permit of its hosts would add: 0 where slots rule. (sites,)
         slot_worth: pages that one more second of a node's slot would add. (nodes,)
@@ -50,6 +51,7 @@ class Plan:
     best_pace: Array
     wait_s: Array
     slots: Array
+    scarcity: float
     tried: float
     permit_worth: Array
     slot_worth: Array

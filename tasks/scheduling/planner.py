@@ -59,9 +59,13 @@ _PAIRS_TO_EXPLORE = 5000
 _HOPELESS = 0.1
 """A node that reaches less than this share of the pages that the best node of a site reaches is left out there."""
 
-_SCARCITY = 0.7
+_SCARCITY = 0.3, 0.7
 """How much the best yield a subtask could get elsewhere counts against giving it a slot, from 0 (most pages now) to 1
-(each node does what it is comparatively best at). Found by simulation: docs/strategies.md."""
+(each node does what it is comparatively best at): with endless work, and from `_SCARCE_S` before its end on. Found by
+simulation: docs/strategies.md."""
+
+_SCARCE_S = 7200.0
+"""A backlog that is done within so long is scarce; of one that takes n times as long a share of 1 / n is."""
 
 _ROUNDING = 1e-6
 """A shadow price up to this is 0: the solver's rounding."""
@@ -179,6 +183,7 @@ class Planner:
             best_pace=(rates * requesting).max(axis=1, initial=0.0),
             wait_s=np.minimum(pages / np.maximum(flow, 1e-9), division.drain_s),
             slots=slots,
+            scarcity=scarcity(division.drain_s),
             tried=knowledge.pages_tried,
             permit_worth=permit_worth,
             slot_worth=division.slot_worth,
@@ -201,12 +206,12 @@ class Planner:
         return plan.belief.seconds(plan.sites[group.first.site], plan.nodes[node], pages)
 
     def worth(self, group: Group, node: str) -> float:
-        """The score of a group on a node: rate / (the same subtask's rate on the site's best node) ** _SCARCITY."""
+        """The score of a group on a node: rate / (the same subtask's rate on the site's best node) ** scarcity."""
         key = group.first.site, node, min(float(group.pages), TYPICAL_PAGES)
         known = self._worths.get(key)
         if known is None:
             best = max(self.rate(group, self.best_nodes(key[0])[0]), 1e-9)
-            known = self._worths[key] = self.rate(group, node) / math.exp(_SCARCITY * math.log(best))
+            known = self._worths[key] = self.rate(group, node) / math.exp(self.plan.scarcity * math.log(best))
         return known
 
     def ahead(self, site: str, node: str, now_s: float) -> bool:
@@ -288,6 +293,12 @@ class Planner:
             order = np.argsort(-self.plan.rates[self.plan.sites[site]], kind="stable").tolist()
             known = self._nodes_of[site] = [names[column] for column in order]
         return known
+
+
+def scarcity(drain_s: float) -> float:
+    """By how much the best yield elsewhere counts, where all that waits is done after so long."""
+    least, most = _SCARCITY
+    return max(least, most * min(1.0, _SCARCE_S / max(drain_s, 1e-9)))
 
 
 def _attempt_s(knowledge: Knowledge, now_s: float) -> float:
