@@ -120,4 +120,5 @@ def _is_behind(line: str) -> bool:
 
 
 def _is_caption(line: str) -> bool:
-    return len(line) <= _CAPTION_CHARS and _PICTURE.search(line) is not None and _matches(_CAPTION, line)
+    short = len(line) <= _CAPTION_CHARS and _PICTURE.search(line) is not None
+    return short and _CAPTION.fullmatch(line.strip()) is not None
