@@ -65,7 +65,7 @@ _SCARCITY = 0.3, 0.7
 simulation: docs/strategies.md."""
 
 _SCARCE_S = 7200.0
-"""A backlog that is done within so long is scarce; of one that takes n times as long a share of 1 / n is."""
+"""Up to this time until all is collected the full comparison counts; of a backlog n times as long, an n-th of it."""
 
 _ROUNDING = 1e-6
 """A shadow price up to this is 0: the solver's rounding."""
@@ -296,7 +296,7 @@ class Planner:
 
 
 def scarcity(drain_s: float) -> float:
-    """By how much the best yield elsewhere counts, where all that waits is done after so long."""
+    """How much the best yield elsewhere counts, by the seconds until all that waits is collected (`_SCARCITY`)."""
     least, most = _SCARCITY
     return max(least, most * min(1.0, _SCARCE_S / max(drain_s, 1e-9)))
 
