@@ -1,8 +1,8 @@
 """Where a run's permits go: by second, those its sites' hosts grant, those used, and what the free ones waited for.
 
-`python -m bench.field.trace REGIME SEED [STRATEGY [SECONDS]]` makes one run of the small job and prints it. Permits of
-a site count until its last page is stored. What a free one waited for is looked up every 0.1 s: the first of `WAITS`
-that holds.
+`python -m bench.field.trace REGIME SEED [STRATEGY [SECONDS [JOB]]]` makes one run, of the small job unless said, and
+prints it. Permits of a site count until its last page is stored. What a free one waited for is looked up every 0.1 s:
+the first of `WAITS` that holds.
 """
 
 from __future__ import annotations
@@ -145,7 +145,9 @@ def _of_attempts(
 
 def _of_queues(conn: Connection, began: datetime) -> Iterator[tuple[str, str, Span]]:
     """When subtasks were in which queue: site, queue, from and until."""
-    site_of = dict(conn.execute(select(attempts.c.subtask_id, attempts.c.site)).tuples().all())
+    site_of = {
+        row.subtask_id: row.site for row in conn.execute(select(attempts.c.subtask_id, attempts.c.site))
+    }
     moves: defaultdict[int, list[tuple[float, str]]] = defaultdict(list)
     for row in conn.execute(
         select(events.c.subtask_id, events.c.at, events.c.to_state).order_by(events.c.id)
@@ -171,9 +173,9 @@ def _row(one: Second) -> str:
     return f"{one.there:8.0f}{one.used:8.0f}" + "".join(f"{one.free.get(name, 0.0):9.1f}" for name in WAITS)
 
 
-def main(regime: str, seed: str, strategy: str = OURS, seconds: str = "60") -> None:
+def main(regime: str, seed: str, strategy: str = OURS, seconds: str = "60", job: str = "small") -> None:
     """Make one run and print where its permits went."""
-    world = draw(Regime(regime), int(seed), products=JOBS["small"])
+    world = draw(Regime(regime), int(seed), products=JOBS[job])
     with tempfile.TemporaryDirectory() as name:
         run_once(world, strategy, seconds=float(seconds), mark_s=45.0, kept=Path(name))
         sites = sites_of(world, Path(name))
