@@ -1,32 +1,29 @@
-"""How long what is left takes, and what it waits for; pages come the slower the fewer are left.
+"""How long what is left takes, and what it waits for: the one reckoning of `run`, `status` and the dashboard.
 
-At the end of a run most hosts have nothing left, and what failed is tried again. So the rate falls with what is left:
+The end comes with the slowest site, so the time left is reckoned by site. Its hits h, and those that its unread result
+pages will list, are asked for by one node at a time at the end, so that they come at
 
-    dL/dt = -c L^p    =>    c t = (L0^(1-p) - L^(1-p)) / (1-p)    (p = 1: ln(L0 / L))
+    r = U max over nodes of c min(A, v)
 
-That gives c from the time before, and the time until one is left.
-
-p = 0: an even rate; p = 1: half of what is left always takes as long. p is estimated from two times that follow one
-another, with the rates r1 and r2, and L1 and L2 left in their middles: ln(r1 / r2) is p ln(L1 / L2), with the variance
-1 / (n1 + 1/2) + 1 / (n2 + 1/2) where n1 and n2 pages came. Before that p is believed to be normal with mean `_USUAL`
-and standard deviation `_SPREAD`, so a run with many pages decides for itself. (Both from 15 small jobs of
-`bench field`.)
+pages a second, where A is what the host grants an address (a Crawl-delay included), c the share of the pages that the
+node asked the site for and got, v the requests a second it sends there where no permit holds it up, and U the share of
+permits that are used. (Both of a node that has not asked it yet: 1, A.) Before that, sites share the slots of all
+nodes: pages of all of them come no faster than C, the highest rate so far, of which each site with work gets an equal
+part but no more than its r. What rests until a known time begins then. Unread result pages of an engine come at what
+its host grants all nodes; the hits of the last one come behind it.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 
-from tasks.store.host_waits import HostQueue
-from tasks.store.trends import open_subtasks
-
-_USUAL, _SPREAD = 0.6, 0.1
-_NEARLY_1 = 1e-3
-_FEWEST_SETTLED = 5
+_USED = 0.95
+"""Share of a busy host's permits that are used (docs/strategies.md: `bench.field.trace`)."""
+_DONE = 1e-6
 
 
 class Ending(StrEnum):
@@ -47,90 +44,101 @@ class TimeLeft:
         seconds: of `HOSTS` until the next host is asked, of `DONE_IN` until all is done; else 0.
         waiting: subtasks that wait for a host.
         silent: those of them whose host does not answer: nobody knows how long they take.
+        next_s: where all of them wait, seconds until the first host is asked; None: not all wait.
     """
 
     ending: Ending
     seconds: float = 0.0
     waiting: int = 0
     silent: int = 0
+    next_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteLeft:
+    """The work left at a site.
+
+    Attributes:
+        hits: to ask for; `results`: result pages to read, by `engine`, its host.
+        per_s: pages a second that come while it is asked, above 0.
+        after_s: it is not asked earlier.
+    """
+
+    hits: float
+    results: float = 0.0
+    engine: str = ""
+    per_s: float
+    after_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
-    """Pages that came in a time, of a length in seconds above 0."""
+class Paces:
+    """What all sites share.
 
-    pages: float
-    seconds: float
+    Attributes:
+        pages_per_s: most pages that come in a second, of all sites; infinite where it is not known.
+        hits_per_result: that an unread result page will list.
+        results_per_s: by host of an engine, result pages that it grants a second.
+    """
+
+    pages_per_s: float
+    hits_per_result: float
+    results_per_s: Mapping[str, float]
 
 
-def time_left(
-    queues: Mapping[str, int],
-    left: int,
-    first: Came,
-    second: Came | None,
-    waits: Sequence[HostQueue],
-    now: datetime,
-    *,
-    fewest_pages: int,
-    settled: int = 0,
-) -> TimeLeft:
-    """The time left, if no work is added.
+def site_rate(
+    per_address_per_s: float, nodes: Sequence[tuple[float, float, float]], used: float = _USED
+) -> float:
+    """Pages a second that come from a site while its best node asks it.
 
     Args:
-        left: hits to do of all open subtasks.
-        first, second: what came in two times, one after the other, until now; no second: the rate stays as it is.
-        waits: hosts that subtasks wait for; where it is known until when, that is part of the time.
-        fewest_pages: fewer than this say nothing.
-        settled: subtasks settled in these times, which tell where too few pages came.
+        per_address_per_s: requests a second that its host grants one address.
+        nodes: of each, pages it asked for, those it got, and the seconds that took it without permits.
     """
-    unsettled, waiting = open_subtasks(queues), sum(one.subtasks for one in waits)
-    if not sum(queues.values()):
-        return TimeLeft(Ending.NO_WORK)
-    if not unsettled:
-        return TimeLeft(Ending.NOTHING_LEFT)
-    ends_s = [((one.until - now).total_seconds(), one.unreachable) for one in waits]
-    if waits and unsettled <= waiting:
-        return TimeLeft(Ending.HOSTS, max(0.0, min(end_s for end_s, _ in ends_s)), waiting)
-    silent = [one for one in waits if one.unreachable]
-    of_silent = sum(one.subtasks for one in silent)
-    pages, passed_s = first.pages, first.seconds
-    if second is not None:
-        pages, passed_s = pages + second.pages, passed_s + second.seconds
-    if pages >= fewest_pages and left:
-        known = max(0, left - sum(one.left for one in silent))
-        work_s = known * passed_s / pages if second is None else work_left_s(known, first, second)
-    elif settled >= _FEWEST_SETTLED:
-        work_s = (unsettled - of_silent) * passed_s / settled
-    elif pages >= fewest_pages:
-        work_s = 0.0  # no hit is left
-    else:
-        return TimeLeft(Ending.UNKNOWN, 0.0, waiting, of_silent)
-    rests_s = max((end_s for end_s, unreachable in ends_s if not unreachable), default=0.0)
-    return TimeLeft(Ending.DONE_IN, max(work_s, rests_s), waiting, of_silent)
+    allowed = per_address_per_s
+    return used * max(
+        (
+            (got + 1) / (asked + 1) * min(allowed, (asked + 1) / (active_s + 1 / allowed))
+            for asked, got, active_s in nodes
+        ),
+        default=allowed,
+    )
 
 
-def work_left_s(left: float, first: Came, second: Came) -> float:
-    """Seconds until all is done.
-
-    Args:
-        left: pages to come, now.
-        first, second: what came in two times, one after the other, until now; not nothing in both.
-    """
-    if left <= 0:
-        return 0.0
-    came, passed_s = first.pages + second.pages, first.seconds + second.seconds
-    span = math.log((left + second.pages + first.pages / 2) / (left + second.pages / 2))
-    fall = math.log((first.pages + 0.5) / first.seconds * second.seconds / (second.pages + 0.5))
-    variance = 1 / (first.pages + 0.5) + 1 / (second.pages + 0.5)
-    certain = 1 / _SPREAD**2
-    p = (span * fall / variance + _USUAL * certain) / (span**2 / variance + certain)
-    p = min(1.0, max(0.0, p))
-    until = min(1.0, left / 2)
-    return passed_s * _work(left, until, p) / _work(left + came, left, p)
+def work_left_s(sites: Sequence[SiteLeft], paces: Paces) -> float:
+    """Seconds until all is done: see the module."""
+    behind_results_s = 0.0
+    results: defaultdict[str, float] = defaultdict(float)
+    for one in sites:
+        results[one.engine] += one.results
+    for one in sites:
+        if one.results:
+            read_s = results[one.engine] / paces.results_per_s.get(one.engine, math.inf)
+            behind_results_s = max(behind_results_s, one.after_s + read_s + paces.hits_per_result / one.per_s)
+    return max(behind_results_s, _shared_s(sites, paces))
 
 
-def _work(begin: float, end: float, p: float) -> float:
-    """c t, where so much is left at the begin and at the end of a time t."""
-    if 1.0 - p < _NEARLY_1:
-        return math.log(begin / end)
-    return float(begin ** (1 - p) - end ** (1 - p)) / (1 - p)
+def _shared_s(sites: Sequence[SiteLeft], paces: Paces) -> float:
+    """Seconds until all hits are asked for, where sites share what comes in a second."""
+    left = {n: one.hits + one.results * paces.hits_per_result for n, one in enumerate(sites)}
+    rested_s = max((one.after_s for one in sites), default=0.0)
+    left, now_s = {n: hits for n, hits in left.items() if hits > 0}, 0.0
+    while left:
+        begun = [n for n in left if sites[n].after_s <= now_s + _DONE]
+        next_s = min((sites[n].after_s for n in left if n not in begun), default=math.inf)
+        rates = _rates({n: sites[n].per_s for n in begun}, paces.pages_per_s)
+        step_s = min([next_s - now_s, *(left[n] / rate for n, rate in rates.items())])
+        for n, rate in rates.items():
+            left[n] -= rate * step_s
+        left = {n: hits for n, hits in left.items() if hits > _DONE}
+        now_s += step_s
+    return max(rested_s, now_s)
+
+
+def _rates(most: Mapping[int, float], in_all: float) -> dict[int, float]:
+    """Equal parts of what there is, none above its own most."""
+    rates = {}
+    for place, n in enumerate(sorted(most, key=lambda n: most[n])):
+        rates[n] = min(most[n], in_all / (len(most) - place))
+        in_all -= rates[n]
+    return rates

@@ -17,8 +17,9 @@ from rich.text import Text
 from app.cli.output import messages
 from app.cli.tables import COLORS, queue_line
 from app.durations import seconds
+from app.ending import time_left
 from app.host_waits import wait_text
-from app.work_left import Came, Ending, time_left
+from app.work_left import Ending, TimeLeft
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostCatalog
@@ -29,13 +30,9 @@ from tasks.store.nodes import NodeRow
 from tasks.store.reports import Stored, WaitingSummary
 
 _WINDOW_S = 15.0
-# The time left is estimated from the later part of the run, so that neither its beginning nor a moment counts much.
-_ESTIMATED_FROM = 0.5
-_MOST_SNAPSHOTS = 200
 _LINE_EVERY_S = 5.0
 _READ_EVERY_S = 2.5
 """Without a terminal the store is read that often: a line comes more seldom still."""
-_FEWEST_PAGES = 20
 # Reading the store may take at most this share of the time: a large one is read less often.
 _MOST_READING = 0.05
 _NODES_SHOWN = 16
@@ -52,7 +49,7 @@ class Snapshot:
         at_s: seconds since the run began.
         added: stored by this run.
         next_in_s: seconds until the first subtask that is held back may go.
-        left: hits to do of all open subtasks, as far as known.
+        left: the time left, as far as known.
         waits: what waits for hosts.
         now: by the store's clock.
     """
@@ -64,7 +61,7 @@ class Snapshot:
     load: WaitingSummary
     next_in_s: float
     now: datetime
-    left: int = 0
+    left: TimeLeft
     waits: tuple[HostQueue, ...] = ()
 
     @property
@@ -96,59 +93,45 @@ class Speed:
     left: str
 
 
-def speed(
-    first: Snapshot, last: Snapshot, since: Snapshot | None = None, middle: Snapshot | None = None
-) -> Speed:
-    """The speed between two snapshots, and the time left.
-
-    The time left follows from how pages came since an earlier snapshot (`app.work_left`), and assumes that no work
-    is added; waits whose end is known are part of it. Where it depends on something nobody knows, it says on what.
-
-    Args:
-        since: snapshot that the time left is estimated from; None: `first`.
-        middle: a snapshot about half-way from there; None: the rate stays as it is.
-    """
+def speed(first: Snapshot, last: Snapshot) -> Speed:
+    """The speed between two snapshots, and the time left in words."""
     passed_s = max(0.001, last.at_s - first.at_s)
     return Speed(
         (last.added.pages - first.added.pages) / passed_s,
         (last.added.reviews - first.added.reviews) / passed_s,
-        _left(since or first, middle, last),
+        _left(last),
     )
 
 
-def _left(since: Snapshot, middle: Snapshot | None, last: Snapshot) -> str:
-    if middle is not None and since.at_s < middle.at_s < last.at_s:
-        first, second = _came(since, middle), _came(middle, last)
-    else:
-        first, second = _came(since, last), None
-    known = time_left(
-        last.queues,
-        last.left,
-        first,
-        second,
-        last.waits,
-        last.now,
-        fewest_pages=_FEWEST_PAGES,
-        settled=last.settled - since.settled,
-    )
-    if known.ending is Ending.NO_WORK:
-        return "making tasks"
-    if known.ending is Ending.NOTHING_LEFT:
-        return "nothing left"
-    if known.ending is Ending.HOSTS:
-        when = f"in {seconds(round(known.seconds))}" if known.seconds >= 1.0 else "now"
-        return f"{last.open:,} wait for hosts, the next is asked {when}"
-    if last.load.delayed and last.open == last.load.delayed:
-        return f"{last.load.delayed} held back, the next one goes in {seconds(last.next_in_s)}"
-    if known.ending is Ending.UNKNOWN:
-        depends = "the first hosts' answers" if not last.added.pages else "how fast pages come"
-        return f"time left not known yet: it depends on {depends}"
+def _left(now: Snapshot) -> str:
+    known = now.left
+    match known.ending:
+        case Ending.NO_WORK:
+            return "making tasks"
+        case Ending.NOTHING_LEFT:
+            if not now.added.pages:
+                return f"nothing to do: all {sum(now.queues.values()):,} subtasks are settled"
+            return "nothing left"
+        case Ending.HOSTS:
+            return f"{now.open:,} wait for hosts, {_next(known.seconds)}"
+        case Ending.UNKNOWN:
+            if now.load.delayed and now.open == now.load.delayed:
+                return _held(now)
+            return "time left not known yet: it depends on the first hosts' answers"
     about = f"about {seconds(max(1.0, round(known.seconds)))} left"
+    if known.next_s is not None:
+        return f"{about}: {now.open:,} wait for hosts, {_next(known.next_s)}"
+    if now.load.delayed and now.open == now.load.delayed:
+        return f"{about}: {_held(now)}"
     return f"{about}, {known.silent:,} wait for hosts that don't answer" if known.silent else about
 
 
-def _came(since: Snapshot, until: Snapshot) -> Came:
-    return Came(until.added.pages - since.added.pages, max(0.001, until.at_s - since.at_s))
+def _next(in_s: float) -> str:
+    return f"the next is asked {f'in {seconds(round(in_s))}' if in_s >= 1.0 else 'now'}"
+
+
+def _held(now: Snapshot) -> str:
+    return f"{now.load.delayed} held back, the next one goes in {seconds(now.next_in_s)}"
 
 
 class Progress:
@@ -171,7 +154,7 @@ class Progress:
     ) -> None:
         self._store = store
         self._catalog = catalog
-        self._hosts_of = HostCatalog(catalog).of_site
+        self._hosts = HostCatalog(catalog)
         self._says_waiting = until_done
         self._mark = begin
         self._clock = clock
@@ -201,15 +184,10 @@ class Progress:
             return
         now = self._read(begin_s - self._began_s)
         self._snapshots.append(now)
-        estimated_from_s = min(now.at_s - _WINDOW_S, now.at_s * _ESTIMATED_FROM)
-        while self._snapshots[0].at_s < estimated_from_s and self._snapshots[1].at_s <= estimated_from_s:
+        begin_window_s = now.at_s - _WINDOW_S
+        while self._snapshots[0].at_s < begin_window_s:
             self._snapshots.popleft()
-        if len(self._snapshots) > _MOST_SNAPSHOTS:
-            self._snapshots = deque([*self._snapshots][::2])
-        recent = next(one for one in self._snapshots if one.at_s >= now.at_s - _WINDOW_S)
-        middle_s = (self._snapshots[0].at_s + now.at_s) / 2
-        middle = next(one for one in self._snapshots if one.at_s >= middle_s)
-        self._show(now, speed(recent, now, self._snapshots[0], middle))
+        self._show(now, speed(self._snapshots[0], now))
         self._say_waiting(now)
         end_s = self._clock()
         least_s = 0.0 if self._live is not None else _READ_EVERY_S
@@ -221,15 +199,17 @@ class Progress:
             self._mark = reports.stored_since(conn, self._mark)
             load = reports.waiting_summary(conn, now)
             wait_s = max(0.0, (load.next_at - now).total_seconds()) if load.next_at else 0.0
+            queues = queue_counts.counts(conn)
+            waits = host_waits(conn, now, self._hosts.of_site, _SILENT_AFTER)
             return Snapshot(
                 at_s=at_s,
-                queues=queue_counts.counts(conn),
+                queues=queues,
                 nodes=tuple(nodes.listed(conn)),
                 added=self._mark,
                 load=load,
                 next_in_s=wait_s,
-                left=reports.open_left(conn),
-                waits=tuple(host_waits(conn, now, self._hosts_of, _SILENT_AFTER)),
+                left=time_left(conn, now, queues, waits, self._catalog, self._hosts, _SILENT_AFTER),
+                waits=tuple(waits),
                 now=now,
             )
 

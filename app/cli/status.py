@@ -13,7 +13,9 @@ from app.cli.options import db_option, json_option, settings_of, store_there
 from app.cli.output import ago, labelled, print_json, printed, table
 from app.cli.tables import counted, coverage_text, queue_line
 from app.durations import seconds
+from app.ending import time_left
 from app.host_waits import unplanned_texts, wait_documents, wait_text
+from app.work_left import Ending, TimeLeft
 from tasks.fetching.hosts import HostCatalog
 from tasks.store import coverage, nodes, page_links, queue_counts, reports, unplanned_sites
 from tasks.store.database import read_now
@@ -38,12 +40,14 @@ def status(db: str | None, as_json: bool) -> None:
     rule = settings.buffer()
     with store_there(settings) as store, store.read() as conn:
         now = read_now(conn)
-        waits = host_waits(conn, now, HostCatalog(catalog).of_site, timedelta(seconds=rule.silent_after_s))
+        hosts, silent_after = HostCatalog(catalog), timedelta(seconds=rule.silent_after_s)
+        waits = host_waits(conn, now, hosts.of_site, silent_after)
         queues, load, totals = (
             queue_counts.counts(conn),
             reports.waiting_summary(conn, now),
             reports.totals(conn),
         )
+        left = time_left(conn, now, queues, waits, catalog, hosts, silent_after)
         refused = page_links.refusals_by_reason(conn)
         rows, unrendered = nodes.listed(conn), nodes.unrendered(conn)
         unplanned = unplanned_sites.listed(conn)
@@ -53,6 +57,7 @@ def status(db: str | None, as_json: bool) -> None:
         print_json(
             {
                 "queues": queues,
+                "time_left": asdict(left),
                 "waits_for_hosts": wait_documents(waits, catalog),
                 "sites_not_asked": unplanned,
                 "held_back": load.delayed,
@@ -71,6 +76,7 @@ def status(db: str | None, as_json: bool) -> None:
     out = printed()
     labelled(out, "Queues", queue_line(queues))
     labelled(out, "Waiting", _waiting(load, now))
+    labelled(out, "Time left", _left(left))
     for one in waits:
         labelled(out, "", wait_text(one, catalog, now))
     for text in unplanned_texts(unplanned):
@@ -94,6 +100,22 @@ def status(db: str | None, as_json: bool) -> None:
             out.print(note, style="yellow")
     else:
         out.print("No node has run yet: reviewloop run --until-done", style="dim")
+
+
+def _left(known: TimeLeft) -> str:
+    about = f"about {seconds(max(1.0, round(known.seconds)))}"
+    silent = f", {known.silent:,} subtasks wait for hosts that don't answer" if known.silent else ""
+    match known.ending:
+        case Ending.NO_WORK:
+            return "no task is made yet"
+        case Ending.NOTHING_LEFT:
+            return "nothing is left to do"
+        case Ending.HOSTS:
+            return f"all that is left waits for hosts, the next is asked in {seconds(round(known.seconds))}"
+        case Ending.DONE_IN:
+            return about + silent
+        case Ending.UNKNOWN:
+            return "not known: no node is at work, or no host has answered yet"
 
 
 def _waiting(load: WaitingSummary, now: datetime) -> str:

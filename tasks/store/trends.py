@@ -127,25 +127,23 @@ class Pace:
 
     Attributes:
         seconds: how many these were.
-        pages, reviews: in all of them; `later_pages`: in their second half.
+        pages, reviews: in all of them.
     """
 
     seconds: float
     pages: int
-    later_pages: int
     reviews: int
 
 
 def pace(conn: Connection, now: datetime, seconds: float) -> Pace:
     """Pages and reviews stored in the last seconds, among the newest `NEWEST_PAGES` pages."""
     newest = conn.execute(select(func.max(pages.c.id))).scalar_one() or 0
-    half = now - timedelta(seconds=seconds / 2)
-    n, later, read = conn.execute(
-        select(func.count(), func.count().filter(pages.c.fetched_at > half), func.sum(pages.c.reviews)).where(
+    n, read = conn.execute(
+        select(func.count(), func.sum(pages.c.reviews)).where(
             pages.c.id > newest - NEWEST_PAGES, pages.c.fetched_at > now - timedelta(seconds=seconds)
         )
     ).one()
-    return Pace(seconds, n, later, int(read or 0))
+    return Pace(seconds, n, int(read or 0))
 
 
 @dataclass(frozen=True, slots=True)

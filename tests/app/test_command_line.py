@@ -17,17 +17,14 @@ from tiny_world import ROOT
 import app.cli.demo
 from app.cli.main import cli
 from app.cli.output import short
-from app.cli.progress import Snapshot, speed
 from app.config import from_environment
 from app.durations import seconds
 from app.files.harmless import shown
 from app.host_waits import wait_text
-from app.work_left import Came, work_left_s
 from splitter.catalog.load import load_catalog
 from splitter.errors import InputError
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.host_waits import HostQueue
-from tasks.store.reports import Stored, WaitingSummary
 
 
 def commands(group, path=()):
@@ -194,70 +191,6 @@ def rests(cause, after_s, subtasks, left=0, host="12315.com"):
     )
 
 
-def snapshot(at_s, queues, pages=0, held=0, left=0, waits=()):
-    full = {"WAIT": 0, "CRAWL": 0, "DONE": 0, "MANUAL": 0, **queues}
-    added, load = Stored(pages=pages), WaitingSummary(held, None, None)
-    return Snapshot(
-        at_s=at_s,
-        queues=full,
-        nodes=(),
-        added=added,
-        load=load,
-        next_in_s=3.0,
-        left=left,
-        waits=tuple(waits),
-        now=NOW,
-    )
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "said"),
-    [
-        (snapshot(0, {}), snapshot(1, {}), "making tasks"),
-        (snapshot(0, {"WAIT": 30}), snapshot(10, {"WAIT": 26, "DONE": 4}), "time left not known yet"),
-        (
-            snapshot(0, {"WAIT": 30}),
-            snapshot(10, {"WAIT": 20, "DONE": 9, "MANUAL": 1}),
-            "about 20 s left",
-        ),
-        (snapshot(0, {"DONE": 9}), snapshot(10, {"WAIT": 3, "DONE": 9}, held=3), "3 held back"),
-        (snapshot(0, {"WAIT": 9}), snapshot(10, {"DONE": 9}), "nothing left"),
-        pytest.param(
-            snapshot(0, {"WAIT": 30}),
-            snapshot(10, {"WAIT": 30}, pages=100, left=400),
-            "about 40 s left",
-            id="by hits, where pages come",
-        ),
-        pytest.param(
-            snapshot(0, {"WAIT": 30}),
-            snapshot(10, {"WAIT": 30}, pages=100, left=400, waits=[rests("forbidden", 300, 2)]),
-            "about 5 min left",
-            id="a known wait is part of it",
-        ),
-        pytest.param(
-            snapshot(0, {"WAIT": 30}),
-            snapshot(10, {"WAIT": 30}, pages=100, left=400, waits=[rests(UNREACHABLE, 9, 7, left=100)]),
-            "about 30 s left, 7 wait for hosts that don't answer",
-            id="one that nobody knows is not",
-        ),
-        pytest.param(
-            snapshot(0, {"WAIT": 9}),
-            snapshot(10, {"WAIT": 9}, waits=[rests(UNREACHABLE, 9, 7), rests("captcha", 60, 2)]),
-            "9 wait for hosts, the next is asked in 9 s",
-            id="all that is left waits",
-        ),
-        pytest.param(
-            snapshot(0, {"WAIT": 9}),
-            snapshot(10, {"WAIT": 9}),
-            "it depends on the first hosts' answers",
-            id="nothing has come yet",
-        ),
-    ],
-)
-def test_the_time_left_is_honest(first, last, said):
-    assert said in speed(first, last).left
-
-
 @pytest.mark.parametrize(
     ("one", "said"),
     [
@@ -283,31 +216,6 @@ def test_the_time_left_is_honest(first, last, said):
 def test_what_is_waited_for_is_said_in_a_line(one, said):
     assert wait_text(one, load_catalog(ROOT / "sites.yaml"), NOW) == said
     assert len(said) <= 80
-
-
-def test_the_time_left_grows_where_pages_come_ever_slower():
-    queues = {"WAIT": 30}
-    first, last = snapshot(0, queues), snapshot(10, queues, pages=100, left=100)
-    assert "about 10 s left" in speed(first, last).left
-    even, falling = (snapshot(5, queues, pages=n) for n in (50, 80))
-    said = [speed(first, last, first, middle).left for middle in (even, falling)]
-    told = [float(re.fullmatch(r"about (\d+) s left", one)[1]) for one in said]
-    assert 10 < told[0] < told[1] < 40
-
-
-def test_many_pages_tell_by_themselves_how_the_rate_falls():
-    # An even rate stays; where half of what is left takes 10 s, 2 ** 20 pages take 200 s until one is left.
-    assert work_left_s(100_000, Came(50_000, 5), Came(50_000, 5)) == pytest.approx(10, rel=0.05)
-    assert work_left_s(2**20, Came(2**22 - 2**21, 10), Came(2**21 - 2**20, 10)) == pytest.approx(
-        200, rel=0.05
-    )
-    assert work_left_s(0, Came(5, 1), Came(5, 1)) == 0
-    assert work_left_s(1, Came(5, 1), Came(0, 1)) > 0
-
-
-def test_rates():
-    now = speed(snapshot(5, {}, pages=10), snapshot(10, {}, pages=60))
-    assert now.pages_per_s == 10
 
 
 def test_words_for_people():

@@ -11,13 +11,14 @@ from markupsafe import Markup
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from app.ending import time_left
 from app.host_waits import unplanned_texts, wait_text
 from app.reports import charts
 from app.web.context import Context, Here
 from app.web.phrases import Translate
-from app.work_left import Came, Ending, TimeLeft, time_left
+from app.work_left import Ending, TimeLeft
 from tasks.domain.states import State
-from tasks.store import nodes, queue_counts, reports, trends, unplanned_sites
+from tasks.store import nodes, queue_counts, trends, unplanned_sites
 from tasks.store.host_waits import HostQueue, host_waits
 from tasks.store.nodes import NodeRow
 from tasks.store.trends import Pace, QueueTrend, Sizes, StoringTrend
@@ -29,11 +30,10 @@ SAID = {
     Ending.NOTHING_LEFT: "Nothing is left to do.",
     Ending.HOSTS: "All that is left waits for hosts; the next one is asked in:",
     Ending.DONE_IN: "Time left, about:",
-    Ending.UNKNOWN: "The time left is not known yet: hardly any page came in the last minutes.",
+    Ending.UNKNOWN: "The time left is not known: no node is at work, or no host has answered yet.",
 }
 """How the page says what is known of the end; of two of them the time follows."""
 _PACE_S = 120.0
-_FEWEST_PAGES = 5
 _WAITS_SHOWN = 10
 
 
@@ -67,28 +67,18 @@ def read_overview(context: Context) -> Overview:
     def read(conn: Connection, now: datetime) -> Overview:
         queues = queue_counts.counts(conn)
         waits = host_waits(conn, now, context.hosts.of_site, context.silent_after)
-        lately = trends.pace(conn, now, _PACE_S)
-        left = reports.open_left(conn) if trends.open_subtasks(queues) else 0
         return Overview(
             now=now,
             queues=queues,
             sizes=trends.sizes(conn),
-            pace=lately,
-            left=_time_left(queues, left, lately, waits, now),
+            pace=trends.pace(conn, now, _PACE_S),
+            left=time_left(conn, now, queues, waits, context.catalog, context.hosts, context.silent_after),
             waits=waits,
             unplanned=unplanned_texts(unplanned_sites.listed(conn)),
             nodes=nodes.listed(conn),
         )
 
     return context.read("overview", read)
-
-
-def _time_left(
-    queues: dict[str, int], left: int, pace: Pace, waits: Sequence[HostQueue], now: datetime
-) -> TimeLeft:
-    half_s = pace.seconds / 2
-    first, second = Came(pace.pages - pace.later_pages, half_s), Came(pace.later_pages, half_s)
-    return time_left(queues, left, first, second, waits, now, fewest_pages=_FEWEST_PAGES)
 
 
 def read_trends(context: Context) -> tuple[QueueTrend, StoringTrend]:
