@@ -33,9 +33,9 @@ Read = TypeVar("Read")
 class PageReader:
     """Reads for all nodes of a process; close it at the end.
 
-    The process apart is one: its answers are read in their turn. It is started beforehand (`start`), so that the first
-    large page does not wait for it, as the weights of voices are read; where it has ended, being idle, the next answer
-    that needs it starts it anew.
+    The process apart is one: its answers are read in their turn. The first answer that needs it starts it, which takes
+    half a second of CPU time that a crawl of usual pages does without; so does the next one where it has ended, being
+    idle.
 
     Args:
         patience_s: seconds after which a page is given up.
@@ -48,9 +48,8 @@ class PageReader:
         self._turns: ThreadPoolExecutor | None = None
 
     def start(self) -> None:
-        """Begin to start the process apart; returns at once. Where it can't be started, the first answer tells."""
+        """Begin to load the weights of voices, so that the first page does not wait for them; returns at once."""
         self._pool().submit(voice_weights)
-        self._pool().submit(self._started)
 
     async def read(self, job: ReadingJob[Read]) -> Read:
         """Reads by a job.
@@ -73,14 +72,6 @@ class PageReader:
         if self._turns is None:
             self._turns = ThreadPoolExecutor(1, thread_name_prefix="reader")
         return self._turns
-
-    def _started(self) -> None:
-        """In the one thread that makes the turns."""
-        if self._apart is None:
-            try:
-                self._apart = _Apart()
-            except OSError as error:
-                log.warning("the reader of large pages could not be started: %s", error)
 
     def _ask(self, job: ReadingJob[Any]) -> Any:
         """Have a job done apart; in the one thread that does this."""
