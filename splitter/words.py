@@ -1,18 +1,14 @@
 """The words of a name: jieba's cut with our dictionary; Latin letters, numbers and other scripts are kept whole.
 
 jieba's dictionary takes about half a second to read. A process that was given a folder (`keep_cache_in`) keeps it there
-in the form it has in memory, which is read in a third of the time.
+in parts, and reads those that its texts need (`dictionary.py`).
 """
 
 from __future__ import annotations
 
 import logging
-import marshal
-import os
 import re
-import tempfile
 import warnings
-from contextlib import suppress
 from functools import cache
 from itertools import groupby
 from math import log
@@ -20,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from splitter import dictionary
 from splitter.lexicon import user_words
 
 _PIECE = re.compile(r"\w[\w+#&.%'-]*|[^\w\s]")
@@ -32,7 +29,7 @@ _cache_folder: Path | None = None
 def words_of(text: str) -> list[str]:
     """The words of a text (normalized) in their order, none empty; a punctuation mark stands for itself."""
     words: list[str] = []
-    cut = tokenizer().lcut
+    cut = tokenizer().of(text).lcut
     for piece in _PIECE.findall(text):
         if piece.isascii():
             words.append(piece.strip(_ENDS) if len(piece) > 1 else piece)
@@ -61,7 +58,7 @@ def _has_chinese(word: str) -> bool:
 
 def rarity(word: str) -> float | None:
     """The negative log probability of a word by jieba's dictionary and ours; None for a word of neither."""
-    frequency = tokenizer().FREQ.get(word)  # 0: it only begins a word
+    frequency = tokenizer().of(word).FREQ.get(word)  # 0: it only begins a word
     return greatest_rarity() - log(frequency) if frequency else None
 
 
@@ -80,62 +77,70 @@ def keep_cache_in(folder: Path | None) -> None:
     _cache_folder = folder
 
 
-def tokenizer() -> Any:
-    """The ``jieba.Tokenizer`` of this process, with our dictionary, loaded by the first call; threads may share it."""
+class Tokenizer:
+    """jieba's, with our words; of both it has what begins with a character of the texts so far. Threads may share it.
+
+    Args:
+        cache_folder: where jieba's dictionary is kept; None: nowhere.
+
+    Attributes:
+        total: sum of the frequencies of all words.
+    """
+
+    def __init__(self, cache_folder: Path | None) -> None:
+        jieba = _import_jieba()
+        self._lock = Lock()
+        self._read: set[str] = set()
+        path = cache_folder / f"jieba-{jieba.__version__}.parts" if cache_folder else None
+        self._kept = dictionary.read(path) if path else None
+        self._jieba = jieba.Tokenizer() if self._kept else jieba_tokenizer()
+        if path and not self._kept:
+            dictionary.write(path, self._jieba.FREQ, self._jieba.total)
+        self._ours: dict[str, list[tuple[str, int]]] = {}
+        for word, (frequency, _) in user_words().items():
+            self._ours.setdefault(word[:1], []).append((word, frequency))
+        self.total = (self._kept or self._jieba).total + sum(n for n, _ in user_words().values())
+        self._jieba.total = self.total
+        # Else jieba would read all, and keep a cache in the folder for temporary files, which all users share.
+        self._jieba.initialized = True
+
+    def of(self, text: str) -> Any:
+        """The ``jieba.Tokenizer`` with all that this text may hold."""
+        if not self._read.issuperset(text):
+            with self._lock:
+                for first in set(text) - self._read:
+                    self._add(first)
+                    self._read.add(first)
+        return self._jieba
+
+    def _add(self, first: str) -> None:
+        """Add what begins with a character: jieba's words, then ours, as its `add_word` does."""
+        frequencies = self._kept.part(first) if self._kept else {}
+        for word, frequency in self._ours.get(first, ()):
+            frequencies[word] = frequency
+            for end in range(1, len(word)):
+                begin = word[:end]
+                frequencies.setdefault(begin, self._jieba.FREQ.get(begin, 0))
+        self._jieba.FREQ.update(frequencies)
+
+
+def tokenizer() -> Tokenizer:
+    """The tokenizer of this process, made by the first call."""
     with _LOADING:
         return _tokenizer()
 
 
 @cache
-def _tokenizer() -> Any:
-    found = jieba_tokenizer(_cache_folder)
-    for word, (frequency, _) in user_words().items():
-        found.add_word(word, frequency)
+def _tokenizer() -> Tokenizer:
+    return Tokenizer(_cache_folder)
+
+
+def jieba_tokenizer() -> Any:
+    """A new ``jieba.Tokenizer`` with all of jieba's dictionary, and nothing else."""
+    found = _import_jieba().Tokenizer()
+    found.FREQ, found.total = found.gen_pfdict(found.get_dict_file())
+    found.initialized = True
     return found
-
-
-def jieba_tokenizer(cache_folder: Path | None = None) -> Any:
-    """A new ``jieba.Tokenizer`` with jieba's dictionary alone.
-
-    Args:
-        cache_folder: where the dictionary is kept as it is in memory; None: nowhere.
-    """
-    jieba = _import_jieba()
-    found = jieba.Tokenizer()
-    path = cache_folder / f"jieba-{jieba.__version__}.cache" if cache_folder else None
-    kept = _read(path) if path else None
-    found.FREQ, found.total = kept or found.gen_pfdict(found.get_dict_file())
-    found.initialized = (
-        True  # else jieba would keep a cache in the folder for temporary files, which all users share
-    )
-    if path and not kept:
-        _write(path, marshal.dumps((found.FREQ, found.total)))
-    return found
-
-
-def _read(path: Path) -> tuple[dict[str, int], int] | None:
-    """The dictionary in a cache file; None where there is none, or one that another user could have written."""
-    # At once: `marshal.load`, with which jieba reads its own cache, takes as long as reading the dictionary anew.
-    with suppress(OSError, EOFError, ValueError, TypeError), path.open("rb") as file:
-        status = os.fstat(file.fileno())
-        if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
-            frequencies, total = marshal.loads(file.read())
-            return frequencies, total
-    return None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Writes a cache file where that is possible; no process ever reads half of one."""
-    with suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            written = Path(file.name)
-            try:
-                file.write(content)
-                file.flush()
-                written.replace(path)
-            except OSError:
-                written.unlink()
 
 
 @cache

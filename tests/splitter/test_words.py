@@ -1,10 +1,12 @@
-import marshal
 import subprocess
 import sys
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
-from splitter.words import jieba_tokenizer, rarity, words_of
+from splitter import dictionary
+from splitter.words import Tokenizer, rarity, words_of
 
 
 @pytest.mark.parametrize(
@@ -31,11 +33,15 @@ def test_common_words_are_less_rare():
     assert rarity("龘靐齉") is None
 
 
+def cut(folder, text):
+    return Tokenizer(folder).of(text).lcut(text)
+
+
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
     """A folder that holds jieba's dictionary."""
     folder = tmp_path_factory.mktemp("home") / "deep" / "reviewloop"
-    jieba_tokenizer(folder)
+    Tokenizer(folder)
     return folder
 
 
@@ -43,26 +49,51 @@ def test_the_dictionary_is_kept_where_nobody_else_may_write(cache):
     (file,) = cache.iterdir()
     assert (cache.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
     written = file.stat().st_mtime_ns
-    again = jieba_tokenizer(cache)
+    assert cut(cache, "光明高钙牛奶") == ["光明", "高钙", "牛奶"]
     assert file.stat().st_mtime_ns == written
-    assert again.lcut("光明高钙牛奶") == ["光明", "高钙", "牛奶"]
 
 
-@pytest.mark.parametrize("content", [b"", b"not marshal", b"\xfb"])
+def test_in_parts_it_says_the_same_as_whole(cache):
+    parts, whole = Tokenizer(cache), Tokenizer(None)
+    assert parts.total == whole.total
+    for text in (*names(), "杭研大厦", "T恤", "农夫山泉茶π", "𠮷野家"):
+        assert parts.of(text).lcut(text) == whole.of(text).lcut(text)
+    kept = parts.of("牛光").FREQ
+    assert kept
+    everything = whole.of("".join(kept)).FREQ
+    assert all(everything[word] == frequency for word, frequency in kept.items())
+    assert len(kept) < len(everything)
+    assert {word for word in everything if word[:1] == "牛"} == {word for word in kept if word[:1] == "牛"}
+
+
+def names():
+    lines = (Path(__file__).parents[2] / "bench" / "samples" / "names.txt").read_text("utf-8").splitlines()
+    return lines[:300]
+
+
+@pytest.mark.parametrize("content", [b"", b"not marshal", b"\xfb", b"\x03" + bytes(7) + b"abc"])
 def test_a_broken_cache_is_made_anew(cache, content):
     (file,) = cache.iterdir()
     size = file.stat().st_size
     file.write_bytes(content)
-    assert jieba_tokenizer(cache).lcut("光明高钙牛奶") == ["光明", "高钙", "牛奶"]
+    assert cut(cache, "光明高钙牛奶") == ["光明", "高钙", "牛奶"]
     assert [(file.stat().st_size) for file in cache.iterdir()] == [size]
 
 
-def test_a_cache_that_others_may_write_is_not_read(cache):
+def test_half_of_a_cache_is_made_anew(cache):
     (file,) = cache.iterdir()
-    file.write_bytes(marshal.dumps(({}, 1)))
-    assert jieba_tokenizer(cache).FREQ == {}
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+    assert cut(cache, "光明高钙牛奶") == ["光明", "高钙", "牛奶"]
+    assert file.read_bytes() == content
+
+
+def test_a_cache_that_others_may_write_is_not_read(tmp_path):
+    file = tmp_path / f"jieba-{version('jieba')}.parts"
+    dictionary.write(file, {"光": 0, "光明": 0, "光明高": 10**9}, 10**9)
+    assert cut(tmp_path, "光明高钙牛奶") == ["光明高", "钙", "牛奶"]
     file.chmod(0o666)
-    assert jieba_tokenizer(cache).FREQ != {}
+    assert cut(tmp_path, "光明高钙牛奶") == ["光明", "高钙", "牛奶"]
 
 
 _THREADS = """
