@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 
 from sqlalchemy import Connection
 
-from app.work_left import Ending, Paces, SiteLeft, TimeLeft, site_rate, work_left_s
+from app.work_left import Ending, NodeSeen, Paces, SiteLeft, TimeLeft, site_rate, work_left_s
 from splitter.catalog.model import Catalog, Limits
 from tasks.fetching.hosts import HostCatalog, slower
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
@@ -54,7 +54,7 @@ def time_left(
         return TimeLeft(Ending.UNKNOWN, 0.0, waiting, silent)
     rests = _by_host(open_work.node_rests(conn, now))
     limits = _Limits(hosts, conn)
-    sites = _Sites(now, catalog, hosts, limits, able, paces, rests)
+    sites = _Sites(now, catalog, hosts, limits, able, paces, rests, open_work.nodes_at(conn))
     left = [found for one in work if (found := sites.left(one)) is not None]
     shared = Paces(
         open_work.pages_per_s(conn, now) or math.inf,
@@ -107,7 +107,9 @@ class _Sites:
         able: Sequence[Node],
         paces: Sequence[PairPace],
         rests: Mapping[str, Mapping[str, NodeRest]],
+        there: Mapping[str, Collection[str]],
     ) -> None:
+        self._there = there
         self._now = now
         self._catalog = catalog
         self._hosts = hosts
@@ -126,13 +128,19 @@ class _Sites:
         if silent or work.silent:
             return None
         until = max((one for one in (until, work.until) if one is not None), default=self._now)
-        of = (self._paces.get((work.site, name)) for name in able)
-        seen = [(one.tried, one.collected, one.active_s) if one else (0.0, 0.0, 0.0) for one in of]
+        of = ((name, self._paces.get((work.site, name))) for name in able)
+        there, limits = self._there.get(work.site, ()), self._limits.of(host)
+        seen = [
+            NodeSeen(one.tried, one.collected, one.active_s, name in there)
+            if one
+            else NodeSeen(there=name in there)
+            for name, one in of
+        ]
         return SiteLeft(
             hits=work.hits,
             results=work.results,
             engine=engine,
-            per_s=site_rate(self._limits.of(host).per_address_per_s, seen),
+            per_s=site_rate(limits.per_address_per_s, limits.total_per_s, seen),
             after_s=max(0.0, (until - self._now).total_seconds()),
         )
 

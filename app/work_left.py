@@ -1,16 +1,16 @@
 """How long what is left takes, and what it waits for: the one reckoning of `run`, `status` and the dashboard.
 
 The end comes with the slowest site, so the time left is reckoned by site. Its hits h, and those that its unread result
-pages will list, are asked for by one node at a time at the end, so that they come at
+pages will list, are asked for by its best node at the end, and by others with it part of the time, so that they come at
 
-    r = U max over nodes of c min(A, v)
+    r = U (max over nodes of q + B min(T - A, sum of q over the others that have a lease there)),  q = c min(A, v)
 
-pages a second, where A is what the host grants an address (a Crawl-delay included), c the share of the pages that the
-node asked the site for and got, v the requests a second it sends there where no permit holds it up, and U the share of
-permits that are used. (Both of a node that has not asked it yet: 1, A.) Before that, sites share the slots of all
-nodes: pages of all of them come no faster than C, the highest rate so far, of which each site with work gets an equal
-part but no more than its r. What rests until a known time begins then. Unread result pages of an engine come at what
-its host grants all nodes; the hits of the last one come behind it.
+pages a second, where T is what the host grants all, A what it grants an address (a Crawl-delay included), c the share
+of the pages that the node asked the site for and got, v the requests a second it sends there where no permit holds it
+up, and U the share of permits that are used. (Of a node that has not asked it yet: c = 1, v = A.) Before that,
+sites share the slots of all nodes: pages of all of them come no faster than C, the highest rate so far, of which each site with
+work gets an equal part but no more than its r. What rests until a known time begins then. Unread result pages of an
+engine come at what its host grants all nodes; the hits of the last one come behind it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from enum import StrEnum
 
 _USED = 0.95
 """Share of a busy host's permits that are used (docs/strategies.md: `bench.field.trace`)."""
+_BESIDE = 0.25
+"""Part of the time that a second node asks a site at its end, of those with a lease there: by runs of `bench field`."""
 _DONE = 1e-6
 
 
@@ -86,23 +88,37 @@ class Paces:
     results_per_s: Mapping[str, float]
 
 
-def site_rate(
-    per_address_per_s: float, nodes: Sequence[tuple[float, float, float]], used: float = _USED
-) -> float:
-    """Pages a second that come from a site while its best node asks it.
+@dataclass(frozen=True, slots=True)
+class NodeSeen:
+    """What a node did at a site.
+
+    Attributes:
+        asked, got: pages it asked for, and those it got, in `active_s` seconds without waiting for permits.
+        there: it has a lease there now.
+    """
+
+    asked: float = 0.0
+    got: float = 0.0
+    active_s: float = 0.0
+    there: bool = False
+
+    def pages_per_s(self, per_address_per_s: float) -> float:
+        """That it gets, where its address may send so many requests a second."""
+        sent = self.asked + 1
+        return (self.got + 1) / sent * min(per_address_per_s, sent / (self.active_s + 1 / per_address_per_s))
+
+
+def site_rate(per_address_per_s: float, total_per_s: float, nodes: Sequence[NodeSeen]) -> float:
+    """Pages a second that come from a site.
 
     Args:
-        per_address_per_s: requests a second that its host grants one address.
-        nodes: of each, pages it asked for, those it got, and the seconds that took it without permits.
+        per_address_per_s, total_per_s: requests a second that its host grants one address, and all.
+        nodes: that may ask it.
     """
-    allowed = per_address_per_s
-    return used * max(
-        (
-            (got + 1) / (asked + 1) * min(allowed, (asked + 1) / (active_s + 1 / allowed))
-            for asked, got, active_s in nodes
-        ),
-        default=allowed,
-    )
+    rates = sorted(((one.pages_per_s(per_address_per_s), one.there) for one in nodes), reverse=True)
+    best = rates[0][0] if rates else per_address_per_s
+    beside = sum(rate for rate, there in rates[1:] if there)
+    return _USED * (best + _BESIDE * min(beside, max(0.0, total_per_s - per_address_per_s)))
 
 
 def work_left_s(sites: Sequence[SiteLeft], paces: Paces) -> float:

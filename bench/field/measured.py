@@ -134,6 +134,11 @@ class Measured:
         return said.within(self.time_left, self.ran_s) if self.settled and self.ran_s is not None else None
 
     @property
+    def time_left_off(self) -> float | None:
+        """How far these readings were off, in the median, as a share of what came; None: nothing to compare."""
+        return said.off(self.time_left, self.ran_s) if self.settled and self.ran_s is not None else None
+
+    @property
     def ended_well(self) -> bool:
         """True where it ended by itself with status 0, and at most 2 % are MANUAL or given up."""
         few = self.manual <= 0.02 * self.subtasks and self.given_up <= 0.02 * self.targets

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
@@ -36,6 +38,28 @@ def ran_s(text: str) -> float | None:
     """How long a run took that ended, by its summary; None: it printed none."""
     found = _RAN.search(text)
     return float(found[1]) if found else None
+
+
+def off(said: Sequence[tuple[float, float | None]], ended_s: float) -> float | None:
+    """How far the readings of the second half of a run were off, in the median: a share of what came.
+
+    None: there is none, or most of them said that they do not know. Of readings a second off or less it is 0.
+
+    Args:
+        said: see `Readings`.
+        ended_s: seconds the run took.
+    """
+    errors = sorted(
+        math.inf
+        if left_s is None
+        else 0.0
+        if abs(left_s - (ended_s - at_s)) <= _ROUNDING_S
+        else abs(left_s / (ended_s - at_s) - 1)
+        for at_s, left_s in said
+        if ended_s / 2 <= at_s <= ended_s
+    )
+    middle = statistics.median(errors) if errors else math.inf
+    return None if math.isinf(middle) else middle
 
 
 def within(said: Sequence[tuple[float, float | None]], ended_s: float) -> float | None:

@@ -82,6 +82,17 @@ _OPEN = (
 )
 
 
+def nodes_at(conn: Connection) -> dict[str, set[str]]:
+    """The nodes that have leases at each site."""
+    found: dict[str, set[str]] = {}
+    for site, node in conn.execute(_LEASED):
+        found.setdefault(site, set()).add(node)
+    return found
+
+
+_LEASED = select(subtasks.c.site, subtasks.c.lease_node).where(subtasks.c.state == State.CRAWL).distinct()
+
+
 @dataclass(frozen=True, slots=True)
 class NodeRest:
     """A node that a host is not asked from.

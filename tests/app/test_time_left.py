@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from app.cli.progress import Snapshot, speed
-from app.work_left import Ending, Paces, SiteLeft, TimeLeft, site_rate, work_left_s
+from app.work_left import Ending, NodeSeen, Paces, SiteLeft, TimeLeft, site_rate, work_left_s
 from tasks.store.reports import Stored, WaitingSummary
 
 NOW = datetime(2026, 1, 1, 14, 0, tzinfo=UTC)
@@ -47,14 +47,22 @@ def test_what_rests_begins_then_and_shares_nothing_before():
 
 
 def test_a_site_is_as_fast_as_its_best_node():
-    fast, slow, bad = (99.0, 99.0, 20.0), (99.0, 99.0, 99.0), (99.0, 9.0, 20.0)
-    assert site_rate(2.0, [fast, slow, bad], used=1.0) == pytest.approx(2.0)
-    assert site_rate(2.0, [bad, slow], used=1.0) == pytest.approx(1.0, rel=0.01)
-    assert site_rate(2.0, [bad], used=1.0) == pytest.approx(0.2)
-    assert site_rate(2.0, [bad, (0.0, 0.0, 0.0)], used=0.9) == pytest.approx(
-        1.8
+    fast, slow, bad = NodeSeen(99, 99, 20), NodeSeen(99, 99, 99), NodeSeen(99, 9, 20)
+    assert site_rate(2.0, 2.0, [fast, slow, bad]) == pytest.approx(0.95 * 2)
+    assert site_rate(2.0, 2.0, [bad, slow]) == pytest.approx(0.95, rel=0.01)
+    assert site_rate(2.0, 2.0, [bad]) == pytest.approx(0.95 * 0.2)
+    assert site_rate(2.0, 2.0, [bad, NodeSeen()]) == pytest.approx(
+        0.95 * 2
     )  # nobody knows it: it may be good
-    assert site_rate(2.0, [], used=0.9) == pytest.approx(1.8)
+    assert site_rate(2.0, 2.0, []) == pytest.approx(0.95 * 2)
+
+
+def test_another_node_that_asks_it_too_counts_where_the_host_grants_more_than_one_address():
+    fast, slow = NodeSeen(99, 99, 20, there=True), NodeSeen(99, 99, 99, there=True)
+    assert site_rate(2.0, 2.0, [fast, slow]) == pytest.approx(0.95 * 2)
+    assert site_rate(2.0, 8.0, [fast, slow]) == pytest.approx(0.95 * (2 + 0.25), rel=0.01)
+    assert site_rate(2.0, 2.4, [fast, slow]) == pytest.approx(0.95 * (2 + 0.25 * 0.4), rel=0.01)
+    assert site_rate(2.0, 8.0, [fast, NodeSeen(99, 99, 99)]) == pytest.approx(0.95 * 2)
 
 
 def snapshot(at_s, queues, left, pages=0, held=0):

@@ -297,6 +297,9 @@ def test_the_time_left_is_read_from_what_a_run_said_and_held_against_what_came()
     # 50 s were left at 50 s (a fifth off), 30 s at 70 s (a third off); at 90 s nothing was said.
     assert said.within(told, 100.0) == pytest.approx(1 / 3)
     assert said.within(told[:2], 100.0) is None
+    assert said.off(told[:4], 100.0) == pytest.approx((0.2 + 1 / 3) / 2)
+    assert said.off(told[3:], 100.0) is None
+    assert said.off(told[:2], 100.0) is None
 
 
 def test_an_empty_store_of_either_kind_is_read(store: Store) -> None:
