@@ -7,10 +7,10 @@ pages will list, are asked for by its best node at the end, and by others with i
 
 pages a second, where T is what the host grants all, A what it grants an address (a Crawl-delay included), c the share
 of the pages that the node asked the site for and got, v the requests a second it sends there where no permit holds it
-up, and U the share of permits that are used. (Of a node that has not asked it yet: c = 1, v = A.) Before that,
-sites share the slots of all nodes: pages of all of them come no faster than C, the highest rate so far, of which each site with
-work gets an equal part but no more than its r. What rests until a known time begins then. Unread result pages of an
-engine come at what its host grants all nodes; the hits of the last one come behind it.
+up, and U the share of permits that are used. (Of a node that has not asked it yet: c = 1, v = A.) Before that, sites
+share the slots of all nodes: pages of all of them come no faster than C, the highest rate so far, of which each site
+with work gets an equal part but no more than its r. What rests until a known time begins then. Unread result pages of
+an engine come at what its host grants all nodes; the hits of the last one come behind it.
 """
 
 from __future__ import annotations
