@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from app.config import MIGRATIONS, Settings
 from tasks.domain.errors import WrongRevision
-from tasks.store.database import Store
-from tasks.store.revision import check_revision
+from tasks.store.database import Store, unhurried
+from tasks.store.revision import check_revision, newest, revision
 
 
 @contextmanager
@@ -18,21 +18,28 @@ def opened_store(settings: Settings) -> Iterator[Store]:
     Raises:
         WrongRevision: a newer version of reviewloop made it.
     """
-    from alembic.util import CommandError  # slow to import, and crawl nodes do without
-
-    from tasks.store import migrate
-
     store = Store.open(settings.database_url)
     try:
-        try:
-            migrate.upgrade(store, MIGRATIONS)
-        except CommandError as error:
-            raise WrongRevision(
-                f"the database is of another version of reviewloop: {error}; update reviewloop"
-            ) from error
+        with store.begin() as conn, unhurried(conn):  # what may not be written to is told now
+            is_newest = revision(conn) == newest(MIGRATIONS)
+        if not is_newest:
+            _upgrade(store)
         yield store
     finally:
         store.close()
+
+
+def _upgrade(store: Store) -> None:
+    from alembic.util import CommandError  # slow to import, and a store of this version does without
+
+    from tasks.store import migrate
+
+    try:
+        migrate.upgrade(store, MIGRATIONS)
+    except CommandError as error:
+        raise WrongRevision(
+            f"the database is of another version of reviewloop: {error}; update reviewloop"
+        ) from error
 
 
 @contextmanager

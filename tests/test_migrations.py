@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -126,3 +128,21 @@ def test_programs_that_start_together_upgrade_once(empty_url: str, migrations: P
     with store.read() as conn:
         assert set(metadata.tables) <= set(inspect(conn).get_table_names())
     store.close()
+
+
+_OPENS = """
+import sys
+from pathlib import Path
+from app.config import Settings
+from app.open_store import opened_store
+with opened_store(Settings(database_url=sys.argv[1])):
+    print("alembic" in sys.modules)
+"""
+
+
+def test_a_store_of_this_version_is_opened_without_alembic(empty_url: str) -> None:
+    for loaded in ("True", "False"):
+        done = subprocess.run(
+            [sys.executable, "-c", _OPENS, empty_url], capture_output=True, encoding="utf-8", check=True
+        )
+        assert done.stdout.strip() == loaded

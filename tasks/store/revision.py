@@ -17,6 +17,19 @@ def revision(conn: Connection) -> str | None:
     return found
 
 
+def newest(scripts: Path) -> str:
+    """The newest revision there is.
+
+    Args:
+        scripts: the folder ``migrations``.
+    """
+    return _known(scripts)[-1]
+
+
+def _known(scripts: Path) -> list[str]:
+    return sorted(path.name[:4] for path in (scripts / "versions").glob("[0-9][0-9][0-9][0-9]_*.py"))
+
+
 def check_revision(conn: Connection, scripts: Path) -> None:
     """Refuse a database that is of another version; changes nothing.
 
@@ -26,18 +39,17 @@ def check_revision(conn: Connection, scripts: Path) -> None:
     Raises:
         WrongRevision: the message says which command brings it up.
     """
-    known = sorted(path.name[:4] for path in (scripts / "versions").glob("[0-9][0-9][0-9][0-9]_*.py"))
-    found, newest = revision(conn), known[-1]
-    if found == newest:
+    known, found = _known(scripts), revision(conn)
+    if found == known[-1]:
         return
     if found is None:
         raise WrongRevision("the database has no tables yet: make them with `reviewloop migrate`")
     if found not in known:
         raise WrongRevision(
             f"the database has revision {found}, which a newer version of reviewloop made; this one knows up to "
-            f"{newest}: update reviewloop"
+            f"{known[-1]}: update reviewloop"
         )
     raise WrongRevision(
-        f"the database has revision {found}, and this version works with {newest}: back it up, end what runs on it, "
+        f"the database has revision {found}, and this version works with {known[-1]}: back it up, end what runs on it, "
         "then bring it up with `reviewloop migrate` (`run`, `up` and the control worker do so, too)"
     )
