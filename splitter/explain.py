@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from splitter.asides import asides_in, without_asides
 from splitter.keywords import (
     MAX_KEYWORDS,
-    asides_in,
     candidates,
     chosen,
     keywords_of,
@@ -15,7 +15,6 @@ from splitter.keywords import (
     name_words,
     scores_of,
     taken_at_its_word,
-    without_asides,
     without_companies,
 )
 from splitter.lexicon import Role, lexicon, roles

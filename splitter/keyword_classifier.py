@@ -1,7 +1,7 @@
 """The trained model of long names: how likely each word belongs to a brand, a product word or a model.
 
-A word is described by what it is (role in our dictionary, length, first and last character, how common, which
-letters and digits) and by where it stands (place, neighbours, repetition). Each description has three weights
+A word is described by what it is (role in our dictionary, length, characters, how common, which letters and
+digits) and by where it stands (place, neighbours, repetition). Each description has three weights
 (``data/keyword-weights.txt``), one each for brand, product word and model; their sums give the probabilities
 (multinomial logistic regression; none of the three has the weight 0). Words seen often have weights of their own.
 ``docs/keywords.md`` says how the weights were made and what they reach.
@@ -32,7 +32,7 @@ def word_traits(word: str) -> list[str]:
     known = roles()
     found = ["all", f"role {known.get(word)}"]
     if word.isascii():
-        found.append(f"shape {_shape(word)}{min(len(word), 5)}")
+        found += [f"shape {_shape(word)}{min(len(word), 5)}", f"latin {word.casefold()}"]
         return found
     rare = rarity(word)
     found += [
@@ -43,6 +43,8 @@ def word_traits(word: str) -> list[str]:
     ]
     if len(word) > 2:
         found += [f"ends {known.get(word[-2:])}", f"tail {word[-2:]}", f"head {word[:2]}"]
+    found += [f"char {char}" for char in word]
+    found += [f"chars {word[at : at + 2]}" for at in range(len(word) - 1)]
     found.append(f"word {word}")
     return found
 
@@ -66,6 +68,11 @@ def traits_after(word: str) -> list[str]:
     if not word.isascii():
         found += [f"after {neighbour_kind(word)} {word[-1]}", f"after word {word}"]
     return found
+
+
+def pair_traits(before: str, word: str, after: str) -> tuple[str, str]:
+    """Traits that a word has together with the words or marks beside it (empty where there is none)."""
+    return f"pair {before} {word}", f"{word} pair {after}"
 
 
 def neighbour_kind(word: str) -> str:
@@ -114,7 +121,7 @@ class Model:
         folded = [words[place].casefold() for place in places]
         last = len(words) - 1
         found: list[Odds] = []
-        of_word, mark = self._of_word, self._mark
+        of_word, mark, known = self._of_word, self._mark, self.weights
         for number, place in enumerate(places):
             word = words[place]
             itself, opens, _, _ = of_word(word)
@@ -125,6 +132,8 @@ class Model:
             product = itself[1] + size[1] + start[1] + end[1] + before[1] + after[1]
             model = itself[2] + size[2] + start[2] + end[2] + before[2] + after[2]
             more = [opens] if not number else []
+            beside = words[place - 1] if place else "", words[place + 1] if place < last else ""
+            more += [known[pair] for pair in pair_traits(beside[0], word, beside[1]) if pair in known]
             if folded.count(folded[number]) > 1:
                 more.append(self._again)
             if endings.count(word[-1]) > 1 and not word.isascii():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from splitter.asides import without_asides
 from splitter.errors import ProductNameError
 from splitter.keyword_classifier import classifier
 from splitter.lexicon import Role, lexicon, roles
@@ -25,20 +26,21 @@ MAX_NAME = 200
 MAX_KEYWORDS = 5
 """Most keywords made from a name by itself (``--keywords`` may give more)."""
 
-MAX_PRODUCTS = 6
+MAX_PRODUCTS = 8
 """Most product words of a name that are asked by, each in a query of its own."""
 
-_NEARLY = 1.1
+_NEARLY = 1.5
 # Of product words whose ranks are at most so many times the best one's, the most common stands for the name.
 
+_NAME = 8  # more words and marks than so many are a shop's title
 _FEW = 3  # a name of up to so many words was chosen by a person: all of them stay
 
-_ENOUGH = (0.2, 0.3, 0.2)
+_ENOUGH = (0.2, 0.4, 0.2)
 # Least probability that a word of a long name is of a brand, a product, a model; lower where a miss costs more.
 
-_BRACKETS = re.compile(r"【([^【】]*)】|\[([^\[\]]*)\]|\(([^()]*)\)|〔([^〔〕]*)〕|\{([^{}]*)\}")
-_LATIN_NAME = re.compile(r"[A-Za-z][A-Za-z .'&-]+")
-_LONG_NUMBER = re.compile(r"(?!(?:19|20)\d\d$)\d{3,}(?:-\d+)*")
+_LONG_NUMBER = re.compile(
+    r"(?!(?:19|20)\d\d(?:-|$))\d{3,10}(?:-\d+)*"
+)  # a longer one is a telephone's or a book's
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _BRANDED = (Role.BRAND, Role.SERIES)
 _PROPER = (*_BRANDED, Role.PRODUCT, Role.TRAIT)
@@ -87,9 +89,10 @@ def _overridden(name: str, override: Sequence[str]) -> tuple[str, ...]:
 
 
 def keyword_sets_of(name: str) -> tuple[tuple[str, ...], ...]:
-    """The keywords of a name, then the same with each other word for what it is: 微波炉 in place of 光波炉.
+    """The keywords of a name, then those of its other queries: as they are but for one word.
 
-    A shop's title holds several words for one thing, and few pages hold them all; so each is asked by itself.
+    A shop's title holds several words for one thing (光波炉, 微波炉) and two names of a brand (雀巢, nestle), and few
+    pages hold them all; so each is asked by itself.
 
     Raises:
         ProductNameError: as `keywords_of`.
@@ -108,9 +111,15 @@ def chosen(text: str) -> tuple[str, ...]:
 
 
 def _chosen(text: str) -> tuple[tuple[str, ...], ...]:
-    """The keywords of a name (normalized), then those with another product word; none where nothing is left."""
+    """The keywords of a name (normalized), then those of its other queries; none where nothing is left."""
     found, kinds = _ranked(name_words(text))
     every = _with_brand(found, text)
+    queries = _by_product(every, kinds)
+    return (*queries, *_by_second_name(found, every, queries[:1]))
+
+
+def _by_product(every: dict[str, float], kinds: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+    """The best of the words, with each of the product words (`kinds`) in a query of its own."""
     ranked = _without_contained(every.copy())
     products = [word for word in ranked if word in kinds and (len(word) > 1 or word.isascii())]
     products = sorted(products, key=ranked.__getitem__)[:MAX_PRODUCTS]
@@ -133,6 +142,15 @@ def _chosen(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(word for word in every if word in rest or word == one) for one in asked)
 
 
+def _by_second_name(
+    found: Iterable[str], every: Mapping[str, float], queries: Iterable[tuple[str, ...]]
+) -> list[tuple[str, ...]]:
+    """The queries with a brand's second name, where the name has one, in its place: nestle & 奶粉 for 雀巢 & 奶粉."""
+    named = lexicon().brand_named
+    second = {named[word.lower()]: word for word in found if word not in every}
+    return [tuple(second.get(one, one) for one in words) for words in queries if second.keys() & set(words)]
+
+
 def _is_head(word: str, products: Sequence[str]) -> bool:
     """Whether a word says in short what a longer product word is: 耳机 of 蓝牙耳机, but not 手机 of 手机壳."""
     return len(word) > 1 and any(product.endswith(word) for product in products)
@@ -141,30 +159,6 @@ def _is_head(word: str, products: Sequence[str]) -> bool:
 def name_words(text: str) -> list[str]:
     """The whole words of a name (normalized) and the marks between them, amounts left out."""
     return with_models(whole_words(words_of(without_amounts(text))))
-
-
-# --- what stands in brackets --------------------------------------------------------------------------------
-
-
-def without_asides(text: str) -> str:
-    """A name without what stands in brackets, unless that is a brand (方正（Founder）)."""
-    return _BRACKETS.sub(_aside, text) if _BRACKETS.search(text) else text
-
-
-def asides_in(text: str) -> list[str]:
-    """The asides that `without_asides` takes away, in order."""
-    found = [(_inside(match), _aside(match)) for match in _BRACKETS.finditer(text)]
-    return [inside for inside, left in found if inside and left == _MARK]
-
-
-def _inside(found: re.Match[str]) -> str:
-    return next(part for part in found.groups() if part is not None).strip()
-
-
-def _aside(found: re.Match[str]) -> str:
-    inside = _inside(found)
-    keep = roles().get(inside) in _BRANDED or _LATIN_NAME.fullmatch(inside)
-    return f" {inside} " if keep else _MARK
 
 
 # --- which words are candidates, and how they rank ----------------------------------------------------------
@@ -251,9 +245,16 @@ def scores_of(words: Sequence[str], places: Sequence[int]) -> dict[str, float]:
         word = words[place]
         if score > scores.get(word, 0.0):
             scores[word] = score
+    if len(words) <= _NAME:
+        scores |= {word: max(score, 1.0) for word, score in scores.items() if _is_latin(word)}
     for word in _proper_name(words):
         scores[word] = 1.0 + max(scores.get(word, 0.0), 1.0)
     return scores
+
+
+def _is_latin(word: str) -> bool:
+    """Whether a word has Latin letters alone, or with digits: in a name, a brand, line or model (捷豹XEL)."""
+    return word.isascii() and not word.isdigit()
 
 
 def least_score(scores: Mapping[str, float]) -> float:

@@ -104,14 +104,17 @@ _CHINESE_UNIT = (
     r"|个月|个|月龄|周岁|岁|周年|年|月|日|天|小时|分钟|元|折|倍|度|段|款|人份|人)"
 )
 _UNIT = rf"(?:{_CHINESE_UNIT}|{_LATIN_UNIT}|%)"
-_AMOUNT = rf"{_NUMBER}\s?{_UNIT}{{1,2}}"
+_SECOND_UNIT = (
+    rf"(?!天然|双[^装]|组合|升级|折叠|本|两|包包|元|日|年)(?:{_UNIT})"  # 225g克, 3件套, but 500ml天然
+)
+_AMOUNT = rf"{_NUMBER}\s?{_UNIT}(?:{_SECOND_UNIT})?"
 _TIMES = r"\s?[*x×]\s?"
 _MORE = rf"(?:(?:{_TIMES}|\s?[/+~-]\s?)?(?:{_AMOUNT}|(?<=[*x×]){_NUMBER})|\s?/\s?{_UNIT})"
 _AMOUNTS = re.compile(
     rf"(?<![a-z0-9.])"
     rf"(?!3m(?![a-z0-9])|58同|360(?!\s?(?:ml|g|克)))"  # brands that begin like an amount
     rf"(?:{_NUMBER}\s?[~-]\s?)?"
-    rf"(?:{_AMOUNT}|{_NUMBER}{_TIMES}(?=\d)){_MORE}*(?:装|产|底|初|起)?"
+    rf"(?:{_AMOUNT}|{_NUMBER}{_TIMES}(?=\d)){_MORE}*(?:装|产(?!后|品|妇)|底|初(?!学|级)|起(?!亚))?"
     r"|(?<![\d.])[0-6]\s?段|[一二三四]段(?!式)"
     r"|[一二三四五六七八九十两]+(?:盒|瓶|袋|罐|听|箱|桶)装?"
     r"|[*×]\s?\d+(?![a-z0-9])",

@@ -46,7 +46,7 @@ def whole_words(words: Sequence[str], *, weights: Mapping[str, float] | None = N
             and last not in noise
             and len(found[-1]) + len(word) <= _LONGEST
             and may_join(last, word)
-            and odds(last, word) > least[1 in (len(last), len(word))]
+            and odds(last, word) > least[1 in (len(found[-1]), len(word))]
         ):
             found[-1] += word
         else:

@@ -158,6 +158,8 @@ def identity_of(word: str) -> Identity:
     if identity is not None:
         return identity
     brand, product, model = classifier().odds_alone(word)
+    if product < _SURE and rarity(word) is None:
+        return Identity.BRAND  # in no dictionary: a name
     if brand + product + model < _SURE:
         return Identity.ATTRIBUTE
     return max((product, Identity.PRODUCT), (model, Identity.LINE), (brand, Identity.BRAND))[1]

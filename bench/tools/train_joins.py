@@ -17,7 +17,7 @@ from math import exp, sqrt
 from pathlib import Path
 
 from bench.tools.titles import Title, letters_of
-from splitter.keywords import without_asides
+from splitter.asides import without_asides
 from splitter.normalize import normalize, without_amounts
 from splitter.whole_words import join_traits, may_join
 from splitter.words import words_of

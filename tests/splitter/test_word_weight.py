@@ -46,5 +46,6 @@ def test_any_keywords_can_be_relaxed(keywords):
 def test_words_we_do_not_know_are_told_by_their_looks():
     assert identity_of("HUAWEI") is Identity.BRAND
     assert identity_of("TK-6308") is Identity.LINE
+    assert identity_of("途铠") is Identity.BRAND  # in no dictionary
     assert identity_of("登山鞋") is Identity.PRODUCT
     assert identity_of("轻薄") is Identity.ATTRIBUTE
