@@ -22,6 +22,7 @@ from splitter.errors import ProductNameError
 from splitter.keywords import MAX_KEYWORDS, keyword_sets_of, keywords_of
 from splitter.lexicon import Role, lexicon, roles
 from splitter.normalize import normalize, without_amounts
+from splitter.query import product_query
 from splitter.words import jieba_tokenizer
 
 OURS, FIRST, ALL, PLAIN = "ours", "ours_first_query", "jieba_all", "jieba_no_stop_words"
@@ -55,6 +56,7 @@ def run(shared: Path) -> dict[str, Any]:
             scores = scored(titles, choose)
             figures |= {f"{source}.{chooser}.{measure}": value for measure, value in scores.items()}
         figures[f"{source}.{OURS}.found_whole"] = round(found_whole(titles, ours), 3)
+        figures[f"{source}.{OURS}.queries"] = round(sum(queries(t.text) for t in titles) / len(titles), 2)
         ratios[f"{source}_f1_vs_all_words"] = round(
             figures[f"{source}.{OURS}.f1"] / figures[f"{source}.{ALL}.f1"], 3
         )
@@ -81,6 +83,14 @@ def ours(name: str) -> Sequence[str]:
         return tuple(dict.fromkeys(word for words in keyword_sets_of(name) for word in words))
     except ProductNameError:
         return ()
+
+
+def queries(name: str) -> int:
+    """How many different queries of ours a name has; none where it is refused."""
+    try:
+        return len(product_query(name).keyword_sets)
+    except ProductNameError:
+        return 0
 
 
 def first_query(name: str) -> Sequence[str]:
