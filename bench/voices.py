@@ -5,6 +5,8 @@
   posts; figures are of the other half. Of one source and kind of label at most 100 posts count where sources are put
   together.
 - **known sources**: the same half of the posts, by weights learned from the other half, of the same sources.
+- **held back**: posts of sources that nothing was learned, calibrated or chosen from
+  (`bench.tools.voice_mixed.HELD_BACK`), by the weights of the tree. All were labelled by hand.
 - **written**: posts written for this project (`bench/samples/voices/posts.tsv`), by the weights of the tree. They are
   all there is in a clone without the shared data.
 
@@ -24,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.tools.keyword_rule import excess
-from bench.tools.voice_posts import Post, posts, written_posts
+from bench.tools.voice_posts import Post, held_back, posts, written_posts
 from tasks.domain.voices import Voice
-from tasks.reading.voice import MODEL, VOICES, voice_of
+from tasks.reading.voice import MODEL, VOICES, voice_of, voices_of
 
 A_SOURCE = 100
 _BUYERS = (Voice.COMPLAINT, Voice.PRAISE)
@@ -51,15 +53,32 @@ def run(shared: Path) -> dict[str, Any]:
     ratios = {
         "written.buyer_f1": buyer_f1(written, buyers),
         "written.buyer_f1_by_keywords": buyer_f1(written, by_keywords(written)),
-        "written.voice_right": round(
-            float(np.mean([a.voice == b.voice for a, b in zip(said, written, strict=True)])), 3
-        ),
+        "written.voice_right": _mean([a.voice == b.voice for a, b in zip(said, written, strict=True)]),
     }
     if (shared / "voices").is_dir():
-        more, told = of_held_out(posts(shared))
-        ratios |= more
-        figures |= told
+        for more, told in (of_held_back(held_back(shared)), of_held_out(posts(shared))):
+            ratios |= more
+            figures |= told
     return {"bench": "voices", "ratios": ratios, "figures": figures}
+
+
+def of_held_back(found: Sequence[Post]) -> tuple[dict[str, float], dict[str, Any]]:
+    """Ratios and figures of posts that only the weights of the tree are tried on."""
+    said = voices_of([(post.text, "") for post in found])
+    buyer = np.array([one.buyer for one in said])
+    right = [one.voice == post.voice for one, post in zip(said, found, strict=True)]
+    ratios = {
+        f"held_back.{what}": number
+        for what, number in {**_of_buyers(found, buyer), "voice_right": _mean(right)}.items()
+    }
+    figures: dict[str, Any] = {"held_back.posts": len(found)}
+    for source, places in _by_source(found, range(len(found))).items():
+        here = [found[place] for place in places]
+        figures[f"held_back.{source}.posts"] = len(here)
+        figures[f"held_back.{source}.buyers"] = int(_truth(here).sum())
+        figures[f"held_back.{source}.buyer_f1"] = buyer_f1(here, buyer[places] > 0.5)
+        figures[f"held_back.{source}.buyer_f1_by_keywords"] = buyer_f1(here, by_keywords(here))
+    return ratios, figures
 
 
 def of_held_out(found: Sequence[Post]) -> tuple[dict[str, float], dict[str, Any]]:
@@ -83,15 +102,10 @@ def of_held_out(found: Sequence[Post]) -> tuple[dict[str, float], dict[str, Any]
         ("known_sources_by_hand", by_hand, of_known),
     ):
         here, part = [found[place] for place in places], said[places]
+        right = part.argmax(1) == _kinds(here)
         ratios |= {
             f"{name}.{what}": number
-            for what, number in {
-                "buyer_f1": buyer_f1(here, _buyer(part) > 0.5),
-                "buyer_f1_if_all": buyer_f1(here, np.ones(len(here), bool)),
-                "buyer_f1_by_keywords": buyer_f1(here, by_keywords(here)),
-                "calibration_error": calibration_error(here, _buyer(part)),
-                "voice_right": round(float((part.argmax(1) == _kinds(here)).mean()), 3),
-            }.items()
+            for what, number in {**_of_buyers(here, _buyer(part)), "voice_right": _mean(right)}.items()
         }
     figures: dict[str, Any] = {"posts": len(together), "by_hand.posts": len(by_hand)}
     for source, places in _by_source(found, scored).items():
@@ -106,6 +120,20 @@ def of_held_out(found: Sequence[Post]) -> tuple[dict[str, float], dict[str, Any]
             figures[f"{source}.sentiment_right"] = round(float(((sums[rated, -1] > 0) == good).mean()), 3)
     figures["confusion"] = confusion([found[place] for place in together], shares[together])
     return ratios, figures
+
+
+def _of_buyers(found: Sequence[Post], buyer: Floats) -> dict[str, float]:
+    """How right probabilities of a buyer are, beside the baselines."""
+    return {
+        "buyer_f1": buyer_f1(found, buyer > 0.5),
+        "buyer_f1_if_all": buyer_f1(found, np.ones(len(found), bool)),
+        "buyer_f1_by_keywords": buyer_f1(found, by_keywords(found)),
+        "calibration_error": calibration_error(found, buyer),
+    }
+
+
+def _mean(right: Sequence[bool] | NDArray[np.bool_]) -> float:
+    return round(float(np.mean(right)), 3)
 
 
 def buyer_f1(found: Sequence[Post], told: NDArray[np.bool_]) -> float:

@@ -32,7 +32,7 @@ from tasks.reading.voice import VOICES, VoiceWeights, cue_densities, cues, known
 LEAST_SOURCES, LEAST_POSTS, KEPT = 5, 8, 12_000
 """A run takes part if so many sources and posts have it; so many that weigh most are kept."""
 
-PENALTY, BY_HAND, STEPS = 3e-4, 5.0, 60
+PENALTY, BY_HAND, STEPS = 1e-4, 5.0, 60
 """Of squared weights; how much more a post labelled by hand counts; most steps of L-BFGS."""
 
 Floats = NDArray[np.float64]

@@ -13,13 +13,14 @@ import csv
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from bench.tools.pagetruth import SAMPLES
+from bench.tools.voice_mixed import HELD_BACK, cells, columns, lines, mixed
 from tasks.domain.voices import Voice
 
 EACH = 500
@@ -27,7 +28,6 @@ EACH = 500
 
 _LABELS, _WRITTEN = SAMPLES / "voices/labels.tsv", SAMPLES / "voices/posts.tsv"
 _NEWS_ACCOUNT = 3
-_DAILY_EVENTS = ("0", "000", "1", "2", "3", "4", "5", "6")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,19 @@ def written_posts() -> list[Post]:
 
 
 def posts(shared: Path) -> list[Post]:
-    """The posts of the shared data: of each source and voice at most `EACH`, whichever have the least digests."""
+    """The posts of the shared data: of each source and voice at most `EACH`, whichever have the least digests.
+
+    Those of `HELD_BACK` are not among them.
+    """
+    return [post for post in _all(shared) if post.source not in HELD_BACK]
+
+
+def held_back(shared: Path) -> list[Post]:
+    """The posts that nothing is learned, calibrated or chosen from (`HELD_BACK`)."""
+    return [post for post in _all(shared) if post.source in HELD_BACK]
+
+
+def _all(shared: Path) -> list[Post]:
     found: dict[tuple[str, Voice, bool], dict[str, Post]] = defaultdict(dict)
     for post in (*_reviews(shared / "reviews"), *_published(shared / "voices"), *_by_hand(shared / "voices")):
         if len(post.text) > 1:
@@ -89,8 +101,8 @@ def _published(folder: Path) -> Iterator[Post]:
     """Posts of sources that say who speaks."""
     of_one_voice: list[tuple[str, Voice, Iterable[str]]] = [
         ("heimao", Voice.COMPLAINT, _complaints(folder / "Chi-Tian+Spider")),
-        ("afqmc", Voice.QUESTION, _columns(folder / "zejunwang1+bertorch/data/AFQMC/train.txt", 0)),
-        ("thucnews", Voice.NEWS, _columns(folder / _THUCNEWS, 0)),
+        ("afqmc", Voice.QUESTION, columns(folder / "zejunwang1+bertorch/data/AFQMC/train.txt", 0)),
+        ("thucnews", Voice.NEWS, columns(folder / _THUCNEWS, 0)),
         (
             "lcsts",
             Voice.NEWS,
@@ -102,17 +114,25 @@ def _published(folder: Path) -> Iterator[Post]:
             Voice.COMPANY,
             _advertisements(folder / "mhsbz+models_ft/data/AdvertiseGen/dev.json"),
         ),
-        ("shopping guides", Voice.COMPANY, _cells(folder / "shezhenbo62+finally_spider/smzdm.csv", 1)),
-        ("tieba", Voice.OTHER, _cells(folder / "Yihang-creator+crawlerForNLP/tieba.csv", 5)),
-        ("weibo", Voice.OTHER, _columns(folder / "dengxiuqi+weibo2018/train.txt", 2, ",")),
+        ("shopping guides", Voice.COMPANY, cells(folder / "shezhenbo62+finally_spider/smzdm.csv", 1)),
+        ("tieba", Voice.OTHER, cells(folder / "Yihang-creator+crawlerForNLP/tieba.csv", 5)),
+        ("weibo", Voice.OTHER, columns(folder / "dengxiuqi+weibo2018/train.txt", 2, ",")),
     ]
     for source, voice, texts in of_one_voice:
         good = False if voice is Voice.COMPLAINT else None
         for text in texts:
             yield Post(source, text.strip(), voice, good)
+    for text, stars in _pairs(folder / "liudashuai121+NLP_BISHE/dazhongdianping.csv", "gb18030"):
+        if stars in {"1", "2", "4", "5"}:
+            yield _rated("dianping", text, stars in {"4", "5"})
+    for text, said in _pairs(
+        folder / "Ticsmyc+Text-sentiment-classification/爬取数据/微鲸电视 评价（标记完成）.csv"
+    ):
+        if said in {"正面", "负面"}:
+            yield _rated("television", text, said == "正面")
     for mark, text in _pairs(folder / "forever1986+bert_task/data/weibo_senti_100k.csv"):
         yield Post("weibo", text.strip("\ufeff \n"), Voice.OTHER, mark == "1")
-    for line in _lines(folder / "zejunwang1+bertorch/data/tnews/dev.json"):
+    for line in lines(folder / "zejunwang1+bertorch/data/tnews/dev.json"):
         title: str = json.loads(line)["sentence"]
         if not _ASKS.search(title):
             yield Post("toutiao", title, Voice.NEWS)
@@ -133,18 +153,7 @@ def _by_hand(folder: Path) -> Iterator[Post]:
         if not line.startswith("#"):
             source, key, voice = line.split("\t")
             voices[source, key] = Voice(voice)
-    mixed: dict[str, Callable[[], Iterable[str]]] = {
-        "huawei weibo": lambda: _daily_posts(folder / "cxgoal-97+HUAWEI-News-Visualization/data"),
-        "car forum": lambda: _cells(
-            folder / "Losstie+DF-car_theme_emotionRecognition/data/test_public.csv", 1
-        ),
-        "xiaohongshu beauty": lambda: _cells(
-            folder / "KaitoHH+xiaohongshu-spider-visualizer/xiaohongshu.csv", 9
-        ),
-        "xiaohongshu bars": lambda: _cells(folder / "NYYCS+social-media-scrapers/xiaohongshu.csv", 4),
-        "weibo": lambda: _columns(folder / "dengxiuqi+weibo2018/test.txt", 2, ","),
-    }
-    for source, texts in mixed.items():
+    for source, texts in mixed(folder).items():
         for text in texts():
             if label := voices.get((source, digest(text.strip()))):
                 yield Post(source, text.strip(), label, by_hand=True)
@@ -156,23 +165,8 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
             yield from csv.DictReader(file)
 
 
-def _cells(path: Path, column: int) -> Iterator[str]:
-    if path.exists():
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from (row[column] for row in csv.reader(file) if len(row) > column)
-
-
-def _pairs(path: Path) -> Iterator[tuple[str, str]]:
-    return zip(_cells(path, 0), _cells(path, 1), strict=True)
-
-
-def _lines(path: Path) -> Iterator[str]:
-    if path.exists():
-        yield from path.read_text("utf-8-sig").split("\n")[:-1]
-
-
-def _columns(path: Path, column: int, mark: str = "\t") -> Iterator[str]:
-    return (line.split(mark, column + 1 if mark == "\t" else column)[column] for line in _lines(path))
+def _pairs(path: Path, encoding: str = "utf-8-sig") -> Iterator[tuple[str, str]]:
+    return zip(cells(path, 0, encoding), cells(path, 1, encoding), strict=True)
 
 
 def _between(path: Path, tag: str) -> Iterator[str]:
@@ -182,10 +176,10 @@ def _between(path: Path, tag: str) -> Iterator[str]:
 
 def _complaints(folder: Path) -> Iterator[str]:
     """Complaints as two files of one crawl hold them; the characters of one were encoded twice."""
-    for line in _lines(folder / "black_cat.txt"):
+    for line in lines(folder / "black_cat.txt"):
         complaint = json.loads(line)
         yield from (complaint["投诉标题"], complaint["投诉详情"])
-    for text in (*_cells(folder / "heimao.csv", 0), *_cells(folder / "heimao.csv", 1)):
+    for text in (*cells(folder / "heimao.csv", 0), *cells(folder / "heimao.csv", 1)):
         with suppress(UnicodeError):
             yield text.encode("latin-1").decode("utf-8")
 
@@ -198,12 +192,4 @@ def _news_accounts(folder: Path) -> Iterator[str]:
 
 
 def _advertisements(path: Path) -> Iterator[str]:
-    return (json.loads(line)["summary"].replace("<UNK>", "") for line in _lines(path))
-
-
-def _daily_posts(folder: Path) -> Iterator[str]:
-    """Posts naming a brand, as one a day of each of three moods."""
-    for number in _DAILY_EVENTS:
-        path = folder / f"posnegstatswithtext-{number}.json"
-        for day in json.loads(path.read_text("utf-8-sig")) if path.exists() else ():
-            yield from (day[mood] for mood in ("积极微博", "消极微博", "中性微博") if day.get(mood))
+    return (json.loads(line)["summary"].replace("<UNK>", "") for line in lines(path))

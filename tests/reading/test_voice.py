@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openpyxl import Workbook
 
 from bench import voices
 from bench.tools import train_voices
 from bench.tools.keyword_rule import excess
-from bench.tools.voice_posts import Post, digest, posts, written_posts
+from bench.tools.voice_mixed import HELD_BACK, mixed
+from bench.tools.voice_posts import Post, digest, held_back, posts, written_posts
 from tasks.domain.voices import Voice
 from tasks.reading.voice import (
     VOICES,
@@ -146,6 +148,49 @@ def test_posts_are_read_by_source_and_labelled_by_hand_where_a_digest_is_known(t
     assert found.keys() == {"很好吃", "太慢了", "这款面霜好用"}
     assert found["太慢了"] == Post("takeaway", "太慢了", Voice.COMPLAINT, good=False)
     assert found["这款面霜好用"].by_hand
+
+
+def test_sources_held_back_are_not_among_those_that_are_learned_from(tmp_path, monkeypatch):
+    (tmp_path / "voices/Berwyn-Git+Dongchedi-Comments").mkdir(parents=True)
+    table = tmp_path / "voices/Berwyn-Git+Dongchedi-Comments/filterd_data.csv"
+    table.write_text("开了一年\\n很满意,http://a\n", "utf-8")
+    labels = tmp_path / "labels.tsv"
+    text = "开了一年\n很满意"
+    labels.write_text(f"dongchedi\t{digest(text)}\tpraise\n", "utf-8")
+    monkeypatch.setattr("bench.tools.voice_posts._LABELS", labels)
+    assert held_back(tmp_path) == [Post("dongchedi", text, Voice.PRAISE, by_hand=True)]
+    assert posts(tmp_path) == []
+    ratios, figures = voices.of_held_back(held_back(tmp_path))
+    assert ratios["held_back.buyer_f1_if_all"] == 1
+    assert figures["held_back.dongchedi (by hand).buyers"] == 1
+
+
+def test_texts_of_mixed_sources_are_read_from_tables_sheets_and_scripts(tmp_path):
+    def at(path):
+        found = tmp_path / path
+        found.parent.mkdir(parents=True, exist_ok=True)
+        return found
+
+    for name in ("小米", "雷军"):
+        at(f"1064yanzu+public_opinion/persistent_data/微博_{name}.csv").write_text(
+            f"1,2,3,4,{name}好\n", "utf-8-sig"
+        )
+    book = Workbook()
+    book.active.append(["坚果", "http://a", "很香"])
+    book.active.append(["坚果", "http://a", None])
+    book.save(at("handsomeWeiye+sanzhisongshu/评论.xlsx"))
+    at("kkittywong+FINT400.-term-paper-coding/小红书.txt").write_text("题\t服务器繁忙\t评论\n", "utf-16")
+    at("ShenTianyuKaiser+po-opinion-compass/src/pages/home/mock-data.ts").write_text(
+        "笔记内容: [\n {\n text: '新到\\n现车', type: 'text' }]", "utf-8"
+    )
+    found = {source: list(texts()) for source, texts in mixed(tmp_path).items()}
+    assert {source: texts for source, texts in found.items() if texts} == {
+        "xiaomi weibo": ["小米好", "雷军好"],
+        "tmall snacks": ["很香"],
+        "xiaohongshu ai": ["服务器繁忙"],
+        "xiaohongshu porsche": ["新到\n现车"],
+    }
+    assert set(HELD_BACK) < found.keys()
 
 
 @pytest.fixture
