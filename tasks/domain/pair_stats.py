@@ -23,8 +23,9 @@ from enum import StrEnum
 
 from tasks.domain.change_point import still_counts
 
-HALF_LIFE_S = 1800.0
-"""Age at which an attempt counts half in decisions: sites change within the hour (2014 product paper, figure 4)."""
+HALF_LIFE_S = 7200.0
+"""Age at which an attempt counts half in decisions. Sites change within the hour (2014 product paper, figure 4), which
+shows in the next attempts of a pair (`tasks.domain.change_point`). Age decides when an unused pair is tried again."""
 
 MEMORY = 60.0
 """Attempts of a pair after which an older one of the same pair counts 1 / e."""

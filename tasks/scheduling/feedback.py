@@ -20,7 +20,6 @@ from __future__ import annotations
 from random import Random
 
 from tasks.domain.page_floor import NO_FLOOR
-from tasks.domain.pair_stats import HALF_LIFE_S
 from tasks.scheduling import eligibility
 from tasks.scheduling.decision import (
     MOST_CANDIDATES,
@@ -42,7 +41,7 @@ class Feedback:
 
     def __init__(self, settings: AllocationSettings) -> None:
         self._settings = settings
-        self._backoff = PairBackoff(HALF_LIFE_S)
+        self._backoff = PairBackoff()
         self._planner = Planner(settings, self._backoff)
         self._idle: dict[str, tuple[float, int]] = {}
         self._now_s = 0.0

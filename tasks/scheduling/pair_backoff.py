@@ -26,6 +26,9 @@ from numpy.typing import NDArray
 from tasks.domain.views import SubtaskView
 from tasks.scheduling.ready_queue import ReadyQueue
 
+RECOVERY_S = 1800.0
+"""Time in which the share of a refused node doubles."""
+
 _LEAST = 1.0 / 64
 """The least share: an attempt of ten seconds every ten minutes still notices when a host becomes milder."""
 
@@ -44,7 +47,7 @@ class PairBackoff:
         recovery_s: time in which a share doubles.
     """
 
-    def __init__(self, recovery_s: float) -> None:
+    def __init__(self, recovery_s: float = RECOVERY_S) -> None:
         self._recovery_s = recovery_s
         self._refused: dict[str, dict[str, _Refused]] = {}
         self._version = -1

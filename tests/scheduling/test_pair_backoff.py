@@ -7,16 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.domain.pair_stats import HALF_LIFE_S
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling.decision import AllocationSettings, still_waiting
-from tasks.scheduling.pair_backoff import PairBackoff
+from tasks.scheduling.pair_backoff import RECOVERY_S, PairBackoff
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 from tasks.scheduling.strategies import ALLOCATION
 
 META = frozenset({"meta"})
-RECOVERY_S = 1000.0
+DOUBLES_S = 1000.0
 
 
 def node(name, slots=8, free=None):
@@ -32,7 +31,7 @@ class Watched:
 
     def __init__(self, *nodes):
         self.ready = ReadyQueue(nodes or [node("n"), node("m")])
-        self.backoff = PairBackoff(RECOVERY_S)
+        self.backoff = PairBackoff(DOUBLES_S)
 
     def refuse(self, now_s, host="a", name="n"):
         """The host refuses the node, and lets it in again before long."""
@@ -121,17 +120,17 @@ def test_a_refusal_of_another_node_or_host_meanwhile_does_not_count_for_who_rest
 def test_time_gives_it_back():
     watched = Watched()
     watched.refuse(100.0)
-    assert watched.share(100.0 + RECOVERY_S / 2) == pytest.approx(4.0 * 2**0.5)
-    assert watched.share(100.0 + RECOVERY_S) == pytest.approx(8.0)
-    watched.refuse(100.0 + RECOVERY_S / 2)
-    assert watched.share(100.0 + RECOVERY_S / 2) == pytest.approx(2.0 * 2**0.5)
+    assert watched.share(100.0 + DOUBLES_S / 2) == pytest.approx(4.0 * 2**0.5)
+    assert watched.share(100.0 + DOUBLES_S) == pytest.approx(8.0)
+    watched.refuse(100.0 + DOUBLES_S / 2)
+    assert watched.share(100.0 + DOUBLES_S / 2) == pytest.approx(2.0 * 2**0.5)
 
 
 def test_after_a_long_time_a_refusal_halves_the_slots_again_and_not_what_they_grew_to():
     watched = Watched()
     watched.refuse(0.0)
-    watched.refuse(100 * RECOVERY_S)
-    assert watched.share(100 * RECOVERY_S) == 4.0
+    watched.refuse(100 * DOUBLES_S)
+    assert watched.share(100 * DOUBLES_S) == 4.0
     assert watched.share(1e12) < inf
 
 
@@ -144,8 +143,8 @@ def test_a_refused_node_that_is_not_on_the_ready_queue_counts_as_one_of_one_slot
 @settings(max_examples=80, deadline=None)
 @given(
     slots=st.integers(0, 64),
-    gaps_s=st.lists(st.floats(0, 3 * RECOVERY_S), min_size=1, max_size=12),
-    later_s=st.floats(0, 20 * RECOVERY_S),
+    gaps_s=st.lists(st.floats(0, 3 * DOUBLES_S), min_size=1, max_size=12),
+    later_s=st.floats(0, 20 * DOUBLES_S),
 )
 def test_a_share_is_half_of_what_was_allowed_and_doubles_in_the_time_of_recovery(slots, gaps_s, later_s):
     watched, now_s = Watched(node("n", slots)), 0.0
@@ -155,7 +154,7 @@ def test_a_share_is_half_of_what_was_allowed_and_doubles_in_the_time_of_recovery
         watched.refuse(now_s)
         assert watched.share(now_s) == pytest.approx(max(1 / 64, before / 2))
     refused = watched.share(now_s)
-    assert watched.share(now_s + later_s) == pytest.approx(refused * 2 ** (later_s / RECOVERY_S))
+    assert watched.share(now_s + later_s) == pytest.approx(refused * 2 ** (later_s / DOUBLES_S))
 
 
 @pytest.mark.parametrize(("held", "allowed"), [(0, True), (3, True), (4, False), (9, False)])
@@ -201,9 +200,9 @@ def test_with_a_share_of_one_or_more_nobody_waits_between_attempts():
 def test_a_wait_ends_early_where_the_share_has_grown_to_one():
     watched = Watched(node("n", 1))
     watched.refuse(0.0)
-    watched.backoff.begun(("a",), "n", 0.0, expected_s=10 * RECOVERY_S)
-    assert not watched.allows(0.99 * RECOVERY_S)
-    assert watched.allows(1.01 * RECOVERY_S)
+    watched.backoff.begun(("a",), "n", 0.0, expected_s=10 * DOUBLES_S)
+    assert not watched.allows(0.99 * DOUBLES_S)
+    assert watched.allows(1.01 * DOUBLES_S)
 
 
 def test_an_attempt_of_someone_else_or_elsewhere_makes_nobody_wait():
@@ -228,7 +227,7 @@ def test_of_several_hosts_the_strictest_decides():
     watched.hold(2, "b")
     assert not watched.allows(0.0, "a", "b")
     assert watched.allows(0.0, "a", "c")
-    assert PairBackoff(RECOVERY_S).share((), "n", 0.0) == inf
+    assert PairBackoff(DOUBLES_S).share((), "n", 0.0) == inf
 
 
 class Going:
@@ -261,9 +260,9 @@ def test_feedback_gives_a_node_that_was_refused_fewer_attempts_until_time_gives_
     going.all_free()
     assert going.decide(60.0) == {"n": 5, "m": 8}  # share 4 * 2 ** (30 / 1800), filled up
     going.all_free()
-    assert going.decide(30.0 + 0.6 * HALF_LIFE_S) == {"n": 7, "m": 8}
+    assert going.decide(30.0 + 0.6 * RECOVERY_S) == {"n": 7, "m": 8}
     going.all_free()
-    assert going.decide(30.0 + HALF_LIFE_S) == {"n": 8, "m": 8}
+    assert going.decide(30.0 + RECOVERY_S) == {"n": 8, "m": 8}
 
 
 def test_feedback_counts_what_a_refused_node_holds_already_and_says_why_the_rest_waits():

@@ -34,7 +34,7 @@ def test_a_subtask_is_less_scarce_where_many_have_still_to_be_admitted(pending, 
         )
         for _ in range(20):
             knowledge.fold(attempt, 0.0)
-    planner = Planner(AllocationSettings(), PairBackoff(1800.0))
+    planner = Planner(AllocationSettings(), PairBackoff())
     planner.update(ready, knowledge, 0.0, Random(1))
     (group,) = next(ready.levels()).sites["s"]
     best, slow = planner.rate(group, planner.best_nodes("s")[0]), planner.rate(group, "slow")
