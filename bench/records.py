@@ -3,8 +3,9 @@
 Every page that ``bench/records.yaml`` marks and that is there: those of the shared data (``pages-2024`` and, for pages
 of other public repositories, ``threads``), and the samples of ``bench/samples/threads``. A page belongs to the tuning
 or to the held-out part by a hash of its name. What was held out once, measured and then looked at (`seen`) is a second
-tuning part; what was marked after the last change to the reading of threads (`fresh`) and the samples, written for this
-project, are parts of their own. Peer: trafilatura with comments, for the text.
+tuning part, and so is that half of later pages that was looked at (`third`). What was marked after a change to the
+reading of threads (`fresh`), the half of later pages that was not looked at (`unseen`), and the samples, written for
+this project, are parts of their own. Peer: trafilatura with comments, for the text.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tasks.reading.extract import read_page
 _MARKS = Path(__file__).with_name("records.yaml")
 _NOW = datetime(2024, 6, 1, tzinfo=UTC)
 _FOLDERS = ("pages-2024", "threads")
-_PARTS = {"seen": "second", "fresh": "fresh"}
+_PARTS = {"seen": "second", "fresh": "fresh", "third": "third", "unseen": "unseen"}
 _GRAM = 4
 _NEAR = 1
 
@@ -42,7 +43,7 @@ class Marked:
     """A page and what a person marked on it.
 
     Attributes:
-        part: "tuning", "held_out", "second", "fresh" or "samples".
+        part: "tuning", "held_out", "second", "fresh", "third", "unseen" or "samples".
         records: author and day (ISO; empty: the page has none) of each, in the order of the page.
         content: the marked text of all; empty where it is not known.
     """
@@ -176,8 +177,9 @@ def run(shared: Path) -> dict[str, Any]:
     """Score every marked page.
 
     Returns:
-        ``ratios``: of the held-out part, or of the samples where it is not there, the share of pages whose count is
-        right within one, the share of records with author and day right, F1 of the text, and that by trafilatura's;
+        ``ratios``: of the unseen part, of the held-out one, or of the samples, the first that is there, the share of
+        pages whose count is right within one, the share of records with author and day right, F1 of the text, and that
+        by trafilatura's;
         ``figures``: the same of every part, and a line for every page.
     """
     scores = [score_of(page) for page in marked_pages(shared)]
@@ -187,7 +189,7 @@ def run(shared: Path) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for part, members in parts.items():
         figures.update({f"{part}.{name}": value for name, value in _means(members).items()})
-    shown = "held_out" if "held_out" in parts else "samples"
+    shown = next((part for part in ("unseen", "held_out") if part in parts), "samples")
     ratios = {name: figures[f"{shown}.{name}"] for name in ("count_near", "signed", "text_f1")}
     ratios["text_f1_vs_trafilatura"] = round(ratios["text_f1"] / figures[f"{shown}.trafilatura_f1"], 3)
     figures["part"] = shown

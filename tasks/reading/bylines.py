@@ -34,7 +34,7 @@ _NO_NAME = re.compile(
     r"|wrote:?|user|username|name"
     r"|(?:赞|顶|踩|回复|举报|收藏|转发|评论|支持|反对|有用|没用|关注|推荐|最新评论|热门)\S{0,2}[\s\[(（]*\d*.?"
     r"|登[录入]\S*|注[册冊]|log ?in|sign (?:in|up)|register|create an account|我的.*"
-    r"|个人.*|.*中心|.*首页|home|.*投诉|名片|原创"
+    r"|about(?: me| us)?|个人.*|.*中心|.*首页|home|.*投诉|名片|原创"
     r"|level.*|lv\.?\s*\d+|#\d+|(?:post|reply|comment)\s*+#?\s*+\d.*"
     r"|share|分享|report|quote|like|edit|link|permalink|more|更多|查看\S*|全部\S*"
     r"|\d+\s?(?:楼|人|条|个|赞).*|.*(?:回复|关注|粉丝|点赞)|\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]\.?m\.?)?|\d{1,2}[時时点]\d{1,2}分?|(?:on|off)line|在线|离线"
@@ -54,6 +54,7 @@ _AROUND_NAME = re.compile(
     r"|(?<![\s:：,，·»)）])(?:\s++(?:says|said|wrote|发表于|回复|评论|楼主))?[\s:：,，·»)）]*+$",
     re.IGNORECASE,
 )
+_SENTENCE = re.compile(r"[，。；！？]|[a-z]{2}[,;]\s[a-z]{1,20}\s[a-z]{1,20}\s[a-z]|[a-z]{3}[.!?]$")
 _ID = re.compile(r"\d{8,}")
 LONGEST_NAME = 40
 LONGEST_BYLINE = 120
@@ -68,6 +69,8 @@ def is_person(page: Outline, element: int) -> int:
     """How an element is called like a person's name, or links to a person's page: 0 not, 1 perhaps, SURELY."""
     attributes = page.attributes[element]
     if attributes.get("itemprop") in ("author", "creator") or attributes.get("rel") == "author":
+        return SURELY
+    if element in page.pictured:
         return SURELY
     if page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", "")):
         return SURELY
@@ -119,7 +122,8 @@ def as_name(page: Outline, number: int) -> float:
 def is_its_day(page: Outline, number: int) -> bool:
     """Whether a text is a date, and not one of something else (last reply, joined)."""
     said = "".join(page.texts[n].text for n in range(max(0, number - 1), number + 1))
-    text = page.texts[number].text
+    text, owner = page.texts[number].text, page.texts[number].owner
+    said += "".join(page.attributes[one].get("title", "") for one in (owner, max(0, page.parents[owner])))
     beside = len(DATE.sub("", text))
     return (
         page.dates[number]
@@ -127,6 +131,12 @@ def is_its_day(page: Outline, number: int) -> bool:
         and beside <= _BESIDE_DAY
         and not NOT_ITS_DAY.search(said)
     )
+
+
+def in_sentence(text: str) -> bool:
+    """Whether a date stands in a sentence: it tells of a day, and is not the day it was said."""
+    around = DATE.sub("", text[:LONGEST_BYLINE])
+    return len(around) > _BESIDE_DAY and _SENTENCE.search(around) is not None
 
 
 def may_be_name(text: str) -> bool:

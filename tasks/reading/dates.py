@@ -26,7 +26,7 @@ _SIMPLE = str.maketrans("時鐘點個週剛間後發於號禮晝兩", "时钟点
 _CLOCK = (
     r"(?:(?:T(?=\d)|[\s,(（]*+(?:(?:星期|周|礼拜)[一二三四五六日天][)）]?|(?:at|[A-Z][a-z]{2,8},?))?)\s*+"
     r"(上午|下午|晚上|中午|凌晨|早上|傍晚)?\s*+(?<!\d)(\d{1,2})[:时点](\d{1,2})(?:[:分](\d{1,2})(?:\.\d{1,9})?)?秒?"
-    r"(?:\s?([AaPp])\.?[Mm]\b)?(?:\s?(Z\b|GMT\b|UTC\b|[+-]\d\d:?\d\d\b))?)?"
+    r"(?:\s?([AaPp])\.?[Mm]\b)?(?:\s?(Z\b|(?:GMT|UTC)(?![+-]\d)\b|(?:GMT|UTC)?[+-]\d\d:?\d\d\b))?)?"
 )
 _MONTH = r"(?P<m>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
 _NUMBER = r"(?P<number>半|[一二两三四五六七八九十]|\d{1,5})"
@@ -79,6 +79,8 @@ _MONTH_DAY = re.compile(
     rf"\b{_MONTH}\.?\s(?P<d>\d{{1,2}})(?!\d|:)(?:st|nd|rd|th)?(?:,?\s(?P<y>\d{{4}})\b)?,?{_CLOCK}",
     re.ASCII | re.I,
 )
+# As sites that count in one letter write it, alone: 4y, 12d, 3mo.
+_SHORT_AGO = re.compile(r"^(?P<number>\d{1,2})\s?(?P<unit>m|h|d|w|y|mo|hr|min|yr)$", re.ASCII)
 _TIME = re.compile(_CLOCK.removesuffix("?"), re.ASCII)
 _JUST_NOW = re.compile(r"刚刚|刚才|几秒前|just now|moments? ago", re.I)
 
@@ -266,6 +268,7 @@ def _at_clock(day: datetime, clock: tuple[str | None, ...]) -> datetime:
 def _zone(text: str) -> tzinfo:
     if text in _ZONES:
         return _ZONES[text]
+    text = text.removeprefix("GMT").removeprefix("UTC")
     offset = timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
     return timezone(-offset if text[0] == "-" else offset)
 
@@ -277,8 +280,17 @@ _full, _short_year, _american, _dotted, _no_year, _day_month, _month_day = (
     for pattern in (_FULL, _SHORT_YEAR, _AMERICAN, _DOTTED, _NO_YEAR, _DAY_MONTH, _MONTH_DAY)
 )
 _ago_chinese, _ago_english = partial(_ago, _AGO), partial(_ago, _AGO_ENGLISH)
+_ago_short = partial(_ago, _SHORT_AGO)
 _NUMERIC: tuple[_Reader, ...] = (_number, _american, _dotted, _short_year, _no_year, _time)
-_ENGLISH: tuple[_Reader, ...] = (_full, _ago_english, _day_month, _month_day, _day_word, *_NUMERIC)
+_ENGLISH: tuple[_Reader, ...] = (
+    _full,
+    _ago_english,
+    _ago_short,
+    _day_month,
+    _month_day,
+    _day_word,
+    *_NUMERIC,
+)
 _CHINESE: tuple[_Reader, ...] = (
     _full,
     _ago_chinese,

@@ -20,8 +20,8 @@ from tasks.reading.script_records import script_reviews
 from tasks.reading.structured_reviews import structured_reviews
 from tasks.reading.thread_pages import read_thread_page
 
-# Of what a page marks, the share its tree must show, too, and how many times as much text in all.
-_SAME, _MORE = 0.3, 1.1
+# Of what a page marks, the share its tree must show, too, and how many times as much text in all; or all of it.
+_SAME, _MORE, _ALL = 0.3, 1.1, 0.9
 
 
 def read_page(
@@ -99,6 +99,8 @@ def _without_rules(text: str, url: str, now: datetime) -> PageRead | None:
 def _tells_more(shown: PageRead, marked: PageRead) -> bool:
     """Whether what a page shows is what it marks, and more of it."""
     said, due = ("\n".join(review.body for review in page.reviews) for page in (shown, marked))
+    if len(shown.reviews) > len(marked.reviews) and covered(due, said) >= _ALL:
+        return True
     if len(shown.reviews) < len(marked.reviews) or len(said) < _MORE * len(due):
         return False
     authors = {review.author for review in shown.reviews} & {review.author for review in marked.reviews} - {

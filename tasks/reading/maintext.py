@@ -23,13 +23,14 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.authors import editors, element_author, line_author, sections
 from tasks.reading.controls import without_controls
-from tasks.reading.dates import read_date
+from tasks.reading.day_order import read_dates
 from tasks.reading.density import DenseText, dense_text, link_share
 from tasks.reading.feeds import is_feed, read_feed
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.markup import page_text, parse, parse_whole
 from tasks.reading.metadata import Metadata, byline_date, read_metadata
 from tasks.reading.site_lines import without_site_lines
+from tasks.reading.threads import posted_by
 
 # A text shorter than this may be a refusal.
 _REFUSAL_CHARS = 200
@@ -55,6 +56,9 @@ _TEASER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LIST_HEADED, _LIST_ENTRIES = 0.6, 4
+_JOINED = re.compile(
+    r"\b(?:joined|registered|member since)\W|(?:注册|加入)(?:时间|日期|于)?\W", re.IGNORECASE
+)
 _BOILERPLATE = re.compile(r"版权所有|ICP备|Copyright|©", re.IGNORECASE)
 
 Library = Callable[[str, str], str]
@@ -119,13 +123,16 @@ def read_main_text(
         raise_if_blocked(shown, url, rules.blocked)
         if not found.body:
             raise FetchError(ErrorClass.BAD_RULE, f"no main text: {found.why}; the page says: {shown[:120]}")
+    author = found.author
+    if not author and not found.metadata.article:
+        author = posted_by(parse_whole(text), url, found.body)
     review = Review(
         key="#0",
         title=found.metadata.title,
         body=found.body,
-        author=found.author,
+        author="" if author == found.metadata.title else author,
         date_text=found.date_text,
-        date=read_date(found.date_text, now),
+        date=read_dates([found.date_text], text, now)[0],
         rating=None,
     )
     return PageRead(found.metadata.page_title, (review,))
@@ -152,10 +159,18 @@ def main_text(text: str, url: str, library: Library | None = None) -> MainText:
         strategy=winner.strategy if winner else "",
         why=f"{why}; {reason}",
         author=author,
-        date_text=metadata.date_text or byline_date((*reversed(before), *after)),
+        date_text=metadata.date_text or byline_date((*reversed(_not_joined(before)), *after)),
         candidates=candidates,
         listing=_listing(tree, dense, metadata, winner.text if winner else ""),
     )
+
+
+def _not_joined(lines: tuple[str, ...]) -> list[str]:
+    """Lines without those that say since when somebody is a member."""
+    above = ("", *lines)
+    return [
+        line for line, label in zip(lines, above, strict=False) if not _JOINED.search(f"{label[-20:]} {line}")
+    ]
 
 
 def _author(

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from tasks.reading.portraits import is_portrait, pictured
+
 MOST_ELEMENTS = 60_000
 """Elements looked at; the rest of a larger page is not."""
 _MOST_DEEP = 150
@@ -59,6 +61,8 @@ DATE = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 """A pattern of dates, in the forms that `tasks.reading.dates` reads."""
+# In a link to a post itself: 4y, 12d, 3mo.
+_COUNTED, _LONGEST_COUNTED = re.compile(r"\d{1,2}\s?(?:m|h|d|w|y|mo|hr|min|yr)", re.ASCII), 5
 _MAYBE_DATE = re.compile(r"\d|刚|昨|前|ago|now|yesterday", re.IGNORECASE)
 
 
@@ -88,6 +92,8 @@ class Outline:
         first_text, last_text: of each element, the range of its texts.
         attributes: of the few that matter those that are there.
         texts: in the order of the page.
+        portraits: images of persons, with their alternative texts.
+        pictured: elements that name a person whose portrait stands beside them.
     """
 
     nodes: list[LexborNode] = field(default_factory=list)
@@ -104,6 +110,8 @@ class Outline:
     _chars: list[int] = field(default_factory=list)
     _linked: list[int] = field(default_factory=list)
     dates_before: list[int] = field(default_factory=list)
+    portraits: list[tuple[int, str]] = field(default_factory=list)
+    pictured: frozenset[int] = frozenset()
 
     def chars(self, element: int) -> int:
         """Characters of an element's text."""
@@ -206,6 +214,10 @@ def _add(page: Outline, node: LexborNode, tag: str, opened: list[int]) -> bool:
         if attributes
         else {}
     )
+    if tag == "img" and is_portrait(
+        attributes.get("class") or "", (attributes.get("src") or "")[:LONGEST_KEPT_VALUE]
+    ):
+        page.portraits.append((len(page.nodes) - 1, attributes.get("alt") or ""))
     return True
 
 
@@ -226,10 +238,12 @@ def _sum_up(page: Outline) -> None:
         titled = (
             DATE.search(page.attributes[one.owner].get("title", "")) if length <= _LONGEST_DATED else None
         )
-        page.dates.append(bool(marked or titled or (maybe and DATE.search(one.text))))
+        counted = one.linked and length <= _LONGEST_COUNTED and _COUNTED.fullmatch(one.text.strip())
+        page.dates.append(bool(marked or titled or counted or (maybe and DATE.search(one.text))))
     page._chars = [0, *accumulate(lengths)]
     page._linked = [
         0,
         *accumulate(length if one.linked else 0 for one, length in zip(page.texts, lengths, strict=True)),
     ]
     page.dates_before = [0, *accumulate(map(int, page.dates))]
+    page.pictured = pictured(page, page.portraits)

@@ -20,6 +20,7 @@ from tasks.reading.bylines import (
     NOT_ITS_DAY,
     bare_name,
     date_of,
+    in_sentence,
     is_role,
     may_be_name,
     name_of,
@@ -205,7 +206,7 @@ class _Group:
         best = sorted(worth, key=lambda place: -worth[place])
         found: dict[int, int] = {}
         for place in best:
-            if found and worth[place] < _LEAST_DATE_WORTH * len(self._records_at[place]):
+            if worth[place] < _LEAST_DATE_WORTH * (len(self._records_at[place]) if found else 0.1):
                 continue
             for record in self._records_at[place]:
                 if (place, record) in first:
@@ -216,7 +217,7 @@ class _Group:
         page = self._page
         text = page.texts[number]
         around = label[-20:] + " " + text.text[:30] + " " + " ".join(page.names[text.owner])
-        if NOT_ITS_DAY.search(around) or len(text.text.strip()) > LONGEST_BYLINE:
+        if NOT_ITS_DAY.search(around) or len(text.text.strip()) > LONGEST_BYLINE or in_sentence(text.text):
             return 0.05
         names = " ".join(
             (page.tags[text.owner], *page.names[text.owner], *page.names[max(0, page.parents[text.owner])])

@@ -30,13 +30,15 @@ _LOOK = re.compile(
     r"|sm|md|lg|xl|center|top|bottom|space|gap|min|max|leading|tracking|fs|fw|u)(?:$|[-:_])"
 )
 _ASIDE = re.compile(
-    r"side-?bar|widget|(?:^|[-_])(?:foot|footer|aside|nav|menu)(?:$|[-_])|relat(?:ed|ion)|recommend"
+    r"side-?bar|widget|(?:^|[-_])(?:aside|nav|menu)(?:$|[-_])|relat(?:ed|ion)|recommend"
     r"|guess|hot-?(?:list|news|post|topic)|rank",
     re.IGNORECASE,
 )
+_FOOT = re.compile(r"(?:^|[-_])(?:foot|footer)(?:$|[-_])", re.IGNORECASE)
 _MOST_ASIDE = 0.8
+_ADDRESS = re.compile(r"\s*(?:https?://|www\.)")
 _LIST = re.compile(
-    r"news|article[-_]*list|thread-?list|topic-?list|recommend|relat|rank|hot-|sidebar|widget|menu|nav|search-?result",
+    r"news|article[-_]*list|thread-?list|topic-?list|recommend|relat(?!ive)|rank|hot-|sidebar|widget|menu|nav|search-?result",
     re.IGNORECASE,
 )
 HEADLINE_CHARS = 8
@@ -59,7 +61,7 @@ Span = tuple[int, int]
 """A record's place in the outline: its first element, and the number behind its last one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """Records called alike.
 
@@ -69,6 +71,8 @@ class Group:
         evidence: how many of them are records, fractions for those that lack a day or a person.
         score: evidence, weighed by the text they hold.
         hinted: its name is one of what people write (comment, reply, post).
+        signed: share of the members that name a person, 0 to 1.
+        portrayed: each member shows the portrait of a person whom it names.
     """
 
     members: tuple[Span, ...]
@@ -76,6 +80,8 @@ class Group:
     evidence: float
     score: float
     hinted: bool
+    signed: float
+    portrayed: bool
 
 
 def record_groups(page: Outline) -> list[Group]:
@@ -173,13 +179,14 @@ class _Sums:
         self._page = page
         persons = [is_person(page, element) for element in range(len(page.nodes))]
         self._persons = [0, *accumulate(persons)]
+        self._pictured = [0, *accumulate(element in page.pictured for element in range(len(page.nodes)))]
         content = []
         headline = []
         onward = _one_target(page)
         for number, (text, dated) in enumerate(zip(page.texts, page.dates, strict=True)):
             length = len(text.text.strip())
             person = persons[text.owner] > 0
-            linked = text.linked and number not in onward
+            linked = text.linked and number not in onward and not _ADDRESS.match(text.text)
             content.append(0 if dated or linked or person else length)
             headline.append(
                 length
@@ -192,12 +199,24 @@ class _Sums:
         self._aside = self._asides()
 
     def _asides(self) -> list[bool]:
-        """Of each element whether it stands beside what the page is about; no element that holds most of it does."""
+        """Of each element whether it stands beside what the page is about; no element that holds most of it does.
+
+        The foot of a comment is none of the page's: the replies to it stand there.
+        """
         page = self._page
         aside: list[bool] = []
+        reply: list[bool] = []
+        said: dict[tuple[str, ...], tuple[bool, bool, bool]] = {}
         for element, (tag, names, parent) in enumerate(zip(page.tags, page.names, page.parents, strict=True)):
+            if names not in said:
+                tests = (_ASIDE.search, _FOOT.search, is_reply)
+                beside, foot, answers = (any(map(test, names)) for test in tests)
+                said[names] = beside, foot, answers
+            beside, foot, answers = said[names]
             inside = parent >= 0 and aside[parent]
-            if not inside and (tag in ("aside", "nav", "footer") or any(map(_ASIDE.search, names))):
+            reply.append(parent >= 0 and (reply[parent] or answers))
+            foot = not reply[-1] and (foot or tag == "footer")
+            if not inside and (foot or beside or tag in ("aside", "nav")):
                 chars = self._content[page.last_text[element]] - self._content[page.first_text[element]]
                 inside = chars < _MOST_ASIDE * self._all
             aside.append(inside)
@@ -246,7 +265,16 @@ class _Sums:
         if _LIST.search(name) or self._aside[kept[0][0]]:
             evidence *= _ASIDE_WORTH
         score = evidence * (text / self._all) ** _TEXT_POWER * (1.0 if hinted else _UNHINTED_WORTH)
-        return Group(tuple(kept), name, evidence, score, hinted)
+        portrayed = all(self._pictured[end] > self._pictured[start] for start, end in kept)
+        return Group(
+            members=tuple(kept),
+            name=name,
+            evidence=evidence,
+            score=score,
+            hinted=hinted,
+            signed=persons / records,
+            portrayed=portrayed,
+        )
 
     def _in(self, span: Span) -> tuple[int, int, int, int]:
         """Characters of content, dates, persons and characters of headlines of a record."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from selectolax.lexbor import LexborHTMLParser
 
 from tasks.domain.pages import PageRead, Review
-from tasks.reading.dates import read_date
+from tasks.reading.day_order import read_dates
 from tasks.reading.density import dense_text
 from tasks.reading.maintext import MainText, covered, is_title, main_text
 from tasks.reading.markup import parse_whole
@@ -17,6 +17,7 @@ from tasks.reading.threads import Opening, Thread, next_part, read_thread, signe
 
 _THERE, _MISSING = 0.5, 0.2
 _BEGINNING, _END = 200, 20
+_RELATIVE = re.compile(r"\bago\b|前$")
 _PUNCTUATION = re.compile(r"[，。！？；,.!?;…]")
 
 
@@ -46,23 +47,21 @@ def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
         return None
     reviews: dict[str, Review] = {}
     title = found.metadata.title
+    records = thread.records
+    dates = read_dates(
+        [*([opening.date_text] if opening else ()), *(one.date_text for one in records)], text, now
+    )
     if opening is not None:
         reviews["#0"] = Review(
-            "#0",
-            title,
-            opening.text,
-            opening.author,
-            opening.date_text,
-            read_date(opening.date_text, now),
-            None,
+            "#0", title, opening.text, opening.author, opening.date_text, dates.pop(0), None
         )
-    for record, own in zip(thread.records, thread.keys, strict=True):
+    for record, date, own in zip(records, dates, thread.keys, strict=True):
         place = f"#{len(reviews)}"
         key = own if reviews else place
         if not key or key in reviews:
             key = place
         reviews[key] = Review(
-            key, "" if reviews else title, record.text, record.author, record.date_text, record.date, None
+            key, "" if reviews else title, record.text, record.author, record.date_text, date, None
         )
     return PageRead(found.metadata.page_title, tuple(reviews.values()), next_url=next_part(thread.page, url))
 
@@ -76,25 +75,32 @@ def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datet
     """The text in front of the records; None where the first of them opens the page."""
     body, title = found.body, found.metadata.title
     apart = bool(body) and not found.listing and covered(body, thread.text) < _MISSING
+    elsewhere = apart and covered(body[:_BEGINNING], thread.before) < _THERE
+    apart = apart and not elsewhere
     description = found.metadata.description
     if not apart and description and covered(description, thread.records[0].text) >= _THERE:
         return None  # what the page says it is about is its first record
+    heading = thread.headed(title) if title else -1
     if not apart:
-        body = _densest_before(tree, thread, title)
+        body = _densest_before(tree, thread, heading)
     if width(body) < HEADLINE_CHARS or covered(body[:_BEGINNING], thread.before) < _THERE:
         return None
-    opening = signed(thread, body, now)
+    opening = signed(thread.page, thread.page.first_text[thread.records[0].element], body, now)
     if apart:
         author = _not_replying(found.author, thread, body) or _not_replying(opening.author, thread, body)
         author = "" if is_title(author, title) else author
-        return Opening(body, author, found.date_text or opening.date_text)
+        relative = not found.metadata.date_text and _RELATIVE.search(found.date_text)
+        date_text = (opening.date_text if relative else "") or found.date_text or opening.date_text
+        return Opening(body, author, date_text)
     said = found.author if covered(body, found.body) >= _THERE else found.metadata.author
     author = said or opening.author
     opening = Opening(
         body, "" if is_title(author, title) else author, found.metadata.date_text or opening.date_text
     )
-    headed = bool(title) and title in thread.before
-    return opening if headed or (opening.author and opening.date_text) else None
+    headed = heading >= 0 or (bool(title) and title in thread.before)
+    about = bool(description) and covered(description, body) >= _THERE
+    sure = about if elsewhere else headed or (opening.author and opening.date_text)
+    return opening if sure else None
 
 
 def _not_replying(name: str, thread: Thread, body: str) -> str:
@@ -104,13 +110,17 @@ def _not_replying(name: str, thread: Thread, body: str) -> str:
     return "" if replies and name not in (above if found else thread.before) else name
 
 
-def _densest_before(tree: LexborHTMLParser, thread: Thread, title: str) -> str:
-    """The densest text between the page's heading, or its top, and its first record; empty where there is none."""
-    heading = thread.before.rfind(title) if title else -1
-    between = thread.before[max(0, heading) :]
+def _densest_before(tree: LexborHTMLParser, thread: Thread, heading: int) -> str:
+    """The densest text between the page's heading, or its top, and its first record; empty where there is none.
+
+    Args:
+        heading: number of the first text below it; -1 where there is none.
+    """
+    page = thread.page
+    between = page.joined(page.texts[max(0, heading) : page.first_text[thread.records[0].element]])
+    said = thread.introduction(heading) if heading >= 0 else ""
     thread.removed()
     dense = dense_text(tree)
     if dense is not None and dense.sentences and covered(dense.text, between) >= _THERE:
         return dense.text
-    said = thread.introduction(title) if heading >= 0 else ""
     return said if _PUNCTUATION.search(said) else ""

@@ -8,29 +8,39 @@ page's main text where that stands outside them, and else what is densest in fro
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from urllib.parse import parse_qsl, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
 
 from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.failures import FetchError
-from tasks.reading.bylines import as_name, date_of, is_its_day, is_person, name_of
+from tasks.reading.bylines import SURELY, as_name, date_of, in_sentence, is_its_day, is_person, name_of
 from tasks.reading.dates import read_date
 from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline, outline_of
 from tasks.reading.record_fields import Record, read_records
 from tasks.reading.records import LONGEST_ID
 from tasks.reading.repeated import HEADLINE_CHARS, Group, Span, is_reply, record_groups, width
 
-_LEAST_EVIDENCE, _LEAST_UNHINTED = 0.9, 1.5
+_LEAST_EVIDENCE, _LEAST_PORTRAYED, _LEAST_UNHINTED = 0.9, 1.4, 1.5
 _LINK_CHARS = 12
-_SIGNED = 0.9
+_SIGNED, _SURE, _HELD = 0.9, 0.6, 1.5
 _MOST_GROUPS = 20
 _BEGINNING = 60
 _NEAR, _CLOSE = 25, 5
+_FIRST_LINE, _AROUND, _ABOVE = 3, 3, 8
+_TITLE_TEXTS = 4
 _NEXT = re.compile(r"(?:下一?[页頁]|后一?页|next(?: page)?)?\s*[›»>→]*", re.IGNORECASE)
 _CONTROL = re.compile(r"登录|登錄|注册|发表|评论|回复|浏览|点击|log ?in|sign in|reply|comment", re.IGNORECASE)
+_POST_PATH = re.compile(
+    r"/(?:threads?|topics?|forums?|bbs|questions?|discussions?|discuss|posts?|status|answers?|t|p)(?:[/-]|$)",
+    re.IGNORECASE,
+)
+_POST = re.compile(r"topic|thread|question|repl(?:y|ies)|forum|bbs|discuss|tweet|answer|bbp", re.IGNORECASE)
+_CALLED_NAME = re.compile(r"name|nick|author|poster", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _PAGE_OF_PATH = re.compile(r"/page[-/]?\d+/?$", re.IGNORECASE)
 _PAGE_PARAMETER = re.compile(
@@ -67,25 +77,41 @@ class Thread:
     keys: tuple[str, ...]
 
     def removed(self) -> None:
-        """Take the records out of the page's tree: what opens the page is looked for in the rest."""
-        page, removed_to = self.page, 0
-        for start, end in self.spans:
-            element = start
-            while element < end:
-                if element >= removed_to:
-                    page.nodes[element].decompose()
-                element = page.ends[element]
-            removed_to = max(removed_to, end)
+        """Take the records out of the page's tree, and what follows them: what opens it is looked for in the rest."""
+        page = self.page
+        element = min(self.spans)[0]
+        while element < len(page.nodes):
+            page.nodes[element].decompose()
+            element = page.ends[element]
 
-    def introduction(self, title: str) -> str:
-        """The lines between a title and the first record that say something: no links, dates or names; few words."""
+    def headed(self, title: str) -> int:
+        """The number of the text behind a title in front of the first record; -1 where it does not stand there."""
         page = self.page
         end = page.first_text[self.records[0].element]
-        heading = max((n for n in range(end) if page.texts[n].text.strip() == title), default=end)
+        return max(
+            (
+                page.last_text[element]
+                for element in range(self.records[0].element)
+                if page.first_text[element] < page.last_text[element] <= end
+                and page.last_text[element] - page.first_text[element] <= _TITLE_TEXTS
+                and abs(page.chars(element) - len(title)) <= _TITLE_TEXTS
+                and _same(page.joined(page.texts[page.first_text[element] : page.last_text[element]]), title)
+            ),
+            default=-1,
+        )
+
+    def introduction(self, heading: int) -> str:
+        """The lines between a heading and the first record that say something: no links, dates or names; few words.
+
+        Args:
+            heading: what `headed` gave, not -1.
+        """
+        page = self.page
         return "\n".join(
             line
-            for n in range(heading + 1, end)
-            if not (page.texts[n].linked or page.dates[n] or is_person(page, page.texts[n].owner))
+            for n in range(heading, page.first_text[self.records[0].element])
+            if not (page.texts[n].linked or is_person(page, page.texts[n].owner))
+            and not (page.dates[n] and not in_sentence(page.texts[n].text))
             and width(line := " ".join(page.texts[n].text.split())) >= HEADLINE_CHARS
             and not _CONTROL.search(line)
         )
@@ -94,6 +120,10 @@ class Thread:
     def text(self) -> str:
         """The texts of the records, quotes included."""
         return "\n".join(f"{record.text}\n{record.quotes}" for record in self.records)
+
+
+def _same(text: str, title: str) -> bool:
+    return text.strip() != "" and " ".join(text.split()) == title
 
 
 def read_thread(tree: LexborHTMLParser, now: datetime) -> Thread | None:
@@ -105,14 +135,12 @@ def read_thread(tree: LexborHTMLParser, now: datetime) -> Thread | None:
     """
     page = outline_of(tree)
     groups = record_groups(page)
-    groups = [one for one in groups if one.evidence >= (_LEAST_EVIDENCE if one.hinted else _LEAST_UNHINTED)]
+    groups = [one for one in groups if one.evidence >= _least(one)]
     if not groups:
         return None
     best = groups[0]
-    chosen = [best]
-    chosen += [other for other in groups[1:_MOST_GROUPS] if len(other.members) > 1 and _nested(best, other)][
-        :1
-    ]
+    nested = (one for one in groups[1:_MOST_GROUPS] if len(one.members) > 1 and _nested(page, best, one))
+    chosen = [best, *islice(nested, 1)]
     records = [
         record
         for group in chosen
@@ -140,15 +168,50 @@ def read_thread(tree: LexborHTMLParser, now: datetime) -> Thread | None:
     )
 
 
-def _nested(group: Group, other: Group) -> bool:
-    """Whether two groups are posts and the comments under them: those of one stand in some of the other."""
+def _least(group: Group) -> float:
+    """The evidence that a group needs, by what it is called and shows."""
+    if group.hinted:
+        return _LEAST_EVIDENCE
+    return _LEAST_PORTRAYED if group.portrayed else _LEAST_UNHINTED
+
+
+def _nested(page: Outline, group: Group, other: Group) -> bool:
+    """Whether two groups are posts and the comments under them: those of one stand in some of the other.
+
+    What stands in each post, and holds its only day, is a part of it and no comment.
+    """
     small, large = sorted((group, other), key=lambda one: one.members[0][1] - one.members[0][0])
-    if not is_reply(small.name) or not large.hinted or other.evidence < _SIGNED * len(other.members):
+    if not is_reply(small.name) or len(small.members) == len(large.members):
         return False
-    inside = [
-        any(start < one and end <= behind for start, behind in large.members) for one, end in small.members
-    ]
-    return all(inside) and len(small.members) != len(large.members)
+    if other.signed < _SIGNED or other.evidence < _SURE * len(other.members):
+        return False
+    if not large.hinted and min(small.signed, large.signed) < _SIGNED:
+        return False
+    if not set(small.members).isdisjoint(large.members):
+        return False
+    days = {post: _dated(page, post) for post in large.members}  # those of the post itself
+    holds: Counter[Span] = Counter()
+    around: list[Span] = []
+    posts = set(large.members)
+    for span in sorted((*small.members, *large.members), key=lambda one: (one[0], -one[1])):
+        while around and around[-1][1] <= span[0]:
+            around.pop()
+        if around:
+            days[around[-1]] -= _dated(page, span)
+            holds[around[-1]] += span not in posts
+        elif span not in posts:
+            return False
+        if span in posts:
+            around.append(span)
+    if not large.hinted:
+        return min(days.values()) > 0
+    held = [days[post] > 0 for post in large.members if holds[post]]
+    return holds.total() >= _HELD * len(held) or sum(held) >= len(held) / 2
+
+
+def _dated(page: Outline, span: Span) -> int:
+    first, last = page.text_range(*span)
+    return page.dates_before[last] - page.dates_before[first]
 
 
 def _key_of(page: Outline, record: Record) -> str:
@@ -161,20 +224,9 @@ def _key_of(page: Outline, record: Record) -> str:
     return ""
 
 
-def signed(thread: Thread, body: str, now: datetime) -> Opening:
-    """A text in front of the records with the author and the day that stand nearest to it."""
-    page = thread.page
-    beginning = body.partition("\n")[0][:_BEGINNING]
-    end = page.first_text[thread.records[0].element]
-    at = next(
-        (
-            n
-            for n in range(end)
-            if page.texts[n].text.strip()
-            and beginning.startswith(" ".join(page.texts[n].text.split())[:_BEGINNING])
-        ),
-        None,
-    )
+def signed(page: Outline, end: int, body: str, now: datetime) -> Opening:
+    """A text with the author and the day that stand nearest to it, before the text with the number `end`."""
+    at = _place_of(page, end, body)
     if at is None:
         return Opening(body, "", "")
     near = [*range(at - 1, max(-1, at - _NEAR), -1), *range(at, end)]
@@ -184,6 +236,57 @@ def signed(thread: Thread, body: str, now: datetime) -> Opening:
     named = names.get(author, 0.0) > 0
     return Opening(
         body, name_of(page, author) if named else "", date_of(page, date, now) if date is not None else ""
+    )
+
+
+def posted_by(tree: LexborHTMLParser, url: str, body: str) -> str:
+    """Who posted the only text of a forum's page: what surely names a person above it, or in its first line.
+
+    Empty where nothing does, and where neither the address nor the elements around the text say that it is a post.
+    """
+    page = outline_of(tree)
+    at = _place_of(page, len(page.texts), body)
+    if at is None or not (_POST_PATH.search(urlsplit(url).path) or _in_post(page, at)):
+        return ""
+    near = [*range(at - 1, max(-1, at - _NEAR), -1), *range(at, min(at + _FIRST_LINE, len(page.texts)))]
+    names = {n: as_name(page, n) / (_CLOSE + order) for order, n in enumerate(near) if _surely(page, n)}
+    handles = {n for n in names if page.texts[n].text.strip().startswith("@")}
+    called = {n for n in names if names[n] and any(map(_CALLED_NAME.search, page.names[page.texts[n].owner]))}
+    author = max(names, key=lambda n: (n not in handles, n in called, names[n]), default=at)
+    return name_of(page, author) if names.get(author, 0.0) > 0 else ""
+
+
+def _in_post(page: Outline, number: int) -> bool:
+    element = page.texts[number].owner
+    for _ in range(_ABOVE):
+        if element <= 0:
+            break
+        if any(map(_POST.search, page.names[element])):
+            return True
+        element = page.parents[element]
+    return False
+
+
+def _surely(page: Outline, number: int) -> bool:
+    element = page.texts[number].owner
+    for _ in range(_AROUND):
+        if is_person(page, element) == SURELY:
+            return True
+        element = max(0, page.parents[element])
+    return False
+
+
+def _place_of(page: Outline, end: int, body: str) -> int | None:
+    """The number of the text that a body begins with, before `end`; None where it is not there."""
+    beginning = body.partition("\n")[0][:_BEGINNING]
+    return next(
+        (
+            n
+            for n in range(end)
+            if page.texts[n].text.strip()
+            and beginning.startswith(" ".join(page.texts[n].text.split())[:_BEGINNING])
+        ),
+        None,
     )
 
 

@@ -57,7 +57,7 @@ def test_samples_are_read_as_they_are_marked(marked: Marked):
 
 
 def test_the_samples_are_there():
-    assert len(SAMPLE_PAGES) == 9
+    assert len(SAMPLE_PAGES) == 12
 
 
 def test_quotes_and_signatures_are_kept_apart():
@@ -194,3 +194,36 @@ def test_4_gram_f1():
 def test_pages_are_split_by_name():
     assert part_of("more-forum-6897d6ef37.html") == "tuning"
     assert part_of("more-forum-8cf0af42df.html") == "held_out"
+
+
+def test_who_posted_is_looked_for_in_posts_alone():
+    text = "滤水壶用了一周就开始漏水，壶底一圈都是湿的，换了滤芯也没有用，客服让我自己寄回去。" * 3
+    html = page(f'<div class="entry"><a href="/user/7">甲一</a><p>{text}</p></div>')
+    assert read(html, "http://www.example.cn/topic/7").reviews[0].author == "甲一"
+    assert read(html, "http://www.example.cn/a/7.html").reviews[0].author == ""
+
+
+def test_a_date_in_a_sentence_is_not_the_day_of_a_post():
+    posts = [
+        post(
+            2001,
+            "甲一",
+            "2024-05-01 10:00",
+            "壶底漏水，店家不认保修。<p>2020年3月1日，我在门店买了这台滤水壶，当时店员说保修三年。</p>",
+        ),
+        post(2002, "乙二", "2024-05-02 11:30", "保修单还在吗？"),
+    ]
+    found = read(page(*posts)).reviews
+    assert [one.date_text for one in found] == ["2024-05-01 10:00", "2024-05-02 11:30"]
+
+
+def test_a_portrait_and_the_link_of_one_name_persons():
+    tree = LexborHTMLParser(
+        '<div><a href="/x1"><img class="avatar" src="a.png"></a><p><a href="/x1"><b>甲一</b></a></p>'
+        '<p><img src="/avatar/2.png" alt="乙二的头像"><span>乙二</span><a href="/x9">滤水壶</a></p></div>'
+    )
+    outline = outline_of(tree)
+    named = {
+        outline.joined(outline.texts[outline.first_text[n] : outline.last_text[n]]) for n in outline.pictured
+    }
+    assert named == {"甲一", "乙二"}

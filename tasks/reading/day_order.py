@@ -1,0 +1,78 @@
+"""Dates in digits that may begin with the day or with the month (06/03/2024): which of both a page means.
+
+A page writes all its dates alike. So another date on it may tell (a 25 stands for no month), a reading that lies in
+the future can't be meant, posts stand in the order of their days, and last the page's language says what is usual.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from tasks.reading.dates import read_date
+
+_DIGITS = re.compile(r"(?<![\d./-])(\d{1,2})([/-])(\d{1,2})\2((?:19|20)\d\d)(?![\d./-])", re.ASCII)
+_MONTHS = 12
+_MOST, _SEVERAL = 500, 3
+_MOST_CHARS = 2_000_000
+_AHEAD = timedelta(days=1)
+_LANGUAGE = re.compile(
+    r"<html\b[^<>]{0,400}?\blang\s*=\s*[\"']?([a-z]{2,3}(?:[-_][a-z]{2,4})?)", re.IGNORECASE
+)
+_HEAD_CHARS = 20_000
+# Where days come before months by custom, or do not: of the rest nothing is known.
+_MONTH_FIRST = frozenset({"en", "en-us", "en_us", "en-ph", "fil"})
+_DAY_FIRST = frozenset((
+    "ar", "bg", "ca", "cs", "da", "de", "el", "es", "et", "fi", "fr", "he", "hr", "id", "it", "ms", "nb", "nl", "no",
+    "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "th", "tr", "uk", "vi",
+))  # fmt: skip
+
+
+def read_dates(texts: Sequence[str], page: str, now: datetime) -> list[datetime | None]:
+    """What each date of a page means, `tasks.reading.dates.read_date` by the order of day and month of this page.
+
+    Args:
+        texts: the dates as written, in the order of the page.
+        page: the whole page as HTML; looked at only where a date is in doubt, its first two million characters.
+        now: aware; what relative dates count from.
+    """
+    found = [read_date(text, now) for text in texts]
+    doubtful = [match for text in texts if (match := _DIGITS.search(text)) and _in_doubt(match)]
+    if not doubtful or not _day_first(doubtful, page, now):
+        return found
+    return [
+        read_date(_DIGITS.sub(r"\4-\3-\1", text), now) if _DIGITS.search(text) else date
+        for text, date in zip(texts, found, strict=True)
+    ]
+
+
+def _in_doubt(match: re.Match[str]) -> bool:
+    return int(match[1]) <= _MONTHS and int(match[3]) <= _MONTHS and match[1] != match[3]
+
+
+def _day_first(dates: Sequence[re.Match[str]], page: str, now: datetime) -> bool:
+    others = [match for match, _ in zip(_DIGITS.finditer(page[:_MOST_CHARS]), range(_MOST), strict=False)]
+    days = sum(int(match[1]) > _MONTHS >= int(match[3]) for match in others)
+    months = sum(int(match[3]) > _MONTHS >= int(match[1]) for match in others)
+    if days or months:
+        return days > months
+    month_first = [(int(match[4]), int(match[1]), int(match[3])) for match in dates]
+    day_first = [(year, second, first) for year, first, second in month_first]
+    latest = (now + _AHEAD).timetuple()[:3]
+    ahead, behind = max(month_first) > latest, max(day_first) > latest
+    if ahead != behind:
+        return ahead
+    if len(dates) >= _SEVERAL and (turns := _turns(month_first)) != (other := _turns(day_first)):
+        return other < turns
+    match = _LANGUAGE.search(page[:_HEAD_CHARS])
+    language = match[1].lower() if match else ""
+    return language not in _MONTH_FIRST and (language[:2] in _DAY_FIRST or language.startswith("en"))
+
+
+def _turns(days: Sequence[tuple[int, int, int]]) -> int:
+    """How often days go back, or forward, whichever is less: 0 where they are in order."""
+    back = sum(one > following for one, following in pairwise(days))
+    forward = sum(one < following for one, following in pairwise(days))
+    return min(back, forward)

@@ -1,0 +1,74 @@
+"""Persons by their pictures: links that a portrait has, too, and texts that name who is in it.
+
+Where nothing is called an author (classes that only say how elements look), a page still shows who wrote: beside each
+text stands a portrait, with the person's name as its alternative text, or in a link to the person's page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tasks.reading.outline import Outline
+
+_PORTRAIT = re.compile(
+    r"avatar|touxiang|头像|user-?(?:head|pic|photo|face|ima?ge?)|(?:head|profile)[-_]?(?:pic|photo|ima?ge?s?)"
+    r"|(?<![a-z])portraits?(?![a-z])",
+    re.IGNORECASE,
+)
+_AROUND_NAME = re.compile(
+    r"^(?:avatar|photo|picture|portrait|profile (?:picture|photo|image)) (?:of|for) "
+    r"|(?:['’]s)? (?:avatar|photo|picture|portrait|profile (?:picture|photo|image))$|的?头像$",
+    re.IGNORECASE,
+)
+_LONGEST_NAME, _LONGEST_CALLED = 40, 80
+_NEAR, _LINK_ABOVE = 8, 12
+_MOST = 2000
+
+
+def is_portrait(names: str, source: str) -> bool:
+    """Whether an image is a portrait, by its class names and address."""
+    return _PORTRAIT.search(names) is not None or _PORTRAIT.search(source) is not None
+
+
+def pictured(page: Outline, portraits: Sequence[tuple[int, str]]) -> frozenset[int]:
+    """Elements that hold the name of a person whose portrait stands beside it. Linear in the page's size.
+
+    Args:
+        portraits: number of each image and its alternative text; the first 2000 are looked at.
+    """
+    if not portraits:
+        return frozenset()
+    found: set[int] = set()
+    targets: set[str] = set()
+    for element, called in portraits[:_MOST]:
+        targets.add(_target(page, element))
+        name = _AROUND_NAME.sub("", " ".join(called[:_LONGEST_CALLED].split())).lower()
+        if not 1 < len(name) <= _LONGEST_NAME:
+            continue
+        first = page.first_text[element]
+        found.update(
+            one.owner for one in page.texts[first : first + _NEAR] if one.text.strip().lower() == name
+        )
+    targets.discard("")
+    for element, tag in enumerate(page.tags):
+        if tag == "a" and targets and page.attributes[element].get("href", "") in targets:
+            first, last = page.first_text[element], page.last_text[element]
+            if 0 < page.chars(element) <= _LONGEST_NAME:
+                found.add(element)
+                found.update(one.owner for one in page.texts[first:last])
+    return frozenset(found)
+
+
+def _target(page: Outline, element: int) -> str:
+    """Where the link around an image leads; empty where it stands in none, or it leads nowhere."""
+    for _ in range(_LINK_ABOVE):
+        if page.tags[element] == "a":
+            target = page.attributes[element].get("href", "")
+            return "" if target.startswith(("#", "javascript:")) or target == "/" else target
+        element = page.parents[element]
+        if element < 0:
+            break
+    return ""
