@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.domain.pair_stats import PairStats
+from tasks.domain.pair_stats import HALF_LIFE_S, PairStats
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.scheduling.balance.curves import linear
 from tasks.scheduling.baselines.consistent_hash import ConsistentHash
@@ -408,7 +408,7 @@ def test_a_node_whose_efficiency_is_too_poor_gets_no_more_even_if_it_is_the_only
     assert play.why()[1].startswith("too poor: 8.4")
     assert play.given(60.0) == {}
     # 200 attempts have faded to less than half a one after 9 half-lives: it is not known any more
-    assert play.given(9 * 1800.0) == {1: "n2"}
+    assert play.given(9 * HALF_LIFE_S) == {1: "n2"}
 
 
 def test_every_pair_is_tried_once_first():
