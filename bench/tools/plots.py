@@ -170,6 +170,8 @@ def panels(
     figure = _figure(9.6, 1.4 + 2.7 * rows)
     grid = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
     names = list(dict.fromkeys(name for series in by_panel.values() for name in series))
+    for unused in grid.flat[len(by_panel) :]:
+        unused.remove()
     for axes, (panel, series) in zip(grid.flat, by_panel.items(), strict=False):
         for place, name in enumerate(names):
             points = series.get(name, ())
