@@ -56,6 +56,8 @@ def time_left(
     limits = _Limits(hosts, conn)
     sites = _Sites(now, catalog, hosts, limits, able, paces, rests, open_work.nodes_at(conn))
     left = [found for one in work if (found := sites.left(one)) is not None]
+    if not left:  # no host of what is left answers
+        return TimeLeft(Ending.UNKNOWN, 0.0, waiting, silent)
     shared = Paces(
         open_work.pages_per_s(conn, now) or math.inf,
         open_work.hits_per_result(conn),

@@ -117,13 +117,19 @@ def _left(now: Snapshot) -> str:
         case Ending.UNKNOWN:
             if now.load.delayed and now.open == now.load.delayed:
                 return _held(now)
+            if known.silent:
+                return f"time left not known: {_silent(known.silent)}"
             return "time left not known yet: it depends on the first hosts' answers"
     about = f"about {seconds(max(1.0, round(known.seconds)))} left"
     if known.next_s is not None:
         return f"{about}: {now.open:,} wait for hosts, {_next(known.next_s)}"
     if now.load.delayed and now.open == now.load.delayed:
         return f"{about}: {_held(now)}"
-    return f"{about}, {known.silent:,} wait for hosts that don't answer" if known.silent else about
+    return f"{about} for the others: {_silent(known.silent)}" if known.silent else about
+
+
+def _silent(subtasks: int) -> str:
+    return f"{subtasks:,} wait for hosts that don't answer"
 
 
 def _next(in_s: float) -> str:

@@ -104,7 +104,7 @@ def status(db: str | None, as_json: bool) -> None:
 
 def _left(known: TimeLeft) -> str:
     about = f"about {seconds(max(1.0, round(known.seconds)))}"
-    silent = f", {known.silent:,} subtasks wait for hosts that don't answer" if known.silent else ""
+    silent = f"{known.silent:,} subtasks wait for hosts that don't answer"
     match known.ending:
         case Ending.NO_WORK:
             return "no task is made yet"
@@ -113,9 +113,11 @@ def _left(known: TimeLeft) -> str:
         case Ending.HOSTS:
             return f"all that is left waits for hosts, the next is asked in {seconds(round(known.seconds))}"
         case Ending.DONE_IN:
-            return about + silent
+            return f"{about} for the others: {silent}" if known.silent else about
         case Ending.UNKNOWN:
-            return "not known: no node is at work, or no host has answered yet"
+            return (
+                f"not known: {silent if known.silent else 'no node is at work, or no host has answered yet'}"
+            )
 
 
 def _waiting(load: WaitingSummary, now: datetime) -> str:

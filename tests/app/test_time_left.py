@@ -104,7 +104,7 @@ def snapshot(at_s, queues, left, pages=0, held=0):
         ),
         pytest.param(
             snapshot(9, {"WAIT": 9}, TimeLeft(Ending.DONE_IN, 30.0, 7, 7), pages=9),
-            "about 30 s left, 7 wait for hosts that don't answer",
+            "about 30 s left for the others: 7 wait for hosts that don't answer",
             id="nobody knows how long these take",
         ),
         pytest.param(

@@ -285,7 +285,7 @@ def test_the_time_left_is_read_from_what_a_run_said_and_held_against_what_came()
     text = """    0 s |  | 0 pages, 0 reviews | 0.0 pages/s | making tasks
    10 s | WAIT 9  DONE 1 | 5 pages, 5 reviews | 0.5 pages/s | about 300 s left
    50 s | WAIT 5  DONE 5 | 50 pages, 51 reviews | 1.0 pages/s | about 1.00 min left
-   70 s | WAIT 1  DONE 9 | 90 pages, 91 reviews | 1.0 pages/s | about 20 s left, 3 wait for hosts that don't answer
+   70 s | WAIT 1 | 9 pages, 9 reviews | 1.0 pages/s | about 20 s left for the others: 3 wait for hosts that don't answer
    90 s | WAIT 1  DONE 9 | 90 pages, 91 reviews | 0.0 pages/s | 1 wait for hosts, the next is asked now
 {
   "seconds": 100.0

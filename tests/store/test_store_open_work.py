@@ -92,6 +92,13 @@ def test_of_a_host_that_does_not_answer_nobody_knows(world: World) -> None:
     assert left(world) == TimeLeft(Ending.HOSTS, 9.0, waiting=1, silent=1, next_s=9.0)
 
 
+def test_nor_while_a_node_asks_whether_it_answers_again(world: World) -> None:
+    answered(world)
+    world.begin(world.waiting("金领冠"))
+    world.do(hosts.rest_host, "n1", Rest(SITE, UNREACHABLE, lambda _: 9.0))
+    assert left(world) == TimeLeft(Ending.UNKNOWN, waiting=1, silent=1)
+
+
 def test_nothing_is_left_where_all_is_settled(world: World) -> None:
     subtask = answered(world)
     world.do(closing.cancel, subtask, "not wanted")
