@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from app.config import MIGRATIONS, Settings
 from tasks.domain.errors import WrongRevision
-from tasks.store.database import Store, unhurried
+from tasks.store.database import Store
 from tasks.store.revision import check_revision, newest, revision
 
 
@@ -20,7 +20,7 @@ def opened_store(settings: Settings) -> Iterator[Store]:
     """
     store = Store.open(settings.database_url)
     try:
-        with store.begin() as conn, unhurried(conn):  # what may not be written to is told now
+        with store.begin() as conn:  # what may not be written to is told now
             is_newest = revision(conn) == newest(MIGRATIONS)
         if not is_newest:
             _upgrade(store)
