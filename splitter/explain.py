@@ -10,7 +10,7 @@ from splitter.keywords import (
     MAX_KEYWORDS,
     candidates,
     chosen,
-    keywords_of,
+    keyword_sets_of,
     least_score,
     name_words,
     scores_of,
@@ -30,7 +30,7 @@ class WordChoice:
         role: from our dictionary (brand, series, product, trait, place, noise); otherwise what it looks like, with
             a question mark; ``amount`` or ``aside`` for what is taken out before words are cut.
         score: how likely it identifies the product by the classifier, where 1 is enough; None for what is no candidate.
-        kept: whether it is a keyword.
+        kept: whether it is a keyword of the first query.
         why: why it is or is not.
     """
 
@@ -45,14 +45,14 @@ def explain(name: str) -> list[WordChoice]:
     """Every word of a name, in order: an added brand first, asides and amounts last.
 
     Raises:
-        ProductNameError: the name gives no keyword; see `keywords_of`.
+        ProductNameError: the name gives no keyword; see `keyword_sets_of`.
     """
-    keywords = keywords_of(name)
+    keywords, *later = keyword_sets_of(name)
     text = normalize(name.strip())
     bare = without_asides(text)
     taken = bare if chosen(bare) else text
     words = name_words(taken)
-    choices = list(_words(words, keywords))
+    choices = list(_words(words, keywords, later))
     named = {_spelled(word).casefold() for word in without_companies(words)}
     added = [
         WordChoice(word, Role.BRAND, None, True, "the name leaves its brand out")
@@ -68,7 +68,9 @@ def explain(name: str) -> list[WordChoice]:
     return [*added, *choices, *apart, *amounts]
 
 
-def _words(words: Sequence[str], keywords: Sequence[str]) -> Iterator[WordChoice]:
+def _words(
+    words: Sequence[str], keywords: Sequence[str], later: Sequence[Sequence[str]]
+) -> Iterator[WordChoice]:
     shown = without_companies(words)
     places, ranks = candidates(shown)
     plain = taken_at_its_word(
@@ -91,7 +93,10 @@ def _words(words: Sequence[str], keywords: Sequence[str]) -> Iterator[WordChoice
         elif word not in scores:
             why = "promotion, packaging, or too little by itself"
         else:
-            why = _why_dropped(spelled, keywords, likely=plain or scores[word] >= enough)
+            told = (_another_keyword(spelled, keywords), _asked_later(spelled, later))
+            why = "; ".join(filter(None, told)) or _why_dropped(
+                keywords, likely=plain or scores[word] >= enough
+            )
         if spelled != written and kept:
             why += f"; written as {spelled}"
         yield WordChoice(written, _role(written), _score(scores, word), kept, why)
@@ -107,13 +112,24 @@ def _why_kept(plain: bool, role: Role | None) -> str:
     return "likely enough" if role is None else f"known as {role}; likely enough"
 
 
-def _why_dropped(word: str, keywords: Sequence[str], *, likely: bool) -> str:
+def _another_keyword(word: str, keywords: Sequence[str]) -> str:
+    """How a keyword stands for a word that is none; empty where none does."""
     around = next((keyword for keyword in keywords if word in keyword and word != keyword), None)
     if around:
         return f"{around} contains it"
     brand = lexicon().brand_named.get(word.lower(), word)
-    if brand != word:
-        return f"another name of {brand}"
+    return f"another name of {brand}" if brand != word else ""
+
+
+def _asked_later(word: str, later: Sequence[Sequence[str]]) -> str:
+    """The number of the first later query that asks for a word; empty where none does."""
+    for number, keywords in enumerate(later, 2):
+        if word.casefold() in (keyword.casefold() for keyword in keywords):
+            return f"asked in query {number}"
+    return ""
+
+
+def _why_dropped(keywords: Sequence[str], *, likely: bool) -> str:
     if not likely:
         return "unlikely to identify the product"
     if len(keywords) == MAX_KEYWORDS:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import TextIO
 
 import click
@@ -15,9 +16,12 @@ from app.cli.output import printed, table
 from app.config import from_environment
 from splitter.errors import InputError, ProductNameError
 from splitter.explain import explain
-from splitter.keywords import keywords_of
+from splitter.query import product_query
 from splitter.split import RefusedName, SearchScope, SearchUrl
 from splitter.split import split as search_urls
+
+_MOST_LISTED = 12
+"""Search URLs of a name up to which each is printed."""
 
 
 @click.command()
@@ -60,8 +64,8 @@ def split(
     """Show the keywords and search URLs of product names.
 
     NAME is a product as people write it; - reads names from standard input, one a line. A name that gives no
-    query is refused on standard error, the others go on, and the exit status is then 2. --json prints one object a
-    line for each search URL.
+    query is refused on standard error, the others go on, and the exit status is then 2. Of many search URLs the first
+    of each engine is shown; --json prints one object a line for each of them.
 
     \b
     Examples:
@@ -112,23 +116,52 @@ def _lines(source: TextIO) -> Iterator[str]:
 def _print_urls(results: Iterable[SearchUrl | RefusedName], as_json: bool) -> int:
     """Print search URLs, for people under their product and keywords; returns how many names were refused."""
     refused = 0
-    heading = ""
-    for result in results:
-        if isinstance(result, RefusedName):
-            refused += 1
-            heading = ""
-            _print_refused(result)
-        elif as_json:
-            click.echo(json.dumps(asdict(result), ensure_ascii=False))
+    for _, of_name in groupby(results, key=lambda result: result.product):
+        urls: list[SearchUrl] = []
+        for result in of_name:
+            if isinstance(result, RefusedName):
+                refused += 1
+                _print_refused(result)
+            elif as_json:
+                click.echo(json.dumps(asdict(result), ensure_ascii=False))
+            else:
+                urls.append(result)
+        if len(urls) > _MOST_LISTED:
+            _print_by_engine(urls)
         else:
-            above = f"{result.product} -> {'&'.join(result.keywords)}"
-            if above != heading:
-                click.echo(above)
-                heading = above
-            place = result.site or f"({result.engine})"
-            page = "" if result.page is None else f" page {result.page}"
-            click.echo(f"  {place}{page}: {result.url}")
+            _print_each(urls)
     return refused
+
+
+def _print_each(urls: Iterable[SearchUrl]) -> None:
+    for keywords, searches in groupby(urls, key=lambda url: url.keywords):
+        shown = list(searches)
+        click.echo(f"{shown[0].product} -> {'&'.join(keywords)}")
+        for url in shown:
+            click.echo(f"  {_place(url)}: {url.url}")
+
+
+def _print_by_engine(urls: Sequence[SearchUrl]) -> None:
+    """Print the queries of a name, and of each engine its sites and its first search URL."""
+    queries = list(dict.fromkeys(url.keywords for url in urls))
+    click.echo(f"{urls[0].product} -> {'&'.join(queries[0])}")
+    for number, keywords in enumerate(queries[1:], 2):
+        click.echo(f"  query {number}: {'&'.join(keywords)}")
+    by_engine: dict[str, list[SearchUrl]] = {}
+    for url in urls:
+        by_engine.setdefault(url.engine, []).append(url)
+    for engine, searches in by_engine.items():
+        sites = list(dict.fromkeys(url.site for url in searches if url.site))
+        many = f"{len(searches)} search URL{'s' * (len(searches) != 1)}"
+        where = f" at {len(sites)} site{'s' * (len(sites) != 1)}: {', '.join(sites)}" if sites else ""
+        click.echo(f"  {engine}, {many}{where}")
+        click.echo(f"    {_place(searches[0])}: {searches[0].url}")
+    click.echo(f"  {len(urls)} search URLs; --json prints each of them, --site NAME those of a site")
+
+
+def _place(url: SearchUrl) -> str:
+    page = "" if url.page is None else f" page {url.page}"
+    return f"{url.site or f'({url.engine})'}{page}"
 
 
 def _print_explained(names: Iterable[str], as_json: bool) -> int:
@@ -136,16 +169,23 @@ def _print_explained(names: Iterable[str], as_json: bool) -> int:
     refused = 0
     for name in names:
         try:
-            keywords, words = keywords_of(name), explain(name)
+            queries, words = product_query(name).keyword_sets, explain(name)
         except ProductNameError as error:
             refused += 1
             _print_refused(RefusedName(name, str(error)))
             continue
         if as_json:
-            line = {"product": name, "keywords": keywords, "words": [asdict(word) for word in words]}
+            line = {
+                "product": name,
+                "keywords": queries[0],
+                "later_queries": queries[1:],
+                "words": [asdict(word) for word in words],
+            }
             click.echo(json.dumps(line, ensure_ascii=False))
             continue
-        click.echo(f"{name} -> {'&'.join(keywords)}")
+        click.echo(f"{name} -> {'&'.join(queries[0])}")
+        for number, keywords in enumerate(queries[1:], 2):
+            click.echo(f"  query {number}: {'&'.join(keywords)}")
         rows = ((word.word, word.role, word.score, "yes" if word.kept else "no", word.why) for word in words)
         printed().print(table(("word", "role", "score", "kept", "why"), rows))
     return refused

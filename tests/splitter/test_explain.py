@@ -54,7 +54,7 @@ def test_explain_prints_a_table_or_an_object_a_name():
     assert as_json.exit_code == 2
     lines = [json.loads(line) for line in as_json.stdout.splitlines()]
     assert [line["product"] for line in lines] == ["特仑苏", "蒙牛早餐奶"]
-    assert list(lines[0]) == ["product", "keywords", "words"]
+    assert list(lines[0]) == ["product", "keywords", "later_queries", "words"]
     assert lines[0]["words"][0] == {
         "word": "蒙牛",
         "role": "brand",
@@ -62,6 +62,18 @@ def test_explain_prints_a_table_or_an_object_a_name():
         "kept": True,
         "why": "the name leaves its brand out",
     }
+
+
+def test_words_of_later_queries_are_told_with_their_query():
+    name = "包邮新款家用电暖器取暖器暖风机浴室卧室两用"
+    (line,) = run("--explain", "--json", name).stdout.splitlines()
+    explained = json.loads(line)
+    assert explained["later_queries"]
+    why = {word["word"]: word["why"] for word in explained["words"]}
+    for number, keywords in enumerate(explained["later_queries"], 2):
+        for word in set(keywords) - set(explained["keywords"]):
+            assert why[word] == f"asked in query {number}"
+        assert f"  query {number}: {'&'.join(keywords)}\n" in run("--explain", name).stdout
 
 
 def test_given_keywords_need_no_explanation():
