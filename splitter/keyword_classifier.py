@@ -71,7 +71,7 @@ def traits_after(word: str) -> list[str]:
 
 
 def pair_traits(before: str, word: str, after: str) -> tuple[str, str]:
-    """Traits that a word has together with the words or marks beside it (empty where there is none)."""
+    """Traits that a word has with the words or marks beside it (empty where there is none)."""
     return f"pair {before} {word}", f"{word} pair {after}"
 
 
