@@ -20,7 +20,7 @@ from tasks.scheduling import unasked
 from tasks.scheduling.unasked import NodeAccess, UnaskedHost
 from tasks.store import nodes, transitions
 from tasks.store.attempt_ends import AttemptReport, Ended, end_attempts
-from tasks.store.hosts import RestAt, recovered, rest_host, rests_at
+from tasks.store.hosts import RestAt, recovered, rest_for_all, rest_host, rests_at
 from tasks.store.leases import Counters, Lease, in_force, open_leases
 from tasks.store.left_over import left_to_do
 from tasks.store.tables import attempts, subtasks
@@ -103,6 +103,9 @@ def _ends(
     """How each attempt ended; where its host could not be asked, the other nodes are looked at."""
     hosts = {one.host for item in closed if (one := item.report.unasked) is not None}
     rests = rests_at(conn, hosts) if hosts else {}
+    for item in closed:
+        if _rested_for_all(conn, now, item, rows[item.lease.token], rests):
+            rests = rests_at(conn, hosts)
     ends = []
     for item in closed:
         row, report = rows[item.lease.token], item.report
@@ -117,6 +120,22 @@ def _ends(
         else:
             ends.append(_failed(item, row, 0 if report.answered else row.idle_releases))
     return ends
+
+
+def _rested_for_all(
+    conn: Connection, now: datetime, item: Close, row: Row[Any], rests: Mapping[tuple[str, str], RestAt]
+) -> bool:
+    """Where its host has left every node unanswered that may ask it, it rests for all of them; whether that is so."""
+    host = item.report.unasked
+    if host is None or not host.unreachable or row.assigned_node is not None:
+        return False
+    accesses = _accesses(conn, now, row, host, rests)
+    if not all(one.unanswered for one in accesses):
+        return False
+    for rest in item.report.rests:
+        if rest.host == host.host:
+            rest_for_all(conn, now, item.lease.node, [one.node for one in accesses], rest)
+    return True
 
 
 def _released(item: Close, row: Row[Any], **detail: Any) -> _End:

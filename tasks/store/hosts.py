@@ -104,6 +104,32 @@ def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
     return float((max(until, row.until) - now).total_seconds())
 
 
+def rest_for_all(conn: Connection, now: datetime, node: str, others: Collection[str], rest: Rest) -> None:
+    """A host answers nobody: it rests for every address, and is probed from one of them instead of from each.
+
+    All count as many refusals in a row as the one with the most. The address that was to ask next, but not the one that
+    has just asked, probes the host after the rest of so many. Each other one waits as after one more: for the answer to
+    that probe, or in its place where it makes none.
+
+    Args:
+        node: that has just asked.
+        others: nodes that may ask, too.
+    """
+    its = (host_rests.c.host == rest.host) & _SILENT
+    rows = conn.execute(select(host_rests).where(its).order_by(host_rests.c.node).with_for_update()).all()
+    able = [row for row in rows if row.node != node and row.node in others] or [
+        row for row in rows if row.node == node
+    ]
+    if not able:
+        return
+    times = max(row.times for row in rows)
+    next_one = min(able, key=lambda row: row.until)
+    for row in rows:
+        until = now + timedelta(seconds=rest.seconds(times if row is next_one else times + 1))
+        values = {"until": max(until, row.until), "times": times}
+        defer(conn, update(host_rests).where(its, host_rests.c.node == row.node).values(values))
+
+
 def recovered(conn: Connection, now: datetime, pairs: Collection[tuple[str, str]]) -> None:
     """Close the half-open breakers of these (host, node), after the host gave the node a page.
 

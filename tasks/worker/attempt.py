@@ -31,7 +31,7 @@ from tasks.store.result_pages import STORE_RESULT_PAGES, FoundHit, ResultPageToS
 from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters, Timing
 from tasks.worker.failures import Failures, failure_reason
-from tasks.worker.fetcher import Dependencies, Fetcher
+from tasks.worker.fetcher import Dependencies, Fetcher, HostStopped
 from tasks.worker.lease_renewal import LeaseRenewal
 from tasks.worker.page_collector import PageCollector
 from tasks.worker.slots import Slots, SlotUse
@@ -76,7 +76,8 @@ class Attempt:
         self._renewal = LeaseRenewal(
             lease, writer, self._counters, self._failures.page_hosts, rules.silent_after_s, clock
         )
-        fetcher = Fetcher(deps, self._timing, self._renewal.announce_wait, lease.site, lease)
+        announce = self._renewal.announce_wait
+        fetcher = Fetcher(deps, self._timing, announce, lease.site, lease, self._failures.stopped)
         self._limits = EngineLimits.of(catalog.engine_of(lease.site))
         refresh_s = catalog.sites[lease.site].refresh_s
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
@@ -257,7 +258,8 @@ class Attempt:
                 return
             target = self._queue.popleft()
             if not self._failures.stopped(target.url):
-                await self._collect(target)
+                with suppress(HostStopped):
+                    await self._collect(target)
                 self._renewal.renew_if_due()
 
     async def _collect(self, target: WorkTarget) -> None:
@@ -266,7 +268,7 @@ class Attempt:
         failure: FetchError | None = None
         try:
             page = await self._collector.page(target)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, HostStopped):
             self._counters.tried -= 1
             raise
         except WaitTooLong as wait:
@@ -313,7 +315,6 @@ class Attempt:
             result_error=failures.result_error,
             hit_errors=failures.hit_errors,
         )
-        unasked = await self._unasked(reason) if not self._interrupted else None
         report = AttemptReport(
             counters=self._counters.totals(interrupted=bool(self._interrupted)),
             reason=reason,
@@ -323,7 +324,7 @@ class Attempt:
             page_hosts=frozenset(failures.page_hosts),
             round_trip=self._timing.round_trip(),
             answered=self._timing.answers > 0,
-            unasked=unasked,
+            unasked=await self._unasked(reason) if not self._interrupted else None,
         )
         if self._interrupted:
             return Close(self.lease, report, self._interrupted)

@@ -46,6 +46,10 @@ class RefusedRedirect(FetchError):
     """A redirect leads to an address that is no page, but a captcha or a login; it was not followed."""
 
 
+class HostStopped(WaitTooLong):
+    """The attempt came to leave the host alone while this request waited for a permit: it was not made."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
     """Dependencies that a node's attempts share, of the node and of its process.
@@ -86,6 +90,7 @@ class Fetcher:
         announce_wait: called before each wait for a permit, with its seconds.
         site: the attempt's own; the timing keeps the response times of its host.
         lease: the attempt's, for the log of requests; None: there is no attempt.
+        stopped: true for a URL whose host the attempt leaves alone from now on.
     """
 
     def __init__(
@@ -95,8 +100,10 @@ class Fetcher:
         announce_wait: AnnounceWait,
         site: str = "",
         lease: Lease | None = None,
+        stopped: Callable[[str], bool] = nothing,
     ) -> None:
         self._deps = deps
+        self._stopped = stopped
         self._timing = timing
         self._announce_wait = announce_wait
         self._site = site
@@ -121,7 +128,7 @@ class Fetcher:
 
         Raises:
             FetchError: no page, with its class.
-            WaitTooLong: the host's next permit is too far ahead.
+            WaitTooLong: the host's next permit is too far ahead; `HostStopped`: nothing more is asked of it.
         """
         response = await self._ask(
             url,
@@ -286,7 +293,7 @@ class Fetcher:
 
     async def _before_part(self, url: str) -> None:
         crawl_delay_s = await self._allowed(url) if self._deps.hosts.obeys_robots(url) else None
-        await self._await_permit(url, crawl_delay_s)
+        await self._await_permit(url, crawl_delay_s, self._stopped)
 
     async def _before_page(self, url: str) -> Mapping[str, str] | None:
         await self._before_part(url)
@@ -297,7 +304,9 @@ class Fetcher:
         # Of this address alone: what one host may have, the next of a redirect may not.
         return sign_ins.headers_for(url)
 
-    async def _await_permit(self, url: str, crawl_delay_s: float | None = None) -> None:
+    async def _await_permit(
+        self, url: str, crawl_delay_s: float | None = None, stopped: Callable[[str], bool] = nothing
+    ) -> None:
         deps = self._deps
         host = deps.hosts.name(url)
         limits = slower(deps.hosts.limits(host), crawl_delay_s)
@@ -305,10 +314,14 @@ class Fetcher:
         # reserve its permits further ahead, and requests of better attempts would queue behind them.
         with self._timing.waiting:
             async with self._turns[host]:
+                if stopped(url):
+                    raise HostStopped(host, 0.0)
                 wait_s = await deps.permits.reserve(host, deps.address, limits)
                 if wait_s > deps.settings.longest_wait_s:
                     raise WaitTooLong(host, wait_s)
                 if wait_s > 0:
                     self._announce_wait(wait_s)
                     await deps.sleep(wait_s)
+                    if stopped(url):
+                        raise HostStopped(host, 0.0)
         self._timing.requests += 1

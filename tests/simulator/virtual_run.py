@@ -42,7 +42,6 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 ENGINE, ENGINE_HOST = "baidu", "www.baidu.com"
 ENGINE_S = 0.05
 TURN_S = 0.25
-LONGEST_S = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +55,12 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """A run: hits of each task by site, limits of every site, answers by (site, node)."""
+    """A run: hits of each task by site, limits of every site, answers by (site, node).
+
+    Attributes:
+        away: by host, from when until when it refuses every connection.
+        lasts_s: the run ends then at the latest.
+    """
 
     hits: dict[str, list[int]]
     limits: Limits
@@ -64,6 +68,8 @@ class Wanted:
     pairs: dict[tuple[str, str], Pair]
     quota: Bounds = field(default_factory=lambda: Bounds(min=5, max=200))
     budget_s: Bounds = field(default_factory=lambda: Bounds(min=10, max=300))
+    away: dict[str, tuple[float, float]] = field(default_factory=dict)
+    lasts_s: float = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +138,9 @@ class Web:
     async def fetch(self, url, *, before_request, **_options):
         await before_request(url)
         host, loop = urlsplit(url).hostname.removeprefix("www."), asyncio.get_running_loop()
+        from_s, until_s = self._wanted.away.get(host, (0.0, 0.0))
+        if from_s <= loop.time() < until_s:
+            raise FetchError(ErrorClass.CONNECT, "refused")
         if url.endswith("/robots.txt"):
             return self._answer(url, "User-agent: *\nAllow: /", 0.001)
         if host == "baidu.com":
@@ -226,7 +235,7 @@ async def _run(store, wanted, allocation, seed):
         )
         crawling[name] = CrawlNode(node, deps, catalog, writer, settings.recall, free.set, clock=loop.time)
         crawling[name].open()
-    while loop.time() < LONGEST_S:
+    while loop.time() < wanted.lasts_s:
         context.state.grants = await permits.granted(context.host_names)
         given = await writer.run(lambda conn, now: tick(conn, now, context, ("turn",)))
         for name, node in crawling.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from world import SITE, START, World
@@ -123,10 +124,10 @@ def test_where_another_node_could_ask_it_is_a_failure_of_this_one(two: World) ->
     two.pass_s(10)
     stay_alive(two)
     lease, _ = two.begin(one, "n2")
-    two.close(lease, **unanswered())  # n1 rests no more, but nothing speaks for it either
+    two.close(lease, **unanswered())  # n1's rest was over, but nothing speaks for it either
     row = two.subtask(one)
     assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 1, ["n1"])
-    assert row.waits_for is None  # n1 may probe the host now
+    assert row.not_before == two.now + timedelta(seconds=3)  # then n1 probes the host
     assert two.verification().violations == ()
 
 
@@ -158,10 +159,10 @@ def test_of_a_dead_host_all_that_waits_goes_to_a_person_however_many_they_are(tw
         lease, _ = two.begin(one, f"n{turn % 2 + 1}")
         two.close(lease, **unanswered())
         two.sweep(recalling.recall)
-        two.now = max(two.now, *(row.until for row in two.rows(host_rests)))
+        two.now = max(two.now, min(row.until for row in two.rows(host_rests)))
         stay_alive(two)
     assert {two.state(one) for one in subtasks} == {State.MANUAL}
-    assert sum(len(two.attempts(one)) for one in subtasks) == 20
+    assert sum(len(two.attempts(one)) for one in subtasks) == 11  # the rests of both nodes: ten in a row each
     assert all(two.subtask(one).reason == FailureReason.HOST_UNREACHABLE for one in subtasks)
     assert two.now - began < timedelta(hours=2)
     assert two.verification().violations == ()
@@ -242,6 +243,38 @@ def test_who_waits_for_a_refusal_is_told_its_cause(alone: World) -> None:
     row = alone.subtask(one)
     assert row.waits_for == f"{SITE} rests (forbidden)"
     assert row.not_before == START + timedelta(seconds=300)
+
+
+def test_a_host_that_answers_nobody_is_probed_from_one_address_after_the_other(two: World) -> None:
+    two.node("n3")
+    one, asked = two.waiting(), []
+    for node in ("n1", "n2"):
+        two.do(hosts.rest_host, node, no_answer())
+    two.pass_s(4)
+    node = "n3"
+    for times in range(1, 6):
+        stay_alive(two)
+        lease, _ = two.begin(one, node)
+        two.close(lease, **unanswered())
+        assert {row.times for row in two.rows(host_rests)} == {times}
+        rests = sorted(((row.until - two.now).total_seconds(), row.node) for row in two.rows(host_rests))
+        asked.append((node, [seconds for seconds, _ in rests]))
+        node = rests[0][1]
+        two.now = two.subtask(one).not_before
+    assert [seconds for _, seconds in asked] == [[3 * 2**n, 6 * 2**n, 6 * 2**n] for n in range(5)]
+    assert all(first != second for (first, _), (second, _) in pairwise(asked))
+    assert two.verification().violations == ()
+
+
+def test_where_one_address_was_never_asked_each_of_the_others_rests_for_itself(two: World) -> None:
+    two.node("n3")
+    one = two.waiting()
+    for node in ("n1", "n2"):
+        lease, _ = two.begin(one, node)
+        two.close(lease, **unanswered())
+        two.sweep(recalling.recall)
+        two.pass_s(2)
+    assert [row.until for row in two.rows(host_rests)] == [START + timedelta(seconds=s) for s in (3, 5)]
 
 
 def test_a_page_lets_every_other_address_probe_the_host_at_once(two: World) -> None:
