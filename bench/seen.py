@@ -14,7 +14,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -153,7 +153,7 @@ def _in_index(path: Path) -> dict[str, float]:
     sizes = []
     for unique in ("", "UNIQUE"):
         path.unlink(missing_ok=True)
-        with sqlite3.connect(path) as conn:
+        with closing(sqlite3.connect(path)) as conn:
             conn.execute(f"CREATE TABLE pages (id INTEGER PRIMARY KEY, url_key BLOB NOT NULL {unique})")
             conn.executemany(
                 "INSERT INTO pages (url_key) VALUES (?)",
