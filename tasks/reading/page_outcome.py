@@ -55,7 +55,7 @@ _SIGN_IN = re.compile(
 )
 _NUMBER = re.compile(
     r"(?:约|共|找到|about|of|Ungefähr|Environ|нашл[а-я]{1,4})[^\d\n]{0,12}[1-9]"
-    r"|[1-9][\d,.]{0,15}\s{0,3}(?:个|条|篇|万)?\s{0,3}(?:相关)?"
+    r"|[1-9][\d,.]{0,15}+\s{0,3}(?:个|条|篇|万)?\s{0,3}(?:相关)?"
     r"(?:结果|results?\b|hits\b|matches\b|items\b|ergebnisse|treffer|résultats|ответ|результат)",
     re.IGNORECASE,
 )
