@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
@@ -24,6 +24,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 ROOMS = ("splitter", "tasks", "app", "bench", "migrations")
 _CALLS = frozenset({"compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})
+_NAMES_RE = re.compile(rf"\bre\s*\.\s*(?:{'|'.join(sorted(_CALLS))})\b")
 _ASKED = frozenset({"search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})
 # How a pattern may be asked that is handed on: the others do the same.
 _ANY = frozenset({"search", "fullmatch"})
@@ -64,7 +65,10 @@ def patterns() -> tuple[list[Found], list[str]]:
     made_later: list[str] = []
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
-            tree = ast.parse(path.read_text())
+            source = path.read_text()
+            if not _NAMES_RE.search(source):
+                continue  # most files: to walk their trees takes seconds
+            tree = ast.parse(source)
             calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_re(node.func)]
             maps = [node for node in ast.walk(tree) if _maps_compile(node)]
             if not calls and not maps:
@@ -183,31 +187,22 @@ def hurt_by(found: Found) -> str | None:
     for before, pump in hurting(found.pattern):
         for end in _ENDS:
             for how in found.asked:
-                for chars in (_SHORT_CHARS, _LONG_CHARS):
-                    if _hurts(found.pattern, how, before, pump, end, chars):
+                glance = max(_GLANCE_CHARS, _LEAST_PUMPS * len(pump))
+                for chars in (_SHORT_CHARS, glance, _LONG_CHARS):
+                    text = partial(_text, before, pump, end)
+                    if chars > glance and _harmless(found.pattern, how, text, glance):
+                        continue
+                    if _hurts(found.pattern, how, text, chars):
                         return f"{before[:40]}{pump[:40]} ... {end}, {chars} characters"
     return None
 
 
-def _hurts(pattern: re.Pattern[Any], how: str, before: str, pump: str, end: str, chars: int) -> bool:
-    """Whether each of three tries finds it: the times of quarter and whole are taken one after the other.
+def _text(before: str, pump: str, end: str, chars: int) -> str:
+    return before + pump * max(1, chars // len(pump)) + end
 
-    Most texts are left at a glance: where an eighth of the text takes less than half of what would make the whole
-    suspect if time were quadratic, or hardly longer than its own quarters.
-    """
 
-    def text(chars: int) -> str:
-        return before + pump * max(1, chars // len(pump)) + end
-
-    glance = max(_GLANCE_CHARS, _LEAST_PUMPS * len(pump))
-    if glance < chars:
-        glance_s = _seconds(pattern, how, text(glance), _SUSPECT_S)
-        if glance_s < _SUSPECT_S / 2 * (glance / chars) ** 2:
-            return False
-        if glance_s < _SUSPECT_S:
-            short_s = min(_seconds(pattern, how, text(glance // _QUARTERS), _SUSPECT_S) for _ in range(3))
-            if glance_s < _HARDLY * _QUARTERS * short_s:
-                return False
+def _hurts(pattern: re.Pattern[Any], how: str, text: Callable[[int], str], chars: int) -> bool:
+    """Whether each of three tries finds it: the times of quarter and whole are taken one after the other."""
     quarter, whole = text(chars // _QUARTERS), text(chars)
     if _seconds(pattern, how, whole, _SUSPECT_S) < _SUSPECT_S:
         return False
@@ -221,6 +216,21 @@ def _hurts(pattern: re.Pattern[Any], how: str, before: str, pump: str, end: str,
         if _seconds(pattern, how, whole, limit_s) < limit_s:
             return False
     return True
+
+
+def _harmless(pattern: re.Pattern[Any], how: str, text: Callable[[int], str], glance: int) -> bool:
+    """Whether a short text shows that the long one is no suspect.
+
+    It takes less than half of what would make the long one suspect if time were quadratic, or hardly longer than its
+    own quarters.
+    """
+    glance_s = _seconds(pattern, how, text(glance), _SUSPECT_S)
+    if glance_s < _SUSPECT_S / 2 * (glance / _LONG_CHARS) ** 2:
+        return True
+    if glance_s >= _SUSPECT_S:
+        return False
+    short_s = min(_seconds(pattern, how, text(glance // _QUARTERS), _SUSPECT_S) for _ in range(3))
+    return glance_s < _HARDLY * _QUARTERS * short_s
 
 
 def _seconds(pattern: re.Pattern[Any], how: str, text: str, limit_s: float) -> float:

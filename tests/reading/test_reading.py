@@ -22,9 +22,11 @@ NOW = datetime(2013, 5, 6, 20, 30, tzinfo=CHINA)
 URL = "http://www.baidu.com/s?wd=x"
 
 
+_DATA = yaml.safe_load((Path(splitter.__file__).parent / "data" / "paper-2014.yaml").read_text("utf-8"))
+
+
 def of_catalog(kind: str, name: str) -> dict:
-    text = (Path(splitter.__file__).parent / "data" / "paper-2014.yaml").read_text(encoding="utf-8")
-    return yaml.safe_load(text)[kind][name]
+    return _DATA[kind][name]
 
 
 def lists_as_tuples(rules: dict) -> dict:

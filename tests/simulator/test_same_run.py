@@ -7,10 +7,12 @@ little, those of another world by more.
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from statistics import mean
@@ -21,10 +23,8 @@ from app.simulator import hosts
 from app.simulator.outcome import Options
 from app.simulator.scenario import Scenario
 from app.simulator.simulate import simulate
-from app.version import ROOT
 from splitter.catalog.model import Limits
 from tasks.scheduling.strategies import ALLOCATION
-from tasks.store import migrate
 from tasks.store.database import Store
 from tests.simulator.virtual_run import ENGINE_HOST, ENGINE_S, Pair, Wanted, run
 
@@ -126,15 +126,17 @@ class Sums:
 Change = Callable[[Wanted], Wanted]
 
 
-@pytest.fixture
-def real(tmp_path: Path) -> Callable[[str], Sums]:
-    """Runs production with every seed."""
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory, _sqlite_template: Path) -> Callable[[str], Sums]:
+    """Runs production with every seed; each strategy once."""
 
+    @cache
     def ran(name: str) -> Sums:
         sums = Sums()
+        folder = tmp_path_factory.mktemp(name)
         for seed in SEEDS:
-            with closing(Store.open(f"sqlite:///{tmp_path / f'{seed}.db'}")) as store:
-                migrate.upgrade(store, ROOT / "migrations")
+            path = shutil.copy(_sqlite_template, folder / f"{seed}.db")
+            with closing(Store.open(f"sqlite:///{path}")) as store:
                 one = run(store, world(seed), name, seed)
             pages, attempts = one.pages.total(), one.attempts.total()
             sums.add(pages, attempts, one.ended_s, one.tried, one.refused[STRICT])
