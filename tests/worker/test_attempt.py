@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -19,7 +18,7 @@ from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import LocalPermits
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import closing, leases, migrate, nodes, products, transitions
+from tasks.store import closing, leases, nodes, products, transitions
 from tasks.store.database import Store, read_now
 from tasks.store.hosts import Rest, rest_host
 from tasks.store.leases import Grant
@@ -34,7 +33,6 @@ from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 from tasks.worker.settings import CrawlSettings
 
-ROOT = Path(__file__).resolve().parents[2]
 SITE = "315tousu.org"
 SEARCH = "http://www.baidu.com/s?wd=a&pn=0"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -114,9 +112,8 @@ def hit(n: int) -> str:
 class World:
     """A store with one subtask, and everything an attempt needs."""
 
-    def __init__(self, path: Path, *, urls: tuple[str, ...] = (SEARCH,), **crawl: object) -> None:
-        self.store = Store.open(f"sqlite:///{path / 'a.db'}")
-        migrate.upgrade(self.store, ROOT / "migrations")
+    def __init__(self, url: str, *, urls: tuple[str, ...] = (SEARCH,), **crawl: object) -> None:
+        self.store = Store.open(url)
         self.clock = Clock()
         self.web = Web(self.clock)
         self.web.answers["http://www.baidu.com/robots.txt"] = "User-agent: *\nAllow: /"
@@ -194,8 +191,8 @@ def within_s(settings: RecallSettings) -> timedelta:
 
 
 @pytest.fixture
-def world(tmp_path):
-    made = World(tmp_path)
+def world(sqlite_url):
+    made = World(sqlite_url)
     yield made
     made.store.close()
 
@@ -377,8 +374,8 @@ def test_a_host_that_answers_not_even_for_robots_txt_counts_as_unanswered(world)
 
 
 @pytest.mark.parametrize(("timeouts", "rests"), [(2, 0), (3, 1)])
-def test_timeouts_in_a_row_are_no_answer(tmp_path, timeouts, rests):
-    world = World(tmp_path, lanes=1)
+def test_timeouts_in_a_row_are_no_answer(sqlite_url, timeouts, rests):
+    world = World(sqlite_url, lanes=1)
     world.web.answers[SEARCH] = result_page(*map(hit, range(timeouts)))
     world.web.answers |= {hit(n): FetchError(ErrorClass.TIMEOUT, "30 s") for n in range(timeouts)}
     assert world.run()
@@ -386,8 +383,8 @@ def test_timeouts_in_a_row_are_no_answer(tmp_path, timeouts, rests):
     world.store.close()
 
 
-def test_one_refused_connection_of_a_host_that_answers_is_no_rest(tmp_path):
-    world = World(tmp_path, lanes=1)
+def test_one_refused_connection_of_a_host_that_answers_is_no_rest(sqlite_url):
+    world = World(sqlite_url, lanes=1)
     world.web.answers[SEARCH] = result_page(*map(hit, range(3)))
     world.web.answers |= {hit(n): complaint(str(n)) for n in range(3)}
     world.web.answers[hit(1)] = FetchError(ErrorClass.CONNECT, "refused")
@@ -405,8 +402,8 @@ def test_quota_leaves_the_rest_to_a_follow_up_and_out_of_offered(world):
     assert world.subtask.left == 5
 
 
-def test_the_budget_of_active_seconds_ends_an_attempt(tmp_path):
-    world = World(tmp_path, lanes=1)
+def test_the_budget_of_active_seconds_ends_an_attempt(sqlite_url):
+    world = World(sqlite_url, lanes=1)
     world.web.answers[SEARCH] = result_page(*map(hit, range(9)))
     world.web.answers |= {hit(n): complaint(str(n)) for n in range(9)}
     assert world.run(budget_s=0.35)
@@ -465,8 +462,8 @@ def test_hits_of_a_host_that_does_not_answer_are_offered_and_not_tried(world):
     assert set(world.hits().values()) == {("todo", "connect", 0)}
 
 
-def test_a_block_in_the_middle_keeps_the_pages_and_leaves_the_rest_in_offered(tmp_path):
-    world = World(tmp_path, lanes=1)
+def test_a_block_in_the_middle_keeps_the_pages_and_leaves_the_rest_in_offered(sqlite_url):
+    world = World(sqlite_url, lanes=1)
     world.web.answers[SEARCH] = result_page(*map(hit, range(6)))
     world.web.answers |= {hit(n): complaint(str(n)) for n in range(6)}
     world.web.answers[hit(2)] = FetchError(ErrorClass.RATE_LIMITED, "429", retry_after_s=7)
@@ -486,8 +483,8 @@ def test_the_same_page_under_two_addresses_is_fetched_once(world):
     assert len(world.rows(pages)) == 1
 
 
-def test_interrupting_keeps_what_is_stored_and_costs_no_recall(tmp_path):
-    world = World(tmp_path, lanes=1)
+def test_interrupting_keeps_what_is_stored_and_costs_no_recall(sqlite_url):
+    world = World(sqlite_url, lanes=1)
     world.web.answers[SEARCH] = result_page(*map(hit, range(6)))
     world.web.answers |= {hit(n): complaint(str(n)) for n in range(6)}
 
@@ -508,8 +505,8 @@ def test_interrupting_keeps_what_is_stored_and_costs_no_recall(tmp_path):
     world.store.close()
 
 
-def test_pages_that_come_after_the_recall_are_kept_and_marked_late(tmp_path):
-    world = World(tmp_path, lanes=1)
+def test_pages_that_come_after_the_recall_are_kept_and_marked_late(sqlite_url):
+    world = World(sqlite_url, lanes=1)
     world.web.answers[SEARCH] = result_page(hit(1))
     world.web.answers[hit(1)] = complaint("一")
 
@@ -530,9 +527,9 @@ def test_pages_that_come_after_the_recall_are_kept_and_marked_late(tmp_path):
     world.store.close()
 
 
-def test_a_page_number_beyond_the_last_is_not_asked(tmp_path):
+def test_a_page_number_beyond_the_last_is_not_asked(sqlite_url):
     second = "http://www.baidu.com/s?wd=a&pn=10"
-    world = World(tmp_path, urls=(SEARCH, second))
+    world = World(sqlite_url, urls=(SEARCH, second))
     world.web.answers[SEARCH] = result_page(hit(1))
     world.web.answers[hit(1)] = complaint("一")
     assert world.run()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,8 +45,8 @@ class Tagged:
 class Recrawled(World):
     """Three pages stored by a first round, and a second one that lists them again."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, lanes=1)
+    def __init__(self, url: str) -> None:
+        super().__init__(url, lanes=1)
         site = self.catalog.sites[SITE].model_copy(update={"refresh_s": 60.0})
         self.catalog: Catalog = self.catalog.model_copy(update={"sites": {**self.catalog.sites, SITE: site}})
         self.answers = self.web.answers
@@ -77,8 +76,8 @@ class Recrawled(World):
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[Recrawled]:
-    made = Recrawled(tmp_path)
+def world(sqlite_url: str) -> Iterator[Recrawled]:
+    made = Recrawled(sqlite_url)
     yield made
     with made.store.begin() as conn:
         # No sweep wakes here what slept a day ago.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,8 +31,8 @@ SECOND = "http://www.baidu.com/s?wd=a&pn=10"
 class Posts(World):
     """The subtask's site is reached through an engine of whole posts."""
 
-    def __init__(self, path: Path, **more: Any) -> None:
-        super().__init__(path, **more)
+    def __init__(self, url: str, **more: Any) -> None:
+        super().__init__(url, **more)
         engine = self.catalog.engines["baidu"].model_copy(
             update={"kind": Kind.META, "inline": True, "results": RULES, "headers": {"X-Mark": "1"}}
         )
@@ -61,8 +60,8 @@ def listed(*numbers: int, **more: Any) -> str:
 
 
 @pytest.fixture
-def world(tmp_path) -> Iterator[Posts]:
-    made = Posts(tmp_path, urls=(SEARCH, SECOND))
+def world(sqlite_url) -> Iterator[Posts]:
+    made = Posts(sqlite_url, urls=(SEARCH, SECOND))
     yield made
     made.store.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from test_attempt import SITE, World, complaint
@@ -46,8 +45,8 @@ def urlset(**titles: str) -> str:
 class Lists(World):
     """The subtask's site is found by its sitemap; answers in bytes are sent as they are."""
 
-    def __init__(self, path: Path, engine: Engine = ENGINE, search: str = SEARCH) -> None:
-        super().__init__(path, urls=(search,))
+    def __init__(self, url: str, engine: Engine = ENGINE, search: str = SEARCH) -> None:
+        super().__init__(url, urls=(search,))
         self.catalog = self.catalog.model_copy(update={"engines": {**self.catalog.engines, "baidu": engine}})
         fetch = self.web.fetch
 
@@ -68,8 +67,8 @@ class Lists(World):
 
 
 @pytest.fixture
-def world(tmp_path) -> Iterator[Lists]:
-    made = Lists(tmp_path)
+def world(sqlite_url) -> Iterator[Lists]:
+    made = Lists(sqlite_url)
     yield made
     made.store.close()
 
@@ -135,7 +134,7 @@ def test_a_bomb_is_refused(world):
     assert world.attempt.errors == {"too_large": 1}
 
 
-def test_a_list_in_pages(tmp_path):
+def test_a_list_in_pages(sqlite_url):
     engine = ENGINE.model_copy(
         update={
             "url": f"http://{SITE}/list-{{page}}.html",
@@ -144,7 +143,7 @@ def test_a_list_in_pages(tmp_path):
             ),
         }
     )
-    made = Lists(tmp_path, engine, list_url(engine, [("蒙牛", "酸奶"), ("蒙牛", "牛奶")], 1))
+    made = Lists(sqlite_url, engine, list_url(engine, [("蒙牛", "酸奶"), ("蒙牛", "牛奶")], 1))
     made.web.answers |= {
         f"http://{SITE}/list-1.html": f'<ul><li><a href="{page("a")}">蒙牛 牛奶</a></li>'
         '<li><a href="/x">x</a></li></ul>'

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
-from tasks.store import migrate
 from tasks.store.database import Store
 from tasks.store.tables import hosts
 from tasks.store.writer import Writer
 from tasks.worker.robots_cache import KEEP_UNANSWERED_S, RobotsCache
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = "http://a.cn/x"
 
 
@@ -38,9 +35,8 @@ class Host:
 
 
 @pytest.fixture
-def writer(tmp_path):
-    store = Store.open(f"sqlite:///{tmp_path / 'r.db'}")
-    migrate.upgrade(store, ROOT / "migrations")
+def writer(sqlite_url):
+    store = Store.open(sqlite_url)
     made = Writer(store)
     yield made
     made.close()
