@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.installed
 LOCKED := --require-hashes --no-deps --no-build-isolation
 INDEX   = $$($(BIN)/python -m pip config list 2>/dev/null | sed -n "s/.*[.]index-url='\(.*\)'$$/\1/p" | tail -n 1)
 
-.PHONY: setup demo test lint reference image-check lock bench-peers clean
+.PHONY: setup demo test lint style types tests reference image-check lock bench-peers clean
 
 setup: $(STAMP)
 
@@ -26,15 +26,23 @@ $(STAMP): requirements.lock requirements-build.lock pyproject.toml
 demo: setup
 	@$(BIN)/reviewloop demo
 
-lint: setup
+lint: style types
+
+style: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: setup
 	$(BIN)/mypy
+
+# mypy works beside the first tests, as it has one process only; where either fails, the other is run to its end.
+test: style
+	@$(MAKE) --no-print-directory -j 2 types tests
 
 # Processes of tests share the cores: one thread each for linear algebra. WORKERS: how many; auto is one a core.
 WORKERS ?= auto
-test: export OPENBLAS_NUM_THREADS = 1
-test: lint
+tests: export OPENBLAS_NUM_THREADS = 1
+tests: setup
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # The documents that are made from the code: docs/cli.md, sites-yaml.md, settings.md, and the columns in exports.md.

@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 
+from patience import PATIENCE_S
+
 from tasks.fetching.downloader import Downloader, FetchLimits
 
 NOW = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
@@ -76,4 +78,4 @@ async def lab(handler: Handler, **settings: object) -> AsyncIterator[tuple[Downl
 
 
 def small(**limits: float) -> FetchLimits:
-    return FetchLimits(**{"body_bytes": 50_000, "inflated_bytes": 400_000, "idle_s": 5.0, **limits})
+    return FetchLimits(**{"body_bytes": 50_000, "inflated_bytes": 400_000, "idle_s": PATIENCE_S, **limits})

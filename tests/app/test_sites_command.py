@@ -4,6 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from patience import PATIENCE_S
 
 from app.http_session import AskFailed, ask
 from app.sites.rule_preview import preview_rules
@@ -190,7 +191,7 @@ def test_what_is_not_asked(reviewloop, site, source, status, said):
 
 
 def test_ask_follows_redirects_under_the_guard(lab, search):
-    settings = CrawlSettings(lab=(lab.host, lab.port), request_timeout_s=5)
+    settings = CrawlSettings(lab=(lab.host, lab.port), request_timeout_s=PATIENCE_S)
     answer = ask(search, settings)
     assert (answer.status, answer.url, answer.redirects) == (200, search, ())
     assert lab.log  # the lab was asked

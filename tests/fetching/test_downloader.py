@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from patience import PATIENCE_S
 from scripted_server import NOW, Server, answer, lab, small
 
 from tasks.domain.failures import ErrorClass, FetchError
@@ -364,7 +365,7 @@ def test_no_whole_answer_in_the_time_of_a_request(first):
 
 
 def test_idle_answer():
-    error = asyncio.run(held(answer(b"half", length=8))(limits=small(idle_s=0.05), timeout_s=20))
+    error = asyncio.run(held(answer(b"half", length=8))(limits=small(idle_s=0.05), timeout_s=PATIENCE_S))
     assert error.error is ErrorClass.TIMEOUT
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import brotli
 import pytest
 import zstandard
+from patience import PATIENCE_S
 from scripted_server import NOW, answer, lab, small
 
 from splitter.catalog.rules import PageRules, ResultRules
@@ -73,7 +74,7 @@ def read(response: Response) -> PageRead:
     return read_page(text, response.url, PAGE, now=NOW)
 
 
-def outcome(pieces: Pieces, *, limits: FetchLimits | None = None, timeout_s: float = 20.0) -> str:
+def outcome(pieces: Pieces, *, limits: FetchLimits | None = None, timeout_s: float = PATIENCE_S) -> str:
     """What comes of a page: ``page`` with the number of its reviews, or the class of the error."""
     try:
         page = read(asyncio.run(fetched(pieces, limits or small(), timeout_s)))

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qsl
 
 import pytest
+from patience import PATIENCE_S
 
 from tasks.fetching.guarded_session import SessionSettings
 from tasks.signin.browser import Page, Session
@@ -35,7 +36,7 @@ def serving(*answers, hold=None):
                     asked.append((client[0], head.decode(), body.decode()))
                     connection.sendall(answer)
                     if hold is not None:
-                        hold.wait(30)
+                        hold.wait(PATIENCE_S)
 
         thread = threading.Thread(target=serve)
         thread.start()

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
+from patience import PATIENCE_S
 
 from tasks.signin.errors import SignInFileUnreadable
 from tasks.signin.granted import Granted, SignInFile
@@ -101,7 +102,7 @@ def test_processes_that_write_at_once_lose_nothing(path):
         "for n in range(10): keep.save(f'{sys.argv[3]}{n}.com', Granted(until, (), str(n)))\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", code, str(path), SECRET, who]) for who in "pq"]
-    assert [process.wait(60) for process in running] == [0, 0]
+    assert [process.wait(PATIENCE_S) for process in running] == [0, 0]
     keep = SignInFile(path, SECRET)
     kept = {who + str(n): keep.load(f"{who}{n}.com").bearer for who in "pq" for n in range(10)}
     assert kept == {who + str(n): str(n) for who in "pq" for n in range(10)}

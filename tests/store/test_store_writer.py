@@ -234,7 +234,7 @@ class Patient(threading.Event):
 
     def wait(self, timeout: float | None = None) -> bool:
         self.asked.append(timeout)
-        return super().wait(10)
+        return super().wait(PATIENCE_S)
 
 
 def test_what_comes_together_is_written_in_one_call(writer: Writer, store: Store) -> None:
