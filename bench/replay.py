@@ -1,8 +1,8 @@
-"""A lab run over real HTTP, and what the simulator says of it from the run's own store.
+"""Lab runs over real HTTP, and what the simulator says of them from their own stores.
 
 The lab and `reviewloop run` are processes of their own (`bench.field`). Two runs are made of each world: one with
-`feedback`, one with `random`. The store of the first is the scenario (`simulate --from`); it is simulated with both
-strategies, and what each stores by some moments is compared with what its own run had stored then.
+`feedback`, one with `random`. Each one's store is a scenario (`simulate --from`), which is simulated with both
+strategies: pages stored by some moments, requests for pages and the end are compared with those of the strategy's run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from app.simulator.outcome import Options
+from app.simulator.outcome import Options, SimulatedRun
 from app.simulator.recorded import scenario_of_run
 from app.simulator.scenario import Scenario
 from app.simulator.simulate import simulate
@@ -24,19 +24,26 @@ from bench.field.measured import OURS, run_once
 from bench.field.worlds import Regime, World, draw
 from splitter.catalog.load import load_catalog
 from splitter.errors import InputError
+from tasks.domain.states import State
 from tasks.store.database import Store
-from tasks.store.tables import attempts, pages
+from tasks.store.tables import attempts, pages, subtasks
 
-RECORDED, OTHER = OURS, "random"
-"""The strategy of the recorded run, and the one that is predicted from it."""
+_STRATEGIES = (OURS, "random")
+"""Of the recorded runs; each is predicted from both."""
 
 _PRODUCTS, _SITES, _NODES = 12, 12, 4
 _SECONDS = 60.0
 _MARKS = (0.25, 0.5, 0.9)
-"""Moments that are compared, as shares of a run's time, from its first lease on."""
+"""Moments that are compared, as shares of this, from the first lease on ..."""
+
+_LONGEST = 2.0
+"""... and the most a run takes, in the same unit."""
 
 _SIMULATED_SEEDS = 5
 """A simulated figure is the mean of so many runs; a page is drawn anew in each."""
+
+Figures = dict[str, float]
+"""Of a run: pages by `SECONDSs`, `requests`, and `end_s` where all was settled."""
 
 
 def run(
@@ -55,71 +62,77 @@ def run(
 
     Args:
         smallest: one short pair of runs in a tiny world.
-        regime: of `bench field`; None: scarce.
+        regime: of `bench field`, or several, separated by commas; None: scarce.
         seeds: how many worlds; None: one.
         seed_from: the first seed.
-        seconds: the most a run takes.
+        seconds: that moments are shares of; a run takes at most twice as long.
         products, sites, nodes: of a world.
 
     Returns:
-        ``ratios``: pages simulated over pages stored, by `STRATEGY.SECONDSs`, means over the worlds; the recorded
-        run's own strategy first. ``figures``: both figures of every world.
+        ``ratios``: of each figure the smaller of run and simulation over the greater, so that 1 is right, by
+        `REGIME.RECORDED.STRATEGY.FIGURE`, means over the worlds. ``figures``: both of every world.
 
     Raises:
         InputError: no such regime.
         ReviewloopError: a run did not start.
     """
-    if regime is not None and regime not in tuple(Regime):
-        raise InputError(f"regime {regime!r}: there is {', '.join(Regime)}")
-    chosen = Regime(regime or Regime.SCARCE)
+    regimes = (regime or Regime.SCARCE).split(",")
+    for name in regimes:
+        if name not in tuple(Regime):
+            raise InputError(f"regime {name!r}: there is {', '.join(Regime)}")
     if smallest:
-        seconds, products, sites, nodes = 12.0, 1, 3, 2
+        seconds, products, sites, nodes = 6.0, 1, 3, 2
     figures = {}
     for seed in range(seed_from, seed_from + (seeds or 1)):
-        world = draw(
-            chosen,
-            seed,
-            products=products or _PRODUCTS,
-            sites=sites or _SITES,
-            nodes=nodes or _NODES,
-        )
-        figures[f"{chosen}.{seed}"] = _of_world(world, seconds or _SECONDS)
+        for name in regimes:
+            world = draw(
+                Regime(name),
+                seed,
+                products=products or _PRODUCTS,
+                sites=sites or _SITES,
+                nodes=nodes or _NODES,
+            )
+            figures[f"{name}.{seed}"] = _of_world(world, seconds or _SECONDS)
     return {"bench": "replay", "ratios": _ratios(figures), "figures": figures}
 
 
 def _of_world(world: World, seconds: float) -> dict[str, Any]:
-    """By strategy: stored and simulated pages at each mark, and the load of the machine."""
+    """By strategy: the load of the machine, what its run came to, and what the simulator says of it from each run."""
     marks = [share * seconds for share in _MARKS]
+    longest_s = _LONGEST * seconds
     with tempfile.TemporaryDirectory(prefix="reviewloop-replay-") as name:
-        stored = {}
-        for strategy in (RECORDED, OTHER):
-            folder = Path(name) / strategy
+        folders = {strategy: Path(name) / strategy for strategy in _STRATEGIES}
+        found: dict[str, Any] = {}
+        for strategy, folder in folders.items():
             folder.mkdir()
-            load = run_once(world, strategy, seconds=seconds, mark_s=seconds, kept=folder).load
-            stored[strategy] = load, _stored(folder, marks)
-        scenario = _scenario(Path(name) / RECORDED)
-    return {
-        strategy: {
-            "load": load,
-            **{
-                f"{mark:g}s": {"stored": pages, "simulated": _simulated(scenario, strategy, mark)}
-                for mark, pages in by_mark.items()
-            },
-        }
-        for strategy, (load, by_mark) in stored.items()
-    }
+            load = run_once(world, strategy, seconds=longest_s, mark_s=seconds, kept=folder).load
+            found[strategy] = {"load": load, "run": _stored(folder, marks)}
+        for recorded, folder in folders.items():
+            scenario = _scenario(folder)
+            for strategy in _STRATEGIES:
+                key = f"simulated_from_{recorded}"
+                found[strategy][key] = _simulated(scenario, strategy, marks, longest_s)
+    return found
 
 
 def _store(folder: Path) -> Store:
     return Store.open(f"sqlite:///{folder / 'run.db'}")
 
 
-def _stored(folder: Path, marks: Sequence[float]) -> dict[float, int]:
-    """Pages that a run had stored so many seconds after its first lease, where the simulator's time begins."""
+def _stored(folder: Path, marks: Sequence[float]) -> Figures:
+    """What a run came to; its time begins with its first lease, as the simulator's does."""
     with closing(_store(folder)) as store, store.read() as conn:
-        begun = conn.execute(select(func.min(attempts.c.allocated_at))).scalar_one()
+        begun, ended, tried = conn.execute(
+            select(
+                func.min(attempts.c.allocated_at), func.max(attempts.c.ended_at), func.sum(attempts.c.tried)
+            )
+        ).one()
         times = [(at - begun).total_seconds() for (at,) in conn.execute(select(pages.c.fetched_at))]
-    return {mark: sum(at <= mark for at in times) for mark in marks}
+        states = [State(state) for state in conn.scalars(select(subtasks.c.state).distinct())]
+    found: Figures = {f"{mark:g}s": sum(at <= mark for at in times) for mark in marks}
+    if all(state.settled for state in states):
+        found |= {"requests": tried, "end_s": round((ended - begun).total_seconds(), 1)}
+    return found
 
 
 def _scenario(folder: Path) -> Scenario:
@@ -129,20 +142,35 @@ def _scenario(folder: Path) -> Scenario:
         return scenario_of_run(conn, catalog)
 
 
-def _simulated(scenario: Scenario, strategy: str, until_s: float) -> float:
-    """Pages that the simulator stores by a moment, on average."""
+def _simulated(scenario: Scenario, strategy: str, marks: Sequence[float], longest_s: float) -> Figures:
+    """What the simulator says it comes to, on average."""
+    found: Figures = {}
+    for mark in marks:
+        runs = _runs(scenario, strategy, mark)
+        found[f"{mark:g}s"] = round(statistics.fmean(one.pages_collected for one in runs), 1)
+    runs = _runs(scenario, strategy, longest_s)
+    if all(one.settled for one in runs):
+        tried = (sum(stats.tried for stats in one.pairs.values()) for one in runs)
+        found["requests"] = round(statistics.fmean(tried), 1)
+        found["end_s"] = round(statistics.fmean(one.makespan_s for one in runs), 1)
+    return found
+
+
+def _runs(scenario: Scenario, strategy: str, until_s: float) -> list[SimulatedRun]:
     until = scenario.model_copy(update={"until_done": False, "duration_s": until_s})
-    return statistics.fmean(
-        simulate(until, strategy, seed, Options(oracle=False)).pages_collected
-        for seed in range(_SIMULATED_SEEDS)
-    )
+    options = Options(oracle=False, timeline=True)
+    return [simulate(until, strategy, seed, options) for seed in range(_SIMULATED_SEEDS)]
 
 
 def _ratios(figures: Mapping[str, Any]) -> dict[str, float | None]:
     ratios: dict[str, list[float]] = {}
-    for of_world in figures.values():
-        for strategy, told in of_world.items():
-            for mark, one in told.items():
-                if mark != "load" and one["stored"]:
-                    ratios.setdefault(f"{strategy}.{mark}", []).append(one["simulated"] / one["stored"])
-    return {name: round(statistics.fmean(values), 3) for name, values in ratios.items()}
+    for world, of_world in figures.items():
+        regime = world.partition(".")[0]
+        for strategy, found in of_world.items():
+            for recorded in _STRATEGIES:
+                said = found[f"simulated_from_{recorded}"]
+                for name in found["run"].keys() & said.keys():
+                    low, high = sorted((found["run"][name], said[name]))
+                    if high > 0:
+                        ratios.setdefault(f"{regime}.{recorded}.{strategy}.{name}", []).append(low / high)
+    return {name: round(statistics.fmean(values), 3) for name, values in sorted(ratios.items())}

@@ -60,24 +60,31 @@ class Subtask:
         todo: pages left by the number of tries they have had.
         recalls, failed_on: in this round.
         listed: its result pages were read.
+        vain: searches that will find nothing, before the one that lists them.
     """
 
-    __slots__ = ("failed_on", "id", "listed", "recalls", "site", "todo")
+    __slots__ = ("failed_on", "id", "listed", "recalls", "site", "todo", "vain")
 
-    def __init__(self, number: int, site: int, pages: int, tries: int) -> None:
+    def __init__(self, number: int, site: int, pages: int, tries: int, vain: int = 0) -> None:
         self.id = number
         self.site = site
         self.todo = [pages] + [0] * (tries - 1)
         self.recalls = 0
         self.failed_on: tuple[str, ...] = ()
         self.listed = False
+        self.vain = vain
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing of it is left to be done."""
+        return not self.vain and not any(self.todo)
 
     def view(self, site: str, kind: str, hosts: tuple[str, ...], hits_per_result_page: int) -> SubtaskView:
         """As strategies see it; its site has this name and kind, and these hosts (the engine's, the site's).
 
         Nobody knows how many hits a result page lists before it is read: it counts as much as production's.
         """
-        left = sum(self.todo)
+        left = max(1, sum(self.todo))
         if len(hosts) > 1 and not self.listed:
             left = HITS_UNREAD * -(-left // hits_per_result_page)
         return SubtaskView(
@@ -112,6 +119,7 @@ class Attempt:
         avail: pages it has not taken, by tries they had before.
         tried, collected, given_up, active_s, wait_s: so far.
         failed: it failed at its start.
+        vain: its search finds nothing.
         begun: it was started by a node that was alive.
         under_way: long enough ago that it is past its result pages, as a rule.
         over: it has ended; events that still name it are ignored.
@@ -131,6 +139,7 @@ class Attempt:
     wait_s: float = 0.0
     failed: bool = False
     begun: bool = False
+    vain: bool = False
     under_way: bool = False
     over: bool = False
     silenced_s: float | None = None

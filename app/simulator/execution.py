@@ -104,17 +104,17 @@ class Execution:
         told = (one.reported for one in self._running if isinstance(one, PagedAttempt))
         self._knowledge.set_running(one for one in told if one is not None)
 
-    def add(self, site: int, pages: int) -> None:
-        """A new subtask waits."""
+    def add(self, site: int, pages: int, vain: int) -> None:
+        """A new subtask waits; so many searches find nothing before its pages are listed."""
         self._ids += 1
         self.open += 1
-        self._put(Subtask(self._ids, site, pages, self._world.scenario.work.tries_per_page))
+        self._put(Subtask(self._ids, site, pages, self._world.scenario.work.tries_per_page, vain))
 
     def lease(self, subtask: SubtaskView, node: str, limits: Modification, floor: PageFloor) -> None:
         """Give a waiting subtask to a node, within a quota and a budget; below the floor it ends early."""
         number = self._number[node]
         taken = self._waiting.pop(subtask.id)
-        quota = min(limits.quota, sum(taken.todo))
+        quota = 0 if taken.vain else min(limits.quota, sum(taken.todo))
         attempt = (
             Attempt(taken, number, quota, limits.budget_s)
             if self._crawl is None
@@ -192,7 +192,7 @@ class Execution:
     # --- attempts -----------------------------------------------------------------------------------------------
 
     def _begin(self, attempt: Attempt) -> None:
-        attempt.begun = True
+        attempt.begun, attempt.vain = True, attempt.subtask.vain > 0
         now, site = self._events.now, attempt.subtask.site
         course = self._world.course(site, attempt.node)
         rates = course.rates[course.at(now)]
@@ -236,7 +236,6 @@ class Execution:
     def _close(self, attempt: Attempt) -> None:
         """An attempt ended by itself: follow-up, recall or done, as in production."""
         subtask, node = attempt.subtask, attempt.node
-        left = sum(subtask.todo)
         result_error = ErrorClass.SERVER_ERROR if attempt.failed else None
         errors: set[ErrorClass] = set()
         full = False
@@ -244,6 +243,9 @@ class Execution:
             result_error = result_error or attempt.result_error
             errors, full = attempt.errors, attempt.full
             self._rest(attempt)
+        found_nothing = attempt.vain and result_error is None and not full
+        subtask.vain -= found_nothing
+        left = 0 if found_nothing else sum(subtask.todo) + subtask.vain
         reason = failure_reason(
             collected=attempt.collected, left=left, result_error=result_error, hit_errors=errors
         )
@@ -255,7 +257,7 @@ class Execution:
         self._leave(attempt, AttemptOutcome.SUCCEEDED if reason is None else AttemptOutcome.FAILED, 0.0)
         if reason is not None:
             self._failed(subtask, node, reason)
-        elif left:
+        elif not subtask.settled:
             self._ids += 1
             subtask.id, subtask.recalls, subtask.failed_on = self._ids, 0, ()
             self._put(subtask)
@@ -321,7 +323,7 @@ class Execution:
     def _failed(self, subtask: Subtask, node: int, reason: FailureReason) -> None:
         name = self._world.nodes[node].name
         subtask.failed_on = (*(one for one in subtask.failed_on if one != name), name)
-        if not any(subtask.todo):  # collected or given up before its node died
+        if subtask.settled:  # collected or given up before its node died
             self._settle()
             return
         decision = after_failure(

@@ -55,7 +55,9 @@ def bound(scenario: Scenario, seed: int, manual_pages: Mapping[str, int] | None 
     key = ("bound", seed, tuple(sorted(left_out.items())))
     if key not in scenario.kept:
         world = World(scenario)
-        scenario.kept[key] = _Sums(world, draw_work(world, seed), left_out).bound()
+        scenario.kept[key] = _Sums(
+            world, [task for task in draw_work(world, seed) if task.hits], left_out
+        ).bound()
     found: Bound = scenario.kept[key]
     return found
 

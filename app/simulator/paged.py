@@ -2,7 +2,7 @@
 
 An attempt reads the result pages of its subtask, one after the other, then its lanes take its pages: a lane asks for a
 permit and waits for its time, without a slot while nothing else of the attempt is under way. A page starts at its
-permit's time, at the rates in force then. Pages of one attempt share its slot: they are worked off one after the other.
+permit's time, at the rates in force then. Pages of one attempt are worked off one after the other.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, NamedTuple
 
 from app.simulator.attempts import Attempt, Events
@@ -92,7 +93,8 @@ class Crawl:
     ) -> None:
         self._world, self._events, self._hosts = world, events, hosts
         self._chance, self._on_slot, self._on_end = chance, on_slot, on_end
-        self._slots = [SharedSlots(events, node.spec.slots) for node in world.nodes]
+        shared = world.scenario.shared_slots
+        self._slots = [SharedSlots(events, node.spec.slots if shared else inf) for node in world.nodes]
         self._hits_per_result_page = world.scenario.work.hits_per_result_page
         self.waiting = [0] * len(world.nodes)
         """By node, attempts that hold no slot."""
@@ -103,7 +105,8 @@ class Crawl:
         attempt.since_s = attempt.reported_s = self._events.now
         subtask = attempt.subtask
         if self._world.sites[subtask.site].spec.engine and not subtask.listed:
-            attempt.unread = -(-sum(subtask.todo) // self._hits_per_result_page)
+            pages = -(-sum(subtask.todo) // self._hits_per_result_page)
+            attempt.unread = 1 if attempt.vain else pages
         self._slots[attempt.node].begin(overhead_s, self._entered, attempt)
 
     def occupy(self, number: int, seconds: float, call: Callable[[Any], None], what: object) -> None:
@@ -165,7 +168,7 @@ class Crawl:
         elif attempt.unread:
             self._read(attempt)
         else:
-            attempt.subtask.listed = True
+            attempt.subtask.listed = not attempt.vain
             attempt.lanes = 0
             self._begin_lanes(attempt)
 

@@ -108,10 +108,11 @@ def pieces_of(world: World, first_s: Mapping[int, float], checkpoints: list[floa
     common = scenario.until_done or any(site.spec.total_per_s is not None for site in world.sites)
     grid = sorted(set().union(*own) | {0.0, end_s}) if common else [0.0, end_s]
     at_work = MOST_ATTEMPTS if world.crowds else 1
+    working = 1 if scenario.shared_slots else at_work  # at the same time, of a slot
     rows: list[tuple[float, float, float, float, int, bool, float]] = []
     columns: list[tuple[float, ...]] = []
     for one, moments in zip(classes, own, strict=True):
-        slots = float(sum(world.nodes[n].spec.slots for n in one.nodes))
+        slots = float(working * sum(world.nodes[n].spec.slots for n in one.nodes))
         for begin, until in one.spans:
             cuts = sorted({begin, until, *(t for t in (grid if common else moments) if begin < t < until)})
             for a, b in itertools.pairwise(cuts):
@@ -119,7 +120,7 @@ def pieces_of(world: World, first_s: Mapping[int, float], checkpoints: list[floa
                 made = _columns(world, one, first_s, len(rows), a, b, ends)
                 spill = max((c[7] for c in made), default=0.0)
                 interval = int(np.searchsorted(grid, a, side="right")) - 1
-                spill_s = spill * slots * at_work
+                spill_s = spill * slots * at_work / working
                 rows.append((float(len(one.nodes)), slots, b - a, b, interval, b < until, spill_s))
                 columns += [c[:7] for c in made]
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 7).T
@@ -133,7 +134,7 @@ def pieces_of(world: World, first_s: Mapping[int, float], checkpoints: list[floa
         crossing=np.flatnonzero(table[5]),
         spill_s=table[6],
         interval_s=np.diff(np.array(grid)),
-        attempts_per_slot=at_work,
+        attempts_per_slot=at_work / working,
         pairs=Pairs(
             site=data[0].astype(np.int64),
             piece=data[1].astype(np.int64),

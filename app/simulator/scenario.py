@@ -28,6 +28,7 @@ Seconds = Annotated[float, Field(ge=0)]
 Length = Annotated[float, Field(gt=0)]
 PerSecond = Annotated[float, Field(gt=0, le=10_000)]
 Count = Annotated[int, Field(ge=1, le=100_000)]
+Number = Annotated[int, Field(ge=0, le=100_000)]
 
 
 class _Model(BaseModel):
@@ -153,20 +154,22 @@ class Dist(StrEnum):
 
 
 class Hits(_Model):
-    """Hits of a task: drawn, rounded, at least 1.
+    """Hits of a task: drawn, rounded, at least 1; where they are listed, 0 is a task whose searches find nothing.
 
     Attributes:
         mean: of the distribution, before it is rounded.
         sigma: of the logarithm (lognormal).
         alpha: of the tail, above 1: P(more than x) ~ x ** -alpha (pareto).
         listed: by site, the hits of each of its tasks (listed); a site may have fewer than there are products.
+        vain: by site, the searches of each of its tasks that find nothing, before the one that lists its hits (listed).
     """
 
     dist: Dist = Dist.LOGNORMAL
     mean: Length = 40.0
     sigma: Seconds = 0.6
     alpha: Annotated[float, Field(gt=1)] = 1.5
-    listed: dict[str, tuple[Count, ...]] = Field(default_factory=dict)
+    listed: dict[str, tuple[Number, ...]] = Field(default_factory=dict)
+    vain: dict[str, tuple[Number, ...]] = Field(default_factory=dict)
 
 
 class Work(_Model):
@@ -206,6 +209,8 @@ class Scenario(_Model):
     Attributes:
         duration_s, until_done: how long; one of both.
         quota, budget_s: bounds of what one attempt may take, as a catalog's sites have them.
+        shared_slots: attempts at work beyond a node's slots, because they waited for permits, share them: slots are
+            what the node can do. False: they don't, as on a node that mostly waits for answers.
         rtt_ms: seconds_per_page = 0.1 + 4 x round trip, wherever `pairs` say nothing else.
     """
 
@@ -217,6 +222,7 @@ class Scenario(_Model):
     pairs: tuple[PairSpec, ...] = ()
     quota: Bounds = Bounds(min=1, max=1_000_000)
     budget_s: Bounds = Bounds(min=5, max=3600)
+    shared_slots: bool = True
     work: Work
     rtt_ms: Rtt | None = None
     _kept: dict[Any, Any] = PrivateAttr(default_factory=dict)

@@ -90,9 +90,12 @@ def _strangers(document: Document, scenario: Scenario) -> list[Problem]:
                 right = ", ".join(sorted(known)[:8])
                 message = f"there is no {key} {name!r}; right would be one of {right}"
                 problems.append(document.problem(("pairs", index, key), message))
-    for site in scenario.work.hits.listed:
-        if site not in names["site"]:
-            problems.append(document.problem(("work", "hits", "listed", site), "there is no such site"))
+    for key, by_site in (("listed", scenario.work.hits.listed), ("vain", scenario.work.hits.vain)):
+        problems += [
+            document.problem(("work", "hits", key, site), "there is no such site")
+            for site in by_site
+            if site not in names["site"]
+        ]
     return problems
 
 

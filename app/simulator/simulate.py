@@ -172,8 +172,8 @@ class _Engine:
                 return
             self._arrived += 1
             self.figures.found += task.hits
-            for pages in chunks(task.hits, self._world.scenario.work.chunk_pages):
-                self._execution.add(task.site, pages)
+            for place, pages in enumerate(chunks(task.hits, self._world.scenario.work.chunk_pages)):
+                self._execution.add(task.site, pages, 0 if place else task.vain)
 
     def _sweep(self, _: None) -> None:
         self._swept = False

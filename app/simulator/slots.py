@@ -1,8 +1,9 @@
 """The slots of one node: how many attempts it may be given, and, where they may wait for permits, who shares them.
 
 As on a node (`tasks.worker.slots`), an attempt that waits for a permit holds no slot, and goes on at the permit's time
-whether one is free or not. But slots stand for what the node can do: where more attempts are at work than it has slots,
-all of them work more slowly, so that it never does more than `slots` seconds of work in a second (processor sharing).
+whether one is free or not. Where a scenario's slots stand for what the node can do (`shared_slots`), and more attempts
+are at work than it has slots, all of them work more slowly, so that it never does more than `slots` seconds of work in
+a second (processor sharing).
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ class SharedSlots:
 
     Args:
         events: virtual time.
-        slots: of the node.
+        slots: of the node; infinite where attempts at work don't share them.
     """
 
-    def __init__(self, events: Events, slots: int) -> None:
+    def __init__(self, events: Events, slots: float) -> None:
         self._events = events
         self._slots = slots
         self._work: list[tuple[float, int, Callable[[Any], None], Any]] = []

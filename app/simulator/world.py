@@ -6,6 +6,7 @@ Rates are piecewise constant. Pairs that the same entries speak of share one `Co
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -177,26 +178,29 @@ def _course(entries: list[PairSpec]) -> Course:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One product on one site; `hits` at least 1."""
+    """One product on one site; before its hits are listed, `vain` searches find nothing."""
 
     site: int
     arrive_s: float
     hits: int
+    vain: int = 0
 
 
 def draw_work(world: World, seed: int) -> list[Task]:
     """The tasks, in the order they arrive: by product, then site. The same for every strategy."""
     work = world.scenario.work
     hits = draw_hits(world, seed)
+    vain = _listed(world, work.hits.vain)
     tasks = [
         Task(
             site,
             max(work.arrive_s + product * work.arrive_every_s, world.sites[site].spec.appears_at_s),
             drawn,
+            searches,
         )
-        for product, row in enumerate(hits.tolist())
-        for site, drawn in enumerate(row)
-        if drawn
+        for product, row in enumerate(zip(hits.tolist(), vain.tolist(), strict=True))
+        for site, (drawn, searches) in enumerate(zip(*row, strict=True))
+        if drawn or searches
     ]
     return sorted(tasks, key=lambda task: task.arrive_s)
 
@@ -207,11 +211,7 @@ def draw_hits(world: World, seed: int) -> NDArray[np.int64]:
     given, shape = work.hits, (work.products, len(world.sites))
     rng = np.random.default_rng([abs(seed), 0])
     if given.dist is Dist.LISTED:
-        listed = np.zeros(shape, dtype=np.int64)
-        for place, site in enumerate(world.sites):
-            row = given.listed.get(site.name, ())[: work.products]
-            listed[: len(row), place] = row
-        return listed
+        return _listed(world, given.listed)
     if given.dist is Dist.CONSTANT:
         drawn = np.full(shape, given.mean)
     elif given.dist is Dist.PARETO:  # a Lomax tail from x_m on: mean x_m alpha / (alpha - 1)
@@ -222,6 +222,16 @@ def draw_hits(world: World, seed: int) -> NDArray[np.int64]:
         drawn = rng.lognormal(mu, given.sigma, shape)
     whole: NDArray[np.int64] = np.maximum(1, np.rint(np.minimum(drawn, 1e12))).astype(np.int64)
     return whole
+
+
+def _listed(world: World, by_site: Mapping[str, Sequence[int]]) -> NDArray[np.int64]:
+    """Numbers that are listed by site, by (product, site); 0 beyond."""
+    products = world.scenario.work.products
+    listed = np.zeros((products, len(world.sites)), dtype=np.int64)
+    for place, site in enumerate(world.sites):
+        row = by_site.get(site.name, ())[:products]
+        listed[: len(row), place] = row
+    return listed
 
 
 def chunks(hits: int, chunk_pages: int) -> list[int]:

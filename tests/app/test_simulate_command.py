@@ -119,11 +119,13 @@ def attempt(minute, node, tried, collected, active_s, outcome="succeeded"):
     )
 
 
-def test_a_recorded_run_gives_its_rates_window_by_window(tmp_path):
+def test_a_recorded_run_gives_its_rates_from_each_change_on(tmp_path):
     attempts = [
         attempt(0, "a", 10, 9, 5.0),
-        attempt(100, "a", 10, 2, 20.0),
         attempt(5, "a", 0, 0, 1.0, "failed"),
+        attempt(10, "a", 10, 9, 5.0),
+        attempt(100, "a", 10, 2, 20.0),
+        attempt(110, "a", 10, 2, 20.0),
     ]
     nodes = [RecordedNode("a", frozenset({"meta"}), 2), RecordedNode("b", frozenset({"meta"}), 1)]
     tasks = [RecordedTask("x", "meta", 12), RecordedTask("x", "meta", 8)]
@@ -132,9 +134,11 @@ def test_a_recorded_run_gives_its_rates_window_by_window(tmp_path):
     course = world.course(0, 0)
     first, last = course.rates[course.at(10.0)], course.rates[course.at(7000.0)]
     assert world.sites[0].spec.overhead_s == 1.0  # sizes don't differ: what the attempt without a page took
-    assert (first.seconds_per_page, first.completion) == (0.4, 0.9)
-    assert (last.seconds_per_page, last.completion) == (1.9, 0.2)
-    assert first.fail == pytest.approx(1 / 3, abs=1e-4)
+    assert course.from_s == (0.0, 6000.0)
+    assert (first.seconds_per_page, last.seconds_per_page) == (0.4, 1.9)
+    assert first.completion == pytest.approx(0.9, abs=0.02)
+    assert last.completion == pytest.approx(0.2, abs=0.02)
+    assert first.fail == pytest.approx(1 / 5, abs=1e-4)
     unknown = world.course(0, 1).rates[0]
     assert (unknown.seconds_per_page, unknown.completion) == (1.15, 0.55)
     assert [task.hits for task in draw_work(world, 1)] == [12, 8]

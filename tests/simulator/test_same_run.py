@@ -65,6 +65,7 @@ def scenario(wanted: Wanted) -> Scenario:
     return Scenario.model_validate(
         {
             "until_done": True,
+            "shared_slots": False,
             "nodes": [
                 {"name": name, "slots": slots, "kinds": ["meta"]} for name, slots in wanted.nodes.items()
             ],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tasks.store.recorded import RecordedTask, recorded_tasks
+from tasks.store.leases import Counters
+from tasks.store.recorded import RecordedTask, recorded_attempts, recorded_tasks
 from tests.store.world import World, hit
 
 
@@ -17,3 +18,17 @@ def test_a_page_that_two_tasks_have_is_the_first_ones(store):
         RecordedTask("cca.org.cn", "meta", 2),
         RecordedTask("cca.org.cn", "meta", 1),
     ]
+
+
+def test_a_search_that_found_nothing_is_told_and_so_is_a_task_that_nobody_read(store):
+    world = World(store)
+    vain, waits = world.waiting("特仑苏"), world.waiting("蒙牛纯甄")
+    lease, work = world.begin(vain)
+    world.read_results(lease, work.targets[0], [])
+    world.close(lease, Counters(requests=1, active_s=0.1))
+    world.pass_s(1)
+    assert world.look(recorded_tasks)[-1] == RecordedTask("cca.org.cn", "meta", 0, vain=0, read=False)
+    assert world.look(recorded_tasks)[0].vain == 1
+    (attempt,) = world.look(recorded_attempts)
+    assert (attempt.outcome, attempt.requests, attempt.tried) == ("succeeded", 1, 0)
+    assert world.subtask(waits).attempts == 0
