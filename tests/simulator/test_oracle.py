@@ -147,9 +147,10 @@ pairs:
 
 
 @pytest.mark.parametrize("strategy", ["random", "feedback"])
-@pytest.mark.parametrize("products", [10, 30])
-def test_no_strategy_beats_it_by_more_than_chance(scenario, strategy, products):
-    work = f"work: {{products: {products}, hits: {{mean: 15, sigma: 0.7}}, chunk_pages: 10}}"
+@pytest.mark.parametrize(("products", "shared"), [(10, "true"), (10, "false"), (30, "true")])
+def test_no_strategy_beats_it_by_more_than_chance(scenario, strategy, products, shared):
+    work = f"work: {{products: {products}, hits: {{mean: 15, sigma: 0.7}}, chunk_pages: 10}}\n"
+    work += f"shared_slots: {shared}"
     pages = scenario("duration_s: 600\n" + HARD + work)
     spent = scenario("until_done: true\n" + HARD + work)
     for made in (pages, spent):
