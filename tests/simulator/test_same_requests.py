@@ -72,9 +72,9 @@ class Sent(list):
             self.times.append(self._clock.now)
 
 
-def real_times(folder, answer):
+def real_times(url, answer):
     """When the node's attempt sends its requests for pages, from the first one on."""
-    world = World(folder)
+    world = World(url)
     world.clock = world.web.clock = VirtualTime()
     limits = Limits(per_address_per_s=PER_S, total_per_s=PER_S)
     sites = {name: site.model_copy(update={"limits": limits}) for name, site in world.catalog.sites.items()}
@@ -105,25 +105,25 @@ def simulated_times(scenario, monkeypatch, pair):
     return [at - times[0] for at in times]
 
 
-def test_answered_well(tmp_path, scenario, monkeypatch):
-    real = real_times(tmp_path, lambda n: complaint(f"c{n}"))
+def test_answered_well(sqlite_url, scenario, monkeypatch):
+    real = real_times(sqlite_url, lambda n: complaint(f"c{n}"))
     assert len(real) == PAGES
     assert simulated_times(scenario, monkeypatch, "") == pytest.approx(real, abs=0.06)
 
 
-def test_refused(tmp_path, scenario, monkeypatch):
+def test_refused(sqlite_url, scenario, monkeypatch):
     def answer(n):
         return complaint(f"c{n}") if n < REFUSED_AFTER else FetchError(ErrorClass.FORBIDDEN, "403")
 
-    real = real_times(tmp_path, answer)
+    real = real_times(sqlite_url, answer)
     pair = f", block_after_pages: {REFUSED_AFTER}, block_window_s: 60, block_for_s: 3600"
     simulated = [at for at in simulated_times(scenario, monkeypatch, pair) if at < REST_S]
     assert REFUSED_AFTER < len(real) < PAGES, "it stops"
     assert simulated == pytest.approx(real, abs=0.06)
 
 
-def test_faults_slow_both_down_alike(tmp_path, scenario, monkeypatch):
-    real = real_times(tmp_path, lambda _: FetchError(ErrorClass.SERVER_ERROR, "500"))
+def test_faults_slow_both_down_alike(sqlite_url, scenario, monkeypatch):
+    real = real_times(sqlite_url, lambda _: FetchError(ErrorClass.SERVER_ERROR, "500"))
     simulated = simulated_times(scenario, monkeypatch, ", completion: 0, fault: 1")[:PAGES]
     assert real[-1] > 1.5 * (PAGES - 1) / PER_S, "slower than the limit"
     assert simulated[-1] == pytest.approx(real[-1], rel=0.1)
