@@ -207,10 +207,14 @@ class Crawl:
         """A lane asks for a permit; one at a time does, so that the others reserve none further ahead."""
         attempt.asks = True
         site = self._world.sites[attempt.subtask.site].name
-        if not self._ask(attempt, site, self._send_page):
-            attempt.taken -= 1
-            attempt.lanes -= 1
-            self._next_turn(attempt)
+        if attempt.refused or not self._ask(attempt, site, self._send_page):
+            self._give_back(attempt)
+
+    def _give_back(self, attempt: PagedAttempt) -> None:
+        """A lane ends with its page not asked for."""
+        attempt.taken -= 1
+        attempt.lanes -= 1
+        self._next_turn(attempt)
 
     def _next_turn(self, attempt: PagedAttempt) -> None:
         attempt.asks = False
@@ -233,6 +237,14 @@ class Crawl:
 
     def _send_page(self, attempt: PagedAttempt) -> None:
         if attempt.over or attempt.silenced_s is not None:
+            return
+        if attempt.refused:  # while it waited
+            self._give_back(attempt)
+            if not attempt.lanes and not attempt.at_work:
+                self._settle(attempt)
+                attempt.at_work = True
+                self.waiting[attempt.node] -= 1
+                self._on_end(attempt)
             return
         now, site, node = self._events.now, attempt.subtask.site, attempt.node
         course = self._world.course(site, node)
