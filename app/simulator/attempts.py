@@ -124,6 +124,7 @@ class Attempt:
         under_way: long enough ago that it is past its result pages, as a rule.
         over: it has ended; events that still name it are ignored.
         silenced_s: when its node died, or it hung.
+        counted: as hosts count it: site, node, whether it was given result pages.
     """
 
     subtask: Subtask
@@ -143,6 +144,7 @@ class Attempt:
     under_way: bool = False
     over: bool = False
     silenced_s: float | None = None
+    counted: tuple[str, str, bool] = ("", "", True)
 
     def next_class(self) -> int:
         """Tries of the page that is taken next: those with the fewest come first."""

@@ -123,7 +123,8 @@ class Execution:
         state = self._nodes[number]
         state.leases += 1
         self._running[attempt] = None
-        self._hosts.leased(subtask.site, node)
+        attempt.counted = subtask.site, node, not taken.listed
+        self._hosts.leased(*attempt.counted)
         if state.alive:
             self._begin(attempt)
         else:
@@ -225,7 +226,7 @@ class Execution:
         """Strategies see now that it is past its result pages."""
         if not attempt.over:
             attempt.under_way = self.changed = True
-            self._hosts.under_way(self._sites[attempt.subtask.site][0], self._nodes[attempt.node].node.name)
+            self._hosts.under_way(*attempt.counted)
 
     def _end(self, attempt: Attempt) -> None:
         """An attempt that was laid out, or failed at its start, is through."""
@@ -290,7 +291,7 @@ class Execution:
         """An attempt is over: its slot is free, and what it showed enters the statistics."""
         attempt.over = True
         del self._running[attempt]
-        now, site, node = self._events.now, attempt.subtask.site, attempt.node
+        now, node = self._events.now, attempt.node
         state = self._nodes[node]
         state.leases -= 1
         self.changed = True
@@ -300,8 +301,8 @@ class Execution:
         if isinstance(attempt, PagedAttempt) and self._crawl is not None:
             if attempt.hangs:
                 self._crawl.unstick(attempt)
-            names = self._sites[site][0], state.node.name
-            self._hosts.left(*names, under_way=attempt.under_way, tried=attempt.tried, wait_s=attempt.wait_s)
+            told = attempt.counted
+            self._hosts.left(*told, under_way=attempt.under_way, tried=attempt.tried, wait_s=attempt.wait_s)
         self._show_slots(node)
 
     def _result(self, attempt: Attempt, outcome: AttemptOutcome, lost_s: float = 0.0) -> AttemptResult:

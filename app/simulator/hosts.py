@@ -98,8 +98,8 @@ class Hosts:
         self._permits = PermitBook(LONGEST_WAIT_S)
         self._blocking: dict[tuple[int, int], Blocking] = {}
         self._rests: dict[str, dict[str, _Rest]] = {}
-        self._attempts: dict[tuple[str, str], int] = {}
-        self._well_begun: dict[tuple[str, str], int] = {}
+        self._attempts: dict[tuple[str, str, bool], int] = {}
+        self._well_begun: dict[tuple[str, str, bool], int] = {}
         self._asked: dict[str, _Asked] = {}
 
     def __bool__(self) -> bool:
@@ -169,26 +169,28 @@ class Hosts:
 
     # --- what strategies see -----------------------------------------------------------------------------------
 
-    def leased(self, site: str, node: str) -> None:
-        """An attempt was given to a node."""
-        self._count(self._attempts, site, node, 1)
+    def leased(self, site: str, node: str, searches: bool) -> None:
+        """An attempt was given to a node, with result pages or without."""
+        self._count(self._attempts, (site, node, searches), 1)
 
-    def under_way(self, site: str, node: str) -> None:
+    def under_way(self, site: str, node: str, searches: bool) -> None:
         """It is past its result pages, as a rule."""
-        self._count(self._well_begun, site, node, 1)
+        self._count(self._well_begun, (site, node, searches), 1)
 
-    def left(self, site: str, node: str, *, under_way: bool, tried: int, wait_s: float) -> None:
+    def left(
+        self, site: str, node: str, searches: bool, *, under_way: bool, tried: int, wait_s: float
+    ) -> None:
         """It is over; it waited so many seconds for permits with nothing in flight."""
-        self._count(self._attempts, site, node, -1)
+        self._count(self._attempts, (site, node, searches), -1)
         if under_way:
-            self._count(self._well_begun, site, node, -1)
+            self._count(self._well_begun, (site, node, searches), -1)
         asked = self._asked.setdefault(site, _Asked())
         asked.pages += tried
         asked.wait_s += wait_s
 
-    def _count(self, where: dict[tuple[str, str], int], site: str, node: str, by: int) -> None:
-        if site in self._of_site:
-            where[site, node] = where.get((site, node), 0) + by
+    def _count(self, where: dict[tuple[str, str, bool], int], key: tuple[str, str, bool], by: int) -> None:
+        if key[0] in self._of_site:
+            where[key] = where.get(key, 0) + by
 
     def views(self, sites: Collection[str], knowledge: Knowledge, now_s: float) -> list[HostView]:
         """As strategies see them.
@@ -230,10 +232,10 @@ class Hosts:
             return replace(view, address_limit=None, pages_per_s=math.inf, address_pages_per_s=math.inf)
         return replace(view, pages_per_s=math.inf) if view.host in self._only_block else view
 
-    def _running(self) -> Sequence[tuple[str, str, int, int]]:
+    def _running(self) -> Sequence[tuple[str, str, bool, int, int]]:
         return [
-            (site, node, attempts, self._well_begun.get((site, node), 0))
-            for (site, node), attempts in self._attempts.items()
+            (*key, attempts, self._well_begun.get(key, 0))
+            for key, attempts in self._attempts.items()
             if attempts
         ]
 

@@ -185,6 +185,9 @@ def _decide(
     _bring_up_to_date(ready, open_nodes, hosts)
     for view in waiting:
         ready.put(view)
+    refused = any(view.resting - view.unanswered for view in hosts.values())
+    if not (keep or refused or ready.any_able()):
+        return []  # nothing can be given, and there is no refusal that the strategy has to note
     return strategy.decide(ready, knowledge, now.timestamp(), context.rng, explain=True)
 
 

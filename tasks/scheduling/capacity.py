@@ -71,7 +71,8 @@ class Crawled:
     """The work under way, and what is known of hosts.
 
     Attributes:
-        running: (site, node, number of its attempts there, those of them that are well under way).
+        running: (site, node, whether they were given result pages, number of such attempts there, those of them that
+            are well under way).
         asking: by node, the share of its attempts that send requests; 1 where it is missing.
         resting: by host, nodes it rests for, with the seconds until their rest is over.
         unanswered: by host, those of them that it does not answer.
@@ -81,7 +82,7 @@ class Crawled:
         addresses: by node, the address its permits are granted to.
     """
 
-    running: Sequence[tuple[str, str, int, int]]
+    running: Sequence[tuple[str, str, bool, int, int]]
     asking: Mapping[str, float]
     resting: Mapping[str, Mapping[str, float]]
     probing: Mapping[str, Collection[str]]
@@ -106,11 +107,11 @@ def host_views(
     """The hosts of these sites, and every other that is crawled or refuses somebody.
 
     An attempt sends requests to its site's host as fast as one address may and its lanes can. To its engine's host it
-    sends only those for result pages: one in `hits_per_result_page` + 1. The next attempt is expected to send as many
-    as the mean of those that run and of one on each waiting site. (Were it as many as the fastest sends, one site that
-    answers at once would hold back all others of its engine.) Attempts begin, wait for result pages and end, so they
-    ask for less than this. A host whose permits go unused, though all its attempts are well under way, can take one
-    more.
+    sends only those for result pages: one in `hits_per_result_page` + 1, or none where it was given only hits. The next
+    attempt is expected to send as many as the mean of those that run and of one on each waiting site. (Were it as many
+    as the fastest sends, one site that answers at once would hold back all others of its engine.) Attempts begin, wait
+    for result pages and end, so they ask for less than this. A host whose permits go unused, though all its attempts
+    are well under way, can take one more.
 
     Args:
         crawled: see there.
@@ -131,9 +132,12 @@ def host_views(
         per_s = attempt_rate(limits_of(site_host), request_s.get(site, REQUEST_S), lanes, share)
         return {engine_host: per_s / requests_per_result_page, site_host: per_s}
 
-    for site, node, attempts, started in crawled.running:
+    for site, node, searches, attempts, started in crawled.running:
         asking = attempts * crawled.asking.get(node, 1.0)
-        for host, per_s in rates(site, crawled.grant(hosts_of(site)[1], node).share).items():
+        site_host = hosts_of(site)[1]
+        for host, per_s in rates(site, crawled.grant(site_host, node).share).items():
+            if host != site_host and not searches:
+                continue
             by_node = held.setdefault(host, {})
             by_node[node] = by_node.get(node, 0) + math.ceil(asking)
             load[host] = load.get(host, 0.0) + asking * per_s

@@ -236,6 +236,10 @@ class ReadyQueue:
             and (not limited or self.capacity.left_for(hosts, name) >= 1)
         ]
 
+    def any_able(self) -> bool:
+        """Whether any node could be given anything now."""
+        return any(map(self.able, self._groups.values()))
+
     def may_take(self, group: Group, node: str) -> bool:
         """Whether the node may take the group's subtasks, now or once it has a free slot."""
         return eligibility.may_take(group.first, node, self.nodes, self.hosts)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Integer, Select, String, bindparam, exists, func, select, true
+from sqlalchemy import Connection, Integer, Select, String, bindparam, exists, func, or_, select, true
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.grants import Grants
@@ -83,7 +83,7 @@ _READS_RESULTS = (
     .where(targets.c.subtask_id == subtasks.c.id, targets.c.state == "todo", targets.c.kind == "result")
     .label("reads_results")
 )
-"""A result page of it is still to be read: it is sure to ask its engine's host."""
+"""A result page of it is still to be read: it will ask its engine's host."""
 _SUBTASK = (
     *(subtasks.c[name] for name in ("id", "site", "kind", "left", "priority", "failed_on")),
     *(subtasks.c.assigned_node, subtasks.c.assigned_quota, _READS_RESULTS),
@@ -198,11 +198,12 @@ _CRAWLED = Prepared(
     select(
         subtasks.c.site,
         subtasks.c.lease_node,
+        or_(_READS_RESULTS.element, attempts.c.found.is_not(None)).label("searches"),
         func.count(),
         func.count().filter(subtasks.c.lease_started, subtasks.c.changed_at <= bindparam("before")),
     )
-    .where(subtasks.c.state == State.CRAWL)
-    .group_by(subtasks.c.site, subtasks.c.lease_node)
+    .where(subtasks.c.state == State.CRAWL, attempts.c.id == subtasks.c.attempt_id)
+    .group_by(subtasks.c.site, subtasks.c.lease_node, "searches")
 )
 
 

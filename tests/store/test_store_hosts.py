@@ -8,18 +8,20 @@ from datetime import timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from world import SILENT, SITE, START, World
+from world import SILENT, SITE, START, World, hit
 
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import BreakerState
 from tasks.domain.grants import AddressGrants, Grants, HostGrants
+from tasks.domain.states import State
 from tasks.domain.views import HostView
+from tasks.jobs import sweeps
 from tasks.scheduling.capacity import HostCapacity
 from tasks.store import hosts, leases, nodes, views
 from tasks.store.database import Store
 from tasks.store.hosts import Breaker, Rest
 from tasks.store.leases import Counters, Renewal
-from tasks.store.tables import host_rests
+from tasks.store.tables import host_rests, subtasks
 
 NOTHING_KNOWN: Grants = {}
 
@@ -237,3 +239,22 @@ def test_times_count_the_refusals_since_the_last_page(
                 assert (hosts.breakers(conn, now) == []) == (closes or times == 0)
                 times = 0 if closes else times
         assert [b.times for b in hosts.breakers(conn, now)] == ([times] if times else [])
+
+
+def test_an_attempt_that_was_given_only_hits_asks_its_engine_nothing(world: World) -> None:
+    engine, site = world.context.hosts_of(SITE)
+    of = world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE], {}
+
+    def held(host: str) -> int:
+        return sum(world.look(views.host_views, world.now, *of)[host].held.values())
+
+    lease, work = world.begin(world.waiting())
+    assert (held(engine), held(site)) == (1, 1)
+    world.read_results(lease, work.targets[0], [hit("1"), hit("2")])
+    assert (held(engine), held(site)) == (1, 1)  # over its whole time it asks for a result page
+    world.close(lease)
+    world.sweep(sweeps.wake)
+    world.sweep(sweeps.admit)
+    (follow_up,) = world.rows(subtasks, subtasks.c.state == State.WAIT)
+    world.begin(follow_up.id)
+    assert (held(engine), held(site)) == (0, 1)
