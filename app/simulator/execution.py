@@ -291,19 +291,17 @@ class Execution:
         """An attempt is over: its slot is free, and what it showed enters the statistics."""
         attempt.over = True
         del self._running[attempt]
-        now, node = self._events.now, attempt.node
-        state = self._nodes[node]
-        state.leases -= 1
+        self._nodes[attempt.node].leases -= 1
         self.changed = True
         result = self._result(attempt, outcome, lost_s)
-        self._knowledge.fold(result, now)
-        self._figures.close(now, attempt, result)
+        self._knowledge.fold(result, self._events.now)
+        self._figures.close(self._events.now, attempt, result)
         if isinstance(attempt, PagedAttempt) and self._crawl is not None:
             if attempt.hangs:
                 self._crawl.unstick(attempt)
             told = attempt.counted
             self._hosts.left(*told, under_way=attempt.under_way, tried=attempt.tried, wait_s=attempt.wait_s)
-        self._show_slots(node)
+        self._show_slots(attempt.node)
 
     def _result(self, attempt: Attempt, outcome: AttemptOutcome, lost_s: float = 0.0) -> AttemptResult:
         # Targets that quota and budget kept from it are not offered; those that failure, refusal or silence kept are.
