@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -168,7 +170,7 @@ def test_redis_takes_its_password_from_the_secret_and_keeps_nothing(secrets, unu
     here = f"--port {unused_port} --bind 127.0.0.1 --dir {tmp_path}"
     programs = Path(sys.executable).parent
     line = line.replace("exec redis-server -", f"exec {programs}/redis-server - {here}")
-    process = subprocess.Popen([shell, option, line], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([shell, option, line], stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         password = (secrets / "redis_password").read_text().strip()
         with Redis(port=unused_port, password=password) as client:
@@ -183,7 +185,7 @@ def test_redis_takes_its_password_from_the_secret_and_keeps_nothing(secrets, unu
         check = check.replace("redis-cli", f"{programs}/redis-cli -p {unused_port}")
         assert subprocess.run(["sh", "-c", check], check=False).returncode == 0
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # the server is a child of the shell
         process.wait(timeout=PATIENCE_S)
 
 
