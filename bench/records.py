@@ -5,14 +5,16 @@ of other public repositories, ``threads``), and the samples of ``bench/samples/t
 or to the held-out part by a hash of its name. What was held out once, measured and then looked at (`seen`) is a second
 tuning part, and so is that half of later pages that was looked at (`third`). What was marked after a change to the
 reading of threads (`fresh`), the half of later pages that was not looked at (`unseen`), and the samples, written for
-this project, are parts of their own. Peer: trafilatura with comments, for the text.
+this project, are parts of their own. Pages of known forum programs (``wcxb-*.html`` of ``threads``) are marked by
+`bench/engines.yaml`, how each program names author, day and text; those of one half by hash were looked at
+(`programs`), those of the other not (`programs_unseen`). Peer: trafilatura with comments, for the text.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from hashlib import sha256
@@ -21,17 +23,24 @@ from statistics import fmean
 from typing import Any
 
 import yaml
+from selectolax.lexbor import LexborHTMLParser
 
 from bench.tools.pagetruth import SAMPLES
 from splitter.catalog.rules import PageRules
 from splitter.spans import CHINA
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Review
+from tasks.reading.dates import read_date
 from tasks.reading.decode import decode
 from tasks.reading.extract import read_page
+from tasks.reading.markup import parse_whole
+from tasks.reading.records import Records
 
 _MARKS = Path(__file__).with_name("records.yaml")
+_ENGINES = Path(__file__).with_name("engines.yaml")
 _NOW = datetime(2024, 6, 1, tzinfo=UTC)
+_PROGRAMS_NOW = datetime(2026, 6, 1, tzinfo=UTC)
+_PROGRAM_PAGES = "wcxb-*.html"
 _FOLDERS = ("pages-2024", "threads")
 _PARTS = {"seen": "second", "fresh": "fresh", "third": "third", "unseen": "unseen"}
 _GRAM = 4
@@ -43,9 +52,10 @@ class Marked:
     """A page and what a person marked on it.
 
     Attributes:
-        part: "tuning", "held_out", "second", "fresh", "third", "unseen" or "samples".
+        part: "tuning", "held_out", "second", "fresh", "third", "unseen", "samples", "programs" or "programs_unseen".
         records: author and day (ISO; empty: the page has none) of each, in the order of the page.
         content: the marked text of all; empty where it is not known.
+        now: the time the page is read as of.
     """
 
     file: str
@@ -54,6 +64,7 @@ class Marked:
     url: str
     records: tuple[tuple[str, str], ...]
     content: str
+    now: datetime = _NOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +116,41 @@ def marked_pages(shared: Path) -> list[Marked]:
                     content,
                 )
             )
-    return found
+    return [*found, *_program_pages(shared / "threads")]
+
+
+def _program_pages(folder: Path) -> Iterator[Marked]:
+    """The pages of forum programs that are there, those of no known program left out."""
+    engines = yaml.safe_load(_ENGINES.read_text("utf-8"))
+    for path in sorted(folder.glob(_PROGRAM_PAGES)):
+        raw = path.read_bytes()
+        try:
+            tree = parse_whole(decode(raw, {}).text)
+        except FetchError:
+            continue
+        found = next(filter(None, (_by_program(tree, rules) for rules in engines.values())), [])
+        if found:
+            yield Marked(
+                path.name,
+                "programs_unseen" if part_of(path.stem) == "held_out" else "programs",
+                raw,
+                json.loads((folder / "expected" / f"{path.stem}.json").read_text("utf-8"))["url"],
+                tuple((author, day) for author, day, _ in found),
+                "\n".join(body for *_, body in found),
+                _PROGRAMS_NOW,
+            )
+
+
+def _by_program(tree: LexborHTMLParser, rules: dict[str, str]) -> list[tuple[str, str, str]]:
+    """Author, day and text of each record as a program marks them; those without a text left out."""
+    records = Records(tree, rules["review"])
+    columns = (records.values(rules[name]) for name in ("author", "date", "body"))
+    return [
+        (author, date.date().isoformat() if date else "", body)
+        for author, said, body in zip(*columns, strict=True)
+        if body
+        for date in (read_date(said, _PROGRAMS_NOW),)
+    ]
 
 
 def _sample(file: str, mark: dict[str, Any]) -> Marked:
@@ -122,7 +167,7 @@ def score_of(page: Marked) -> Score:
     """Read a page and score it."""
     text = decode(page.raw, {}).text
     try:
-        reviews = read_page(text, page.url, PageRules(main_text=True), now=_NOW).reviews
+        reviews = read_page(text, page.url, PageRules(main_text=True), now=page.now).reviews
     except FetchError:
         reviews = ()
     known = bool(page.content)

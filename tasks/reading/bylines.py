@@ -16,6 +16,12 @@ _PERSON_NAME = re.compile(
     re.IGNORECASE,
 )
 _PERHAPS_PERSON = re.compile(r"(?:^|[-_])(?:name|by|owner|people|persona)(?:$|[-_])", re.IGNORECASE)
+# What stands beside a name in a pane about its person: a title, a rank, counts.
+_OF_PERSON = re.compile(
+    r"(?:user|member|author|poster|profile|customer)s?[-_]?(?:title|rank|role|badge|banner|level|group|stats?|counts?|posts|location"
+    r"|joined|karma|points|score|blurb|reputation|signature|fields?|extras?)",
+    re.IGNORECASE,
+)
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PERSON_LINK = re.compile(
     r"(?:^|[/?&.])(?:[\w-]+[-_])?(?:users?|members?|profiles?|authors?|people|person|userinfo"
@@ -30,7 +36,7 @@ NOT_ITS_DAY = re.compile(
 """Words in or around a date that say another day than a record's: joined, last edited."""
 _NO_NAME = re.compile(
     r"^(?:[\W_]*+(?:\d{1,4}[\W_]*+)?|楼主|作者|沙发|板凳|地板|回复|引用|举报|只看\S*|发[表布]于?.*|.*发布|posted.*|author|op"
-    r"|reply|by|says?:?|said:?"
+    r"|reply|by|says?:?|said:?|asked|answered|edited|commented|posted"
     r"|wrote:?|user|username|name"
     r"|(?:赞|顶|踩|回复|举报|收藏|转发|评论|支持|反对|有用|没用|关注|推荐|最新评论|热门)\S{0,2}[\s\[(（]*\d*.?"
     r"|登[录入]\S*|注[册冊]|log ?in|sign (?:in|up)|register|create an account|我的.*"
@@ -60,6 +66,9 @@ LONGEST_NAME = 40
 LONGEST_BYLINE = 120
 """Characters of a text with a name or a date and what stands around it."""
 _SHORT_DATE, _BESIDE_DAY = 40, 20
+# Elements around a text whose names are its own; a whole post may be called by the rank of its author.
+_OWN = 2
+_LETTER_WORTH = 0.2  # it stands for a portrait
 
 SURELY = 100
 """The score that `is_person` gives an element that can be nothing else; many that perhaps are one add up to less."""
@@ -99,8 +108,15 @@ def person_strength(page: Outline, owner: int, record: int) -> float:
     """How much an element and the three around it, inside a record, are called a person; 0: not at all."""
     element, strength = owner, 0.0
     for step in range(4):
-        if is_person(page, element):
-            attributes = page.attributes[element]
+        attributes = page.attributes[element]
+        person = is_person(page, element)
+        if step < _OWN and (
+            attributes.get("itemprop") == "jobTitle"
+            or (page.tags[element] == "dd" and not person)
+            or any(map(_OF_PERSON.search, page.names[element]))
+        ):
+            return 0.0
+        if person:
             link = page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", ""))
             strong = attributes.get("itemprop") == "author" or attributes.get("rel") == "author"
             strength += (1.5 if link else 1.0) / (step + 1) + strong
@@ -116,7 +132,7 @@ def as_name(page: Outline, number: int) -> float:
     name = bare_name(text.text)
     if page.dates[number] or not may_be_name(name) or is_role(name):
         return 0.0
-    return person_strength(page, text.owner, 0)
+    return person_strength(page, text.owner, 0) * (_LETTER_WORTH if len(name) == 1 else 1.0)
 
 
 def is_its_day(page: Outline, number: int) -> bool:

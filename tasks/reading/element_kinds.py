@@ -12,6 +12,8 @@ _QUOTE = re.compile(
     r"^(?!js-)(?:.*[-_])?(?:block-?)?quot(?:e|ed|es|ing)(?:$|[-_]?(?:block|body|content|text|title|post|box|container|message))|引用|(?:^|[-_])cite|parent-?(?:post|comment)|reply-?(?:to|source)|in-?reply",
     re.IGNORECASE,
 )
+# What readers may quote: the text itself.
+_QUOTABLE = re.compile(r"(?:select|can|to)-?quot|quot(?:e|able)-?(?:select|source)", re.IGNORECASE)
 _SIGNATURE = re.compile(
     r"(?:^|[-_])(?:sig|sign|signature)s?(?:$|[-_])|signature|签名|qianming", re.IGNORECASE
 )
@@ -40,7 +42,7 @@ _ATTRIBUTION = re.compile(
     re.IGNORECASE,
 )
 _BEGINNING, _LEAST_QUOTED = 40, 8
-_MOST_QUOTES, _FIRST_TEXTS, _MOST_BESIDE = 200, 20, 10
+_MOST_QUOTES, _FIRST_TEXTS, _MOST_BESIDE, _FIRST_ELEMENTS = 200, 20, 10, 60
 
 
 class Quotes:
@@ -85,20 +87,39 @@ def kind_of(page: Outline, element: int, quotes: Quotes) -> str:
     """
     names = page.names[element]
     tag = page.tags[element]
-    for name in names:
-        name = CAMEL.sub("-", name)
-        if _SIGNATURE.search(name) and not page.dated(element):
+    called = [CAMEL.sub("-", name) for name in names]
+    for name in called:
+        if _SIGNATURE.search(name) and not page.dated(element) and not _holds_signature(page, element):
             return "signature"
-        if _QUOTE.search(name) and tag not in INLINE:
+        if _QUOTE.search(name) and tag not in INLINE and not _QUOTABLE.search(name):
             return "quote"
     if any(map(_ANSWER.search, names)) and _follows_text(page, element):
         return "quote"
     if tag == "blockquote":
+        if any(_CONTENT.search(name) and "quote" not in name.lower() for name in called):
+            return ""  # a post's own text
         return "quote" if quotes.of_another(element) else ""
     if tag in ("header", "footer", "nav", "form", "h1"):
         return "beside"
-    beside = any(_BESIDE.search(CAMEL.sub("-", name)) for name in names)
+    beside = any(map(_BESIDE.search, called)) and not _mentions(page, element)
     return "beside" if beside and not called_content(page, element) else ""
+
+
+def _mentions(page: Outline, element: int) -> bool:
+    """Whether an element in a line, or in what holds a text, is a mention of somebody: @name."""
+    first = page.first_text[element]
+    return (
+        page.tags[element] in INLINE
+        and first < page.last_text[element]
+        and page.texts[first].text.lstrip().startswith("@")
+        and (not page.texts[first].apart or called_content(page, max(0, page.parents[element])))
+    )
+
+
+def _holds_signature(page: Outline, element: int) -> bool:
+    """Whether a signature stands further inside: then an element called after it is the post around both."""
+    inside = range(element + 1, min(page.ends[element], element + _FIRST_ELEMENTS))
+    return any(_SIGNATURE.search(name) for one in inside for name in page.names[one])
 
 
 def _follows_text(page: Outline, element: int) -> bool:

@@ -99,8 +99,11 @@ def _without_rules(text: str, url: str, now: datetime) -> PageRead | None:
 def _tells_more(shown: PageRead, marked: PageRead) -> bool:
     """Whether what a page shows is what it marks, and more of it."""
     said, due = ("\n".join(review.body for review in page.reviews) for page in (shown, marked))
-    if len(shown.reviews) > len(marked.reviews) and covered(due, said) >= _ALL:
-        return True
+    if len(shown.reviews) > len(marked.reviews):
+        signed = {(review.author, review.date) for review in shown.reviews}
+        same = sum((review.author, review.date) in signed for review in marked.reviews)
+        if covered(due, said) >= _ALL or same >= _ALL * len(marked.reviews):
+            return True
     if len(shown.reviews) < len(marked.reviews) or len(said) < _MORE * len(due):
         return False
     authors = {review.author for review in shown.reviews} & {review.author for review in marked.reviews} - {

@@ -63,6 +63,7 @@ DATE = re.compile(
 """A pattern of dates, in the forms that `tasks.reading.dates` reads."""
 # In a link to a post itself: 4y, 12d, 3mo.
 _COUNTED, _LONGEST_COUNTED = re.compile(r"\d{1,2}\s?(?:m|h|d|w|y|mo|hr|min|yr)", re.ASCII), 5
+_MOMENT = re.compile(r"(?:19|20)\d\d-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
 _MAYBE_DATE = re.compile(r"\d|刚|昨|前|ago|now|yesterday", re.IGNORECASE)
 
 
@@ -223,9 +224,19 @@ def _add(page: Outline, node: LexborNode, tag: str, opened: list[int]) -> bool:
 
 def _close(page: Outline, opened: list[int], apart: bool) -> bool:
     element = opened.pop()
+    if page.first_text[element] == len(page.texts):
+        _tell_time(page, element, apart)
     page.ends[element] = len(page.nodes)
     page.last_text[element] = len(page.texts)
     return apart or page.tags[element] not in INLINE
+
+
+def _tell_time(page: Outline, element: int, apart: bool) -> None:
+    """Let an element whose time only a script would write hold it as its text."""
+    attributes = page.attributes[element]
+    value = attributes.get("datetime") or attributes.get("title") or ""
+    if _MOMENT.match(value):
+        page.texts.append(Text(value, element, apart, page.tags[element] == "a"))
 
 
 def _sum_up(page: Outline) -> None:

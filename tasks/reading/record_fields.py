@@ -9,9 +9,8 @@ and signatures are kept apart.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from tasks.reading.bylines import (
@@ -30,6 +29,7 @@ from tasks.reading.controls import PLACE, without_controls
 from tasks.reading.dates import read_date
 from tasks.reading.element_kinds import Quotes, called_content, kind_of
 from tasks.reading.outline import Outline
+from tasks.reading.record import Record
 from tasks.reading.repeated import Span
 
 _ITS_DAY = re.compile(r"date|time|posted|created|publish|ago|when|stamp|permalink", re.IGNORECASE)
@@ -43,28 +43,10 @@ _BESIDE_WORTH, _LINKED_WORTH = 0.05, 0.3
 _ONCE, _PART = 1.3, 0.15
 # An author's name stands among the first texts of a record; a role, or what is the same in all, is seldom a name.
 _EARLY, _LATER_WORTH, _ROLE_WORTH, _FEW = 12, 0.7, 0.2, 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """The text of one person, with its marks.
-
-    Attributes:
-        element: its number in the page's outline.
-        author, date_text: empty where the record has none.
-        date: aware, where it could be read.
-        text: without what it quotes, and without its author's signature.
-        quotes: what it quotes of others; empty where nothing.
-        signature: the author's, under the text; empty where there is none.
-    """
-
-    element: int
-    author: str
-    date_text: str
-    date: datetime | None
-    text: str
-    quotes: str
-    signature: str
+# Names stand at several places of a record (a link, or a style in it): few records at one place say little less.
+_SPREAD, _TOLD_WORTH, _SAME_STRENGTH = 0.7, 5.0, 0.3
+_TOLD = ("data-author", "data-username")
+_CLOCK = re.compile(r"\d:\d\d")
 
 
 def read_records(page: Outline, members: Sequence[Span], apart: Iterable[int], now: datetime) -> list[Record]:
@@ -91,6 +73,9 @@ class _Group:
         self._numbers: dict[tuple[int, str, str], int] = {}
         quotes = Quotes(page)
         self._records_at: dict[int, set[int]] = defaultdict(set)
+        self._told: dict[int, str] = defaultdict(
+            str
+        )  # record -> its author as an attribute of an element says
         self._walk(set(apart), quotes)
         self._texts: dict[int, list[int]] = defaultdict(list)
         for number, text in enumerate(page.texts):
@@ -136,6 +121,8 @@ class _Group:
             kind = (self._kind[above] if inner else "") or kind_of(page, element, quotes)
         self._place[element], self._record[element], self._kind[element] = place, record, kind
         self._records_at[place].add(record)
+        if not self._told[record]:
+            self._told[record] = next(filter(None, map(page.attributes[element].get, _TOLD)), "")
 
     def _same_everywhere(self) -> set[int]:
         """Texts of the template: the same, numbers apart, at one place in many records."""
@@ -222,38 +209,47 @@ class _Group:
         names = " ".join(
             (page.tags[text.owner], *page.names[text.owner], *page.names[max(0, page.parents[text.owner])])
         )
-        return 1.0 + 0.5 * (_ITS_DAY.search(names) is not None) + 0.3 * (text.text.strip()[-1:].isdigit())
+        clock = _CLOCK.search(date_of(page, number, self._now)) is not None
+        return (
+            1.0
+            + 0.5 * (_ITS_DAY.search(names) is not None)
+            + 0.3 * (text.text.strip()[-1:].isdigit())
+            + 0.5 * clock
+        )
 
     def _authors(self, dates: set[int]) -> dict[int, int]:
         """By record the text that names its author."""
         page = self._page
         worth: dict[int, float] = defaultdict(float)
-        first: dict[tuple[int, int], int] = {}
+        named: dict[tuple[int, int], tuple[float, int]] = {}  # place, record -> its surest text
         names: dict[int, set[str]] = defaultdict(set)
         for record, texts in self._texts.items():
+            told = self._told[record]
             for order, number in enumerate(texts):
                 text = page.texts[number]
                 if number in dates or self._kind[text.owner] in ("quote", "signature"):
                     continue
-                place = self._place[text.owner]
                 name = bare_name(text.text)
-                if (place, record) in first or not may_be_name(name):
+                if not may_be_name(name) or (page.dates[number] and name != told):
                     continue
                 strength = person_strength(page, text.owner, record)
-                if strength:
-                    first[place, record] = number
-                    names[place].add(name)
+                strength += _TOLD_WORTH * (name == told) if strength or name == told else 0.0
+                key = self._place[text.owner], record
+                if strength > named.get(key, (0.0, 0))[0] + _SAME_STRENGTH:
                     early = 1.0 if order < _EARLY else _LATER_WORTH
-                    worth[place] += strength * early * (_ROLE_WORTH if is_role(name) else 1.0)
-        count = len(self._members)
+                    named[key] = strength, number
+                    names[key[0]].add(name)
+                    unlike = is_role(name) or len(name) == 1  # a letter stands for a portrait
+                    worth[key[0]] += strength * early * (_ROLE_WORTH if unlike else 1.0)
+        times = Counter(place for place, _ in named)
         for place in worth:
-            if count > _FEW and len(names[place]) == 1:
+            if times[place] > _FEW and len(names[place]) == 1:
                 worth[place] *= _ROLE_WORTH
         found: dict[int, int] = {}
-        for place in sorted(worth, key=lambda place: -worth[place]):
+        for place in sorted(worth, key=lambda place: -worth[place] / times[place] ** _SPREAD):
             for record in self._records_at[place]:
-                if (place, record) in first:
-                    found.setdefault(record, first[place, record])
+                if (place, record) in named:
+                    found.setdefault(record, named[place, record][1])
         return found
 
     def _beside_dates(self, dates: dict[int, int]) -> dict[int, int]:

@@ -26,6 +26,7 @@ _BODIES = ("reviewBody", "text", "articleBody", "description")
 _DATES = ("datePublished", "dateCreated", "dateModified")
 _TITLES = ("headline", "name")
 _ITEM = '[itemscope][itemtype*="schema.org/{}" i]'
+_FEW = 3  # of the answers scripts often hold the best alone
 _MICRODATA = tuple(
     PageRules(
         review=", ".join(_ITEM.format(name) for name in names),
@@ -54,15 +55,18 @@ def structured_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, .
     things = list(json_ld_things(tree))
     # Comments under an article are not what it says, and answers of a shop's questions are the shop's own.
     kinds = (_REVIEW,) if any(_is(thing, _ONE_TEXT) for thing in things) else (_REVIEW, _POST)
+    scripted: tuple[Review, ...] = ()
     for kind in kinds:
         marked = (thing for thing in things if _is(thing, kind))
-        if reviews := _numbered(_of_thing(thing, now) for thing in marked):
-            return reviews
-    if tree.css_matches('[itemtype*="schema.org/" i]'):
-        for rules in _MICRODATA:
-            if reviews := reviews_of(Records(tree, rules.review), rules, now):
-                return tuple(one._replace(title="") if one.title == one.author else one for one in reviews)
-    return ()
+        scripted = scripted or _numbered(_of_thing(thing, now) for thing in marked)
+    if len(scripted) > _FEW or not tree.css_matches('[itemtype*="schema.org/" i]'):
+        return scripted
+    for rules in _MICRODATA:
+        if reviews := reviews_of(Records(tree, rules.review), rules, now):
+            if len(reviews) <= len(scripted):
+                break
+            return tuple(one._replace(title="") if one.title == one.author else one for one in reviews)
+    return scripted
 
 
 def _is(thing: Mapping[str, Any], kind: re.Pattern[str]) -> bool:

@@ -40,7 +40,7 @@ def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
     if thread is None:
         return None
     found = main_text(text, url, lambda _text, _url: "")
-    if found.metadata.home or _is_article(thread, found):
+    if found.metadata.home or _is_article(thread, found) or thread.articles(found.metadata.title):
         return None
     opening = _opening(tree, thread, found, now)
     if opening is None and len(thread.records) < 2:

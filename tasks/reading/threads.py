@@ -21,7 +21,8 @@ from tasks.domain.failures import FetchError
 from tasks.reading.bylines import SURELY, as_name, date_of, in_sentence, is_its_day, is_person, name_of
 from tasks.reading.dates import read_date
 from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline, outline_of
-from tasks.reading.record_fields import Record, read_records
+from tasks.reading.record import Record
+from tasks.reading.record_fields import read_records
 from tasks.reading.records import LONGEST_ID
 from tasks.reading.repeated import HEADLINE_CHARS, Group, Span, is_reply, record_groups, width
 
@@ -32,7 +33,7 @@ _MOST_GROUPS = 20
 _BEGINNING = 60
 _NEAR, _CLOSE = 25, 5
 _FIRST_LINE, _AROUND, _ABOVE = 3, 3, 8
-_TITLE_TEXTS = 4
+_TITLE_TEXTS, _FIRST_ELEMENTS = 4, 40
 _NEXT = re.compile(r"(?:下一?[页頁]|后一?页|next(?: page)?)?\s*[›»>→]*", re.IGNORECASE)
 _CONTROL = re.compile(r"登录|登錄|注册|发表|评论|回复|浏览|点击|log ?in|sign in|reply|comment", re.IGNORECASE)
 _POST_PATH = re.compile(
@@ -116,6 +117,24 @@ class Thread:
             and not _CONTROL.search(line)
         )
 
+    def articles(self, title: str) -> bool:
+        """Whether the records are articles, the first of which the page is about: each has a first heading of its own.
+
+        Pages that load the next article below the one that was asked for hold both.
+
+        Args:
+            title: of the page.
+        """
+        page = self.page
+        headings: list[str] = []
+        for start, end in self.spans:
+            first = range(start, min(end, start + _FIRST_ELEMENTS))
+            heading = next((one for one in first if page.tags[one] == "h1"), None)
+            if heading is None:
+                return False
+            headings.append(page.joined(page.texts[page.first_text[heading] : page.last_text[heading]]))
+        return len(set(headings)) == len(headings) > 1 and headings[0] == title
+
     @property
     def text(self) -> str:
         """The texts of the records, quotes included."""
@@ -187,7 +206,7 @@ def _nested(page: Outline, group: Group, other: Group) -> bool:
         return False
     if not large.hinted and min(small.signed, large.signed) < _SIGNED:
         return False
-    if not set(small.members).isdisjoint(large.members):
+    if not set(small.members).isdisjoint(large.members) or _unlike(page, small):
         return False
     days = {post: _dated(page, post) for post in large.members}  # those of the post itself
     holds: Counter[Span] = Counter()
@@ -207,6 +226,12 @@ def _nested(page: Outline, group: Group, other: Group) -> bool:
         return min(days.values()) > 0
     held = [days[post] > 0 for post in large.members if holds[post]]
     return holds.total() >= _HELD * len(held) or sum(held) >= len(held) / 2
+
+
+def _unlike(page: Outline, group: Group) -> bool:
+    """Whether each member is called otherwise: parts of something (its head, its text), and no comments."""
+    names = [name for start, _ in group.members for name in set(page.names[start])]
+    return len(names) >= len(group.members) and len(set(names)) == len(names)
 
 
 def _dated(page: Outline, span: Span) -> int:
