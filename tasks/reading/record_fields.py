@@ -73,9 +73,8 @@ class _Group:
         self._numbers: dict[tuple[int, str, str], int] = {}
         quotes = Quotes(page)
         self._records_at: dict[int, set[int]] = defaultdict(set)
-        self._told: dict[int, str] = defaultdict(
-            str
-        )  # record -> its author as an attribute of an element says
+        # record -> its author, as an attribute of an element says
+        self._told: dict[int, str] = defaultdict(str)
         self._walk(set(apart), quotes)
         self._texts: dict[int, list[int]] = defaultdict(list)
         for number, text in enumerate(page.texts):
