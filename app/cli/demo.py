@@ -42,7 +42,7 @@ SHORTENED: dict[str, Any] = {
     "request_timeout_s": 6.0,
     "backoff_s": 0.5,
     "most_unanswered": 6,
-    "rest_factor": 0.05,
+    "rest_factor": 0.01,
 }
 """Settings that the demo shortens, so that a person is asked about a dead site within a minute."""
 
