@@ -16,7 +16,7 @@ from app.cli.output import printed, table
 from app.config import from_environment
 from splitter.errors import InputError, ProductNameError
 from splitter.explain import explain
-from splitter.query import product_query
+from splitter.query import KeywordSet, product_query
 from splitter.split import RefusedName, SearchScope, SearchUrl
 from splitter.split import split as search_urls
 
@@ -143,10 +143,7 @@ def _print_each(urls: Iterable[SearchUrl]) -> None:
 
 def _print_by_engine(urls: Sequence[SearchUrl]) -> None:
     """Print the queries of a name, and of each engine its sites and its first search URL."""
-    queries = list(dict.fromkeys(url.keywords for url in urls))
-    click.echo(f"{urls[0].product} -> {'&'.join(queries[0])}")
-    for number, keywords in enumerate(queries[1:], 2):
-        click.echo(f"  query {number}: {'&'.join(keywords)}")
+    _print_queries(urls[0].product, list(dict.fromkeys(url.keywords for url in urls)))
     by_engine: dict[str, list[SearchUrl]] = {}
     for url in urls:
         by_engine.setdefault(url.engine, []).append(url)
@@ -157,6 +154,12 @@ def _print_by_engine(urls: Sequence[SearchUrl]) -> None:
         click.echo(f"  {engine}, {many}{where}")
         click.echo(f"    {_place(searches[0])}: {searches[0].url}")
     click.echo(f"  {len(urls)} search URLs; --json prints each of them, --site NAME those of a site")
+
+
+def _print_queries(name: str, queries: Sequence[KeywordSet]) -> None:
+    click.echo(f"{name} -> {'&'.join(queries[0])}")
+    for number, keywords in enumerate(queries[1:], 2):
+        click.echo(f"  query {number}: {'&'.join(keywords)}")
 
 
 def _place(url: SearchUrl) -> str:
@@ -183,9 +186,7 @@ def _print_explained(names: Iterable[str], as_json: bool) -> int:
             }
             click.echo(json.dumps(line, ensure_ascii=False))
             continue
-        click.echo(f"{name} -> {'&'.join(queries[0])}")
-        for number, keywords in enumerate(queries[1:], 2):
-            click.echo(f"  query {number}: {'&'.join(keywords)}")
+        _print_queries(name, queries)
         rows = ((word.word, word.role, word.score, "yes" if word.kept else "no", word.why) for word in words)
         printed().print(table(("word", "role", "score", "kept", "why"), rows))
     return refused
