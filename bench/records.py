@@ -7,7 +7,9 @@ tuning part, and so is that half of later pages that was looked at (`third`). Wh
 reading of threads (`fresh`), the half of later pages that was not looked at (`unseen`), and the samples, written for
 this project, are parts of their own. Pages of known forum programs (``wcxb-*.html`` of ``threads``) are marked by
 `bench/engines.yaml`, how each program names author, day and text; those of one half by hash were looked at
-(`programs`), those of the other not (`programs_unseen`). Peer: trafilatura with comments, for the text.
+(`programs`), those of the other not (`programs_unseen`). Pages that other public projects keep for their tests are
+divided likewise (`public`, `public_unseen`); some are shop pages without a review, which are right only if none is
+read. Peer: trafilatura with comments, for the text.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -39,7 +41,7 @@ from tasks.reading.records import Records
 _MARKS = Path(__file__).with_name("records.yaml")
 _ENGINES = Path(__file__).with_name("engines.yaml")
 _NOW = datetime(2024, 6, 1, tzinfo=UTC)
-_PROGRAMS_NOW = datetime(2026, 6, 1, tzinfo=UTC)
+_LATER = datetime(2026, 6, 1, tzinfo=UTC)
 _PROGRAM_PAGES = "wcxb-*.html"
 _FOLDERS = ("pages-2024", "threads")
 _PARTS = {"seen": "second", "fresh": "fresh", "third": "third", "unseen": "unseen"}
@@ -52,7 +54,8 @@ class Marked:
     """A page and what a person marked on it.
 
     Attributes:
-        part: "tuning", "held_out", "second", "fresh", "third", "unseen", "samples", "programs" or "programs_unseen".
+        part: "tuning", "held_out", "second", "fresh", "third", "unseen", "samples", or "programs" or "public", with
+            "_unseen" behind for the half not looked at.
         records: author and day (ISO; empty: the page has none) of each, in the order of the page.
         content: the marked text of all; empty where it is not known.
         now: the time the page is read as of.
@@ -89,8 +92,8 @@ class Score:
 
     @property
     def near(self) -> bool:
-        """Whether the count is right within one."""
-        return abs(self.found - self.marked) <= _NEAR
+        """Whether the count is right within one; of a page without records, whether none is read."""
+        return abs(self.found - self.marked) <= _NEAR if self.marked else not self.found
 
 
 def part_of(file: str) -> str:
@@ -107,16 +110,15 @@ def marked_pages(shared: Path) -> list[Marked]:
         if folder is not None:
             expected = folder / "expected" / Path(file).with_suffix(".json")
             content = json.loads(expected.read_text("utf-8"))["content"] if expected.is_file() else ""
-            found.append(
-                _marked(
-                    file,
-                    next((part for key, part in _PARTS.items() if mark.get(key)), part_of(file)),
-                    folder / file,
-                    mark,
-                    content,
-                )
-            )
+            page = _marked(file, _part(file, mark), folder / file, mark, content)
+            found.append(replace(page, now=_LATER) if mark.get("public") else page)
     return [*found, *_program_pages(shared / "threads")]
+
+
+def _part(file: str, mark: dict[str, Any]) -> str:
+    if mark.get("public"):
+        return "public_unseen" if part_of(file) == "held_out" else "public"
+    return next((part for key, part in _PARTS.items() if mark.get(key)), part_of(file))
 
 
 def _program_pages(folder: Path) -> Iterator[Marked]:
@@ -137,7 +139,7 @@ def _program_pages(folder: Path) -> Iterator[Marked]:
                 json.loads((folder / "expected" / f"{path.stem}.json").read_text("utf-8"))["url"],
                 tuple((author, day) for author, day, _ in found),
                 "\n".join(body for *_, body in found),
-                _PROGRAMS_NOW,
+                _LATER,
             )
 
 
@@ -149,7 +151,7 @@ def _by_program(tree: LexborHTMLParser, rules: dict[str, str]) -> list[tuple[str
         (author, date.date().isoformat() if date else "", body)
         for author, said, body in zip(*columns, strict=True)
         if body
-        for date in (read_date(said, _PROGRAMS_NOW),)
+        for date in (read_date(said, _LATER),)
     ]
 
 
