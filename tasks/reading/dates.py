@@ -11,6 +11,8 @@ from unicodedata import normalize
 
 from splitter.spans import CHINA
 
+from tasks.reading.month_names import MONTH_OF, NAMED_DAY
+
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _ZONES = {"Z": UTC, "z": UTC, "GMT": UTC, "UTC": UTC}
 _DAYS_BACK = {"今": 0, "昨": 1, "前": 2, "大": 3, "t": 0, "y": 1}
@@ -75,6 +77,7 @@ _DAY_MONTH = re.compile(
     rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?[\s-](?:of\s)?{_MONTH}\.?,?[\s-](?P<y>\d{{4}})\b{_CLOCK}",
     re.ASCII | re.I,
 )
+_NAMED_DAY = re.compile(rf"{NAMED_DAY}\.?,?\s(?:de\s)?(?P<y>\d{{4}})\b{_CLOCK}", re.I)
 _MONTH_DAY = re.compile(
     rf"\b{_MONTH}\.?\s(?P<d>\d{{1,2}})(?!\d|:)(?:st|nd|rd|th)?(?:,?\s(?P<y>\d{{4}})\b)?,?{_CLOCK}",
     re.ASCII | re.I,
@@ -168,7 +171,10 @@ def _year(text: str, now: datetime) -> int:
 
 
 def _month(text: str) -> int:
-    return int(text) if text.isdecimal() else _MONTHS.index(text.lower()) + 1
+    if text.isdecimal():
+        return int(text)
+    name = text.lower()
+    return MONTH_OF[name] if name in MONTH_OF else _MONTHS.index(name) + 1
 
 
 def _latest(month: int, day: int, clock: tuple[str | None, ...], now: datetime) -> datetime | None:
@@ -275,9 +281,9 @@ def _zone(text: str) -> tzinfo:
 
 # Least ambiguous first. Text outside ASCII may hold either language's forms.
 _Reader = Callable[[str, datetime], datetime | None]
-_full, _short_year, _american, _dotted, _no_year, _day_month, _month_day = (
+_full, _short_year, _american, _dotted, _no_year, _day_month, _named_day, _month_day = (
     partial(_dated, pattern)
-    for pattern in (_FULL, _SHORT_YEAR, _AMERICAN, _DOTTED, _NO_YEAR, _DAY_MONTH, _MONTH_DAY)
+    for pattern in (_FULL, _SHORT_YEAR, _AMERICAN, _DOTTED, _NO_YEAR, _DAY_MONTH, _NAMED_DAY, _MONTH_DAY)
 )
 _ago_chinese, _ago_english = partial(_ago, _AGO), partial(_ago, _AGO_ENGLISH)
 _ago_short = partial(_ago, _SHORT_AGO)
@@ -287,6 +293,7 @@ _ENGLISH: tuple[_Reader, ...] = (
     _ago_english,
     _ago_short,
     _day_month,
+    _named_day,
     _month_day,
     _day_word,
     *_NUMERIC,

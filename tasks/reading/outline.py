@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from tasks.reading.month_names import NAMED_DAY
 from tasks.reading.portraits import is_portrait, pictured
 
 MOST_ELEMENTS = 60_000
@@ -57,7 +58,8 @@ DATE = re.compile(
     r"|months?|years?)\s+ago\b"
     r"|\b(?:yesterday|just now)\b|\btoday,?\s+(?:at\s+)?\d"
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?\s\d{1,2}(?!\d|:)"
-    r"|(?<!\d)\d{1,2}(?:st|nd|rd|th)?\.?[\s-](?:of\s)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b",
+    r"|(?<!\d)\d{1,2}(?:st|nd|rd|th)?\.?[\s-](?:of\s)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b"
+    rf"|{NAMED_DAY}",
     re.IGNORECASE,
 )  # fmt: skip
 """A pattern of dates, in the forms that `tasks.reading.dates` reads."""
