@@ -42,7 +42,7 @@ _NO_NAME = re.compile(
     r"|登[录入]\S*|注[册冊]|log ?in|sign (?:in|up)|register|create an account|我的.*"
     r"|about(?: me| us)?|个人.*|.*中心|.*首页|home|.*投诉|名片|原创"
     r"|level.*|lv\.?\s*\d+|#\d+|(?:post|reply|comment)\s*+#?\s*+\d.*"
-    r"|share|分享|report|quote|like|edit|link|permalink|more|更多|查看\S*|全部\S*"
+    r"|share|分享|report|quote|like|edit|link|permalink|(?:read |see |show )?(?:more|less)|更多|查看\S*|全部\S*"
     r"|\d+\s?(?:楼|人|条|个|赞).*|.*(?:回复|关注|粉丝|点赞)|\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]\.?m\.?)?|\d{1,2}[時时点]\d{1,2}分?|(?:on|off)line|在线|离线"
     r"|最后由|最后(?:编辑|回复).*|.*[?？])$",
     re.IGNORECASE,

@@ -19,6 +19,11 @@ _PLACE = r"(?:来自|发布于|IP\s?属地[:：]?)\s?[\u4e00-\u9fff]{2,6}"
 PLACE = re.compile(_PLACE)
 """Where somebody writes from, as sites show it beside the name: 来自吉林."""
 
+LIKED = re.compile(
+    r"[\s,]*(?:and\s+)?(?:\d+\s+(?:other\s+)?(?:person|people|others?)\s+)?likes? this\W*", re.IGNORECASE
+)
+"""What is left of the line that says who likes a post, where it has no text of its own."""
+
 _CONTROL = re.compile(
     r"图集|播报|編輯|编辑|分享|收藏|举报|复制链接|打印|字号\S{0,8}|大\s*中\s*小|原文链接"
     r"|分享(?:至|到)\s*[:：]?|微信扫码\S{0,4}|扫一扫\S{0,10}|举报/反馈|转播到\S{2,6}"

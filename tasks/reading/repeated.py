@@ -30,7 +30,7 @@ _LOOK = re.compile(
     r"|sm|md|lg|xl|center|top|bottom|space|gap|min|max|leading|tracking|fs|fw|u)(?:$|[-:_])"
 )
 _ASIDE = re.compile(
-    r"side-?bar|widget|(?:^|[-_])(?:aside|nav|menu)(?:$|[-_])|relat(?:ed|ion)|recommend"
+    r"side-?bar|(?<![a-z])widget|(?:^|[-_])(?:aside|nav|menu)(?:$|[-_])|relat(?:ed|ion)|recommend"
     r"|guess|hot-?(?:list|news|post|topic)|rank",
     re.IGNORECASE,
 )
@@ -38,7 +38,7 @@ _FOOT = re.compile(r"(?:^|[-_])(?:foot|footer)(?:$|[-_])", re.IGNORECASE)
 _MOST_ASIDE = 0.8
 _ADDRESS = re.compile(r"\s*(?:https?://|www\.)")
 _LIST = re.compile(
-    r"news|article[-_]*list|thread-?list|topic-?list|recommend|relat(?!ive)|rank|hot-|sidebar|widget|menu|nav|search-?result",
+    r"news|article[-_]*list|thread-?list|topic-?list|recommend|relat(?!ive)|rank|hot-|sidebar|(?<![a-z])widget|menu|nav|search-?result",
     re.IGNORECASE,
 )
 HEADLINE_CHARS = 8

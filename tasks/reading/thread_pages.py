@@ -8,10 +8,12 @@ from datetime import datetime
 from selectolax.lexbor import LexborHTMLParser
 
 from tasks.domain.pages import PageRead, Review
+from tasks.reading.bylines import LONGEST_BYLINE
 from tasks.reading.day_order import read_dates
 from tasks.reading.density import dense_text
 from tasks.reading.maintext import MainText, covered, is_title, main_text
 from tasks.reading.markup import parse_whole
+from tasks.reading.outline import DATE
 from tasks.reading.repeated import HEADLINE_CHARS, width
 from tasks.reading.threads import Opening, Thread, next_part, read_thread, signed
 
@@ -85,6 +87,8 @@ def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datet
         body = _densest_before(tree, thread, heading)
     if width(body) < HEADLINE_CHARS or covered(body[:_BEGINNING], thread.before) < _THERE:
         return None
+    if _is_byline(body, thread):
+        return None
     opening = signed(thread.page, thread.page.first_text[thread.records[0].element], body, now)
     if apart:
         author = _not_replying(found.author, thread, body) or _not_replying(opening.author, thread, body)
@@ -101,6 +105,13 @@ def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datet
     about = bool(description) and covered(description, body) >= _THERE
     sure = about if elsewhere else headed or (opening.author and opening.date_text)
     return opening if sure else None
+
+
+def _is_byline(body: str, thread: Thread) -> bool:
+    """Whether a text is the one line that says who began the thread, and when: the post itself is a record."""
+    first = thread.records[0].author
+    short = "\n" not in body and len(body) <= LONGEST_BYLINE
+    return short and first != "" and first in body and DATE.search(body) is not None
 
 
 def _not_replying(name: str, thread: Thread, body: str) -> str:

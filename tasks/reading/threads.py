@@ -42,6 +42,7 @@ _POST_PATH = re.compile(
 )
 _POST = re.compile(r"topic|thread|question|repl(?:y|ies)|forum|bbs|discuss|tweet|answer|bbp", re.IGNORECASE)
 _CALLED_NAME = re.compile(r"name|nick|author|poster", re.IGNORECASE)
+_LINK_BACK = re.compile(r"(?:^|[-_])(?:pingback|trackback)(?:$|[-_])", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _PAGE_OF_PATH = re.compile(r"/page[-/]?\d+/?$", re.IGNORECASE)
 _PAGE_PARAMETER = re.compile(
@@ -175,6 +176,7 @@ def read_thread(tree: LexborHTMLParser, now: datetime) -> Thread | None:
     dated = sum(one.date is not None for one in records)
     if 2 * dated > len(records):  # what has no day among those that have is a link to the others
         records = [one for one in records if one.date is not None or width(one.text) > _LINK_CHARS]
+    records = [one for one in records if not _links_here(page, one.element)]
     if not records:
         return None
     first = page.first_text[records[0].element]
@@ -184,6 +186,15 @@ def read_thread(tree: LexborHTMLParser, now: datetime) -> Thread | None:
         page,
         tuple(sorted({span for group in chosen for span in group.members})),
         tuple(_key_of(page, record) for record in records),
+    )
+
+
+def _links_here(page: Outline, element: int) -> bool:
+    """Whether a record is what another site sends of itself when it links to the page, among its comments."""
+    return any(
+        _LINK_BACK.search(name)
+        for one in (element, max(0, page.parents[element]))
+        for name in page.names[one]
     )
 
 

@@ -11,6 +11,7 @@ from bench.records import Marked, gram_f1, marked_pages, part_of, score_of
 from bench.tools.pagetruth import SAMPLES
 from splitter.catalog.rules import PageRules
 from tasks.domain.pages import PageRead
+from tasks.reading.bylines import may_be_name
 from tasks.reading.extract import read_page
 from tasks.reading.outline import MOST_ELEMENTS, outline_of
 from tasks.reading.relevance import screen_reviews
@@ -227,3 +228,32 @@ def test_a_portrait_and_the_link_of_one_name_persons():
         outline.joined(outline.texts[outline.first_text[n] : outline.last_text[n]]) for n in outline.pictured
     }
     assert named == {"甲一", "乙二"}
+
+
+def test_a_link_from_another_site_is_no_comment():
+    back = post(1009, "别处的博客", "2024-05-05 10:00", "[…] 有人说滤水壶漏水，见原文 […]")
+    html = page(*POSTS, back.replace('class="post"', 'class="post pingback"'))
+    assert [one.author for one in read(html).reviews] == ["甲一", "乙二", "丙三"]
+
+
+def test_who_likes_an_empty_post_is_not_what_it_says():
+    html = page(*POSTS, post(1009, "己六", "2024-05-05 10:00", "and 3 other people like this."))
+    assert len(read(html).reviews) == 3
+    assert len(read(page(*POSTS, post(1009, "己六", "2024-05-05 10:00", "I like this one"))).reviews) == 4
+
+
+def test_the_line_that_says_who_began_a_thread_opens_nothing():
+    began = "<p>Discussion in 'Off Topic' started by 甲一, May 1, 2024.</p>"
+    assert [one.author for one in read(page(began, *POSTS)).reviews] == ["甲一", "乙二", "丙三"]
+    said = "<p>Who started by now with 甲一's jug should write here, it leaks since then as mine does.</p>"
+    assert len(read(page(said, *POSTS)).reviews) == 4
+
+
+def test_reviews_in_what_is_called_like_a_widget_but_is_none():
+    inner = f'<div class="reviews celwidget">{"".join(POSTS)}</div>'
+    assert len(read(page(inner, "<p>" + "配送说明，请在下单前阅读。" * 12 + "</p>")).reviews) >= 3
+
+
+def test_read_more_is_no_name():
+    assert not may_be_name("Read more")
+    assert may_be_name("Read Moreau")
