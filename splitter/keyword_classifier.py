@@ -16,6 +16,7 @@ from importlib.resources import files
 from math import exp
 
 from splitter.lexicon import roles
+from splitter.title_words import mark_of, seen_as
 from splitter.words import rarity
 
 Odds = tuple[float, float, float]
@@ -30,7 +31,7 @@ _NUMBER = re.compile(r"[\d.%+-]+")
 def word_traits(word: str) -> list[str]:
     """Traits of a word by itself."""
     known = roles()
-    found = ["all", f"role {known.get(word)}"]
+    found = ["all", f"role {known.get(word)}", f"seen {seen_as(word)}"]
     if word.isascii():
         found += [f"shape {_shape(word)}{min(len(word), 5)}", f"latin {word.casefold()}"]
         return found
@@ -56,7 +57,7 @@ def opening_trait(word: str) -> str:
 
 def traits_before(word: str) -> list[str]:
     """Traits that a word gives the word behind it."""
-    found = [f"before {neighbour_kind(word)}"]
+    found = [f"before {neighbour_kind(word)}", f"before seen {seen_as(word)}"]
     if not word.isascii():
         found += [f"before {neighbour_kind(word)} {word[-1]}", f"before word {word}"]
     return found
@@ -64,15 +65,21 @@ def traits_before(word: str) -> list[str]:
 
 def traits_after(word: str) -> list[str]:
     """Traits that a word gives the word in front of it."""
-    found = [f"after {neighbour_kind(word)}"]
+    found = [f"after {neighbour_kind(word)}", f"after seen {seen_as(word)}"]
     if not word.isascii():
         found += [f"after {neighbour_kind(word)} {word[-1]}", f"after word {word}"]
     return found
 
 
-def pair_traits(before: str, word: str, after: str) -> tuple[str, str]:
+def pair_traits(before: str, word: str, after: str) -> tuple[str, str, str, str]:
     """Traits that a word has with the words or marks beside it (empty where there is none)."""
-    return f"pair {before} {word}", f"{word} pair {after}"
+    seen = mark_of(seen_as(word))
+    return (
+        f"pair {before} {word}",
+        f"{word} pair {after}",
+        f"pair seen {mark_of(seen_as(before)) if before else ''} {seen}",
+        f"seen pair {seen} {mark_of(seen_as(after)) if after else ''}",
+    )
 
 
 def neighbour_kind(word: str) -> str:

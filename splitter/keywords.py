@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from operator import truediv
 
 from splitter.asides import without_asides
 from splitter.errors import ProductNameError
@@ -29,14 +30,18 @@ MAX_KEYWORDS = 5
 MAX_PRODUCTS = 8
 """Most product words of a name that are asked by, each in a query of its own."""
 
+MAX_MORE = 4
+"""Most other words of a name that its first query has no room for and that are asked in queries of their own."""
+
 _NEARLY = 1.5
 # Of product words whose ranks are at most so many times the best one's, the most common stands for the name.
 
 _NAME = 8  # more words and marks than so many are a shop's title
 _FEW = 3  # a name of up to so many words was chosen by a person: all of them stay
 
-_ENOUGH = (0.2, 0.4, 0.2)
-# Least probability that a word of a long name is of a brand, a product, a model; lower where a miss costs more.
+_ENOUGH, _ENOUGH_OF_NAME = 0.42, (0.2, 0.4, 0.2)
+# Least probability that a word is of any of them; in a shorter name, of a brand, a product, a model: a miss costs more.
+_SOME_PRODUCT = 0.1  # of the likeliest product word of a title: it stays
 
 _LONG_NUMBER = re.compile(
     r"(?!(?:19|20)\d\d(?:-|$))\d{3,10}(?:-\d+)*"
@@ -121,25 +126,49 @@ def _chosen(text: str) -> tuple[tuple[str, ...], ...]:
 def _by_product(every: dict[str, float], kinds: frozenset[str]) -> tuple[tuple[str, ...], ...]:
     """The best of the words, with each of the product words (`kinds`) in a query of its own."""
     ranked = _without_contained(every.copy())
-    products = [word for word in ranked if word in kinds and (len(word) > 1 or word.isascii())]
+    products = [word for word in ranked if word in kinds and _is_long(word)]
     products = sorted(products, key=ranked.__getitem__)[:MAX_PRODUCTS]
-    heads = [word for word in every if word in kinds and word not in ranked and _is_head(word, products)]
-    if len(products) + len(heads) < 2:
-        words = _best(ranked)
-        return (words,) if words else ()
-    least = _NEARLY * ranked[products[0]]
-    known = roles()
-    products.sort(
-        key=lambda one: (
-            ranked[one] > least,
-            known.get(one) is not Role.PRODUCT,
-            rarity(one) or greatest_rarity(),
-        )
-    )
+    short = [
+        word
+        for word in every
+        if word in kinds and word not in products and (word not in ranked or not _is_long(word))
+    ]
+    asked = [*products, *sorted(short, key=every.__getitem__)][:MAX_PRODUCTS]
     others = {word: rank for word, rank in ranked.items() if word not in kinds}
-    rest = set(_best(others, MAX_KEYWORDS - 1))
-    asked = [*products, *sorted(heads, key=every.__getitem__)][:MAX_PRODUCTS]
-    return tuple(tuple(word for word in every if word in rest or word == one) for one in asked)
+    if len(asked) < 2 or not products:
+        words = _best(ranked)
+        queries = [words] if words else []
+    else:
+        least = _NEARLY * ranked[products[0]]
+        known = roles()
+        products.sort(
+            key=lambda one: (
+                ranked[one] > least,
+                known.get(one) is not Role.PRODUCT,
+                rarity(one) or greatest_rarity(),
+            )
+        )
+        rest = set(_best(others, MAX_KEYWORDS - 1))
+        asked[: len(products)] = products
+        queries = [tuple(word for word in every if word in rest or word == one) for one in asked]
+    return (*queries, *_by_more(queries, others, every, asked[:1]))
+
+
+def _by_more(
+    queries: Sequence[tuple[str, ...]],
+    others: Mapping[str, float],
+    every: Iterable[str],
+    product: Sequence[str],
+) -> list[tuple[str, ...]]:
+    """Queries for brands and models that the first one has no room for (of a part that fits many devices): each with
+    the brand that we know and the first product word."""
+    if not queries:
+        return []
+    known = roles()
+    more = [word for word, rank in others.items() if word not in queries[0] and _is_long(word)]
+    more = sorted(more, key=others.__getitem__)[:MAX_MORE]
+    brand = next((word for word in queries[0] if known.get(word) is Role.BRAND), None)
+    return [tuple(word for word in every if word in (brand, one, *product)) for one in more]
 
 
 def _by_second_name(
@@ -151,9 +180,8 @@ def _by_second_name(
     return [tuple(second.get(one, one) for one in words) for words in queries if second.keys() & set(words)]
 
 
-def _is_head(word: str, products: Sequence[str]) -> bool:
-    """Whether a word says in short what a longer product word is: 耳机 of 蓝牙耳机, but not 手机 of 手机壳."""
-    return len(word) > 1 and any(product.endswith(word) for product in products)
+def _is_long(word: str) -> bool:
+    return len(word) > 1 or word.isascii()
 
 
 def name_words(text: str) -> list[str]:
@@ -240,13 +268,22 @@ def taken_at_its_word(words: Sequence[str]) -> bool:
 def scores_of(words: Sequence[str], places: Sequence[int]) -> dict[str, float]:
     """How likely the words at some places identify the product, each once at its best; 1 is just enough."""
     scores: dict[str, float] = {}
-    for place, (brand, product, model) in zip(places, classifier().odds(words, places), strict=True):
-        score = max(brand / _ENOUGH[0], product / _ENOUGH[1], model / _ENOUGH[2])
+    name = len(words) <= _NAME
+    likeliest = (_SOME_PRODUCT, "")
+    for place, odds in zip(places, classifier().odds(words, places), strict=True):
+        score = sum(odds) / _ENOUGH
+        if name:
+            score = max(score, *map(truediv, odds, _ENOUGH_OF_NAME))
         word = words[place]
         if score > scores.get(word, 0.0):
             scores[word] = score
-    if len(words) <= _NAME:
-        scores |= {word: max(score, 1.0) for word, score in scores.items() if _is_latin(word)}
+        likeliest = max(likeliest, (odds[1], word))
+    if name:
+        named = roles().get(words[0]) is Role.BRAND
+        kept = (word for word in scores if _is_latin(word) or (named and _is_new(word)))
+        scores |= {word: max(scores[word], 1.0) for word in kept}
+    elif word := likeliest[1]:
+        scores[word] = max(scores[word], 1.0)
     for word in _proper_name(words):
         scores[word] = 1.0 + max(scores.get(word, 0.0), 1.0)
     return scores
@@ -255,6 +292,11 @@ def scores_of(words: Sequence[str], places: Sequence[int]) -> dict[str, float]:
 def _is_latin(word: str) -> bool:
     """Whether a word has Latin letters alone, or with digits: in a name, a brand, line or model (捷豹XEL)."""
     return word.isascii() and not word.isdigit()
+
+
+def _is_new(word: str) -> bool:
+    """Whether no dictionary has a word: in a name that opens with a brand, it is a name itself (广汽三菱 劲炫)."""
+    return len(word) > 1 and not word.isascii() and rarity(word) is None
 
 
 def least_score(scores: Mapping[str, float]) -> float:

@@ -15,7 +15,7 @@ from importlib.resources import files
 from splitter.lexicon import Role, lexicon, roles
 from splitter.words import rarity
 
-_LEAST_ODDS = {False: (1.0, -0.5), True: (1.5, 0.5)}
+_LEAST_ODDS = {False: (1.0, -0.5), True: (2.5, 1.5)}
 """Least log odds of two words that are one, of a name and of a shop's title: both longer, one a single character."""
 
 _CHINESE = re.compile("[\u4e00-\u9fff]+")
@@ -58,6 +58,8 @@ def whole_words(words: Sequence[str], *, weights: Mapping[str, float] | None = N
 def may_join(left: str, right: str) -> bool:
     """Whether two neighbours may be parts of one word: Chinese, and none that our dictionary knows for itself."""
     role = roles().get
+    if left == right and len(left) > 1:
+        return False  # 一汽解放 解放J6P
     if role(left) in _OWN or role(right) in _OWN:
         return False
     if role(right) is Role.PRODUCT or (role(left) is Role.PRODUCT and len(right) > 1):

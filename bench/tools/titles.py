@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -63,19 +64,26 @@ class Title:
 
 def conll(path: Path) -> list[Title]:
     """The titles of a file with one character and its BIO label a line, and a blank line between titles."""
-    titles: list[Title] = []
+    return [title_of(text, marks) for text, marks in marked_lines(path.read_text("utf-8").split("\n"))]
+
+
+def title_of(text: str, marks: Sequence[tuple[int, int, str]]) -> Title:
+    """A title with its gold words, from all that was marked in it."""
+    spans = tuple(Span(a, b, part) for a, b, label in marks if (part := _PART_OF.get(label)))
+    return Title(text, spans, tuple((a, b) for a, b, label in marks if label not in _PART_OF))
+
+
+def marked_lines(lines: Iterable[str]) -> Iterator[tuple[str, list[tuple[int, int, str]]]]:
+    """Texts and what is marked in them, from lines of a character and its BIO label, and a blank line between texts."""
     text: list[str] = []
-    marked: list[tuple[int, int, str]] = []
-    for line in [*path.read_text("utf-8").split("\n"), ""]:
-        if line:
-            _take(marked, len(text), line[2:])
+    marks: list[tuple[int, int, str]] = []
+    for written in chain(lines, ("",)):
+        if line := written.rstrip("\r\n"):
+            _take(marks, len(text), line[2:])
             text.append(line[0])
         elif text:
-            spans = tuple(Span(a, b, part) for a, b, label in marked if (part := _PART_OF.get(label)))
-            others = tuple((a, b) for a, b, label in marked if label not in _PART_OF)
-            titles.append(Title("".join(text), spans, others))
-            text, marked = [], []
-    return titles
+            yield "".join(text), marks
+            text, marks = [], []
 
 
 def _take(marked: list[tuple[int, int, str]], place: int, label: str) -> None:

@@ -3,28 +3,33 @@
     python -m bench.tools.train_joins ../shared/data splitter/data/join-weights.txt
 
 Two neighbours as jieba cuts them are one word where one marked span of a title holds both, and two where a span begins
-or ends between them. Logistic regression, by stochastic gradient descent with AdaGrad's steps, as in
-`bench.tools.train_keywords`; the same titles give the same file.
+or ends between them. Logistic regression (`bench.tools.logistic`): first on the public titles
+(`bench.tools.public_titles`), then from there on the shared ones, whose words are marked finer. The same titles
+give the same file.
 """
 
 from __future__ import annotations
 
-import random
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import exp, sqrt
 from pathlib import Path
 
+from bench.tools.logistic import fitted
+from bench.tools.public_titles import public_titles
 from bench.tools.titles import Title, letters_of
 from splitter.asides import without_asides
 from splitter.normalize import normalize, without_amounts
 from splitter.whole_words import join_traits, may_join
 from splitter.words import words_of
 
-EPOCHS, STEP, PENALTY, SEED = 5, 0.2, 3e-4, 0
+PENALTY = 2.0
+"""On what differs from the weights of the public titles."""
+
 LEAST = 3
 """A trait seen less often gets no weight."""
+
+SMALL = 0.05
+"""A smaller weight is left out."""
 
 Example = tuple[list[str], bool]
 """Traits of two neighbours, and whether they are one word."""
@@ -32,7 +37,7 @@ Example = tuple[list[str], bool]
 _HEAD = """\
 # Weights of splitter/whole_words.py: trait, then what it adds to the log odds that two neighbours are one word.
 # Made by `python -m bench.tools.train_joins` from {pairs} pairs of neighbours in the titles that
-# splitter/data/keyword-weights.txt names, without those for testing.
+# splitter/data/keyword-weights.txt names, without those for testing, and {others} in titles of GAIIC 2022, task 2 (JD).
 """
 
 
@@ -65,36 +70,27 @@ def examples(titles: Iterable[Title]) -> list[Example]:
     return [(join_traits(left, right), joined) for left, right, joined in pairs(titles)]
 
 
-def train(found: Sequence[Example]) -> dict[str, float]:
-    """The weights that fit examples."""
-    seen = Counter(trait for traits, _ in found for trait in traits)
-    rows = [([trait for trait in traits if seen[trait] >= LEAST], joined) for traits, joined in found]
-    weights = {trait: 0.0 for trait, times in seen.items() if times >= LEAST}
-    squares = dict.fromkeys(weights, 0.1)
-    order = random.Random(SEED)
-    for _ in range(EPOCHS):
-        order.shuffle(rows)
-        for traits, joined in rows:
-            error = 1 / (1 + exp(-sum(weights[trait] for trait in traits))) - joined
-            for trait in traits:
-                slope = error + PENALTY * weights[trait]
-                squares[trait] += slope * slope
-                weights[trait] -= STEP * slope / sqrt(squares[trait])
-    return dict(sorted(weights.items()))
+def train(found: Sequence[Example], before: Mapping[str, float] | None = None) -> dict[str, float]:
+    """The weights that fit examples; `before`: those to begin with, of other examples."""
+    parts = [(traits, 0 if joined else 1) for traits, joined in found]
+    others = None if before is None else {trait: (weight,) for trait, weight in before.items()}
+    weights = fitted(parts, 2, least=LEAST, penalty=PENALTY if before else 1.0, before=others)
+    return {trait: weight for trait, (weight,) in weights.items()}
 
 
-def written(weights: Mapping[str, float], count: int) -> str:
-    """The text of the file of weights."""
-    lines = [f"{trait}\t{weight:.2f}" for trait, weight in weights.items()]
-    return _HEAD.format(pairs=count) + "\n".join(lines) + "\n"
+def written(weights: Mapping[str, float], count: int, others: int) -> str:
+    """The text of the file of weights, without those that hardly tell."""
+    lines = [f"{trait}\t{weight:.2f}" for trait, weight in weights.items() if abs(weight) >= SMALL]
+    return _HEAD.format(pairs=count, others=others) + "\n".join(lines) + "\n"
 
 
 def main(shared: Path, target: Path) -> None:
     """Trains on the titles in a folder and writes the weights."""
     from bench.tools.train_keywords import halves
 
+    others = examples(one.title for one in public_titles(shared))
     found = examples(halves(shared)[0])
-    target.write_text(written(train(found), len(found)), "utf-8")
+    target.write_text(written(train(found, train(others)), len(found), len(others)), "utf-8")
 
 
 if __name__ == "__main__":

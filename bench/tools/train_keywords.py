@@ -2,8 +2,8 @@
 
     python -m bench.tools.train_keywords ../shared/data splitter/data/keyword-weights.txt
 
-Multinomial logistic regression with an L2 penalty, by the quasi-Newton method L-BFGS (Liu and Nocedal, 1989). The same
-titles give the same file: nothing is drawn. The dairy titles take no part, so all of them can be scored.
+Multinomial logistic regression (`bench.tools.logistic`); ``splitter/data/join-weights.txt`` and ``title-words.txt``
+come first. The same titles give the same file. The dairy titles take no part, so all of them can be scored.
 """
 
 from __future__ import annotations
@@ -13,12 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.sparse import csr_matrix
-from scipy.special import logsumexp
-
+from bench.tools.logistic import fitted
 from bench.tools.titles import PARTS, Title, conll, dairy, letters_of
 from splitter.asides import without_asides
 from splitter.keyword_classifier import (
@@ -32,11 +27,8 @@ from splitter.keyword_classifier import (
 from splitter.keywords import candidates, name_words
 from splitter.normalize import normalize
 
-PENALTY, STEPS = 1.0, 60
-LEAST = 3
-"""A trait seen less often gets no weight."""
-
-Numbers = NDArray[np.float64]
+LEAST, PENALTY = 3, 1.5
+"""A trait seen less often than the first gets no weight."""
 
 Example = tuple[list[str], int]
 """Traits of a word and its part: 0 brand, 1 product, 2 model, 3 none of them."""
@@ -120,30 +112,8 @@ def traits_of(words: Sequence[str], places: Sequence[int]) -> list[list[str]]:
 
 def train(found: Sequence[Example]) -> dict[str, Odds]:
     """The weights that fit examples; none of the parts has the weight 0."""
-    seen = Counter(trait for traits, _ in found for trait in traits)
-    names = sorted(trait for trait, times in seen.items() if times >= LEAST)
-    number = {trait: at for at, trait in enumerate(names)}
-    rows = [[number[trait] for trait in traits if trait in number] for traits, _ in found]
-    begins = np.cumsum([0, *map(len, rows)])
-    columns = np.fromiter((column for row in rows for column in row), np.int64)
-    has = csr_matrix((np.ones(len(columns)), columns, begins), shape=(len(rows), len(names)))
-    had_by = has.T.tocsr()
-    gold = np.eye(4)[[part for _, part in found]]
-
-    def loss(flat: Numbers) -> tuple[float, Numbers]:
-        weights = flat.reshape(-1, 3)
-        sums = np.zeros((len(rows), 4))
-        sums[:, :3] = has @ weights
-        logs = sums - logsumexp(sums, axis=1, keepdims=True)
-        slope = had_by @ (np.exp(logs) - gold)[:, :3] + PENALTY * weights
-        return float(PENALTY / 2 * (flat**2).sum() - (logs * gold).sum()), slope.ravel()
-
-    start = np.zeros(3 * len(names))
-    best = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
-    odds = best.x.reshape(-1, 3).tolist()
-    return {
-        trait: (brand, product, model) for trait, (brand, product, model) in zip(names, odds, strict=True)
-    }
+    weights = fitted(found, len(PARTS) + 1, least=LEAST, penalty=PENALTY)
+    return {trait: (brand, product, model) for trait, (brand, product, model) in weights.items()}
 
 
 def written(weights: dict[str, Odds], titles: int) -> str:
