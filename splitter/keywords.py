@@ -160,15 +160,14 @@ def _by_more(
     every: Iterable[str],
     product: Sequence[str],
 ) -> list[tuple[str, ...]]:
-    """Queries for brands and models that the first one has no room for (of a part that fits many devices): each with
-    the brand that we know and the first product word."""
+    """Queries for brands and models that the first one has no room for (of a part that fits many devices): each in the
+    place of the word that ranks last there, so that no query asks for less than the first."""
     if not queries:
         return []
-    known = roles()
-    more = [word for word, rank in others.items() if word not in queries[0] and _is_long(word)]
+    more = [word for word in others if word not in queries[0] and _is_long(word)]
     more = sorted(more, key=others.__getitem__)[:MAX_MORE]
-    brand = next((word for word in queries[0] if known.get(word) is Role.BRAND), None)
-    return [tuple(word for word in every if word in (brand, one, *product)) for one in more]
+    kept = sorted((word for word in queries[0] if word in others), key=others.__getitem__)[:-1]
+    return [tuple(word for word in every if word in (*kept, *product, one)) for one in more]
 
 
 def _by_second_name(
