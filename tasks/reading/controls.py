@@ -20,7 +20,8 @@ PLACE = re.compile(_PLACE)
 """Where somebody writes from, as sites show it beside the name: 来自吉林."""
 
 LIKED = re.compile(
-    r"[\s,]*(?:and\s+)?(?:\d+\s+(?:other\s+)?(?:person|people|others?)\s+)?likes? this\W*", re.IGNORECASE
+    r"^[\s,]*+(?:and\s++)?(?:\d++\s++(?:other\s++)?(?:person|people|others?)\s++)?likes? this\W*$",
+    re.IGNORECASE,
 )
 """What is left of the line that says who likes a post, where it has no text of its own."""
 
