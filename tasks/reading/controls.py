@@ -34,6 +34,8 @@ _CONTROL = re.compile(
     r"(?:reply|post|comment|message|text)?s?"
     r"|click to (?:expand|collapse|show|view)\W*|expand|collapse|read more|quote|reply|report|share|permalink"
     rf"|{_PLACE}|…?\s*\((?:more|continue reading)\)"
+    r"|(?:sent|posted) from my [^\n.]{1,60}|sent (?:via|using) (?:the )?[^\n.]{1,40}(?:app|tapatalk)"
+    r"|[（(]?(?:来自|发自)(?:我的|官方)?[^\n，。！？；]{0,20}(?:客户端|手机版|app)[）)]?"
     r"|uploaded files:?|attachments?:?"
     r"|(?:发布|发表|更新)(?:时间|日期|于)\s*[:：]?[\s\d年月日:/.-]*",
     re.IGNORECASE,

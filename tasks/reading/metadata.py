@@ -310,6 +310,31 @@ def plain_string(value: Any) -> str:
     return collapsed(text)
 
 
+_BREAK = "\ue000"  # of private use: no text has it, and it is no blank
+_TAG = re.compile(r"<[^<>]*>")
+_BLOCK = re.compile(r"(?i)<(?:br|/?(?:p|div|li|ul|ol|blockquote|pre|h[1-6]|tr|table))\b[^<>]*>")
+
+
+def plain_lines(value: Any) -> str:
+    """A text without markup that keeps its lines, blank ones left out; empty for what is no text.
+
+    Lines are those of its blocks where markup has any, else as written.
+    """
+    if not isinstance(value, str):
+        return ""
+    text = unescape(value).replace(_BREAK, " ")
+    if "<" in text and ">" in text:
+        if _BLOCK.search(text):
+            text = _BLOCK.sub(_BREAK, text)
+        else:
+            text = _TAG.sub(lambda tag: collapsed(tag[0]), text).replace("\n", _BREAK)
+        root = LexborHTMLParser(text).body
+        text = text_of(root) if root is not None else ""
+    else:
+        text = text.replace("\n", _BREAK)
+    return "\n".join(line for one in text.split(_BREAK) if (line := collapsed(one)))
+
+
 def byline_date(lines: tuple[str, ...]) -> str:
     """The date as lines around a text write it; empty where none does."""
     short = _short(lines)

@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tasks.domain.pages import Review
 from tasks.reading.dates import read_date
-from tasks.reading.metadata import plain_string
+from tasks.reading.metadata import plain_lines, plain_string
 from tasks.reading.records import LONGEST_ID, MOST_RECORDS, rating_of
 
 _MOST_SCRIPTS, _MOST_JSON_CHARS, _MOST_STARTS = 60, 2_000_000, 4
@@ -172,7 +172,7 @@ def _under(thing: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _of_thing(thing: Mapping[str, Any], now: datetime) -> Review | None:
     """A comment; None for what has no text, or neither an author nor a time."""
-    body = next((text for name in _TEXTS if (text := plain_string(thing.get(name)))), "")
+    body = next((text for name in _TEXTS if (text := plain_lines(thing.get(name)))), "")
     person = next((thing[name] for name in _PEOPLE if thing.get(name)), None)
     named = person if isinstance(person, dict) else thing
     author = plain_string(person) or next(

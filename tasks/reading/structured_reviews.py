@@ -16,7 +16,7 @@ from splitter.catalog.rules import PageRules
 
 from tasks.domain.pages import Review
 from tasks.reading.dates import read_date
-from tasks.reading.metadata import json_ld_things, plain_string
+from tasks.reading.metadata import json_ld_things, plain_lines, plain_string
 from tasks.reading.records import LONGEST_ID, MOST_RECORDS, Records, rating_of, reviews_of
 
 _REVIEW = re.compile(r"(?:^|/)(?:User|Employer|Critic|Recommendation)?Review$")
@@ -84,7 +84,7 @@ def _of_thing(thing: Mapping[str, Any], now: datetime) -> Review:
     return Review(
         key if isinstance(key, str) and len(key) <= LONGEST_ID else "",
         _first(thing, _TITLES),
-        _first(thing, _BODIES),
+        next((text for name in _BODIES if (text := plain_lines(thing.get(name)))), ""),
         _named(thing.get("author")),
         date,
         read_date(date, now),

@@ -128,3 +128,27 @@ def test_broken_data_is_passed_over(script):
     broken = f'<script type="application/ld+json">{script} schema.org</script><p>{text}</p>'
     (review,) = read(page(body=broken)).reviews
     assert review.body.startswith("消费者反映")
+
+
+@pytest.mark.parametrize(
+    ("said", "read_as"),
+    [
+        ("Went bad.\n\n\tNo answer yet.", "Went bad.\nNo answer yet."),
+        ("<p>Went\nbad.</p><p>No <b>answer</b> yet.</p>", "Went bad.\nNo answer yet."),
+        ("Went bad.<br>No answer", "Went bad.\nNo answer"),
+        ('<a\nclass="x"></a>Went bad.\nNo answer', "Went bad.\nNo answer"),
+        ("Went &lt; bad.\nNo answer", "Went < bad.\nNo answer"),
+    ],
+)
+def test_a_scripted_text_keeps_its_lines(said: str, read_as: str) -> None:
+    posts = [
+        {
+            "@context": "https://schema.org",
+            "@type": "Comment",
+            "author": name,
+            "datePublished": "2025-12-01",
+            "text": said,
+        }
+        for name in ("Ann", "Bo")
+    ]
+    assert read(page(*posts)).reviews[0].body == read_as
