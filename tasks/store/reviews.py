@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any
 
 from splitter.errors import InputError
+from splitter.spans import CHINA
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, select
 
 from tasks.domain.pages import Review
@@ -60,6 +61,7 @@ class ReviewRow:
         near_of: number of an earlier review with nearly the same text, if this one (or the one it equals) is a repost.
         found_by: words of the search that its page was first found by for this product, fewer than all of its keywords
             where that search was relaxed; None: another product's search found it.
+        day: of `published_at` in China: 2026-05-01; empty where its date could not be read.
         similarity: how near that text is, 0 to 1 (`tasks.reading.near_duplicates`).
         variant: which one of the product it is of, as written (an app's version); empty where it does not say.
         voice: who speaks: complaint or praise (a buyer's), question, news, company, other; None: not judged.
@@ -91,6 +93,7 @@ class ReviewRow:
     voice_probability: float | None = None
     sentiment: float | None = None
     found_by: str | None = None
+    day: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +157,7 @@ def review_rows_where(
     """
     statement = _ROWS.where(*wanted.conditions(), *conditions).order_by(reviews.c.id, products.c.id)
     rows = conn.execute(statement, execution_options={"yield_per": _AT_ONCE})
-    return (ReviewRow(**dict(zip(_COLUMN_NAMES, _with_words(row), strict=True))) for row in rows)
+    return (_row(row) for row in rows)
 
 
 def _blocks(conn: Connection, after: int) -> Iterator[tuple[int, int]]:
@@ -171,12 +174,14 @@ _SOME = select(reviews.c.id).where(reviews.c.id > bindparam("after")).order_by(r
 _BLOCK = select(func.max(_SOME.subquery().c.id))
 
 
-def _with_words(row: Row[*tuple[Any, ...]]) -> tuple[Any, ...]:
+def _row(row: Row[*tuple[Any, ...]]) -> ReviewRow:
     *values, words = row
-    return (*values, " ".join(words) if words else None)
+    known = dict(zip(_COLUMN_NAMES, (*values, " ".join(words) if words else None), strict=True))
+    at = known["published_at"]
+    return ReviewRow(**known, day=at.astimezone(CHINA).date().isoformat() if at is not None else "")
 
 
-_COLUMN_NAMES = tuple(field.name for field in fields(ReviewRow))
+_COLUMN_NAMES = tuple(field.name for field in fields(ReviewRow) if field.name != "day")
 _OTHER_COLUMNS = {
     "product": products.c.name,
     "page_title": pages.c.title,

@@ -16,6 +16,7 @@ from app.cli.output import plain
 from app.files import xlsx
 from app.files.exporting import FORMATS, format_of, whole_file, write_rows
 from splitter.errors import InputError
+from splitter.spans import CHINA
 from tasks.store.database import Store
 from tasks.store.reviews import ReviewRow, review_rows
 
@@ -47,6 +48,7 @@ COLUMNS = [
         "voice_probability",
         "sentiment",
         "found_by",
+        "day",
     ),
 ]
 
@@ -282,3 +284,17 @@ def test_an_export_is_its_owners_alone(tmp_path):
 def test_spreadsheet_is_for_csv(crawled, reviewloop):
     result = reviewloop("export", "reviews", "--spreadsheet", "--format", "jsonl", "--db", crawled.url)
     assert result.exit_code == 2
+
+
+def test_the_day_is_chinas(crawled, tmp_path):
+    # Of a date without a time of day published_at is the evening before, in UTC.
+    for row in rows_for(crawled, tmp_path):
+        at = row["published_at"]
+        expected = datetime.fromisoformat(at).astimezone(CHINA).date().isoformat() if at else ""
+        assert row["day"] == expected
+    assert any(row["day"] not in row["published_at"] for row in rows_for(crawled, tmp_path))
+
+
+def rows_for(crawled, tmp_path):
+    crawled.ask("export", "reviews", "-o", tmp_path / "days.csv")
+    return rows_of((tmp_path / "days.csv").read_text("utf-8"))
