@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from splitter.lexicon import Role, lexicon, roles
 from splitter.normalize import normalize
-from splitter.word_weight import match_weights
+from splitter.word_weight import Look, look_of, match_weights
 
 LEAST_SHARE = 0.51
 """Share of a keyword set's weight that a page must contain (chosen by `reviewloop bench relevance`)."""
@@ -117,6 +117,8 @@ def _match(keywords: Sequence[str], text: str) -> tuple[float, tuple[str, ...]]:
         return 0.0, missing or of.naming
     if len(of.brands) > _ONE_BRAND and set(of.brands).issubset(missing):
         return 0.0, missing
+    if _is_latin(words) and not any(_beside(text, word, words) for word in words):
+        return 0.0, missing or words
     if of.common and (missing or not any(contains(text[:OPENING], word) for word in words)):
         return 0.0, missing or words
     return 1 - sum(of.weights[word] for word in missing) / sum(of.weights.values()), missing
@@ -139,6 +141,23 @@ def _near(text: str, brand: str, words: tuple[str, ...]) -> bool:
             if found.start() < OPENING or any(contains(around, word) for word in others):
                 return True
     return not contains(text, brand)
+
+
+def _beside(text: str, word: str, words: tuple[str, ...]) -> bool:
+    """Whether a word stands somewhere near another one of its set: LA Galaxy far from watch is no Galaxy Watch."""
+    others = [other for other in words if other != word]
+    return any(
+        contains(text[max(0, found.start() - OPENING) : found.end() + OPENING], other)
+        for pattern in _patterns(word)
+        for found in pattern.finditer(text)
+        for other in others
+    )
+
+
+@lru_cache(maxsize=4096)
+def _is_latin(words: tuple[str, ...]) -> bool:
+    """Whether a name has several words, all Latin and in no dictionary: each may be a usual word of its language."""
+    return len(words) > 1 and all(roles().get(word) is None and look_of(word) is Look.LATIN for word in words)
 
 
 def _names(text: str, word: str, words: tuple[str, ...]) -> bool:

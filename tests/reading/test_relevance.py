@@ -60,6 +60,14 @@ def test_of_several_brands_without_a_line_one_is_named():
     assert named("福田南山服务", "南山的服务", "搬家很快")
 
 
+def test_words_of_a_latin_name_stand_together():
+    words = ("Galaxy", "Watch")
+    apart = "We watch every match here. " + "The season is long. " * 10 + "LA Galaxy lost again."
+    assert not product_match([words], matchable_text("Football season", [("", apart)])).matches
+    said = "Which one? " + "I am not sure. " * 10 + "The Galaxy Watch has a poor battery."
+    assert product_match([words], matchable_text("Wearables", [("", said)])).matches
+
+
 def test_a_line_of_a_brand_stands_for_the_brand_and_not_the_other_way_round():
     assert named("特仑苏纯牛奶", "特仑苏涨价了", "牛奶还是那个味")
     assert named("特仑苏纯牛奶", "mengniu 特仑苏", "纯牛奶")
