@@ -331,6 +331,7 @@ def _open_of(served: Served, product: int) -> int:
 
 def test_of_a_product_only_what_the_form_changed_is_changed(served: Served) -> None:
     page = served.get("/products/1").text
+    assert 'href="/reviews?product=1&amp;voice=complaint"' in page
     for name, value in _AS_SHOWN.items():
         assert re.search(rf'name="{name}"[^>]* value="{value}"', page), name
     form = {**_AS_SHOWN, "csrf": served.csrf()}
