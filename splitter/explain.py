@@ -12,7 +12,7 @@ from splitter.keywords import (
     chosen,
     keyword_sets_of,
     least_score,
-    name_words,
+    parted_words,
     scores_of,
     taken_at_its_word,
     without_companies,
@@ -51,7 +51,7 @@ def explain(name: str) -> list[WordChoice]:
     text = normalize(name.strip())
     bare = without_asides(text)
     taken = bare if chosen(bare) else text
-    words = name_words(taken)
+    words = parted_words(taken)
     choices = list(_words(words, keywords, later))
     named = {_spelled(word).casefold() for word in without_companies(words)}
     added = [

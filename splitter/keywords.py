@@ -14,7 +14,7 @@ from operator import truediv
 
 from splitter.asides import without_asides
 from splitter.errors import ProductNameError
-from splitter.keyword_classifier import classifier
+from splitter.keyword_classifier import Odds, classifier
 from splitter.lexicon import Role, lexicon, roles
 from splitter.normalize import normalize, without_amounts
 from splitter.whole_words import whole_words, with_models
@@ -42,6 +42,11 @@ _FEW = 3  # a name of up to so many words was chosen by a person: all of them st
 _ENOUGH, _ENOUGH_OF_NAME = 0.42, (0.2, 0.4, 0.2)
 # Least probability that a word is of any of them; in a shorter name, of a brand, a product, a model: a miss costs more.
 _SOME_PRODUCT = 0.1  # of the likeliest product word of a title: it stays
+
+_LEAST_COMPOUND, _LONGEST_COMPOUND = 4, 6  # characters of a word of two words
+_LIKELY_HEAD, _LEAST_GAIN = 0.5, 0.1
+# Least probability of a compound's head as a product word, and by how much it must be more than the compound's.
+_UNLIKELY: Odds = (0.0, 0.0, 0.0)
 
 _LONG_NUMBER = re.compile(
     r"(?!(?:19|20)\d\d(?:-|$))\d{3,10}(?:-\d+)*"
@@ -117,7 +122,7 @@ def chosen(text: str) -> tuple[str, ...]:
 
 def _chosen(text: str) -> tuple[tuple[str, ...], ...]:
     """The keywords of a name (normalized), then those of its other queries; none where nothing is left."""
-    found, kinds = _ranked(name_words(text))
+    found, kinds = _ranked(parted_words(text))
     every = _with_brand(found, text)
     queries = _by_product(every, kinds)
     return (*queries, *_by_second_name(found, every, queries[:1]))
@@ -188,6 +193,52 @@ def name_words(text: str) -> list[str]:
     return with_models(whole_words(words_of(without_amounts(text))))
 
 
+def parted_words(text: str) -> list[str]:
+    """The words of a name, as `name_words`; of a shop's title, compounds that are less likely than their head are two
+    words: of 水果罐头, people mark 水果 and 罐头."""
+    words = name_words(text)
+    if len(words) <= _NAME:
+        return words
+    place = 0
+    while place < len(words):
+        if _LEAST_COMPOUND <= len(words[place]) <= _LONGEST_COMPOUND and _may_part(words[place]):
+            words = _parted(words, place)
+        place += 1
+    return words
+
+
+def _may_part(word: str) -> bool:
+    return not word.isascii() and word[0].isalpha() and roles().get(word) is None
+
+
+def _parted(words: list[str], place: int) -> list[str]:
+    """The words with the one at a place as two, where that says better what is sold; else as they are."""
+    whole = _odds_by_place(words).get(place)
+    if whole is None:
+        return words
+    word = words[place]
+    ways: list[tuple[float, list[str]]] = []
+    for cut in range(2, len(word) - 1):
+        if _is_known(word[:cut]) and _is_known(word[cut:]):
+            parted = [*words[:place], word[:cut], word[cut:], *words[place + 1 :]]
+            odds = _odds_by_place(parted)
+            _, head, _ = odds.get(place + 1, _UNLIKELY)
+            more = max(0.0, sum(odds.get(place, _UNLIKELY)) - _ENOUGH)
+            if head > _LIKELY_HEAD:
+                ways.append((head + more - sum(whole), parted))
+    gain, parted = max(ways, default=(0.0, words))
+    return parted if gain > _LEAST_GAIN else words
+
+
+def _is_known(word: str) -> bool:
+    return rarity(word) is not None or word in roles()
+
+
+def _odds_by_place(words: Sequence[str]) -> dict[int, Odds]:
+    places, _ = candidates(words)
+    return dict(zip(places, classifier().odds(words, places), strict=True))
+
+
 # --- which words are candidates, and how they rank ----------------------------------------------------------
 
 
@@ -219,7 +270,8 @@ def product_words(words: Sequence[str], places: Sequence[int]) -> frozenset[str]
     found: set[str] = set()
     for place, (brand, product, model) in zip(places, classifier().odds(words, places), strict=True):
         word = words[place]
-        if role(word) is Role.PRODUCT or (role(word) is None and product > max(brand, model)):
+        sold = role(word) is None or word in lexicon().goods
+        if role(word) is Role.PRODUCT or (sold and product > max(brand, model)):
             found.add(lexicon().same.get(word, word))
     return frozenset(found)
 
@@ -240,7 +292,8 @@ def without_companies(words: Sequence[str]) -> Sequence[str]:
 def candidates(words: Sequence[str]) -> tuple[list[int], list[int | None]]:
     """Places of the words that may be keywords, and their ranks by role and look.
 
-    A long number (the model of some shop's goods) has no rank: it takes part only where the classifier decides.
+    A long number (the model of some shop's goods) and what may be packaging (礼盒) have no rank: they take part only
+    where the classifier decides.
     """
     places: list[int] = []
     ranks: list[int | None] = []
@@ -252,7 +305,8 @@ def candidates(words: Sequence[str]) -> tuple[list[int], list[int | None]]:
         line = after_brand and rank is not None and roles().get(word) is None  # 李宁飞电3
         after_brand = rank == BRAND_RANK
         after_name = line or names_model(word, rank)
-        if rank is not None or (word[:1].isdigit() and _LONG_NUMBER.fullmatch(word)):
+        number = word[:1].isdigit() and _LONG_NUMBER.fullmatch(word)
+        if rank is not None or number or word in lexicon().goods:
             places.append(place)
             ranks.append(rank)
     return places, ranks

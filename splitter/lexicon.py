@@ -91,6 +91,7 @@ class Lexicon:
         brand_named: the brand that such a way stands for.
         same: the one spelling of a word with several.
         noise: words that are never keywords, in lower case.
+        goods: words of the role noise that may be what a shop's title sells.
         company: words that after a brand only name the company.
     """
 
@@ -99,6 +100,7 @@ class Lexicon:
     brand_named: Mapping[str, str]
     same: Mapping[str, str]
     noise: frozenset[str]
+    goods: frozenset[str]
     company: frozenset[str]
 
 
@@ -139,6 +141,7 @@ def parse_lexicon(text: str, origin: str) -> Lexicon:
         brand_named=brand_named,
         same=content.same,
         noise=frozenset(word.lower() for word in content.noise),
+        goods=frozenset(content.goods),
         company=frozenset(content.company),
     )
 

@@ -19,4 +19,5 @@ class LexiconFile(BaseModel):
     brands: dict[str, _Brand]
     same: dict[str, str]
     noise: tuple[str, ...]
+    goods: tuple[str, ...] = ()
     company: tuple[str, ...] = ()

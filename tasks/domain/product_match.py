@@ -91,13 +91,30 @@ def product_match(keyword_sets: Sequence[Sequence[str]], text: str) -> ProductMa
     """Whether a text (of `matchable_text`) is about the product of some keyword sets; without any set, it is."""
     if not keyword_sets:
         return ProductMatch(matches=True, missing=())
-    found = [_match(words, text) for words in keyword_sets]
+    first = keyword_sets[0]
+    found = [
+        _match(words, text) if not place or _tells(words, first, text) else (0.0, tuple(words))
+        for place, words in enumerate(keyword_sets)
+    ]
     share, missing = max(found, key=lambda one: one[0])
     if share >= LEAST_SHARE and len(keyword_sets) > _SEVERAL:
         matching = [words for words, one in zip(keyword_sets, found, strict=True) if one[0] >= LEAST_SHARE]
         if len(matching) == 1 and match_weights(tuple(dict.fromkeys(matching[0]))).common:
             return ProductMatch(matches=False, missing=missing)
     return ProductMatch(share >= LEAST_SHARE, missing)
+
+
+def _tells(words: Sequence[str], first: Sequence[str], text: str) -> bool:
+    """Whether a further keyword set may tell what a text is about.
+
+    One that differs from the first by a word is of the same name, asked with another word: the text must hold that
+    word, and the brands that both have.
+    """
+    other, kept = set(words) - set(first), set(words) & set(first)
+    if len(other) != 1 or not kept:
+        return True
+    needed = (*other, *(word for word in kept if roles().get(word) is Role.BRAND))
+    return all(_has(text, word, tuple(words)) for word in needed)
 
 
 def matched_share(words: Sequence[str], text: str) -> float:

@@ -119,7 +119,7 @@ def test_ours_identify_products_better_than_all_of_jiebas_words_in_the_samples()
 def test_ours_identify_products_better_than_all_of_jiebas_words():
     _, held = halves(SHARED)
     others = peers()
-    least = {"taobao": 0.81, "jd": 0.80, "dairy": 0.76}
+    least = {"taobao": 0.82, "jd": 0.81, "dairy": 0.76}
     for source, titles in held.items():
         assert not any(title.tuned_on for title in titles if source != "dairy")
         mine = scored(titles, ours)

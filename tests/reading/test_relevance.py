@@ -97,6 +97,14 @@ def test_how_a_word_may_be_written(text, word, expected):
     assert contains(matchable_text(text, ()), word) is expected
 
 
+def test_a_further_set_tells_only_where_its_own_word_and_the_brand_are_there():
+    sets = [("兰蔻", "眼影"), ("兰蔻", "腮红")]
+    assert product_match(sets, matchable_text("兰蔻腮红怎么样", ())).matches
+    assert not product_match(sets, matchable_text("卡姿兰腮红怎么样", ())).matches
+    sets = [("荣耀", "8X", "联通", "手机"), ("荣耀", "移动", "联通", "手机")]
+    assert not product_match(sets, matchable_text("iPhone 11 移动联通手机", ())).matches
+
+
 def test_any_of_the_keyword_sets_will_do_and_the_nearest_tells_what_is_missing():
     sets = [("光明", "牛奶"), ("bright", "milk")]
     assert product_match(sets, matchable_text("Bright Milk 1L", ())).matches

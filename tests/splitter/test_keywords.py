@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.errors import ProductNameError
-from splitter.keywords import MAX_KEYWORDS, MAX_PRODUCTS, keywords_of
+from splitter.keywords import MAX_KEYWORDS, MAX_PRODUCTS, keyword_sets_of, keywords_of
 from splitter.query import product_query
 
 
@@ -92,6 +92,14 @@ def test_given_keywords_are_kept_as_they_are():
     assert keywords_of("包邮", override=[" ２５０ml ", "包邮", "250ML", ""]) == ("250ml", "包邮")
     with pytest.raises(ProductNameError, match="no keyword is given"):
         keywords_of("特仑苏", override=[" "])
+
+
+def test_a_compound_of_a_title_is_two_words_where_its_head_is_likelier():
+    title = "新鲜出口 糖水 黄桃 农家 水果罐头 礼盒 整箱 特价 休闲 零食 包邮 送礼 家庭装"
+    asked = {word for words in keyword_sets_of(title) for word in words}
+    assert asked >= {"罐头", "礼盒"}
+    assert "水果罐头" not in asked
+    assert keywords_of("黄桃 水果罐头 礼盒") == ("黄桃", "水果罐头")
 
 
 def test_the_best_words_of_a_long_name_stay():
