@@ -114,7 +114,7 @@ def _tells_more(shown: PageRead, marked: PageRead) -> bool:
 
 def _structured(text: str, now: datetime) -> PageRead | None:
     """The reviews a page marks by schema.org; None where it marks none."""
-    if "schema.org" not in text:
+    if "schema.org" not in text and "data-vocabulary.org" not in text:
         return None
     tree = parse_whole(text)
     reviews = structured_reviews(tree, now)

@@ -26,6 +26,7 @@ from tasks.reading.controls import without_controls
 from tasks.reading.day_order import read_dates
 from tasks.reading.density import DenseText, dense_text, link_share
 from tasks.reading.feeds import is_feed, read_feed
+from tasks.reading.goods import is_goods
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.markup import page_text, parse, parse_whole
 from tasks.reading.metadata import Metadata, byline_date, read_metadata
@@ -93,6 +94,7 @@ class MainText:
     date_text: str
     candidates: tuple[Candidate, ...]
     listing: str = ""
+    goods: bool = False
 
 
 def read_main_text(
@@ -118,6 +120,8 @@ def read_main_text(
     if found.listing:
         raise_if_blocked(f"{found.metadata.page_title} {found.body}", url, rules.blocked)
         return PageRead(found.metadata.page_title, (), no_review="list")
+    if found.goods:
+        return PageRead(found.metadata.page_title, (), no_review="goods")
     if len(found.body) < _REFUSAL_CHARS:
         shown = f"{found.metadata.page_title} {found.body}" if found.body else page_text(parse(text))
         raise_if_blocked(shown, url, rules.blocked)
@@ -153,15 +157,17 @@ def main_text(text: str, url: str, library: Library | None = None) -> MainText:
     author = _author(tree, metadata, before, after, whole)
     if author:  # who published it stands behind the title, too
         metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))
+    above = metadata.date_text or byline_date((*reversed(_not_joined(before)),))
     return MainText(
         metadata=metadata,
         body=body,
         strategy=winner.strategy if winner else "",
         why=f"{why}; {reason}",
         author=author,
-        date_text=metadata.date_text or byline_date((*reversed(_not_joined(before)), *after)),
+        date_text=above or byline_date(after),
         candidates=candidates,
         listing=_listing(tree, dense, metadata, winner.text if winner else ""),
+        goods=not metadata.article and is_goods(parse_whole(text), dated=bool(above)),
     )
 
 

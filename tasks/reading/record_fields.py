@@ -46,6 +46,7 @@ _EARLY, _LATER_WORTH, _ROLE_WORTH, _FEW = 12, 0.7, 0.2, 3
 # Names stand at several places of a record (a link, or a style in it): few records at one place say little less.
 _SPREAD, _TOLD_WORTH, _SAME_STRENGTH = 0.7, 5.0, 0.3
 _TOLD = ("data-author", "data-username")
+_COLON = re.compile(r"^(?:：\s*|:\s+)")  # between a name and what is said, in one line
 _CLOCK = re.compile(r"\d:\d\d")
 
 
@@ -150,7 +151,7 @@ class _Group:
             inside = body
             while not (own := [number for number in texts if self._is_body(number, inside, used)]) and inside:
                 inside = self._above[inside]  # this one has its text elsewhere
-            text = without_controls(page.joined(page.texts[number] for number in own))
+            text = _COLON.sub("", without_controls(page.joined(page.texts[number] for number in own)))
             if not _WORDY.search(text) or PLACE.fullmatch(text) or LIKED.fullmatch(text):
                 continue
             date_text = date_of(page, dates[record], self._now) if record in dates else ""

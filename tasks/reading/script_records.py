@@ -53,6 +53,7 @@ _NAMES = (
     "authorName",
     "author_name",
     "userNickname",
+    "uname",
 )
 _DATES = (
     "createdAt",
@@ -72,7 +73,7 @@ _DATES = (
     "commentTime",
     "rateDate",
 )
-_IDS = ("id", "commentId", "comment_id", "cid", "rid", "reviewId", "replyId", "_id", "guid")
+_IDS = ("id", "rpid", "commentId", "comment_id", "cid", "rid", "reviewId", "replyId", "_id", "guid")
 _RATINGS = ("score", "rating", "star", "stars", "rate")
 _UNDER = ("replies", "children", "subComments", "sub_comments", "childComments")
 _LEAST_SHARE = 0.8
@@ -170,9 +171,16 @@ def _under(thing: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [one for one in inner if isinstance(one, dict)]
 
 
+def _text_of(value: Any) -> str:
+    """A text, or that of an object that holds it beside its pictures and mentions."""
+    if isinstance(value, dict):
+        value = next((value[name] for name in _TEXTS if isinstance(value.get(name), str)), "")
+    return plain_lines(value)
+
+
 def _of_thing(thing: Mapping[str, Any], now: datetime) -> Review | None:
     """A comment; None for what has no text, or neither an author nor a time."""
-    body = next((text for name in _TEXTS if (text := plain_lines(thing.get(name)))), "")
+    body = next((text for name in _TEXTS if (text := _text_of(thing.get(name)))), "")
     person = next((thing[name] for name in _PEOPLE if thing.get(name)), None)
     named = person if isinstance(person, dict) else thing
     author = plain_string(person) or next(

@@ -1,6 +1,7 @@
 """Reviews that a page marks as such by schema.org: JSON-LD scripts first, then microdata.
 
-Types: https://schema.org/Review and those below it, Comment, Answer, and the postings that threads begin with. What a
+Types: https://schema.org/Review and those below it, Comment, Answer, and the postings that threads begin with; and the
+Review of data-vocabulary.org, which was before it and calls its parts otherwise. What a
 publisher says about a product in its own voice (Product.description) is no review.
 """
 
@@ -26,21 +27,30 @@ _BODIES = ("reviewBody", "text", "articleBody", "description")
 _DATES = ("datePublished", "dateCreated", "dateModified")
 _TITLES = ("headline", "name")
 _ITEM = '[itemscope][itemtype*="schema.org/{}" i]'
+_OLDER = '[itemscope][itemtype$="data-vocabulary.org/Review" i]'
+_ITEMS = '[itemtype*="schema.org/" i], ' + _OLDER
 _FEW = 3  # of the answers scripts often hold the best alone
 _MICRODATA = tuple(
     PageRules(
-        review=", ".join(_ITEM.format(name) for name in names),
+        review=", ".join(items),
         id="@id",
         title='[itemprop="headline"] | [itemprop="name"]@content',
-        body=" | ".join(f'[itemprop="{name}"]' for name in _BODIES),
+        body=" | ".join(f'[itemprop="{name}"]{value}' for value in ("", "@content") for name in _BODIES),
         author='[itemprop="author"] [itemprop="name"] | [itemprop="author"] [itemprop="name"]@content'
-        ' | [itemprop="author"]@content | [itemprop="author"]',
+        ' | [itemprop="author"]@content | [itemprop="author"]'
+        ' | [itemprop="reviewer"]@content | [itemprop="reviewer"]',
         date=" | ".join(
-            f'[itemprop="{name}"]{value}' for name in _DATES for value in ("@content", "@datetime", "")
+            f'[itemprop="{name}"]{value}'
+            for name in (*_DATES, "dtreviewed")
+            for value in ("@content", "@datetime", "")
         ),
-        rating='[itemprop="ratingValue"]@content | [itemprop="ratingValue"]',
+        rating='[itemprop="ratingValue"]@content | [itemprop="ratingValue"]'
+        ' | [itemprop="rating"]@content | [itemprop="rating"]',
     )
-    for names in (("Review", "UserReview", "CriticReview"), ("Comment", "Answer", "DiscussionForumPosting"))
+    for items in (
+        [*map(_ITEM.format, ("Review", "UserReview", "CriticReview")), _OLDER],
+        map(_ITEM.format, ("Comment", "Answer", "DiscussionForumPosting")),
+    )
 )
 
 
@@ -59,7 +69,7 @@ def structured_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, .
     for kind in kinds:
         marked = (thing for thing in things if _is(thing, kind))
         scripted = scripted or _numbered(_of_thing(thing, now) for thing in marked)
-    if len(scripted) > _FEW or not tree.css_matches('[itemtype*="schema.org/" i]'):
+    if len(scripted) > _FEW or not tree.css_matches(_ITEMS):
         return scripted
     for rules in _MICRODATA:
         if reviews := reviews_of(Records(tree, rules.review), rules, now):

@@ -19,7 +19,6 @@ from tasks.reading.threads import Opening, Thread, next_part, read_thread, signe
 
 _THERE, _MISSING = 0.5, 0.2
 _BEGINNING, _END = 200, 20
-_RELATIVE = re.compile(r"\bago\b|前$")
 _PUNCTUATION = re.compile(r"[，。！？；,.!?;…]")
 
 
@@ -44,8 +43,8 @@ def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
     found = main_text(text, url, lambda _text, _url: "")
     if found.metadata.home or _is_article(thread, found) or thread.articles(found.metadata.title):
         return None
-    opening = _opening(tree, thread, found, now)
-    if opening is None and len(thread.records) < 2:
+    opening = None if found.goods else _opening(tree, thread, found, now)
+    if opening is None and len(thread.records) < (1 if found.goods else 2):
         return None
     reviews: dict[str, Review] = {}
     title = found.metadata.title
@@ -93,8 +92,9 @@ def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datet
     if apart:
         author = _not_replying(found.author, thread, body) or _not_replying(opening.author, thread, body)
         author = "" if is_title(author, title) else author
-        relative = not found.metadata.date_text and _RELATIVE.search(found.date_text)
-        date_text = (opening.date_text if relative else "") or found.date_text or opening.date_text
+        date_text = found.metadata.date_text or opening.date_text or found.date_text
+        moments = {record.date_text for record in thread.records if ":" in record.date_text}
+        date_text = "" if date_text in moments and not opening.date_text else date_text
         return Opening(body, author, date_text)
     said = found.author if covered(body, found.body) >= _THERE else found.metadata.author
     author = said or opening.author

@@ -211,7 +211,9 @@ def _nested(page: Outline, group: Group, other: Group) -> bool:
     What stands in each post, and holds its only day, is a part of it and no comment.
     """
     small, large = sorted((group, other), key=lambda one: one.members[0][1] - one.members[0][0])
-    if not is_reply(small.name) or len(small.members) == len(large.members):
+    if not (is_reply(small.name) or _among_replies(page, small, large)) or len(small.members) == len(
+        large.members
+    ):
         return False
     if other.signed < _SIGNED or other.evidence < _SURE * len(other.members):
         return False
@@ -237,6 +239,18 @@ def _nested(page: Outline, group: Group, other: Group) -> bool:
         return min(days.values()) > 0
     held = [days[post] > 0 for post in large.members if holds[post]]
     return holds.total() >= _HELD * len(held) or sum(held) >= len(held) / 2
+
+
+def _among_replies(page: Outline, small: Group, large: Group) -> bool:
+    """Whether the first of a group stands in what is called replies or comments, inside a post."""
+    element = page.parents[small.members[0][0]]
+    for _ in range(_AROUND):
+        if element <= 0 or any(element == start for start, _ in large.members):
+            return False
+        if any(map(is_reply, page.names[element])):
+            return True
+        element = page.parents[element]
+    return False
 
 
 def _unlike(page: Outline, group: Group) -> bool:

@@ -58,7 +58,7 @@ def test_samples_are_read_as_they_are_marked(marked: Marked):
 
 
 def test_the_samples_are_there():
-    assert len(SAMPLE_PAGES) == 12
+    assert len(SAMPLE_PAGES) == 27
 
 
 def test_quotes_and_signatures_are_kept_apart():
@@ -257,3 +257,52 @@ def test_reviews_in_what_is_called_like_a_widget_but_is_none():
 def test_read_more_is_no_name():
     assert not may_be_name("Read more")
     assert may_be_name("Read Moreau")
+
+
+SOLD = "<p>青禾电饭煲采用加厚内胆，三维立体加热，米饭粒粒分明，二十四小时预约，一家人的好帮手。</p>" * 3
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ('<meta property="og:type" content="product">', SOLD),
+        (
+            '<script type="application/ld+json">{"@type": "Product", "offers": {"price": 399}}</script>',
+            SOLD,
+        ),
+        ("", f'<span class="price">￥399.00</span><a href="#">加入购物车</a><a href="#">立即购买</a>{SOLD}'),
+        ("", f'<b>$39.99</b><form><input type="submit" value="Add to Cart"></form>{SOLD}'),
+        (
+            "",
+            f'<div itemscope itemtype="http://schema.org/Product"><meta itemprop="price" content="399">{SOLD}</div>',
+        ),
+    ],
+    ids=["og:type", "json-ld", "buttons", "form", "microdata"],
+)
+def test_what_a_shop_says_of_its_goods_is_no_review(head: str, body: str):
+    html = f"<html><head><title>青禾电饭煲</title>{head}</head><body><h1>青禾电饭煲</h1>{body}</body></html>"
+    read_as = read(html)
+    assert read_as.reviews == ()
+    assert read_as.no_review == "goods"
+    one = post(1001, "甲一", "2024-05-01 10:00", "用了一周就糊底，换了一个还是糊底。").replace(
+        '"post"', '"review"'
+    )
+    reviews = read(html.replace("</body>", f'<div class="reviews">{one}</div></body>')).reviews
+    assert [(review.author, review.body) for review in reviews] == [
+        ("甲一", "用了一周就糊底，换了一个还是糊底。")
+    ]
+
+
+def test_an_article_with_a_price_and_a_day_is_no_goods():
+    said = "<p>2024-05-02 10:00 作者：林一舟</p><span>￥399</span><a href='#'>立即购买</a>"
+    assert len(read(page(said, SOLD)).reviews) == 1
+
+
+def test_a_review_marked_as_before_schema_org():
+    marked = (
+        '<div itemscope itemtype="http://data-vocabulary.org/Review"><meta itemprop="rating" content="2">'
+        '<meta itemprop="dtreviewed" content="2024-4-28"><meta itemprop="description" content="壶盖一周就裂了。">'
+        '<meta itemprop="reviewer" content="甲一"><p>壶盖一周就裂了。</p></div>'
+    )
+    (one,) = read(page(marked)).reviews
+    assert (one.author, one.date_text, one.body, one.rating) == ("甲一", "2024-4-28", "壶盖一周就裂了。", 2)
