@@ -157,17 +157,18 @@ def main_text(text: str, url: str, library: Library | None = None) -> MainText:
     author = _author(tree, metadata, before, after, whole)
     if author:  # who published it stands behind the title, too
         metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))
-    above = metadata.date_text or byline_date((*reversed(_not_joined(before)),))
+    lines_above = tuple(reversed(_not_joined(before)))
     return MainText(
         metadata=metadata,
         body=body,
         strategy=winner.strategy if winner else "",
         why=f"{why}; {reason}",
         author=author,
-        date_text=above or byline_date(after),
+        date_text=metadata.date_text or byline_date((*lines_above, *after)),
         candidates=candidates,
         listing=_listing(tree, dense, metadata, winner.text if winner else ""),
-        goods=not metadata.article and is_goods(parse_whole(text), dated=bool(above)),
+        goods=not metadata.article
+        and is_goods(parse_whole(text), dated=bool(metadata.date_text or byline_date(lines_above))),
     )
 
 

@@ -13,7 +13,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tasks.reading.bylines import SURELY, is_person
+from tasks.reading.bylines import SURELY, in_sentence, is_person
+from tasks.reading.element_kinds import called_content
 from tasks.reading.outline import Outline
 from tasks.reading.records import MOST_RECORDS
 
@@ -55,6 +56,7 @@ _SIBLINGS = 4  # of a group's key, where its members have one parent
 _MOST_BESIDE = 4
 _FIRST_TEXTS = 40
 _SEVERAL = 3
+_SAID_CHARS = 12
 
 
 Span = tuple[int, int]
@@ -187,7 +189,8 @@ class _Sums:
             length = len(text.text.strip())
             person = persons[text.owner] > 0
             linked = text.linked and number not in onward and not _ADDRESS.match(text.text)
-            content.append(0 if dated or linked or person else length)
+            said = dated and (in_sentence(text.text) or self._in_content(text.owner, length))
+            content.append(0 if (dated and not said) or linked or person else length)
             headline.append(
                 length
                 if linked and not dated and not person and width(text.text.strip()) >= HEADLINE_CHARS
@@ -197,6 +200,10 @@ class _Sums:
         self._headlines = [0, *accumulate(headline)]
         self._all = max(1, self._content[-1])
         self._aside = self._asides()
+
+    def _in_content(self, element: int, length: int) -> bool:
+        """Whether a text with a date stands in what holds a post's words, and says more than the date."""
+        return length > _SAID_CHARS and called_content(self._page, element)
 
     def _asides(self) -> list[bool]:
         """Of each element whether it stands beside what the page is about; no element that holds most of it does.

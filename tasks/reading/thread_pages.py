@@ -11,6 +11,7 @@ from tasks.domain.pages import PageRead, Review
 from tasks.reading.bylines import LONGEST_BYLINE
 from tasks.reading.day_order import read_dates
 from tasks.reading.density import dense_text
+from tasks.reading.goods import is_goods
 from tasks.reading.maintext import MainText, covered, is_title, main_text
 from tasks.reading.markup import parse_whole
 from tasks.reading.outline import DATE
@@ -43,8 +44,13 @@ def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
     found = main_text(text, url, lambda _text, _url: "")
     if found.metadata.home or _is_article(thread, found) or thread.articles(found.metadata.title):
         return None
-    opening = None if found.goods else _opening(tree, thread, found, now)
-    if opening is None and len(thread.records) < (1 if found.goods else 2):
+    goods = found.goods or (
+        not found.metadata.article
+        and found.date_text in {record.date_text for record in thread.records}
+        and is_goods(tree, dated=False)
+    )
+    opening = None if goods else _opening(tree, thread, found, now)
+    if opening is None and len(thread.records) < (1 if goods else 2):
         return None
     reviews: dict[str, Review] = {}
     title = found.metadata.title
@@ -86,7 +92,7 @@ def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datet
         body = _densest_before(tree, thread, heading)
     if width(body) < HEADLINE_CHARS or covered(body[:_BEGINNING], thread.before) < _THERE:
         return None
-    if _is_byline(body, thread):
+    if _is_byline(body, thread) or thread.noticed(body):
         return None
     opening = signed(thread.page, thread.page.first_text[thread.records[0].element], body, now)
     if apart:
@@ -97,7 +103,7 @@ def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datet
         date_text = "" if date_text in moments and not opening.date_text else date_text
         return Opening(body, author, date_text)
     said = found.author if covered(body, found.body) >= _THERE else found.metadata.author
-    author = said or opening.author
+    author = _not_replying(said, thread, body) or opening.author
     opening = Opening(
         body, "" if is_title(author, title) else author, found.metadata.date_text or opening.date_text
     )

@@ -42,6 +42,9 @@ _POST_PATH = re.compile(
 )
 _POST = re.compile(r"topic|thread|question|repl(?:y|ies)|forum|bbs|discuss|tweet|answer|bbp", re.IGNORECASE)
 _CALLED_NAME = re.compile(r"name|nick|author|poster", re.IGNORECASE)
+_NOTICE = re.compile(
+    r"(?:^|[-_])(?:notices?|announcements?|announce|alert|disclaimer|gonggao)(?:$|[-_])", re.IGNORECASE
+)
 _LINK_BACK = re.compile(r"(?:^|[-_])(?:pingback|trackback)(?:$|[-_])", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _PAGE_OF_PATH = re.compile(r"/page[-/]?\d+/?$", re.IGNORECASE)
@@ -117,6 +120,19 @@ class Thread:
             and width(line := " ".join(page.texts[n].text.split())) >= HEADLINE_CHARS
             and not _CONTROL.search(line)
         )
+
+    def noticed(self, body: str) -> bool:
+        """Whether a text in front of the records is a notice of the site, as its element is called."""
+        page = self.page
+        at = _place_of(page, page.first_text[self.records[0].element], body)
+        element = page.texts[at].owner if at is not None else 0
+        for _ in range(_AROUND):
+            if element <= 0:
+                break
+            if any(map(_NOTICE.search, page.names[element])):
+                return True
+            element = page.parents[element]
+        return False
 
     def articles(self, title: str) -> bool:
         """Whether the records are articles, the first of which the page is about: each has a first heading of its own.

@@ -306,3 +306,32 @@ def test_a_review_marked_as_before_schema_org():
     )
     (one,) = read(page(marked)).reviews
     assert (one.author, one.date_text, one.body, one.rating) == ("甲一", "2024-4-28", "壶盖一周就裂了。", 2)
+
+
+def test_a_notice_of_the_site_does_not_open_the_thread():
+    notice = "<div class='notice'>本站公告：请勿在论坛发布广告信息，违规者将被永久封禁，感谢大家的配合与支持。</div>"
+    assert [one.author for one in read(page(notice, *POSTS)).reviews] == ["甲一", "乙二", "丙三"]
+
+
+def test_a_post_that_is_one_sentence_with_a_date_is_a_post():
+    dated = [
+        post(1004, "丁四", "2024-05-02 10:00", "2023年5月1日买的，到现在没坏。"),
+        post(1005, "戊五", "2024-05-02 11:00", "我是2022-03-04买的"),
+    ]
+    reviews = read(page(POSTS[0], *dated)).reviews
+    assert [one.author for one in reviews] == ["甲一", "丁四", "戊五"]
+    assert [one.date.day for one in reviews if one.date] == [1, 2, 2]
+
+
+def test_who_asks_is_not_who_answers():
+    asked = (
+        '<div class="asker"><a class="user-name" href="/user/1">甲一</a> 2024-05-01 提问</div>'
+        '<div class="desc">刚买三个月，壶底漏水，家里有老人孩子，不敢再用，怎么办。</div>'
+    )
+    answer = POSTS[2].replace('class="post"', 'class="answer-item"')
+    assert [one.author for one in read(page(asked, answer)).reviews] == ["甲一", "丙三"]
+
+
+def test_what_is_said_behind_a_name_has_no_colon():
+    said = [one.replace('<div class="content">', '<div class="content">：') for one in POSTS]
+    assert all(not one.body.startswith("：") for one in read(page(*said)).reviews)
