@@ -146,6 +146,7 @@ def main_text(text: str, url: str, library: Library | None = None) -> MainText:
     """The main text of a page by all strategies that it needs. Raises FetchError(TOO_LARGE), see `check_markup`."""
     tree = parse_whole(text)
     metadata = read_metadata(tree)
+    sold = not metadata.article and is_goods(tree, dated=False)  # asked before the tree is thinned out
     dense = dense_text(tree, metadata.description)
     candidates, why = _candidates(text, url, metadata, dense, library or _by_library)
     winner, reason = _winner(candidates, metadata)
@@ -158,6 +159,7 @@ def main_text(text: str, url: str, library: Library | None = None) -> MainText:
     if author:  # who published it stands behind the title, too
         metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))
     lines_above = tuple(reversed(_not_joined(before)))
+    dated = bool(metadata.date_text or byline_date(lines_above))
     return MainText(
         metadata=metadata,
         body=body,
@@ -167,8 +169,7 @@ def main_text(text: str, url: str, library: Library | None = None) -> MainText:
         date_text=metadata.date_text or byline_date((*lines_above, *after)),
         candidates=candidates,
         listing=_listing(tree, dense, metadata, winner.text if winner else ""),
-        goods=not metadata.article
-        and is_goods(parse_whole(text), dated=bool(metadata.date_text or byline_date(lines_above))),
+        goods=sold and (not dated or is_goods(parse_whole(text), dated=True)),
     )
 
 
