@@ -110,7 +110,8 @@ class PageRead:
 
     Attributes:
         next_url: where its review list goes on: a sendable address on the same host; empty where it ends here.
-        no_review: why a page without a review has none ("list": a list of other pages); empty where it has some.
+        no_review: why a page without a review has none ("list": a list of other pages; "goods": a shop's
+            page of one product); empty where it has some.
     """
 
     title: str
