@@ -1,13 +1,13 @@
 """How right it is said whose voice a post is: by posts of sources that nothing was learned from.
 
-- **held out**: the posts of `bench.tools.voice_posts`; each source's are scored by weights that were learned from the
-  other sources alone, so that no label can be read off a source's style. Probabilities are calibrated on half of the
-  posts; figures are of the other half. Of one source and kind of label at most 100 posts count where sources are put
-  together.
-- **known sources**: the same half of the posts, by weights learned from the other half, of the same sources.
+- **held out**: the posts of `bench.tools.voice_posts`; each source's are scored by layers that were fitted to other
+  sources alone, so that no label can be read off a source's style; the vectors of words are the tree's.
+  Probabilities are calibrated on half of the posts; figures are of the other half. Of one source and kind of label
+  at most 100 posts count where sources are put together.
+- **known sources**: the same half of the posts, by layers fitted to the other half, of the same sources.
 - **held back**: posts of sources that nothing was learned, calibrated or chosen from
-  (`bench.tools.voice_mixed.HELD_BACK`), by the weights of the tree. All were labelled by hand.
-- **written**: posts written for this project (`bench/samples/voices/posts.tsv`), by the weights of the tree. They are
+  (`bench.tools.voice_mixed.HELD_BACK`), by the network of the tree. All were labelled by hand.
+- **written**: posts written for this project (`bench/samples/voices/posts.tsv`), by the network of the tree. They are
   all there is in a clone without the shared data.
 
 Baselines: everybody a buyer; a rule of keywords (a buyer is whoever says more of faults, redress, likes and own use
@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.tools.keyword_rule import excess
+from bench.tools.voice_layers import Fit
 from bench.tools.voice_posts import Post, held_back, posts, written_posts
 from tasks.domain.voices import Voice
-from tasks.reading.voice import MODEL, VOICES, voice_of, voices_of
+from tasks.reading.voice import MODEL, VOICES, network, voice_of, voices_of
 
 A_SOURCE = 100
 _BUYERS = (Voice.COMPLAINT, Voice.PRAISE)
@@ -38,9 +39,9 @@ Floats = NDArray[np.float64]
 
 
 def run(shared: Path) -> dict[str, Any]:
-    """Scores the weights of the tree on the posts written, and weights learned without a source on its posts."""
+    """Scores the network of the tree on the posts written, and layers fitted without a source on its posts."""
     written = written_posts()
-    voice_of("")  # the weights are read once a process
+    voice_of("")  # the network is read once a process
     begun = time.process_time()
     said = [voice_of(post.text) for post in written]
     took_ms = (time.process_time() - begun) * 1_000 / len(written)
@@ -63,7 +64,7 @@ def run(shared: Path) -> dict[str, Any]:
 
 
 def of_held_back(found: Sequence[Post]) -> tuple[dict[str, float], dict[str, Any]]:
-    """Ratios and figures of posts that only the weights of the tree are tried on."""
+    """Ratios and figures of posts that only the network of the tree is tried on."""
     said = voices_of([(post.text, "") for post in found])
     buyer = np.array([one.buyer for one in said])
     right = [one.voice == post.voice for one, post in zip(said, found, strict=True)]
@@ -81,17 +82,21 @@ def of_held_back(found: Sequence[Post]) -> tuple[dict[str, float], dict[str, Any
     return ratios, figures
 
 
-def of_held_out(found: Sequence[Post]) -> tuple[dict[str, float], dict[str, Any]]:
+def of_held_out(found: Sequence[Post], layers: Fit | None = None) -> tuple[dict[str, float], dict[str, Any]]:
     """Ratios and figures of posts whose source nothing was learned from."""
-    from bench.tools.train_voices import calibrated, for_calibration, held_out, sums_of, train
+    from bench.tools.train_voices import HOW, calibrated, for_calibration, held_out, seen_by, train
 
-    sums = held_out(found)
-    how = calibrated(found, sums)
+    layers = layers or HOW
+    told = held_out(network(), found, layers)
+    how = calibrated(found, told)
     scored = [place for place, post in enumerate(found) if not for_calibration(post)]
-    by_rule = excess(found)
-    shares = how.shares(sums, by_rule)
-    known = sums_of(found, train([post for post in found if for_calibration(post)]))
-    of_known = how.shares(known, by_rule)
+    shares = how.shares(told)
+    seen, half = (
+        seen_by(network(), found),
+        [place for place, post in enumerate(found) if for_calibration(post)],
+    )
+    known = train(network(), [found[place] for place in half], seen[half], layers).told(seen)
+    of_known = how.shares(known)
     by_hand = [place for place in scored if found[place].by_hand]
     together = _at_most(found, scored)
     ratios: dict[str, float] = {}
@@ -110,14 +115,14 @@ def of_held_out(found: Sequence[Post]) -> tuple[dict[str, float], dict[str, Any]
     figures: dict[str, Any] = {"posts": len(together), "by_hand.posts": len(by_hand)}
     for source, places in _by_source(found, scored).items():
         here = [found[place] for place in places]
-        told = _buyer(shares[places]) > 0.5
+        buyers = _buyer(shares[places]) > 0.5
         figures[f"{source}.posts"] = len(here)
         figures[f"{source}.buyers"] = int(_truth(here).sum())
-        figures[f"{source}.said_buyers"] = int(told.sum())
-        figures[f"{source}.buyer_or_not_right"] = round(float((told == _truth(here)).mean()), 3)
+        figures[f"{source}.said_buyers"] = int(buyers.sum())
+        figures[f"{source}.buyer_or_not_right"] = round(float((buyers == _truth(here)).mean()), 3)
         if rated := [place for place in places if found[place].good is not None]:
             good = np.array([bool(found[place].good) for place in rated])
-            figures[f"{source}.sentiment_right"] = round(float(((sums[rated, -1] > 0) == good).mean()), 3)
+            figures[f"{source}.sentiment_right"] = round(float(((told[rated, -1] > 0) == good).mean()), 3)
     figures["confusion"] = confusion([found[place] for place in together], shares[together])
     return ratios, figures
 

@@ -29,6 +29,7 @@ def test_patterns_made_while_it_runs_are_known():
         "bench/tools/voice_posts.py",  # a tag's name; over files for training
         "tasks/domain/product_match.py",  # one escaped keyword
         "tasks/reading/metadata.py",  # a tuple, found as such
+        "tasks/reading/voice_text.py",  # one class of characters, from a file
     }
 
 

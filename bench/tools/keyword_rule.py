@@ -1,5 +1,5 @@
 """The rule of keywords: a buyer is whoever says more of faults, redress, likes and own use than of reports and
-campaigns, and does not ask. A baseline of `bench.voices`, and a part of what `bench.tools.train_voices` calibrates."""
+campaigns, and does not ask. A baseline of `bench.voices`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.tools.voice_posts import Post
-from tasks.reading.voice import cue_densities, cues, plain, run_keys
+from tasks.reading.voice_text import cue_densities, cues, plain, run_keys
 
 _SPEAKS = ("fault", "dislike", "redress", "like", "own use")
 _SPEAKS_NOT = ("reports", "announces", "campaign", "copywriting", "asks")

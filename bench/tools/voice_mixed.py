@@ -1,6 +1,7 @@
 """Texts of mixed sources, as public repositories hold them: what is labelled by hand (`bench.tools.voice_posts`).
 
-Files lie in the folder `voices` of the shared data as ``OWNER+NAME/PATH``; a file that is not there has no texts.
+Files lie in the folder `voices` of the shared data as ``OWNER+NAME/PATH``; a file that is not there has no texts. Most
+sources are named in `bench/voice-sources.yaml` (`bench.tools.voice_files`); here are those that need a reader.
 """
 
 from __future__ import annotations
@@ -9,13 +10,27 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from openpyxl import load_workbook
 
-HELD_BACK = ("dongchedi", "bags weibo", "xiaohongshu ai", "bilibili graphics cards")
+from bench.tools.voice_files import sources
+
+_LISTED = sources()
+
+HELD_BACK = (
+    *("dongchedi", "bags weibo", "xiaohongshu ai", "bilibili graphics cards"),
+    *(source.source for source in _LISTED if source.held_back),
+)
 """Sources that nothing is learned, calibrated or chosen from: only tested on."""
+
+GROUPS = {source.source: source.group for source in _LISTED if source.group} | {
+    "heimao": "loan complaints",
+    "xiaohongshu bars": "bars",
+}
+"""The group of sources that are held out together."""
 
 _DAILY_EVENTS = ("0", "000", "1", "2", "3", "4", "5", "6")
 
@@ -25,7 +40,7 @@ def mixed(folder: Path) -> Mapping[str, Callable[[], Iterable[str]]]:
     opinions = folder / "1064yanzu+public_opinion/persistent_data"
     hupu = folder / "SusieWang0720+COM5507-Project-Report/虎扑正文及评论.csv"
     energy = folder / "serena-xue+Weibo-Data-Text-Analysis/results"
-    return {
+    return {source.source: partial(source.texts, folder) for source in _LISTED} | {
         "huawei weibo": lambda: _daily_posts(folder / "cxgoal-97+HUAWEI-News-Visualization/data"),
         "car forum": lambda: cells(
             folder / "Losstie+DF-car_theme_emotionRecognition/data/test_public.csv", 1

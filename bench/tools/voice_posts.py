@@ -15,16 +15,22 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
 from bench.tools.pagetruth import SAMPLES
-from bench.tools.voice_mixed import HELD_BACK, cells, columns, lines, mixed
+from bench.tools.voice_mixed import GROUPS, HELD_BACK, cells, columns, lines, mixed
 from tasks.domain.voices import Voice
 
 EACH = 500
 """Most posts of one voice from one source."""
+
+MOST_TEXTS = 20_000
+"""Most texts of one source that words are learned from."""
+
+_SHORT, _TOLD_APART = 4, 8
+"""Texts of at most so many characters teach no words; of at most so many may stand in two sources, being no copies."""
 
 _LABELS, _WRITTEN = SAMPLES / "voices/labels.tsv", SAMPLES / "voices/posts.tsv"
 _NEWS_ACCOUNT = 3
@@ -35,9 +41,10 @@ class Post:
     """A text and who speaks in it.
 
     Attributes:
-        source: where it was published; what is held out together.
+        source: where it was published.
         good: what its author thought, by stars or a mark; None: not told.
         by_hand: somebody read it to say whose voice it is.
+        group: sources that are alike, or share posts, and are held out together; empty: the source alone.
     """
 
     source: str
@@ -45,6 +52,12 @@ class Post:
     voice: Voice
     good: bool | None = None
     by_hand: bool = False
+    group: str = ""
+
+    @property
+    def kin(self) -> str:
+        """What is held out with this post: its group of sources, or its source."""
+        return self.group or self.source
 
 
 def written_posts() -> list[Post]:
@@ -58,7 +71,9 @@ def posts(shared: Path) -> list[Post]:
 
     Those of `HELD_BACK` are not among them.
     """
-    return [post for post in _all(shared) if post.source not in HELD_BACK]
+    found = _all(shared)
+    back = {post.text for post in found if post.source in HELD_BACK and len(post.text) > _TOLD_APART}
+    return [post for post in found if post.source not in HELD_BACK and post.text not in back]
 
 
 def held_back(shared: Path) -> list[Post]:
@@ -66,11 +81,33 @@ def held_back(shared: Path) -> list[Post]:
     return [post for post in _all(shared) if post.source in HELD_BACK]
 
 
+def all_texts(shared: Path) -> dict[str, list[str]]:
+    """All texts of each source, those held back apart: at most `MOST_TEXTS`, each in one source only."""
+    found: dict[str, list[str]] = defaultdict(list)
+    told: set[str] = set()
+    listed = (
+        (source, texts()) for source, texts in mixed(shared / "voices").items() if source not in HELD_BACK
+    )
+    known = (*_reviews(shared / "reviews"), *_published(shared / "voices"))
+    of_known = ((post.source, (post.text,)) for post in known)
+    for source, texts in (*listed, *of_known):
+        for text in texts:
+            if len(text) > _SHORT and text not in told and len(found[source]) < MOST_TEXTS:
+                told.add(text)
+                found[source].append(text)
+    return dict(found)
+
+
 def _all(shared: Path) -> list[Post]:
+    """The posts of all sources; a longer one that stands in two sources is taken from the first."""
     found: dict[tuple[str, Voice, bool], dict[str, Post]] = defaultdict(dict)
+    told: dict[str, str] = {}
     for post in (*_reviews(shared / "reviews"), *_published(shared / "voices"), *_by_hand(shared / "voices")):
-        if len(post.text) > 1:
-            found[post.source, post.voice, post.by_hand][digest(post.text)] = post
+        if len(post.text) > 1 and (
+            len(post.text) <= _TOLD_APART or told.setdefault(post.text, post.source) == post.source
+        ):
+            grouped = replace(post, group=GROUPS.get(post.source, ""))
+            found[post.source, post.voice, post.by_hand][digest(post.text)] = grouped
     return [of[key] for _, of in sorted(found.items()) for key in sorted(of)[:EACH]]
 
 

@@ -18,7 +18,7 @@ from tasks.domain.failures import FetchError
 from tasks.reading import reader_process
 from tasks.reading.event_loop import NeedsReaderProcess
 from tasks.reading.page_jobs import ReadingJob, done, unreadable
-from tasks.reading.voice import weights as voice_weights
+from tasks.reading.voice import network as voice_network
 
 PATIENCE_S = 4.5
 """For one page, read apart: with sending it there and ending the process, no page takes longer than 5 s."""
@@ -48,8 +48,8 @@ class PageReader:
         self._turns: ThreadPoolExecutor | None = None
 
     def start(self) -> None:
-        """Begin to load the weights of voices, so that the first page does not wait for them; returns at once."""
-        self._pool().submit(voice_weights)
+        """Begin to load the network of voices, so that the first page does not wait for them; returns at once."""
+        self._pool().submit(voice_network)
 
     async def read(self, job: ReadingJob[Read]) -> Read:
         """Reads by a job.

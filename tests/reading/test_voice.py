@@ -1,5 +1,6 @@
 import unicodedata
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,27 +10,20 @@ from hypothesis import strategies as st
 from openpyxl import Workbook
 
 from bench import voices
-from bench.tools import train_voices
-from bench.tools.keyword_rule import excess
+from bench.tools import train_voices, voice_words
+from bench.tools.voice_files import sources
+from bench.tools.voice_layers import Fit, fit_layers
 from bench.tools.voice_mixed import HELD_BACK, mixed
-from bench.tools.voice_posts import Post, digest, held_back, posts, written_posts
+from bench.tools.voice_posts import Post, all_texts, digest, held_back, posts, written_posts
+from bench.tools.voice_words import word_vectors
 from tasks.domain.voices import Voice
-from tasks.reading.voice import (
-    VOICES,
-    RowsOfRuns,
-    parse_weights,
-    plain,
-    plain_texts,
-    run_key,
-    run_keys,
-    voice_of,
-    voices_of,
-)
+from tasks.reading.voice import VOICES, network, read_network, voice_of, voices_of, write_network
+from tasks.reading.voice_text import RowsOfRuns, plain, plain_texts, run_key, run_keys
 
 SAMPLES = Path("bench/samples/voices")
 
 
-def test_floors_of_the_weights_in_the_tree():
+def test_floors_of_the_network_in_the_tree():
     # Posts written for this project; docs/voices.md has figures of real ones.
     ratios = voices.run(Path("nowhere"))["ratios"]
     assert ratios["written.buyer_f1"] >= 0.9
@@ -75,6 +69,10 @@ def test_a_title_is_read_only_where_there_is_no_text():
 
 def test_marks_of_a_site_are_taken_out():
     assert plain("转发 @某某 看http://t.cn/Rz1 [哈哈] １２３元 😀") == "转发 A 看U F 0元 F"
+
+
+def test_traditional_characters_are_simplified_where_simplified_chinese_has_them_not():
+    assert plain("這款筆電很喜歡，著名的質感") == "这款笔电很喜欢,著名的质感"
 
 
 def test_texts_are_made_plain_together_as_each_alone():
@@ -193,48 +191,142 @@ def test_texts_of_mixed_sources_are_read_from_tables_sheets_and_scripts(tmp_path
     assert set(HELD_BACK) < found.keys()
 
 
-@pytest.fixture
-def trained(monkeypatch):
-    monkeypatch.setattr(train_voices, "LEAST_SOURCES", 1)
-    monkeypatch.setattr(train_voices, "LEAST_POSTS", 2)
-    monkeypatch.setattr(train_voices, "STEPS", 20)
+@pytest.fixture(scope="module")
+def trained():
     good = {Voice.COMPLAINT: False, Voice.PRAISE: True}
     found = [
         Post(f"site {n % 3}", post.text, post.voice, good.get(post.voice), by_hand=n % 2 == 0)
         for n, post in enumerate(written_posts())
     ]
-    return found, train_voices.train(found)
+    layers = Fit(hidden=16, networks=2, rounds=200, at_once=32)
+    return found, layers, train_voices.train(network(), found, train_voices.seen_by(network(), found), layers)
 
 
-def test_training_again_gives_the_same_file_and_the_file_the_same_sums(trained):
-    found, weights = trained
-    text = train_voices.written(weights, found)
-    assert train_voices.written(train_voices.train(found), found) == text
-    read = parse_weights(text)
-    near = train_voices.sums_of(found, read) - train_voices.sums_of(found, weights)
-    assert np.abs(near).max() < 0.2  # two decimals a weight
-    assert (
-        train_voices.sums_of(found, weights)[:, :-1].argmax(1) == [VOICES.index(p.voice) for p in found]
-    ).mean() > 0.9
+def told_by(network, found):
+    return network.told(train_voices.seen_by(network, found))
 
 
-def test_a_source_is_scored_by_the_others_alone_and_calibration_helps(trained):
-    found, weights = trained
-    sums = train_voices.held_out(found)
+def test_training_again_gives_the_same_file_and_the_file_the_same_network(trained):
+    found, layers, whole = trained
+    file = write_network(whole)
+    again = train_voices.train(network(), found, train_voices.seen_by(network(), found), layers)
+    assert write_network(again) == file
+    assert np.array_equal(told_by(read_network(file), found), told_by(whole, found))
     kinds = [VOICES.index(post.voice) for post in found]
-    assert (sums[:, :-1].argmax(1) == kinds).mean() < (
-        train_voices.sums_of(found, weights)[:, :-1].argmax(1) == kinds
+    assert (told_by(whole, found)[:, :-1].argmax(1) == kinds).mean() > 0.9
+
+
+def test_several_networks_are_one_that_tells_the_mean_of_what_they_tell():
+    random = np.random.default_rng(1)
+    seen = np.hstack((random.normal(3, 2, (60, 5)), np.ones((60, 1)))).astype(np.float32)
+    kinds, weight = random.integers(0, 3, 60), np.ones(60)
+    layers = fit_layers(seen, kinds, weight, 3, Fit(hidden=4, networks=2, rounds=2))
+    alone = fit_layers(seen, kinds, weight, 3, Fit(hidden=4, networks=1, rounds=2))
+    assert [layer.shape for layer in layers] == [(6, 8), (9, 3)]
+    assert np.allclose(layers[0][:, :4], alone[0])
+    assert np.allclose(layers[1][:4] * 2, alone[1][:4])
+
+
+def test_a_network_of_other_cues_is_refused(trained):
+    _, _, whole = trained
+    other = replace(whole, hidden=whole.hidden[:-1])
+    with pytest.raises(ValueError, match="train the voices again"):
+        read_network(write_network(other))
+
+
+def test_a_source_is_scored_by_others_alone_and_probabilities_are_calibrated(trained):
+    found, layers, whole = trained
+    told = train_voices.held_out(network(), found, layers)
+    kinds = [VOICES.index(post.voice) for post in found]
+    assert (told[:, :-1].argmax(1) == kinds).mean() < (
+        told_by(whole, found)[:, :-1].argmax(1) == kinds
     ).mean()
-    how = train_voices.calibrated(found, sums)
-    calibrated = train_voices.with_calibration(weights, how)
-    again = how.shares(train_voices.sums_of(found, weights), excess(found))
-    told = train_voices.softmax(train_voices.sums_of(found, calibrated)[:, :-1])
-    assert np.allclose(told, again, atol=1e-3)
-    ratios, figures = voices.of_held_out(found)
+    how = train_voices.calibrated(found, told)
+    shares = train_voices.softmax(told_by(train_voices.with_calibration(whole, how), found)[:, :-1])
+    assert np.allclose(shares, how.shares(told_by(whole, found)), atol=1e-4)
+    ratios, figures = voices.of_held_out(found, layers)
     assert 0 <= ratios["held_out.calibration_error"] <= 1
     assert sum(figures["confusion"]["news"].values()) == sum(
         not train_voices.for_calibration(post) for post in found if post.voice is Voice.NEWS
     )
+
+
+def test_words_of_a_like_use_get_like_vectors(monkeypatch):
+    monkeypatch.setattr(voice_words, "SIZE", 4)
+    monkeypatch.setattr(voice_words, "LEAST_SEEN", 2)
+    monkeypatch.setattr(voice_words, "LEAST_SOURCES", 2)
+    faults, foods = ("漏水", "漏油", "生锈"), ("面包", "牛奶", "苹果")
+    texts = [f"机器 {fault} 维修" for fault in faults] + [f"早餐 {food} 好吃" for food in foods]
+    words, vectors = word_vectors({"one": texts * 3, "two": texts * 2, "three": ["只有一处"] * 9})
+    assert "一处" not in words
+    of = dict(zip(words, vectors.astype(float), strict=True))
+
+    def like(one, other):
+        return of[one] @ of[other] / np.linalg.norm(of[one]) / np.linalg.norm(of[other])
+
+    assert like("漏水", "生锈") > 0.9
+    assert like("漏水", "面包") < 0.5
+
+
+def test_sources_that_are_listed_are_read_by_kind(tmp_path):
+    entries = {
+        "a.csv": ("csv", 1, "1,很好\n2,\n"),
+        "b.tsv": ("tsv", 1, "1\t一般\n"),
+        "c.txt": ("lines", 0, "第一\n第二\n"),
+        "d.json": ("json", "data.*.text", '{"data": [{"text": "甲"}, {"other": 1}, {"text": "乙"}]}'),
+        "e.jsonl": ("jsonl", "text", '{"text": "丙"}\n\n{"text": "丁"}\n'),
+    }
+    folder = tmp_path / "owner+name"
+    folder.mkdir()
+    for name, (_, _, text) in entries.items():
+        (folder / name).write_text(text, "utf-8")
+    listed = tmp_path / "list.yaml"
+    listed.write_text(
+        "".join(
+            f"- {{source: {kind}, repository: owner/name, commit: '0', licence: none, files: [{name}, gone],"
+            f" kind: {kind}, field: {field!r}}}\n"
+            for name, (kind, field, _) in entries.items()
+        ),
+        "utf-8",
+    )
+    assert {one.source: list(one.texts(tmp_path)) for one in sources(listed)} == {
+        "csv": ["很好"],
+        "tsv": ["一般"],
+        "lines": ["第一", "第二"],
+        "json": ["甲", "乙"],
+        "jsonl": ["丙", "丁"],
+    }
+
+
+def test_every_listed_source_has_labels_and_names_its_licence():
+    labelled = {line.split("\t")[0] for line in (SAMPLES / "labels.tsv").read_text("utf-8").splitlines()}
+    listed = sources()
+    assert len({one.source for one in listed}) == len(listed) > 100
+    assert all(one.source in labelled and one.licence and len(one.commit) == 12 for one in listed)
+    # What is held out together is held back together.
+    for group in {one.group for one in listed} - {""}:
+        assert len({one.held_back for one in listed if one.group == group}) == 1
+
+
+def test_a_text_that_stands_in_two_sources_counts_once_and_never_where_it_is_held_back(tmp_path, monkeypatch):
+    copied, stock = "这台车开了三个月变速箱就坏了", "不错"
+    for place, text in (("KaitoHH+xiaohongshu-spider-visualizer/xiaohongshu.csv", ",,,,,,,,,{}"),):
+        path = tmp_path / "voices" / place
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(text.format(one) + "\n" for one in (copied, stock)), "utf-8")
+    back = tmp_path / "voices/Berwyn-Git+Dongchedi-Comments/filterd_data.csv"
+    back.parent.mkdir(parents=True)
+    back.write_text(f"{copied},1\n{stock},1\n", "utf-8")
+    labels = tmp_path / "labels.tsv"
+    names = ("xiaohongshu beauty", "dongchedi")
+    labels.write_text(
+        "".join(f"{name}\t{digest(text)}\tpraise\n" for name in names for text in (copied, stock)), "utf-8"
+    )
+    monkeypatch.setattr("bench.tools.voice_posts._LABELS", labels)
+    together = [(post.source, post.text) for post in (*posts(tmp_path), *held_back(tmp_path))]
+    assert sum(text == copied for _, text in together) == 1
+    assert sum(text == stock for _, text in together) == 2
+    assert all_texts(tmp_path) == {"xiaohongshu beauty": [copied]}
 
 
 def test_figures():
