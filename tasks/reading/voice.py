@@ -27,6 +27,9 @@ _NAMES = tuple(voice.value for voice in VOICES)
 _AT_ONCE = 64
 """Texts whose runs are in memory at once."""
 
+_ROWS = 32
+"""Texts that pass the layers at once, some of them empty ones."""
+
 Floats = NDArray[np.float32]
 
 
@@ -55,6 +58,11 @@ class VoiceNetwork:
         """Where the row of each word is found; the words of cues come after them."""
         return RowsOfRuns(np.concatenate((self.keys, cue_words()[0])))
 
+    @cached_property
+    def values(self) -> Floats:
+        """The vectors as they are added up: whole numbers, so that their order does not matter."""
+        return self.vectors.astype(np.float32)
+
     def seen(self, texts: Sequence[str]) -> Floats:
         """What the hidden layer sees of plain texts; shape (texts, size + cues + 1)."""
         runs, of = runs_of(texts)
@@ -71,21 +79,25 @@ class VoiceNetwork:
         text_of, rows = np.divmod(held[_firsts(held)], n)
         if len(rows):
             first = _firsts(text_of)
-            counts = np.concatenate((first[1:], (len(rows),))) - first
-            added = np.add.reduceat(self.vectors.take(rows, 0), first, dtype=np.int32)
-            seen[text_of[first], :size] = added / np.sqrt(counts)[:, None]
+            for text, of_text in zip(text_of[first].tolist(), np.split(rows, first[1:]), strict=True):
+                seen[text, :size] = self.values.take(of_text, 0).sum(0) / np.sqrt(np.float32(len(of_text)))
         return seen
 
     def told(self, seen: Floats) -> Floats:
         """The voices' log odds, then the sentiment's; shape (texts, voices + 1).
 
-        One text at a time: the last digits of a product of matrices depend on how many rows there are.
+        Always as many rows at once: the last digits of a product of matrices depend on how many there are.
         """
-        told = np.empty((len(seen), len(VOICES) + 1), np.float32)
-        for row, one in zip(told, seen, strict=True):
-            row[:-1] = np.maximum(one @ self.hidden, 0) @ self.out[:-1] + self.out[-1]
-            row[-1] = one @ self.mood
-        return told
+        rows = np.zeros((-(-len(seen) // _ROWS) * _ROWS, seen.shape[1]), np.float32)
+        rows[: len(seen)] = seen
+        told = np.empty((len(rows), len(VOICES) + 1), np.float32)
+        for start in range(0, len(rows), _ROWS):
+            part = rows[start : start + _ROWS]
+            told[start : start + _ROWS, :-1] = (
+                np.maximum(part @ self.hidden, 0) @ self.out[:-1] + self.out[-1]
+            )
+            told[start : start + _ROWS, -1] = part @ self.mood
+        return told[: len(seen)]
 
 
 def voice_of(text: str, title: str = "") -> VoiceJudgement:
