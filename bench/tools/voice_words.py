@@ -7,16 +7,15 @@ Word Embeddings, TACL 2015, sections 2 and 3). No label is looked at.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-import jieba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import svds
 
+from splitter.words import jieba_tokenizer
 from tasks.reading.voice_text import LONGEST, plain_texts
 
 SIZE, NEAR = 100, 5
@@ -53,9 +52,9 @@ def word_vectors(texts: Mapping[str, Sequence[str]]) -> tuple[list[str], NDArray
 
 
 def _cut(texts: Sequence[str]) -> list[list[str]]:
-    jieba.setLogLevel(logging.ERROR)
+    cut = jieba_tokenizer().lcut
     parts = (texts[start : start + _AT_ONCE] for start in range(0, len(texts), _AT_ONCE))
-    return [jieba.lcut(one, HMM=False) for part in parts for one in plain_texts(part)]
+    return [cut(one, HMM=False) for part in parts for one in plain_texts(part)]
 
 
 def _words(cut: Mapping[str, Sequence[Sequence[str]]]) -> list[str]:
