@@ -35,7 +35,7 @@ A_SOURCE = 100
 _BUYERS = (Voice.COMPLAINT, Voice.PRAISE)
 _BINS = 10
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 
 def run(shared: Path) -> dict[str, Any]:
