@@ -16,14 +16,13 @@ RUN pip install --quiet --require-hashes --no-deps --no-build-isolation \
 
 COPY pyproject.toml README.md sites.yaml ./
 COPY app app
-COPY bench bench
 COPY migrations migrations
 COPY splitter splitter
 COPY tasks tasks
 # Editable: migrations and sites.yaml are found beside the code.
 RUN pip install --quiet --no-build-isolation --no-deps --editable .
 RUN pip check
-RUN python -m compileall -q app tasks splitter migrations bench
+RUN python -m compileall -q app tasks splitter migrations
 RUN pip uninstall --quiet --yes setuptools wheel uv pip
 
 FROM ${PYTHON}

@@ -1,4 +1,4 @@
-# make setup | demo | test | reference | image-check | lock | bench-peers | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
+# make setup | demo | test | reference | image-check | lock | research | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -9,18 +9,18 @@ STAMP  := $(VENV)/.installed
 LOCKED := --require-hashes --no-deps --no-build-isolation
 INDEX   = $$($(BIN)/python -m pip config list 2>/dev/null | sed -n "s/.*[.]index-url='\(.*\)'$$/\1/p" | tail -n 1)
 
-.PHONY: setup demo test lint style types tests reference image-check lock bench-peers clean
+.PHONY: setup demo test lint style types tests reference image-check lock research clean
 
 setup: $(STAMP)
 
-$(STAMP): requirements.lock requirements-build.lock pyproject.toml
+$(STAMP): requirements.lock requirements-build.lock pyproject.toml research/pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"reviewloop needs Python 3.11 or newer, and {sys.executable} is {v.major}.{v.minor}: try  make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	@echo "Setting up $(VENV) (about half a minute)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements-build.lock
 	@UV_DEFAULT_INDEX="$(INDEX)" $(BIN)/uv pip install --quiet --python $(BIN)/python $(LOCKED) -r requirements.lock \
 	  || { echo "uv could not; pip does it, which takes a few minutes"; $(BIN)/python -m pip install --quiet $(LOCKED) -r requirements.lock; }
-	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable . --editable ./research
 	@touch $(STAMP)
 
 demo: setup
@@ -47,7 +47,7 @@ tests: setup
 
 # The documents that are made from the code: docs/cli.md, sites-yaml.md, settings.md, and the columns in exports.md.
 reference: setup
-	$(BIN)/python -m bench.tools.reference
+	$(BIN)/python -m research.tools.reference
 
 # The Dockerfile without Docker, followed step by step with the Python it names: PYTHON312.
 PYTHON312 ?= python3.12
@@ -58,13 +58,13 @@ image-check: setup
 UV_LOCK = UV_DEFAULT_INDEX="$(INDEX)" $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header
 lock: setup
 	$(UV_LOCK) --python-version 3.11 --extra servers --extra parquet --extra browser --extra dev pyproject.toml -o requirements.lock
-	$(UV_LOCK) --python-version 3.11 --extra servers --extra parquet --extra browser --extra dev --extra bench pyproject.toml -o requirements-bench.lock
+	$(UV_LOCK) --python-version 3.11 --extra servers --extra parquet --extra browser --extra dev --extra peers --no-emit-package reviewloop pyproject.toml research/pyproject.toml -o research/requirements.lock
 	$(UV_LOCK) --python-version 3.12 -c requirements.lock pyproject.toml -o requirements-runtime.lock
 	printf '%s\n' setuptools wheel uv | $(UV_LOCK) --python-version 3.11 - -o requirements-build.lock
 
 # What the benches measure against (Scrapy, Crawlee, gevent) and matplotlib for their plots.
-bench-peers: setup
-	@$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation -r requirements-bench.lock
+research: setup
+	@$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation -r research/requirements.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

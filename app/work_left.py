@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 _USED = 0.95
-"""Share of a busy host's permits that are used (docs/strategies.md: `bench.field.trace`)."""
+"""Share of a busy host's permits that are used (docs/strategies.md: `research.bench.field.trace`)."""
 _BESIDE = 0.25
 """Part of the time that a second node asks a site at its end, of those with a lease there: by runs of `bench field`."""
 _DONE = 1e-6

@@ -2,7 +2,7 @@
 
 jieba cuts 小黑瓶 into 小黑 and 瓶, and 气泡水 into 气泡 and 水: half a word is no keyword. Whether two neighbours are
 one word is decided by logistic regression over their lengths, characters and frequencies (``data/join-weights.txt``,
-made by `bench.tools.train_joins` from the word boundaries that people marked in product titles).
+made by `research.training.train_joins` from the word boundaries that people marked in product titles).
 """
 
 from __future__ import annotations

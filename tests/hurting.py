@@ -22,7 +22,7 @@ from time import thread_time
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("splitter", "tasks", "app", "bench", "migrations")
+ROOMS = ("splitter", "tasks", "app", "research", "migrations")
 _CALLS = frozenset({"compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})
 _NAMES_RE = re.compile(rf"\bre\s*\.\s*(?:{'|'.join(sorted(_CALLS))})\b")
 _ASKED = frozenset({"search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})

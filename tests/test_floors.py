@@ -71,7 +71,7 @@ def _offenders(paths: list[Path], banned: set[str], allowed: set[str] = frozense
 
 @pytest.mark.parametrize("floor", FLOORS)
 def test_imports_only_point_down(floor: str) -> None:
-    above = {*FLOORS[: FLOORS.index(floor)], "tests"} | ({"bench"} if floor != "app" else set())
+    above = {*FLOORS[: FLOORS.index(floor)], "tests", "research"}
     assert _offenders(_modules(floor), above) == []
 
 

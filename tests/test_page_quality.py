@@ -1,7 +1,7 @@
 """How right pages are read, as numbers that may not drop.
 
-Two sets of pages: the samples in ``bench/samples/pages``, which are always there and must be read without an error; and
-the real pages of the shared data, where it is beside the project, each floor a little under what is reached.
+Two sets of pages: the samples in ``research/samples/pages``, which are always there and must be read without an error;
+and the real pages of the shared data, where it is beside the project, each floor a little under what is reached.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from statistics import fmean
 
 import pytest
 
-from bench.pagequality import Score, scores
-from bench.tools.pagetruth import SAMPLES, fragment_f1, token_f1
+from research.bench.pagequality import Score, scores
+from research.tools.pagetruth import SAMPLES, fragment_f1, token_f1
 
 REAL = Path(__file__).parents[2] / "shared" / "data" / "pages"
 

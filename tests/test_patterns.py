@@ -26,7 +26,7 @@ def test_patterns_made_while_it_runs_are_known():
         "app/lab/query.py",  # the same
         "app/web/phrases.py",  # forms of our own sentences, over at most 500 characters
         "app/web/rendering.py",  # escaped words of a search
-        "bench/tools/voice_posts.py",  # a tag's name; over files for training
+        "research/training/voice_posts.py",  # a tag's name; over files for training
         "tasks/domain/product_match.py",  # one escaped keyword
         "tasks/reading/metadata.py",  # a tuple, found as such
         "tasks/reading/voice_text.py",  # one class of characters, from a file

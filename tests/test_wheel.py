@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-_TREE = ("app", "tasks", "splitter", "migrations", "bench", "sites.yaml", "pyproject.toml", "README.md")
+_TREE = ("app", "tasks", "splitter", "migrations", "sites.yaml", "pyproject.toml", "README.md")
 
 
 @pytest.fixture(scope="module")

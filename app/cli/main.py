@@ -6,6 +6,7 @@ import ast
 import errno
 import sys
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
@@ -38,6 +39,13 @@ _GROUPS = {
 }
 """The commands by the heading they have in `--help`."""
 
+_RESEARCH = {
+    "simulate": "Run SCENARIO files in virtual time and compare with a proven bound.",
+    "bench": "Measure one subject side by side.",
+    "chaos": "Kill and cut off parts of a real cluster, and prove that nothing is lost.",
+}
+"""Commands of the distribution `reviewloop-research`, with their short help."""
+
 _MODULES = {"up": "run", "control": "nodes", "verify": "status"}
 """The module of a command that isn't in the one of its own name."""
 
@@ -56,11 +64,13 @@ class Commands(click.Group):
         """The command of that name."""
         if cmd_name not in self.list_commands(ctx):
             return None
+        if cmd_name in _RESEARCH:
+            return _research_command(cmd_name)
         command: click.Command = getattr(import_module(f"app.cli.{_module(cmd_name)}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands under the heading of their group."""
+        """List the commands under the heading of their group."""
         widest = max(map(len, self.list_commands(ctx)))
         for heading, names in _GROUPS.items():
             room = formatter.width - widest - 6
@@ -86,8 +96,19 @@ def _module(command: str) -> str:
     return _MODULES.get(command, command)
 
 
+def _research_command(name: str) -> click.Command:
+    found = entry_points(group="reviewloop.commands", name=name)
+    if not found:
+        raise InputError(f"{name} is not installed: pip install ./research (or reviewloop-research)")
+    command: click.Command = next(iter(found)).load()
+    return command
+
+
 def _short_help(command: str, room: int) -> str:
-    """The first sentence about a command, from its source: to import them all takes seconds."""
+    """Return the first sentence about a command, from its source: importing them all takes seconds."""
+    if command in _RESEARCH:
+        missing = "" if entry_points(group="reviewloop.commands", name=command) else " (not installed)"
+        return click.Command(command, help=_RESEARCH[command] + missing).get_short_help_str(room)
     source = Path(__file__).with_name(f"{_module(command)}.py").read_text("utf-8")
     functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
     about = next(ast.get_docstring(one) or "" for one in functions if one.name == command)

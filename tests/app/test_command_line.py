@@ -166,10 +166,10 @@ def test_the_demo_shows_everything(reviewloop, monkeypatch, tiny_sites, tmp_path
 
 
 def test_bench(reviewloop, monkeypatch, tmp_path):
-    import bench.splitter
+    import research.bench.splitter
 
     monkeypatch.setattr(
-        bench.splitter,
+        research.bench.splitter,
         "run",
         lambda shared: {"bench": "splitter", "ratios": {"names_per_s": 3}, "figures": {"a": 0.5}},
     )

@@ -16,8 +16,8 @@ from tiny_world import ROOT
 
 from app.cli.main import cli
 from app.config import misspelt
-from bench.registry import BENCHES
-from bench.tools.reference import TEXTS, commands
+from research.bench.registry import BENCHES
+from research.tools.reference import TEXTS, commands
 from splitter.catalog.model import Catalog
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -80,8 +80,8 @@ def anchors(document: Path) -> set[str]:
 @pytest.mark.parametrize("document", NOW)
 def test_every_file_a_document_names_is_there(document):
     text = text_of(document)
-    named = re.findall(r"`((?:app|tasks|splitter|tests|bench|docs|migrations)/[\w./-]*)`", text)
-    named += re.findall(r"python -m (bench(?:\.\w+)+)", text)
+    named = re.findall(r"`((?:app|tasks|splitter|tests|research|docs|migrations)/[\w./-]*)`", text)
+    named += re.findall(r"python -m (research(?:\.\w+)+)", text)
     missing = [name for name in named if not (ROOT / name).exists() and not module_of(name).exists()]
     assert missing == []
 

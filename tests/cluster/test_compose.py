@@ -261,7 +261,7 @@ def test_the_image_has_what_the_commands_need():
         for word in line.split()[:-1]
     }
     assert all((ROOT / path).exists() for path in copied)
-    packages = {"app", "tasks", "splitter", "migrations", "bench"}
+    packages = {"app", "tasks", "splitter", "migrations"}
     assert packages <= copied
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert ignored[0] == "*"
@@ -295,7 +295,7 @@ def test_the_images_lock_is_the_projects_without_servers_and_tools():
 
 
 def test_everything_the_image_imports_is_in_its_lock():
-    at_home = {"app", "tasks", "splitter", "migrations", "bench"} | set(sys.stdlib_module_names)
+    at_home = {"app", "tasks", "splitter", "migrations"} | set(sys.stdlib_module_names)
     where = packages_distributions()
     lock = pinned("requirements-runtime.lock").keys()
     outside = set()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench.tools.pagetruth import token_f1
+from research.tools.pagetruth import token_f1
 from splitter.catalog.load import load_catalog
 from tasks.domain.pages import Hit, ResultPage
 from tasks.reading.decode import decode

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from selectolax.lexbor import LexborHTMLParser
 
-from bench import records
+from research.bench import records
 from splitter.catalog.rules import PageRules
 from tasks.domain.pages import Review
 from tasks.reading.extract import read_page

@@ -6,8 +6,8 @@ from math import expm1
 
 import pytest
 
-from bench.tools.outcome_pages import generated
-from bench.tools.train_outcome import f1, left_out, train
+from research.training.outcome_pages import generated
+from research.training.train_outcome import f1, left_out, train
 from splitter.catalog.rules import ResultRules
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.markup import parse

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_pages import BLOCKS, PAGES, SELECTORS
 
-from bench.tools.pages import RESULT_RULES, RULES, result_page, review_page
+from research.tools.pages import RESULT_RULES, RULES, result_page, review_page
 from splitter.catalog.rules import PageRules
 from splitter.spans import CHINA
 from tasks.domain.failures import FetchError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.relevance import near_quality, pairs, quality, refused_reviews, rules
+from research.bench.relevance import near_quality, pairs, quality, refused_reviews, rules
 from splitter.keywords import keywords_of
 from splitter.query import product_query
 from tasks.domain.near_products import outdone

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from bench.records import Marked, gram_f1, marked_pages, part_of, score_of
-from bench.tools.pagetruth import SAMPLES
+from research.bench.records import Marked, gram_f1, marked_pages, part_of, score_of
+from research.tools.pagetruth import SAMPLES
 from splitter.catalog.rules import PageRules
 from tasks.domain.pages import PageRead
 from tasks.reading.bylines import may_be_name

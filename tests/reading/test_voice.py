@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook
 
-from bench import voices
-from bench.tools import train_voices, voice_words
-from bench.tools.voice_files import sources
-from bench.tools.voice_layers import Fit, fit_layers
-from bench.tools.voice_mixed import HELD_BACK, mixed
-from bench.tools.voice_posts import Post, all_texts, digest, held_back, posts, written_posts
-from bench.tools.voice_words import word_vectors
+from research.bench import voices
+from research.training import train_voices, voice_words
+from research.training.voice_files import sources
+from research.training.voice_layers import Fit, fit_layers
+from research.training.voice_mixed import HELD_BACK, mixed
+from research.training.voice_posts import Post, all_texts, digest, held_back, posts, written_posts
+from research.training.voice_words import word_vectors
 from tasks.domain.voices import Voice
 from tasks.reading.voice import VOICES, network, read_network, voice_of, voices_of, write_network
 from tasks.reading.voice_text import RowsOfRuns, plain, plain_texts, run_key, run_keys
 
-SAMPLES = Path("bench/samples/voices")
+SAMPLES = Path("research/samples/voices")
 
 
 def test_floors_of_the_network_in_the_tree():
@@ -144,7 +144,7 @@ def test_posts_are_read_by_source_and_labelled_by_hand_where_a_digest_is_known(t
     (crawled / "xiaohongshu.csv").write_text(",,,,,,,,,这款面霜好用\n,,,,,,,,,没人读过\n", "utf-8")
     labels = tmp_path / "labels.tsv"
     labels.write_text(f"# head\nxiaohongshu beauty\t{digest('这款面霜好用')}\tpraise\n", "utf-8")
-    monkeypatch.setattr("bench.tools.voice_posts._LABELS", labels)
+    monkeypatch.setattr("research.training.voice_posts._LABELS", labels)
     found = {post.text: post for post in posts(tmp_path)}
     assert found.keys() == {"很好吃", "太慢了", "这款面霜好用"}
     assert found["太慢了"] == Post("takeaway", "太慢了", Voice.COMPLAINT, good=False)
@@ -158,7 +158,7 @@ def test_sources_held_back_are_not_among_those_that_are_learned_from(tmp_path, m
     labels = tmp_path / "labels.tsv"
     text = "开了一年\n很满意"
     labels.write_text(f"dongchedi\t{digest(text)}\tpraise\n", "utf-8")
-    monkeypatch.setattr("bench.tools.voice_posts._LABELS", labels)
+    monkeypatch.setattr("research.training.voice_posts._LABELS", labels)
     assert held_back(tmp_path) == [Post("dongchedi", text, Voice.PRAISE, by_hand=True)]
     assert posts(tmp_path) == []
     ratios, figures = voices.of_held_back(held_back(tmp_path))
@@ -325,7 +325,7 @@ def test_a_text_that_stands_in_two_sources_counts_once_and_never_where_it_is_hel
     labels.write_text(
         "".join(f"{name}\t{digest(text)}\tpraise\n" for name in names for text in (copied, stock)), "utf-8"
     )
-    monkeypatch.setattr("bench.tools.voice_posts._LABELS", labels)
+    monkeypatch.setattr("research.training.voice_posts._LABELS", labels)
     together = [(post.source, post.text) for post in (*posts(tmp_path), *held_back(tmp_path))]
     assert sum(text == copied for _, text in together) == 1
     assert sum(text == stock for _, text in together) == 2

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.splitter import conll_titles
-from bench.tools.pagetruth import SAMPLES
-from bench.tools.titles import dairy
+from research.bench.splitter import conll_titles
+from research.tools.pagetruth import SAMPLES
+from research.tools.titles import dairy
 
 PRODUCTS = Path(__file__).parents[3] / "shared" / "data" / "products"
 

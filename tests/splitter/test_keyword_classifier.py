@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.tools.train_keywords import traits_of
+from research.training.train_keywords import traits_of
 from splitter.keyword_classifier import classifier, weights
 from splitter.keywords import candidates
 from splitter.normalize import normalize, without_amounts

@@ -67,7 +67,7 @@ def test_in_parts_it_says_the_same_as_whole(cache):
 
 
 def names():
-    lines = (Path(__file__).parents[2] / "bench" / "samples" / "names.txt").read_text("utf-8").splitlines()
+    lines = (Path(__file__).parents[2] / "research" / "samples" / "names.txt").read_text("utf-8").splitlines()
     return lines[:300]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 
-from bench.tools import verify_store
+from research.tools import verify_store
 from tasks.store import manual, manual_pages, pair_history, product_pages, reports, review_search
 from tasks.store.database import Store, read_now
 

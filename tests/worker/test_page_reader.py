@@ -17,7 +17,7 @@ import pytest
 from patience import PATIENCE_S, in_pieces, until
 from reader_jobs import Job
 
-from bench.tools.hostile_pages import HostilePage, hostile_pages
+from research.tools.hostile_pages import HostilePage, hostile_pages
 from splitter.catalog.rules import PageRules
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response

@@ -3,7 +3,7 @@
 Training is by damped Gauss-Newton steps (Levenberg 1944, Marquardt 1963) on squared error and a ridge. Minimised over
 all weights t: sum (Y - O)^2 + ridge * |t without b|^2. With J the derivatives of O by t and r = O - Y, a step solves
 (J'J + ridge + damping) step = J'r + ridge t; damping falls fivefold after a step that helped and rises fourfold until
-one does. Some twenty steps do what the published descent (equations 5-6, `bench.papers.learned_curves`) does not in
+one does. Some twenty steps do what the published descent (equations 5-6, `research.papers.learned_curves`) does not in
 hundreds of rounds; the same derivatives are used, with tanh' = 1 - H^2.
 """
 

@@ -5,7 +5,7 @@ coordinates-based approaches, INFOCOM 2002; the 2010 paper uses it): the distanc
 and the places minimise the sum over measured pairs of the squared relative error, ((|x - y| - t) / t)^2, where t is the
 measured delay and |x - y| the Euclidean distance. Each host is moved by Levenberg-Marquardt from several starts.
 
-GNP wants landmarks, and delays among them (`bench.papers.gnp`); a crawl measures only nodes to sites. But two
+GNP wants landmarks, and delays among them (`research.papers.gnp`); a crawl measures only nodes to sites. But two
 nodes that crawl the same site are no farther apart than the way over it, and the shortest such way over all sites comes
 near to what is between them (the triangle rule by which IDMaps estimates: Francis, Jamin, Paxson, Zhang, Gryniewicz,
 Jin, An architecture for a global Internet host distance estimation service, INFOCOM 1999). Classical scaling of these

@@ -1,0 +1,129 @@
+"""The database the buffer bench begins with: products planned on every site, and the known pages stored.
+
+Everything goes in by the product's own operations, once; each run gets a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from sqlalchemy import URL, create_engine, func, make_url, select
+from sqlalchemy.pool import NullPool
+
+from app import open_store, wiring
+from app.config import Settings
+from research.bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, known_url
+from research.tools.addresses import keyword, site
+from tasks.domain.page_key import canonical, page_key
+from tasks.jobs import planning, sweeps
+from tasks.store import closing, leases, pages, products
+from tasks.store.attempt_ends import AttemptReport
+from tasks.store.closing import Close
+from tasks.store.database import Store, read_now
+from tasks.store.leases import Counters, Grant, Lease, Renewal
+from tasks.store.pages import NewPage, PageToStore
+from tasks.store.products import NewProduct
+from tasks.store.tables import attempts, subtasks, targets
+
+_TEMPLATE = "prepared"
+_SILENT = timedelta(seconds=60)
+_NO_TARGET = 0
+_EARLIER = "earlier"
+_PAGE_S = 0.2
+
+
+class Databases:
+    """Makes the copies. Nobody may be connected to the prepared database meanwhile."""
+
+    def __init__(self, server: str) -> None:
+        self._server = make_url(server)
+
+    def prepare(self, results: int) -> None:
+        """Make the database with so many result pages to be read (a multiple of `SITES`)."""
+        self._execute(f"CREATE DATABASE {_TEMPLATE}")
+        settings = Settings(database_url=_text(self._server.set(database=_TEMPLATE)))
+        with open_store.opened_store(settings) as store:
+            _store_known(store, settings)
+            _plan(store, [keyword(number) for number in range(results // SITES)])
+            with store.begin() as conn:
+                sweeps.admit(conn, read_now(conn), wiring.context(settings, catalog()))
+
+    @contextmanager
+    def copy(self, name: str) -> Iterator[URL]:
+        """A copy under a name, dropped at the end whoever is connected."""
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE} STRATEGY FILE_COPY", "CHECKPOINT")
+        try:
+            yield self._server.set(database=name)
+        finally:
+            self._execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _execute(self, *statements: str) -> None:
+        engine = create_engine(self._server, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        with engine.connect() as conn:
+            for statement in statements:
+                conn.exec_driver_sql(statement)
+
+
+def results_read(store: Store) -> int:
+    """Result pages whose hits are stored."""
+    with store.read() as conn:
+        read = (targets.c.kind == "result") & (targets.c.reason == "read")
+        return int(conn.execute(select(func.count()).where(read)).scalar_one())
+
+
+def attempts_of(store: Store) -> dict[str, int]:
+    """Attempts by outcome; those that run: "open"."""
+    with store.read() as conn:
+        rows = conn.execute(select(attempts.c.outcome, func.count()).group_by(attempts.c.outcome))
+        return {outcome or "open": n for outcome, n in rows}
+
+
+def _store_known(store: Store, settings: Settings) -> None:
+    """The known pages, stored by one attempt of an earlier product."""
+    _plan(store, [_EARLIER], sites=1)
+    with store.begin() as conn:
+        now = read_now(conn)
+        sweeps.admit(conn, now, wiring.context(settings, catalog()))
+        subtask_id = conn.execute(select(subtasks.c.id)).scalar_one()
+        (lease,) = leases.grant(conn, now, [Grant(subtask_id, "earlier", 1, 1.0, {})], _SILENT)
+        leases.start_many(conn, now, [Renewal(lease, _SILENT)])
+        for number in range(SITES):
+            pages.save_pages(conn, now, [_known(lease, number, place) for place in range(POOL_OF_A_SITE)])
+        # It took as long as pages take: attempts that take no time would leave the engine nothing for others.
+        counters = Counters(active_s=_PAGE_S * SITES * POOL_OF_A_SITE)
+        closing.close_many(conn, now, [Close(lease, AttemptReport(counters=counters))])
+
+
+def _known(lease: Lease, site_number: int, place: int) -> PageToStore:
+    url = known_url(site_number, place)
+    key = page_key(url)
+    return PageToStore(
+        lease,
+        NewPage(
+            target_id=_NO_TARGET,
+            url=canonical(url),
+            key=key,
+            title="",
+            content_hash=key.hex(),
+            encoding="utf-8",
+            size=0,
+            reviews=(),
+        ),
+    )
+
+
+def _plan(store: Store, names: list[str], sites: int = SITES) -> None:
+    wanted = catalog()
+    with store.begin() as conn:
+        now = read_now(conn)
+        for name in names:
+            products.add(conn, now, NewProduct(name=name, keywords=(name,)))
+        for virtual_task in products.unplanned(conn, len(names)):
+            planned = planning.planned_tasks(wanted, virtual_task, tuple(site(n) for n in range(sites)))
+            products.plan(conn, now, virtual_task, planned)
+
+
+def _text(url: URL) -> str:
+    return url.render_as_string(hide_password=False)

@@ -1,0 +1,115 @@
+"""Finished runs with their bounds, and the file they are kept in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from research.bench.field import bound
+from research.bench.field.bound import Facts
+from research.bench.field.measured import SLOTS, Measured, Runner
+from research.bench.field.stored import SHARES
+from research.bench.field.worlds import JOBS, Regime, World, draw, hits
+from splitter.errors import InputError
+from tasks.worker.settings import CrawlSettings
+
+SMALL = "small"
+
+Key = tuple[str, str, str, str, int, int, str, float]
+"""Version, runner, regime, job, nodes, seed, strategy, seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What somebody who knew all rates would reach (`research.bench.field.bound`).
+
+    Attributes:
+        pages_at_mark: on average.
+        possible_at: by name (see `research.bench.field.stored.SHARES`), when that share could be stored; None: never.
+    """
+
+    pages_at_mark: float
+    possible_at: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A finished run: of what, its bound, and what was measured.
+
+    Attributes:
+        version: of the code it ran (`research.bench.field.code.version`).
+    """
+
+    regime: str
+    job: str
+    nodes: int
+    seed: int
+    strategy: str
+    seconds: float
+    version: str
+    bound: Bound
+    measured: Measured
+    runner: str = Runner.EMBEDDED.value
+
+    @property
+    def label(self) -> str:
+        """The regime; with the job's name where that is not small, and with the runner's where it is a cluster."""
+        parts = [self.regime]
+        if self.job != SMALL:
+            parts.append(self.job)
+        if self.runner != Runner.EMBEDDED:
+            parts.append(self.runner)
+        return "-".join(parts)
+
+    @property
+    def key(self) -> Key:
+        """What makes it another run than others."""
+        return (
+            self.version, self.runner, self.regime, self.job, self.nodes, self.seed, self.strategy, self.seconds,
+        )  # fmt: skip
+
+    @property
+    def facts(self) -> Facts:
+        """What the bound of its world rests on."""
+        return facts_of(draw(Regime(self.regime), self.seed, products=JOBS[self.job], nodes=self.nodes))
+
+
+def facts_of(world: World) -> Facts:
+    """What the bound of a world rests on."""
+    return bound.facts_of(world, hits(world), SLOTS * CrawlSettings().lanes)
+
+
+def bound_of(world: World, mark_s: float) -> Bound:
+    """The bound of a world at the mark, and when shares could be stored."""
+    facts = facts_of(world)
+    return Bound(
+        pages_at_mark=bound.pages_by(facts, mark_s),
+        possible_at=dict(zip(SHARES, bound.times_of(facts, tuple(SHARES.values())), strict=True)),
+    )
+
+
+def read(file: Path) -> list[Record]:
+    """The finished runs in a file: one JSON object a line. Raises InputError."""
+    adapter = TypeAdapter(Record)
+    records = []
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
+    for number, line in enumerate(lines, 1):
+        try:
+            records.append(adapter.validate_json(line))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise InputError(f"{file}:{number}: no run of `bench field`: {first['msg']}") from error
+    return records
+
+
+def append(file: Path, one: Record) -> None:
+    """Add a run to a file; it is made where it is not there."""
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(asdict(one)) + "\n")

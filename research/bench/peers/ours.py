@@ -1,0 +1,149 @@
+"""The whole product as a contestant: the embedded runner from products to stored reviews, until all is done.
+
+Planning, admission, allocation, leases, robots.txt, send times, result pages, duplicates, node-run control and
+recall are all in the seconds measured; nothing is switched off. Limits of the hosts are as high as a catalog allows.
+
+    python -m research.bench.peers.ours --port PORT --pages N --database FILE [--variant aiohttp] [--profile FILE]
+"""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from sqlalchemy import func, select
+
+from app import event_loops, open_store, wiring
+from app.config import Settings
+from app.crawl_nodes import numbered_nodes
+from app.embedded import EmbeddedRunner
+from app.until import Until
+from research.bench.peers.contest import Call, Figures, Watch, called, tell
+from research.tools.addresses import (
+    HITS,
+    PAGES_OF_A_PRODUCT,
+    PAGES_OF_A_SITE,
+    PAGES_OF_A_TASK,
+    SITES,
+    keyword,
+    site,
+)
+from research.tools.pages import RESULT_RULES, RULES
+from splitter.catalog.model import Catalog, Engine, Limits
+from splitter.catalog.model import Site as CatalogSite
+from splitter.catalog.names import Kind
+from tasks.store import products
+from tasks.store.database import Store, read_now
+from tasks.store.products import NewProduct
+from tasks.store.tables import pages
+
+NODES = 4
+SLOTS = 4
+_LONGEST_S = 120.0
+_PROFILED_ROWS = 60
+
+
+def catalog(pages: int) -> Catalog:
+    """One engine and the first sites that have so many pages; only what differs from a catalog's defaults is said."""
+    engine = Engine(
+        kind=Kind.META,
+        url="http://search.example/s",
+        params={"q": "{query}", "page": "{page}"},
+        paging_params=("page",),
+        hits_per_page=HITS,
+        results=RESULT_RULES,
+    )
+    count = min(SITES, pages // PAGES_OF_A_SITE)
+    sites = {site(n): CatalogSite(engine="search", rules="list", pages=PAGES_OF_A_TASK) for n in range(count)}
+    return Catalog(
+        name="bench",
+        limits=Limits(per_address_per_s=1000.0, total_per_s=10000.0),
+        rules={"list": RULES},
+        engines={"search": engine},
+        sites=sites,
+    )
+
+
+def crawl(call: Call) -> Figures:
+    """Crawl the pages of as many products as they belong to; less than one product's: of its first sites."""
+    settings = Settings(
+        database_url=f"sqlite:///{call.database}", lab=("127.0.0.1", call.port), slots=SLOTS, seed=1
+    )
+    with open_store.opened_store(settings) as store:
+        _add_products(store, max(1, call.pages // PAGES_OF_A_PRODUCT))
+        watch = Watch()
+        event_loops.run(_run(settings, store, call))
+        return watch.figures(*_stored(store))
+
+
+async def _run(settings: Settings, store: Store, call: Call) -> None:
+    nodes = numbered_nodes(NODES, settings.slots, lab=True)
+    until = Until(done=True, seconds=_LONGEST_S)
+    with _profiled(f"{call.profile}.loop") if call.profile else nullcontext():
+        await EmbeddedRunner(settings, catalog(call.pages), store, nodes, until).run()
+
+
+def _add_products(store: Store, count: int) -> None:
+    with store.begin() as conn:
+        now = read_now(conn)
+        for number in range(count):
+            products.add(conn, now, NewProduct(name=keyword(number), keywords=(keyword(number),)))
+
+
+def _stored(store: Store) -> tuple[int, float]:
+    with store.read() as conn:
+        count, first = conn.execute(select(func.count(), func.min(pages.c.fetched_at))).one()
+    return count, first.timestamp() if first is not None else 0.0
+
+
+@contextmanager
+def _profiled(file: str) -> Iterator[None]:
+    """Profile this thread by its CPU time: FILE for `snakeviz` and the like, FILE.txt to be read."""
+    profile = cProfile.Profile(time.thread_time)
+    profile.enable()
+    try:
+        yield
+    finally:
+        profile.disable()
+        profile.dump_stats(file)
+        with Path(f"{file}.txt").open("w", encoding="utf-8") as text:
+            stats = pstats.Stats(profile, stream=text)
+            stats.sort_stats("tottime").print_stats(_PROFILED_ROWS)
+            stats.sort_stats("cumulative").print_stats(_PROFILED_ROWS)
+
+
+def _profile_writer(file: str) -> None:
+    """Let the writer's thread profile itself (each thread has a profiler of its own)."""
+    run = threading.Thread.run
+
+    def profiled(thread: threading.Thread) -> None:
+        with _profiled(file) if thread.name == "reviewloop-writer" else nullcontext():
+            run(thread)
+
+    threading.Thread.run = profiled  # type: ignore[assignment, method-assign]
+
+
+def _over_aiohttp() -> None:
+    """Let the wiring take the downloader over aiohttp, in this process only."""
+    from research.bench.peers.aiohttp_downloader import AiohttpDownloader
+
+    vars(wiring)["Downloader"] = AiohttpDownloader
+
+
+def main() -> None:
+    """Run as called from the command line."""
+    call = called(variants=("", "aiohttp"))
+    if call.profile:
+        _profile_writer(f"{call.profile}.writer")
+    if call.variant == "aiohttp":
+        _over_aiohttp()
+    tell(crawl(call))
+
+
+if __name__ == "__main__":
+    main()

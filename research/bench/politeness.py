@@ -1,0 +1,219 @@
+"""How well eight processes keep one host's limits together, and how much of them they use.
+
+Each process is a node with a source address of its own, the real downloader and the cluster's send times over a private
+Redis. The judge is the log of the lab, another process: what a node believes of itself does not count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+
+from app import event_loops
+from app.cluster import processes
+from app.cluster.servers import RedisServer
+from research.tools.forked import forkserver
+from research.tools.labs import lab_process
+from splitter.catalog.model import Limits
+from tasks.domain.failures import FetchError
+from tasks.fetching.downloader import Downloader
+from tasks.fetching.pace import AnswerSample
+from tasks.fetching.redis_permits import RedisPermits
+
+NODES = 8
+LANES = 4
+WINDOW_S = 10.0
+HOST = "12315.com"
+_START_S = 60.0
+_PROFILE = "name: bench\npairs:\n  - latency_ms: [20, 80]\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One measurement.
+
+    Attributes:
+        name: prefix of its ratios; empty for the main one.
+        seconds: how long the nodes ask.
+        kill_at_s: when one of them is killed; None: none is.
+    """
+
+    name: str
+    limits: Limits
+    seconds: float
+    kill_at_s: float | None = None
+
+    @property
+    def limit_per_s(self) -> float:
+        """What all nodes together may ask."""
+        return min(self.limits.total_per_s, NODES * self.limits.per_address_per_s)
+
+
+SECONDS = (40.0, 20.0, 24.0)
+KILL_AT_S = 10.0
+
+
+def _cases() -> tuple[Case, ...]:
+    whole, own, killed = SECONDS
+    return (
+        Case("", Limits(per_address_per_s=20, total_per_s=50), whole),
+        Case("per_address.", Limits(per_address_per_s=3, total_per_s=50), own),
+        Case("killed.", Limits(per_address_per_s=20, total_per_s=50), killed, kill_at_s=KILL_AT_S),
+    )
+
+
+def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
+    """Measure every case.
+
+    Returns:
+        ``ratios``: `max_over_limit_10s`, the most requests in any 10 s over 10 x limit + 1, of the host as a whole or
+        of one address, whichever is worse (above 1 = the limit was broken), and `used_of_limit`, the share of the
+        limit that was asked from the moment all nodes had begun; ``figures``: the counts behind them.
+    """
+    ratios: dict[str, float] = {}
+    figures: dict[str, Any] = {"nodes": NODES, "lanes": LANES}
+    with tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder, _redis(Path(folder)) as redis_url:
+        profile = Path(folder) / "profile.yaml"
+        profile.write_text(_PROFILE, encoding="utf-8")
+        for case in _cases():
+            log = Path(folder) / f"{case.name}log"
+            with lab_process(str(profile), log=log) as lab:
+                _crawl(case, lab, redis_url)
+            judged = judge(case, _times(log))
+            for name in ("max_over_limit_10s", "used_of_limit"):
+                ratios[case.name + name] = judged.pop(name)
+            figures[case.name.rstrip(".") or "total"] = judged
+    return {"bench": "politeness", "ratios": ratios, "figures": figures}
+
+
+def judge(case: Case, times: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """Ratios and figures of a case.
+
+    Args:
+        case: what was asked for.
+        times: when each address asked, in seconds, ascending.
+    """
+    everything = sorted(time for own in times.values() for time in own)
+    begun_s = max(own[0] for own in times.values())
+    lasted_s = everything[-1] - begun_s
+    asked = sum(time >= begun_s for time in everything)
+    most, own_most = fullest(everything), max(fullest(own) for own in times.values())
+    limits = case.limits
+    over_total = most / (WINDOW_S * limits.total_per_s + 1)
+    over_own = own_most / (WINDOW_S * limits.per_address_per_s + 1)
+    return {
+        "max_over_limit_10s": round(max(over_total, over_own), 4),
+        "used_of_limit": round(asked / (case.limit_per_s * lasted_s), 4) if lasted_s else None,
+        "limit_per_s": {"address": limits.per_address_per_s, "total": limits.total_per_s},
+        "lasted_s": round(lasted_s, 1),
+        "requests": len(everything),
+        "most_in_10s": {"total": most, "address": own_most},
+        "over_limit_10s": {"total": round(over_total, 4), "address": round(over_own, 4)},
+        "requests_per_s_by_address": {
+            address: round(len(own) / max(1.0, own[-1] - own[0]), 2) for address, own in sorted(times.items())
+        },
+    }
+
+
+def fullest(times: Sequence[float], window_s: float = WINDOW_S) -> int:
+    """The most of these times (ascending) within any window, both of its ends included."""
+    most = first = 0
+    for last, at in enumerate(times):
+        while times[first] < at - window_s:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
+
+
+def _crawl(case: Case, lab: tuple[str, int], redis_url: str) -> None:
+    """Let the nodes ask for as long as the case says."""
+    context = forkserver()
+    ready = context.Barrier(NODES + 1)
+    nodes: list[BaseProcess] = [
+        context.Process(target=_node, args=(ready, case, lab, redis_url, f"127.0.0.{n + 2}"), daemon=True)
+        for n in range(NODES)
+    ]
+    try:
+        for node in nodes:
+            node.start()
+        ready.wait(_START_S)
+        if case.kill_at_s is not None:
+            time.sleep(case.kill_at_s)
+            nodes[0].kill()
+        for node in nodes:
+            node.join(case.seconds + _START_S)
+    finally:
+        for node in nodes:
+            node.kill()
+
+
+def _node(ready: Barrier, case: Case, lab: tuple[str, int], redis_url: str, address: str) -> None:
+    """What one node's process does."""
+    event_loops.run(_asks(ready, case, lab, redis_url, address))
+
+
+async def _asks(ready: Barrier, case: Case, lab: tuple[str, int], redis_url: str, address: str) -> None:
+    async with (
+        Redis.from_url(redis_url) as redis,
+        Downloader(
+            user_agent="reviewloop bench",
+            clock=lambda: datetime.now(UTC),
+            local_address=address,
+            lab=lab,
+        ) as downloader,
+    ):
+        await redis.ping()
+        await asyncio.to_thread(ready.wait, _START_S)
+        end = time.monotonic() + case.seconds
+        permits = RedisPermits(redis, time.monotonic)
+
+        async def in_turn(_url: str) -> None:
+            await asyncio.sleep(await permits.reserve(HOST, address, case.limits))
+
+        async def lane(number: int) -> None:
+            asked = 0
+            while time.monotonic() < end:
+                asked += 1
+                url = f"http://{HOST}/{address}/{number}/{asked}"
+                try:
+                    answer = AnswerSample((await downloader.fetch(url, before_request=in_turn)).elapsed_s)
+                except FetchError as error:
+                    answer = AnswerSample.failed(error, error.response.elapsed_s if error.response else 0.0)
+                await permits.observe(HOST, address, case.limits, answer)
+
+        await asyncio.gather(*(lane(number) for number in range(LANES)))
+
+
+def _times(log: Path) -> dict[str, list[float]]:
+    """When each address asked the host, by the lab's log."""
+    times: dict[str, list[float]] = {}
+    with log.open(encoding="utf-8") as lines:
+        for line in lines:
+            entry = json.loads(line)
+            if entry["host"] == HOST:
+                times.setdefault(entry["client"], []).append(entry["t"])
+    return {address: sorted(own) for address, own in times.items()}
+
+
+@contextmanager
+def _redis(folder: Path) -> Iterator[str]:
+    server = RedisServer(folder / "redis", folder / "redis.log")
+    server.prepare()
+    process = processes.start(server.program)
+    try:
+        server.wait(lambda: process.poll() is None)
+        yield server.url
+    finally:
+        processes.stop([(server.program, process)])

@@ -1,0 +1,269 @@
+"""Turns of the scheduler on a store that holds a long queue: what `research.bench.scale` measures with real tables.
+
+The queue is put in by SQL; so are, outside of what is timed, the ends of attempts between two turns: what was leased is
+DONE, and as many new subtasks are queued behind the others, so that a queue stays as long as it is and no row is leased
+twice. Statistics of every (site, node) are there, as after some days.
+
+Every size has a database of its own, all on one server, and they take turns, so that a machine that slows down slows
+all of them. Beside the time on the clock stands CPU time: of this process and, where Linux tells it, of the server.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from types import MappingProxyType
+
+from sqlalchemy import Connection, insert, make_url, text, update
+
+from app.cluster import processes
+from app.cluster.servers import PostgresServer
+from app.config import MIGRATIONS
+from research.tools.cputime import family_s
+from research.tools.pages import RESULT_RULES, RULES
+from splitter.catalog.model import Catalog, Engine, Limits
+from splitter.catalog.model import Site as CatalogSite
+from splitter.catalog.names import Kind
+from tasks.fetching.hosts import HostCatalog
+from tasks.jobs.context import Context, LoopSettings
+from tasks.jobs.scheduler_state import SchedulerState
+from tasks.jobs.ticks import tick
+from tasks.store import migrate, nodes, tables
+from tasks.store.database import Store, read_now
+from tasks.store.nodes import Node
+from tasks.store.tables import pair_stats, products, tasks, virtual_tasks
+
+_ENGINES = 8
+_FULL = 1000
+_FULL_TURNS = 8
+_SMALL_TURNS = 8
+_SMALL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where databases are.
+
+    Attributes:
+        url: of a database by its name.
+        pid: of the server; None: the database is a library of this process.
+    """
+
+    url: Callable[[str], str]
+    pid: int | None = None
+
+    def cpu_s(self) -> float:
+        """CPU seconds of this process and of the server so far."""
+        return time.process_time() + (family_s(self.pid) if self.pid is not None else 0.0)
+
+
+@contextmanager
+def _sqlite(folder: Path) -> Iterator[Server]:
+    yield Server(lambda name: f"sqlite:///{folder / name}.db")
+
+
+@contextmanager
+def _postgres(folder: Path) -> Iterator[Server]:
+    with ExitStack() as stack:
+        server = PostgresServer(folder / "postgres", folder / "postgres.log", lambda _line: None)
+        stack.callback(server.clean_up)
+        server.prepare()
+        process = processes.start(server.program)
+        stack.callback(processes.stop, [(server.program, process)])
+        server.wait(lambda: process.poll() is None)
+        yield Server(lambda name: _created(server.url, name), process.pid)
+
+
+def _created(url: str, name: str) -> str:
+    """URL of a new database."""
+    store = Store.open(url)
+    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
+        conn.exec_driver_sql(f'CREATE DATABASE "{name}"')
+    store.close()
+    return make_url(url).set(database=name).render_as_string(hide_password=False)
+
+
+SERVERS = MappingProxyType({"sqlite": _sqlite, "postgres": _postgres})
+"""Starts each kind, with its data in a folder."""
+
+
+@dataclass(slots=True)
+class _Told:
+    """Turns of one size: seconds on the clock, CPU seconds, leases given."""
+
+    clock_s: list[float] = field(default_factory=list)
+    cpu_s: list[float] = field(default_factory=list)
+    given: list[int] = field(default_factory=list)
+
+
+def turns(
+    server: Server, node_count: int, site_count: int, slots: int, sizes: Sequence[int]
+) -> dict[str, float]:
+    """Measure turns with so many in PRIORITY.
+
+    Returns:
+        By size: milliseconds of a turn that gives `_FULL` leases (``full_ms``: on the clock, median; ``full_cpu_ms``:
+        CPU, mean) or `_SMALL` (``small_ms``), of the former leases a second on the clock (``leases_per_s``) and
+        microseconds of CPU a lease (``lease_cpu_us``), and milliseconds of the first turn (``first_ms``: everything is
+        read anew).
+    """
+    names = [f"n{n}" for n in range(node_count)]
+    sites = [f"site{n}.cn" for n in range(site_count)]
+    figures: dict[str, float] = {}
+    with ExitStack() as stack:
+        loops: dict[int, _Loop] = {}
+        for size in sizes:
+            store = Store.open(server.url(f"scale_{size}"))
+            stack.callback(store.close)
+            loops[size] = _Loop(server, store, names, sites, slots, size)
+            figures[f"first_ms.{size}"] = round(loops[size].turn(_FULL)[0] * 1e3, 1)
+        full, small = ({size: _Told() for size in sizes} for _ in range(2))
+        for told, leases, count in ((full, _FULL, _FULL_TURNS), (small, _SMALL, _SMALL_TURNS)):
+            for loop in loops.values():
+                loop.turn(leases)  # what a change of the number of open nodes brings is behind it
+            for _ in range(count):
+                for size, loop in loops.items():
+                    clock_s, cpu_s, given = loop.turn(leases)
+                    told[size].clock_s.append(clock_s)
+                    told[size].cpu_s.append(cpu_s)
+                    told[size].given.append(given)
+    for size in sizes:
+        one = full[size]
+        figures[f"full_ms.{size}"] = round(statistics.median(one.clock_s) * 1e3, 1)
+        figures[f"full_cpu_ms.{size}"] = round(statistics.fmean(one.cpu_s) * 1e3, 1)
+        figures[f"small_ms.{size}"] = round(statistics.median(small[size].clock_s) * 1e3, 1)
+        per_s = statistics.median(given / took for took, given in zip(one.clock_s, one.given, strict=True))
+        figures[f"leases_per_s.{size}"] = round(per_s, 1)
+        figures[f"lease_cpu_us.{size}"] = round(1e6 * sum(one.cpu_s) / sum(one.given), 1)
+    return figures
+
+
+class _Loop:
+    """A database with a queue that stays as long as it is, and the scheduler that leases it out."""
+
+    def __init__(
+        self,
+        server: Server,
+        store: Store,
+        names: Sequence[str],
+        sites: Sequence[str],
+        slots: int,
+        size: int,
+    ) -> None:
+        self._server, self._store = server, store
+        self._names, self._slots, self._sites = names, slots, len(sites)
+        self._context = _context(sites)
+        self._made = 0
+        migrate.upgrade(store, MIGRATIONS)
+        with store.begin() as conn:
+            _begin(conn, sites, names, slots)
+            self._queue(conn, size)
+        with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
+            # The load is no part of what is measured, neither is writing it to the disk.
+            for statement in ("ANALYZE",) if store.is_sqlite else ("VACUUM ANALYZE", "CHECKPOINT"):
+                conn.exec_driver_sql(statement)
+
+    def turn(self, leases: int) -> tuple[float, float, int]:
+        """Seconds of a turn, committed, its CPU seconds, and the leases it gave; before it, so many slots are free."""
+        with self._store.begin() as conn:
+            now = read_now(conn)
+            self._queue(conn, conn.execute(text(_DONE)).rowcount)
+            conn.execute(update(tables.nodes).values(seen_at=now, drained=True))
+            open_ones = tables.nodes.c.name.in_(self._names[: -(-leases // self._slots)])
+            conn.execute(update(tables.nodes).where(open_ones).values(drained=False))
+        begin_s, begin_cpu_s = time.perf_counter(), self._server.cpu_s()
+        with self._store.begin() as conn:
+            given = tick(conn, read_now(conn), self._context, ("admit", "allocate"))
+        clock_s = time.perf_counter() - begin_s
+        return clock_s, self._server.cpu_s() - begin_cpu_s, len(given)
+
+    def _queue(self, conn: Connection, count: int) -> None:
+        """So many more subtasks in PRIORITY."""
+        sqlite = self._store.is_sqlite
+        numbers = _NUMBERS[conn.dialect.name]
+        statement = f"{numbers} {_SUBTASKS}"
+        if sqlite:  # WITH may not come before INSERT ... SELECT there, but within it may
+            head, tail = _SUBTASKS.split("SELECT", 1)
+            statement = f"{head} {numbers} SELECT {tail}"
+        now = read_now(conn)
+        told = now.replace(tzinfo=None).isoformat(" ") if sqlite else now.isoformat(" ")
+        told_by = {"sites": self._sites, "least": self._made, "size": self._made + count, "now": told}
+        if count:
+            conn.execute(text(statement), told_by)
+        self._made += count
+
+
+def _context(sites: Sequence[str]) -> Context:
+    limits = Limits(per_address_per_s=1000.0, total_per_s=10000.0)
+    engines = {
+        f"engine{n}": Engine(
+            kind=Kind.META, url=f"http://engine{n}/s", params={"q": "{query}"}, results=RESULT_RULES
+        )
+        for n in range(_ENGINES)
+    }
+    named = {site: CatalogSite(engine=f"engine{n % _ENGINES}", rules="list") for n, site in enumerate(sites)}
+    catalog = Catalog(name="scale", limits=limits, rules={"list": RULES}, engines=engines, sites=named)
+    settings = LoopSettings()
+    # Nodes take what their slots hold: what is measured is a turn, not how long a buffer lasts.
+    settings = replace(settings, buffer=replace(settings.buffer, slots_over=0, refill_s=0.0))
+    return Context(catalog, settings, HostCatalog(catalog), Random(1), SchedulerState(settings.strategy))
+
+
+def _begin(conn: Connection, sites: Sequence[str], names: Sequence[str], slots: int) -> None:
+    """Nodes, one product with a task a site, and statistics."""
+    rng, now = Random(1), read_now(conn)
+    for name in names:
+        nodes.register(conn, now, Node(name, frozenset({Kind.META}), slots))
+    row: Mapping[str, object] = {"keywords": [], "aliases": [], "created_at": now}
+    conn.execute(insert(products), [{"name": "scale", **row}])
+    conn.execute(insert(virtual_tasks), [{"product_id": 1, "planned_at": now, **row}])
+    conn.execute(
+        insert(tasks),
+        [
+            {
+                "virtual_task_id": 1,
+                "product_id": 1,
+                "site": site,
+                "engine": f"engine{n % _ENGINES}",
+                "kind": "meta",
+                "created_at": now,
+            }
+            for n, site in enumerate(sites)
+        ],
+    )
+    conn.execute(
+        insert(pair_stats),
+        [
+            {
+                "site": site,
+                "node": name,
+                "faded_at": now,
+                **{f"{f}{key}": value for f in ("", "f_") for key, value in _SUMS.items()},
+                "f_active_s": rng.uniform(30, 200),
+            }
+            for site in sites
+            for name in names
+        ],
+    )
+
+
+_SUMS = MappingProxyType({"attempts": 9, "failed": 1, "offered": 180, "tried": 180, "collected": 150})
+
+_DONE = """
+UPDATE subtasks SET state = 'DONE', lease_token = NULL, lease_node = NULL, lease_deadline = NULL,
+lease_started = false, attempt_id = NULL WHERE state = 'CRAWL'
+"""
+_SUBTASKS = """
+INSERT INTO subtasks (task_id, product_id, site, kind, chunk, state, failed_on, "left", created_at, changed_at)
+SELECT 1 + n % :sites, 1, 'site' || (n % :sites) || '.cn', 'meta', 1, 'PRIORITY', '[]', 1 + n % 50, :now, :now
+FROM numbers
+"""
+_NUMBERS = {
+    "sqlite": "WITH RECURSIVE numbers(n) AS (SELECT :least UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < :size)",
+    "postgresql": "WITH numbers AS (SELECT generate_series(:least, :size - 1) AS n)",
+}

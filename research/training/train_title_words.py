@@ -1,0 +1,86 @@
+"""Makes the table of `splitter.title_words`: what the words of public titles were marked as.
+
+    python -m research.training.train_title_words ../shared/data splitter/data/title-words.txt
+
+Words are cut as the classifier sees them, so ``splitter/data/join-weights.txt`` comes first. The same titles give the
+same file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from research.tools.titles import letters_of
+from research.training.public_titles import Marked, public_titles
+from splitter.asides import without_asides
+from splitter.keywords import name_words
+from splitter.normalize import normalize
+
+ENOUGH = 3
+"""A word seen less often is in the table without its share."""
+
+LONGEST = 12
+"""A longer word is not in the table."""
+
+_COMMON = 1000  # a mark that fewer words have is one with the other rare ones
+_RARE = "x"
+_NONE, _PART = "O", "?"
+
+_HEAD = """\
+# What words were marked as in {titles} titles of GAIIC 2022, task 2 (JD), and how often of four times: see
+# splitter/title_words.py. Made by `python -m research.training.train_title_words`; docs/keywords.md says from which files. No
+# title is in here: only single words of at most {longest} characters.
+"""
+
+
+def marks_of_words(titles: Iterable[Marked]) -> dict[str, Counter[str]]:
+    """How often each word has each mark."""
+    found: dict[str, Counter[str]] = {}
+    for one in titles:
+        text, at = letters_of(one.title.text)
+        begin = 0
+        for word in name_words(without_asides(normalize(one.title.text))):
+            letters = letters_of(word)[0]
+            here = text.find(letters, begin) if letters else -1
+            if here >= 0:
+                begin = here + len(letters)
+                mark = _mark(one, at[here], at[begin - 1] + 1)
+                found.setdefault(word.casefold(), Counter())[mark] += 1
+    return found
+
+
+def _mark(one: Marked, begin: int, end: int) -> str:
+    for first, last, mark in one.marks:
+        if first < end and begin < last:
+            return mark if first <= begin and end <= last else _PART
+    return _NONE
+
+
+def written(found: dict[str, Counter[str]], titles: int) -> str:
+    """The text of the table."""
+    every = Counter(mark for marks in found.values() for mark in marks.elements())
+    lines: dict[str, list[str]] = {}
+    for word, marks in sorted(found.items()):
+        times = marks.total()
+        if len(word) <= LONGEST and not word.isdigit():
+            mark, most = min(marks.items(), key=lambda one: (-one[1], one[0]))
+            shown = mark if every[mark] >= _COMMON else _RARE
+            share = f"{4 * most // times}" if times >= ENOUGH else "rare"
+            lines.setdefault(f"{shown} {share}", []).append(word)
+    rows = ["\t".join((mark, *words)) for mark, words in sorted(lines.items())]
+    return _HEAD.format(titles=titles, longest=LONGEST) + "\n".join(rows) + "\n"
+
+
+def main(shared: Path, target: Path) -> None:
+    """Counts the marks in the titles of a folder and writes the table."""
+    titles = public_titles(shared)
+    target.write_text(written(marks_of_words(titles), len(titles)), "utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("write: python -m research.training.train_title_words SHARED_DATA TABLE_FILE")
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
