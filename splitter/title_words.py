@@ -1,8 +1,8 @@
 """What people marked a word as in shop titles of another collection: a trait of the classifier.
 
 ``data/title-words.txt``, made by `research.training.train_title_words`, has a line for each mark and how often of four
-times a word has it: ``mark share<tab>word<tab>word``. Marks are the numbers of that collection (1 brand, 4 product, 8 whom it
-is for, 12 material, ...), ``O`` for none, ``?`` for a part of more than one.
+times a word has it: ``mark share<tab>word<tab>word``. Marks are the numbers of that collection
+(1 brand, 4 product, 8 whom it is for, 12 material, ...), ``O`` for none, ``?`` for a part of more than one.
 """
 
 from __future__ import annotations
