@@ -27,9 +27,11 @@ from sqlalchemy import (
     Engine,
     Subquery,
     Table,
+    case,
     create_engine,
     event,
     func,
+    literal,
     make_url,
     select,
     text,
@@ -260,6 +262,15 @@ def insert_new(dialect: Dialect, table: Table, *returning: Column[Any]) -> Any:
 def _insert_new(dialect: str, table: Table, returning: tuple[Column[Any], ...]) -> Any:
     skipping = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table).on_conflict_do_nothing()
     return skipping.returning(*returning) if returning else skipping
+
+
+def later_of(stored: ColumnElement[datetime], now: datetime) -> ColumnElement[datetime]:
+    """Return SQL for the later of a stored time and `now`; for `now` if nothing is stored.
+
+    A transaction may have begun before one that committed first: the times of a row never run backwards.
+    """
+    given = literal(now, stored.type)
+    return case((stored > given, stored), else_=given)
 
 
 def insert_or(dialect: Dialect, table: Table) -> Any:

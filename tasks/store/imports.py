@@ -19,7 +19,8 @@ from sqlalchemy import Connection, bindparam, select, tuple_, update
 from tasks.domain.pages import Review
 from tasks.store import page_links
 from tasks.store.bulk import time_writer
-from tasks.store.database import insert_or
+from tasks.store.database import insert_or, later_of
+from tasks.store.known_pages import ASKED
 from tasks.store.page_links import Link
 from tasks.store.prepared import new_rows
 from tasks.store.reviews import NOT_JUDGED, insert_reviews, text_hash
@@ -102,7 +103,9 @@ def save(
     numbers |= fresh
     in_database = time_writer(conn)
     new = [(numbers[one.page], one) for one, is_known in zip(came, repeated, strict=True) if not is_known]
-    insert_reviews(conn, [_row(number, one, in_database(now), in_database) for number, one in new])
+    asked = select(pages.c.id, later_of(ASKED, now)).where(pages.c.id.in_({number for number, _ in new}))
+    times = {number: in_database(at) for number, at in conn.execute(asked)}
+    insert_reviews(conn, [_row(number, one, times[number], in_database) for number, one in new])
     _count(conn, now, Counter(number for number, _ in new), set(fresh.values()))
     return repeated
 
@@ -152,7 +155,7 @@ def _row(page_id: int, one: ImportedReview, at: Any, in_database: Any) -> tuple[
 
 def _count(conn: Connection, now: datetime, added: Counter[int], fresh: set[int]) -> None:
     """Count new reviews with their pages; one that was there before notes when it got them."""
-    for these, noted in ((fresh, {}), (added.keys() - fresh, {"checked_at": now})):
+    for these, noted in ((fresh, {}), (added.keys() - fresh, {"checked_at": later_of(ASKED, now)})):
         given = [{"of": page_id, "more": added[page_id]} for page_id in sorted(these) if added[page_id]]
         if given:
             more = update(pages).where(pages.c.id == bindparam("of"))
@@ -230,4 +233,5 @@ def use_source(conn: Connection, now: datetime, source: Source) -> None:
     """Remember a source and its columns."""
     values = {"shape": source.shape, "columns": dict(source.columns), "used_at": now}
     statement = insert_or(conn.dialect, import_sources).values(name=source.name, **values)
-    conn.execute(statement.on_conflict_do_update(index_elements=[import_sources.c.name], set_=values))
+    newer = {**values, "used_at": later_of(import_sources.c.used_at, now)}
+    conn.execute(statement.on_conflict_do_update(index_elements=[import_sources.c.name], set_=newer))

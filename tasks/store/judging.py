@@ -126,6 +126,7 @@ _VOICE = ("id", "voice", "voice_probability", "buyer", "sentiment", "voice_model
 
 def _take_in(conn: Connection, now: datetime, one: JudgedPage) -> None:
     row = one.page.row
+    now = max(now, row.checked_at or row.fetched_at)
     rows = review_values(conn, now, row.id, row.url, row.site, (row.node, row.attempt_id), one.taken_in)
     insert_reviews(conn, rows)
     refused.save(conn, now, {row.id: one.refused}, again=True)

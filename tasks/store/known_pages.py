@@ -38,6 +38,10 @@ class KnownPage:
     withheld: int
     linked_to: frozenset[int]
 
+    def time_of(self, now: datetime) -> datetime:
+        """Return the time at which a transaction of `now` changes this page: never before its last request."""
+        return max(now, self.checked_at)
+
 
 def known_pages(
     conn: Connection, keys: Collection[bytes], product_ids: Collection[int] = ()
@@ -59,11 +63,12 @@ def known_pages(
     return known
 
 
-_ASKED = func.coalesce(pages.c.checked_at, pages.c.fetched_at, type_=pages.c.fetched_at.type)
+ASKED = func.coalesce(pages.c.checked_at, pages.c.fetched_at, type_=pages.c.fetched_at.type)
+"""When a page was requested for the last time."""
 _KNOWN = (
     pages.c.url_key,
     *(column for column in columns_of(KnownPage, pages) if column.name != "checked_at"),
-    _ASKED.label("checked_at"),
+    ASKED.label("checked_at"),
 )
 _LINK = and_(
     page_products.c.page_id == pages.c.id,

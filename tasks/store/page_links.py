@@ -119,10 +119,17 @@ def settled(
     ]
 
 
-def add(conn: Connection, now: datetime, links: Iterable[Link]) -> None:
-    """Insert links; those that exist stay as they are."""
-    at = time_writer(conn)(now)
-    rows = {(one.page_id, one.product_id): (*_row(one), at) for one in links}
+def add(conn: Connection, now: datetime, links: Iterable[Link], known: Iterable[KnownPage] = ()) -> None:
+    """Insert links; those that exist stay as they are.
+
+    Args:
+        known: the pages of the links that were stored before this transaction.
+    """
+    in_database = time_writer(conn)
+    times = {page.id: page.time_of(now) for page in known}
+    rows = {
+        (one.page_id, one.product_id): (*_row(one), in_database(times.get(one.page_id, now))) for one in links
+    }
     columns = (*_COLUMNS, "linked_at")
     insert_rows(conn, page_products, columns, [rows[key] for key in sorted(rows)], new_only=True)
 
@@ -158,6 +165,7 @@ def link_known(
             judged(page.id, product_id, sets or (), *(texts[page.id] if sets is not None else (None, 0)))
             for (page, product_id), sets in pairs.items()
         ],
+        {page for page, _ in pairs},
     )
 
 

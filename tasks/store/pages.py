@@ -19,7 +19,8 @@ from sqlalchemy import Connection, Row, bindparam, case, update
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
 from tasks.store import near_links, page_links, refused, transitions
-from tasks.store.known_pages import KnownPage, known_pages
+from tasks.store.database import later_of
+from tasks.store.known_pages import ASKED, KnownPage, known_pages
 from tasks.store.leases import Lease, in_force
 from tasks.store.page_links import Link
 from tasks.store.prepared import Prepared, new_rows
@@ -186,7 +187,7 @@ def _save_again(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> No
     known = known_pages(conn, {one.page.key for one in came})
     for one in came:
         one.link = replace(one.link, page_id=known[one.page.key].id)
-    page_links.add(conn, now, [one.link for one in came])
+    page_links.add(conn, now, [one.link for one in came], known.values())
     page_links.judge_again(conn, [one.link for one in came if one.link.verdict is not Verdict.NO_REVIEW])
     no_reviews: dict[int, Mapping[str, int]] = {}
     kept_back: dict[int, list[Refused]] = {}
@@ -194,7 +195,8 @@ def _save_again(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> No
         page, stored = one.page, known[one.page.key]
         changed = page.content_hash != stored.content_hash
         taken = one.link.verdict is Verdict.REVIEW or stored.reviews > 0
-        added = save_new_reviews(conn, now, one.reviews()) if taken and (changed or stored.withheld) else 0
+        is_read = taken and (changed or stored.withheld)
+        added = save_new_reviews(conn, stored.time_of(now), one.reviews()) if is_read else 0
         if changed:
             no_reviews[stored.id] = page.refused
         if changed or stored.withheld:
@@ -206,7 +208,7 @@ def _save_again(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> No
             .values(
                 title=page.title,
                 content_hash=page.content_hash,
-                checked_at=now,
+                checked_at=later_of(ASKED, now),
                 etag=page.etag,
                 last_modified=page.last_modified,
                 reviews=pages.c.reviews + added,
@@ -295,6 +297,5 @@ def _are_unchanged(
             new[known[key], product_id] = sets
     page_links.link_known(conn, now, new)
     near_links.settle(conn, {page.id for (page, _), sets in new.items() if sets is not None})
-    defer(
-        conn, update(pages).where(pages.c.id.in_([page.id for page in known.values()])).values(checked_at=now)
-    )
+    unchanged = update(pages).where(pages.c.id.in_([page.id for page in known.values()]))
+    defer(conn, unchanged.values(checked_at=later_of(ASKED, now)))

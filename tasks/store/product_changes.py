@@ -18,6 +18,7 @@ from tasks.domain.product_match import Verdict
 from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State
 from tasks.store import closing, schedules
+from tasks.store.database import later_of
 from tasks.store.review_removal import restore_links
 from tasks.store.tables import page_products, products, reviews, subtasks, unplanned_sites, virtual_tasks
 
@@ -122,6 +123,7 @@ def edit(conn: Connection, now: datetime, name: str, change: Change) -> int:
     if change.words is not None:
         own, keywords, aliases, sets = change.words
         cancelled = _end_work(conn, now, row.id, "the product was changed")
+        created_at = max(now, row.created_at)
         values |= {"keywords": list(own), "aliases": list(aliases)}
         conn.execute(
             insert(virtual_tasks).values(
@@ -129,8 +131,8 @@ def edit(conn: Connection, now: datetime, name: str, change: Change) -> int:
                 keywords=list(keywords),
                 aliases=[list(words) for words in sets],
                 round=_rounds(conn, row.id, func.max(virtual_tasks.c.round)) + 1,
-                created_at=now,
-                planned_at=now if values.get("sites", row.sites) == [] else None,
+                created_at=created_at,
+                planned_at=created_at if values.get("sites", row.sites) == [] else None,
             )
         )
         schedules.begun_anew(conn, now, row.id)
@@ -161,7 +163,6 @@ def _end_work(conn: Connection, now: datetime, product_id: int, why: str) -> int
     of_product = virtual_tasks.c.product_id == product_id
     waiting = select(virtual_tasks.c.id).where(of_product)
     conn.execute(delete(unplanned_sites).where(unplanned_sites.c.virtual_task_id.in_(waiting)))
-    conn.execute(
-        update(virtual_tasks).where(of_product, virtual_tasks.c.planned_at.is_(None)).values(planned_at=now)
-    )
+    unplanned = update(virtual_tasks).where(of_product, virtual_tasks.c.planned_at.is_(None))
+    conn.execute(unplanned.values(planned_at=later_of(virtual_tasks.c.created_at, now)))
     return len(found)

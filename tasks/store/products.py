@@ -14,7 +14,7 @@ from tasks.domain.recurrence import Recurrence
 from tasks.store import schedules
 from tasks.store.bulk import rows_with
 from tasks.store.chunks import release_chunks
-from tasks.store.database import insert_new
+from tasks.store.database import insert_new, later_of
 from tasks.store.partitions import NewPartition, insert_partitions
 from tasks.store.review_removal import restore_links
 from tasks.store.tables import page_products, pages, products, tasks, virtual_tasks
@@ -87,21 +87,22 @@ def add(conn: Connection, now: datetime, product: NewProduct) -> bool:
     nowhere = product.sites == ()
     row = insert_new(conn.dialect, products).values(name=product.name, created_at=now, **_given(product))
     product_id = conn.execute(row.returning(products.c.id)).scalar_one_or_none()
-    round_ = 1
+    round_, created_at = 1, now
     if product_id is None:
         if nowhere or (product_id := _imported(conn, product.name)) is None:
             return False
         conn.execute(update(products).where(products.c.id == product_id).values(**_given(product)))
         restore_links(conn, product_id)
-        round_ = _last_round(conn, product_id).round + 1
+        last = _last_round(conn, product_id)
+        round_, created_at = last.round + 1, max(now, last.created_at)
     conn.execute(
         insert(virtual_tasks).values(
             product_id=product_id,
             keywords=list(product.keywords),
             aliases=[list(words) for words in product.alias_keywords],
             round=round_,
-            created_at=now,
-            planned_at=now if nowhere else None,  # no task is made of it
+            created_at=created_at,
+            planned_at=created_at if nowhere else None,  # no task is made of it
         )
     )
     if (every := product.recrawl_every) is not None:
@@ -223,7 +224,7 @@ def plan(conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Se
     claimed = conn.execute(
         update(virtual_tasks)
         .where(virtual_tasks.c.id == virtual_task.id, virtual_tasks.c.planned_at.is_(None))
-        .values(planned_at=now)
+        .values(planned_at=later_of(virtual_tasks.c.created_at, now))
     )
     return insert_tasks(conn, now, virtual_task, planned) if claimed.rowcount == 1 else 0
 

@@ -30,6 +30,7 @@ from sqlalchemy import (
 
 from tasks.domain.errors import UnknownSchedule
 from tasks.domain.recurrence import Recurrence
+from tasks.store.database import later_of
 from tasks.store.tables import UtcDateTime, products, schedules, virtual_tasks
 
 HELD = timedelta(minutes=10)
@@ -183,7 +184,7 @@ def _begin(conn: Connection, now: datetime, due: Sequence[Schedule]) -> int:
     for one in due:
         as_seen = update(schedules).where(_s.id == one.id, _s.next_at.is_not_distinct_from(one.next_at))
         next_at = None if one.paused else one.rule.after(now)
-        if conn.execute(as_seen.values(next_at=next_at, last_at=now)).rowcount == 1:
+        if conn.execute(as_seen.values(next_at=next_at, last_at=later_of(_s.last_at, now))).rowcount == 1:
             of_products.append(one.id)
             all_others = all_others or one.product is None
     if not of_products:
@@ -195,7 +196,7 @@ def _begin(conn: Connection, now: datetime, due: Sequence[Schedule]) -> int:
     v = virtual_tasks.c
     last = select(v.product_id, func.max(v.round).label("round")).group_by(v.product_id).subquery()
     rounds = (
-        select(v.product_id, v.keywords, v.aliases, v.round + 1, literal(now, UtcDateTime()))
+        select(v.product_id, v.keywords, v.aliases, v.round + 1, later_of(v.created_at, now))
         .join(last, (last.c.product_id == v.product_id) & (last.c.round == v.round))
         .join(products, products.c.id == v.product_id)
         .where(which)
@@ -214,8 +215,8 @@ def claim_due(conn: Connection, now: datetime, only: int | None = None) -> Sched
     free = or_(_s.taken_until.is_(None), _s.taken_until <= now)
     due = (_s.next_at <= now) & (_s.what != ScheduleKind.RECRAWL) & free
     for one in listed(conn, due if only is None else due & (_s.id == only)):
-        taken = update(schedules).where(_s.id == one.id, due)
-        if conn.execute(taken.values(taken_until=now + HELD, last_at=now)).rowcount == 1:
+        taken = {"taken_until": now + HELD, "last_at": later_of(_s.last_at, now)}
+        if conn.execute(update(schedules).where(_s.id == one.id, due).values(taken)).rowcount == 1:
             (held,) = listed(conn, _s.id == one.id)
             return held
     return None

@@ -51,6 +51,19 @@ def test_the_same_reviews_are_stored_once(world: World) -> None:
     assert world.verification().violations == ()
 
 
+def test_an_import_that_began_earlier_and_ended_later_leaves_the_times_in_order(world: World) -> None:
+    saved(world, imported("好喝"))
+    latest = world.now
+    world.pass_s(-0.006)
+    assert world.do(imports.save, "shop", [imported("难喝")], world.look(products.ids, ["特仑苏"])) == [False]
+    world.do(imports.use_source, SOURCE)
+    (page,) = world.rows(tables.pages)
+    assert (page.checked_at, page.reviews) == (latest, 2)
+    assert {row.collected_at for row in world.rows(tables.reviews)} == {latest}
+    assert [row.used_at for row in world.rows(tables.import_sources)] == [latest]
+    assert world.verification().violations == ()
+
+
 def test_a_text_that_was_crawled_is_linked_and_an_import_is_told_from_it(world: World) -> None:
     lease, work = world.begin(world.waiting("光明高钙牛奶"))
     from test_store_perturbed import Story  # the reader of its result pages

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from world import SITE, World, hit, page_of, review
 
 from tasks.domain.page_key import page_key
@@ -185,3 +186,33 @@ def test_two_products_that_ask_again_at_once_store_what_is_new_once(world: World
     assert world.do(pages.save_pages, saved) == [False, False]
     assert [body for _, body in _stored(world)] == ["x", "y", "z"]
     assert [row.product_id for row in world.rows(page_products)] == [1, 2, 3]
+
+
+CROSSED_S = -0.006
+"""An overlapping transaction began so much earlier than the one that committed before it."""
+
+
+@pytest.mark.parametrize("read", [[review("a", "x")], [review("a", "x"), review("b", "y")]])
+def test_times_of_a_page_never_run_backwards(world: World, read: list[Review]) -> None:
+    """Three products find a new page at the same time; the transaction with the latest time commits first."""
+    found = []
+    for product in ("甲", "乙", "丙"):
+        lease, work = world.begin(world.waiting(product))
+        found.append((lease, *world.read_results(lease, work.targets[0], [PAGE]).todo))
+    fourth, work = world.begin(world.waiting("丁"))
+    (first, target), (second, same), (third, unchanged) = found
+    world.pass_s(10)
+    assert _save(world, first, _page(target, "0", [review("a", "x")]))
+    latest = world.now
+
+    world.pass_s(CROSSED_S)
+    assert not _save(world, second, _page(same, str(len(read)), read))
+    world.read_results(fourth, work.targets[0], [PAGE])
+    world.pass_s(CROSSED_S)
+    end = TargetEnd(unchanged.id, "stored", "unchanged", counts=False)
+    world.do(pages.end_targets, [TargetEndToStore(third, end, page_key(PAGE))])
+
+    (page,) = world.rows(page_table)
+    assert (page.fetched_at, page.checked_at) == (latest, latest)
+    assert [row.linked_at for row in world.rows(page_products)] == [latest] * 4
+    assert [row.collected_at for row in world.rows(reviews)] == [latest] * len(read)

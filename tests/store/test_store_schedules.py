@@ -67,6 +67,25 @@ def test_all_products_but_those_with_a_schedule_of_their_own(world: World) -> No
     assert world.verification().violations == ()
 
 
+def test_a_round_is_never_older_than_its_product(world: World) -> None:
+    """The transaction that adds or edits a product commits before one that began 6 ms earlier."""
+    world.do(schedules.add, ScheduleKind.RECRAWL, DAILY, {})
+    world.pass_s(DAY)
+    words = (("乙",), ("乙",), (), ())
+    _product(world, "甲")
+    world.do(products.add, NewProduct(name="乙", keywords=("乙",), sites=()))
+    added = world.now
+    world.pass_s(-0.006)
+    assert world.do(product_changes.edit, "甲", Change(words=words)) == 0
+    _product(world, "乙")
+    world.do(lambda conn, now: schedules.run(conn, now, schedules.listed(conn)[0]))
+    rounds = world.rows(virtual_tasks)
+    assert [(row.product_id, row.round) for row in rounds[-2:]] == [(1, 3), (2, 3)]
+    assert {row.created_at for row in rounds} == {added}
+    assert {row.planned_at for row in rounds} == {added, None}
+    assert world.verification().violations == ()
+
+
 def test_a_paused_one_rests_and_what_fell_into_the_pause_is_not_caught_up(world: World) -> None:
     _product(world, "甲", timedelta(days=1))
     world.do(lambda conn, _now: schedules.pause(conn, 1))
