@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,15 @@ class PageFloor:
 
     @property
     def tries_without_page(self) -> int | None:
-        """Tries after which an attempt without any page ends; None: it does not end early."""
-        return math.floor(self.slack / self.least_share) + 1 if self.least_share > 0.0 else None
+        """Return after how many tries an attempt without a page ends; `None` if it does not end early."""
+        if self.least_share <= 0.0:
+            return None
+        # The quotient is rounded, and so is the product in `missed`, which decides.
+        first = math.floor(self.slack / self.least_share)
+        return next(tries for tries in count(first) if self.missed(tries, 0))
 
     def missed(self, tries: int, pages: int) -> bool:
-        """Whether an attempt with so many tries and pages should end."""
+        """Return True if an attempt with these tries and pages should end."""
         return self.least_share > 0.0 and pages < self.least_share * tries - self.slack
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
@@ -97,12 +97,21 @@ def test_what_is_written_of_each_decision_is_short():
     assert as_detail(PageFloor(0.7, 1.23456)) == {"least_share": 0.7, "slack": 1.235}
 
 
-@given(st.floats(0.01, 0.99), st.floats(0.01, 20))
+@given(st.floats(1e-6, 1.0), st.floats(0.0, 1e6))
+@example(0.01, 1.4)  # 0.01 * 140 is 1.4000000000000001
+@example(0.01, 0.29)  # 0.29 / 0.01 is 28.999999999999996, and 0.01 * 29 is 0.29
 def test_how_many_tries_without_a_page_a_floor_bears(least, slack):
-    floor = PageFloor(least, max(least, slack))
-    assert floor.missed(floor.tries_without_page + 1, 0)
+    floor = PageFloor(least, slack)
+    assert floor.missed(floor.tries_without_page, 0)
     assert not floor.missed(floor.tries_without_page - 1, 0)
-    assert NO_FLOOR.tries_without_page is None
+
+
+@given(st.integers(1, 100), st.integers(1, 10_000))
+def test_a_floor_of_hundredths_bears_as_many_tries_as_it_says(hundredths, tries):
+    """Here the quotient is a whole number, and rounding decides."""
+    floor = PageFloor(hundredths / 100, hundredths * tries / 100)
+    assert floor.missed(floor.tries_without_page, 0)
+    assert not floor.missed(floor.tries_without_page - 1, 0)
 
 
 def test_a_pair_that_nothing_is_known_of_ends_after_two_failures():
@@ -124,3 +133,4 @@ def test_it_is_missed_where_the_mean_of_what_is_believed_falls_below(a, b, least
 
 def test_without_a_floor_nothing_ends_early():
     assert not NO_FLOOR.missed(1000, 0)
+    assert NO_FLOOR.tries_without_page is None
