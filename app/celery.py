@@ -9,10 +9,10 @@ Settings come from REVIEWLOOP_* (docs/cluster.md).
 
 from __future__ import annotations
 
-from app import garbage
-from app.cluster.broker import make_app
-from app.cluster.worker import Runtime
-from app.config import cache_folder, from_environment
+from app.run import garbage
+from app.run.cluster.broker import make_app
+from app.run.cluster.worker import Runtime
+from app.run.settings import cache_folder, from_environment
 from splitter.words import keep_cache_in
 
 garbage.collect_seldom()

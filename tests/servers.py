@@ -26,7 +26,7 @@ from redis.retry import Retry
 from sqlalchemy import URL, create_engine, make_url
 from sqlalchemy.pool import NullPool
 
-from app.cluster.servers import free_port
+from app.run.cluster.servers import free_port
 
 # A test's data may be lost with the machine; waiting for the disk is all that durability costs.
 _FAST = ("fsync", "synchronous_commit", "full_page_writes")

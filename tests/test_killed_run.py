@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 
 from app.lab.log import LogEntry
 from app.lab.running import running_lab
-from app.version import ROOT
+from app.run.version import ROOT
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog, Limits
 from tasks.store.database import Store, read_now

@@ -8,7 +8,7 @@ import click
 
 from app.cli.options import db_option, json_option, left_by_up, settings_of, store_there
 from app.cli.output import ago, clock, print_json, printed, table
-from app.setting_values import sqlite_file
+from app.run.setting_values import sqlite_file
 
 _WATCHED = {
     "completion": ("%", "completion rate of a site in the last hour, of what it was before"),
@@ -92,9 +92,10 @@ def test(as_json: bool) -> None:
     Example:
       reviewloop alerts test
     """
-    from app.sending.alert_sending import receivers
+    from app.sending.alert_sending import Receivers
 
-    found = receivers(settings_of()).send(
+    settings = settings_of()
+    found = Receivers(settings.alert_to.split(), settings.mail_server()).send(
         "reviewloop: test", "A test message: alerts of reviewloop arrive here."
     )
     if as_json:

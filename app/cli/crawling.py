@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from time import monotonic
+from typing import Any
 
 from app.actions.products import RefusedProduct, named_products
 from app.cli.options import (
@@ -15,15 +16,19 @@ from app.cli.output import say
 from app.cli.plan import MOST_PLANNED, find_askable, plan_of, print_plan, refuse_empty, say_plan, stored_in
 from app.cli.product import add_products, say_kept_out, say_refused
 from app.cli.progress import Progress
-from app.config import Settings
-from app.preflight import Preflight, check_lab
-from app.reports.summary import Summary, mark, run_settings, summary
+from app.reports.summary import Summary, mark, summary
+from app.run.preflight import Preflight, check_lab
+from app.run.settings import Settings
 from splitter.errors import InputError
 from tasks.fetching.hosts import HostCatalog
 from tasks.store import products
 from tasks.store.database import Store
 from tasks.store.nodes import Node
 from tasks.store.products import NewProduct
+
+_NAMED = (
+    "slots", "allocation", "modification", "recall", "silent_after_s", "backoff_s", "rest_factor", "seed",
+)  # fmt: skip
 
 
 def watched(
@@ -46,7 +51,7 @@ def watched(
     with progress.live():
         crawl(progress.update)
     took_s = monotonic() - began_s
-    return summary(store, begin, took_s, run_settings(settings, nodes), HostCatalog(catalog).of_site)
+    return summary(store, begin, took_s, _run_settings(settings, nodes), HostCatalog(catalog).of_site)
 
 
 def announce(nodes: str, settings: Settings) -> None:
@@ -125,3 +130,13 @@ def add_names(store: Store, given: Sequence[NewProduct | RefusedProduct]) -> boo
         if not products.any_to_crawl(conn):
             raise InputError("there is no product to crawl: reviewloop run --until-done 光明高钙牛奶")
     return bool(result.refused)
+
+
+def _run_settings(settings: Settings, nodes: int) -> dict[str, Any]:
+    """Return the settings that the figures of a run depend on."""
+    return {
+        "sites": settings.catalog().name,
+        "lab": "{}:{}".format(*settings.lab) if settings.lab else None,
+        "nodes": nodes,
+        **{name: getattr(settings, name) for name in _NAMED},
+    }

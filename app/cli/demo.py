@@ -20,10 +20,10 @@ from app.cli.crawling import watched
 from app.cli.options import db_option, json_option
 from app.cli.output import messages, print_json, printed, say
 from app.cli.tables import print_samples, print_summary
-from app.config import DEFAULT_DATABASE, Settings
-from app.crawl_nodes import numbered_nodes
 from app.reports.summary import Summary, document, samples
-from app.setting_values import database
+from app.run.nodes import numbered_nodes
+from app.run.setting_values import database
+from app.run.settings import DEFAULT_DATABASE, Settings
 from splitter.query import product_query
 from tasks.store import products
 from tasks.store.database import Store, read_now
@@ -99,10 +99,10 @@ def demo(seed: int, web: bool, db: str | None, as_json: bool) -> None:
 def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, web: bool) -> DemoResult:
     """Add the products, run the loop on a lab of its own until all is settled, and show what came of it."""
     # Slow to import (aiohttp, APScheduler): only where the demo really runs.
-    from app import open_store
-    from app.embedded import crawl
     from app.lab.running import running_lab
-    from app.until import Until
+    from app.run import open_store
+    from app.run.embedded import crawl
+    from app.run.until import Until
     from tasks.store.reviews import review_rows
 
     with ExitStack() as stack:

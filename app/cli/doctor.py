@@ -8,9 +8,9 @@ import click
 
 from app.cli.options import db_option, json_option, lab_option, settings_of, sites_option
 from app.cli.output import labelled, print_json, printed, say
-from app.doctor import CheckState, examine
 from app.files.harmless import shown
-from app.wiring import utc_now
+from app.run.doctor import CheckState, examine
+from app.run.wiring import utc_now
 
 _STYLES = {CheckState.OK: "green", CheckState.WARNING: "yellow", CheckState.FAILED: "red"}
 _STATE = 8

@@ -16,9 +16,9 @@ from rich.text import Text
 from app.cli.options import db_option, json_option, settings_of, sites_option, store_there
 from app.cli.output import clock, percent, print_json, printed, table
 from app.cli.tables import COLORS
-from app.config import Settings
-from app.durations import seconds
 from app.files.harmless import shown
+from app.run.settings import Settings
+from app.views.durations import seconds
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.states import State
@@ -91,7 +91,7 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
 
 def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any]:
     """The decision that allocation would make about a waiting subtask at this moment (chance included)."""
-    from app import wiring
+    from app.run import wiring
     from tasks.jobs.sweeps import preview
 
     context = wiring.context(settings, settings.catalog())

@@ -113,7 +113,7 @@ def reviews(
       reviewloop export reviews --cursor daily.cursor -o today.jsonl
       reviewloop export reviews --spreadsheet -o for-excel.csv
     """
-    from app.wiring import pseudonyms  # brings the crawl
+    from app.run.wiring import pseudonyms  # brings the crawl
 
     kind = _kind(form, target, spreadsheet, as_json)
     wanted = ReviewFilter(

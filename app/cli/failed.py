@@ -31,9 +31,9 @@ from app.cli.output import (
     table_of,
 )
 from app.cli.tables import print_manual
-from app.durations import seconds
 from app.files.harmless import shown
 from app.reports.summary import by_cause
+from app.views.durations import seconds
 from tasks.domain.errors import UnknownSubtask
 from tasks.store import manual, reports
 

@@ -8,7 +8,8 @@ import click
 
 from app.cli.options import FOLDER, chosen_sites, group_option, json_option, site_option
 from app.cli.output import print_json, printed
-from app.working_folder import make_folder
+from app.run.new_folder import make_folder
+from app.web.access import new_token, token_hash
 from splitter.catalog.load import builtin
 
 
@@ -29,7 +30,9 @@ def init(folder: Path, groups: tuple[str, ...], sites_named: tuple[str, ...], as
       reviewloop init reviews
       reviewloop init reviews --group complaints --group forum
     """
-    written = make_folder(folder, chosen_sites(builtin("today"), groups, sites_named))
+    tokens = {role: new_token() for role in ("viewer", "operator")}
+    hashes = {role: token_hash(token) for role, token in tokens.items()}
+    written = make_folder(folder, chosen_sites(builtin("today"), groups, sites_named), tokens, hashes)
     if as_json:
         print_json({"files": written})
         return

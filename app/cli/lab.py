@@ -10,7 +10,7 @@ from threading import Event
 import click
 
 from app.cli.options import FILE, sites_option
-from app.config import from_environment
+from app.run.settings import from_environment
 
 
 @click.command()

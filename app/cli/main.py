@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from app import garbage
-from app.version import VERSION
+from app.run import garbage
+from app.run.version import VERSION
 from splitter.errors import InputError, ReviewloopError
 
 _GROUPS = {
@@ -138,7 +138,7 @@ def cli(verbose: bool, log_format: str | None) -> None:
     Every command takes --json. Exit status: 0 done, 1 the work failed, 2 the input was wrong.
     """
     from app.cli.output import set_up_logging
-    from app.config import cache_folder, logging_wanted
+    from app.run.settings import cache_folder, logging_wanted
     from splitter.words import keep_cache_in
 
     level, form = logging_wanted()

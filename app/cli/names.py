@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from app.config import Settings
+from app.run.settings import Settings
 from splitter.errors import InputError
 from tasks.store import names
 

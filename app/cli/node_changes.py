@@ -7,12 +7,12 @@ import socket
 import click
 
 from app.actions.manual_actions import add_node, remove_node
-from app.addresses import is_loopback, own_address, system_choice
 from app.cli.options import ReadBy, db_option, json_option, person, settings_of, store_there, store_to_fill
 from app.cli.output import answer, say
-from app.crawl_nodes import OWN, node_name
-from app.setting_values import kinds as read_kinds
-from app.setting_values import proxy as read_proxy
+from app.run.addresses import is_loopback, own_address, system_choice
+from app.run.nodes import OWN, node_name
+from app.run.setting_values import kinds as read_kinds
+from app.run.setting_values import proxy as read_proxy
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy

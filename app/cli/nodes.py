@@ -18,10 +18,10 @@ from app.cli.node_changes import add, remove
 from app.cli.options import db_option, json_option, person, settings_of, store_there
 from app.cli.output import ago, answer, print_json, printed, table, table_of
 from app.cli.tables import pair_list, pair_matrices, permit_list, permit_matrices
-from app.durations import seconds
 from app.files.harmless import shown
-from app.permit_worth import PermitWorth, permit_worths
 from app.reports.summary import pair_document
+from app.views.durations import seconds
+from app.views.permit_worth import PermitWorth, permit_worths
 from tasks.domain.breaker import BreakerState
 from tasks.store import added_nodes, page_links, reports
 from tasks.store import hosts as host_store

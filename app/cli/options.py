@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.cli.output import say
-from app.config import DEFAULT_DATA, DEFAULT_DATABASE, Settings, from_environment, misspelt
-from app.setting_values import database, lab_address, sqlite_file
+from app.run.setting_values import database, lab_address, sqlite_file
+from app.run.settings import DEFAULT_DATA, DEFAULT_DATABASE, Settings, from_environment, misspelt
 from splitter.catalog.names import BUILTIN, Group
 from splitter.errors import InputError, ReviewloopError
 
@@ -94,7 +94,7 @@ def store_for_work(settings: Settings) -> Iterator[Store]:
     Raises:
         DatabaseUnusable: it cannot be opened, or is no database of ours.
     """
-    from app import open_store
+    from app.run import open_store
 
     with _opened(settings, open_store.opened_store) as store:
         yield store
@@ -104,14 +104,14 @@ def store_for_work(settings: Settings) -> Iterator[Store]:
 def store_there(settings: Settings) -> Iterator[Store]:
     """The store of commands that only read or change what is there: a missing SQLite file is an error.
 
-    A cluster's store that `reviewloop up` left is served for as long as the block runs (`app.cluster.left_store`).
+    A cluster's store that `reviewloop up` left is served for as long as the block runs (`app.run.cluster.left_store`).
 
     Raises:
         InputError: there is no such file.
         WrongRevision: it has another version's schema: this one brings no database up.
         DatabaseUnusable: it cannot be opened, or is no database of ours.
     """
-    from app import open_store
+    from app.run import open_store
 
     with _found(settings) as found, _opened(found, open_store.store_as_it_is) as store:
         store.patient = True
@@ -134,7 +134,7 @@ def _found(settings: Settings) -> Iterator[Settings]:
             )
         yield settings
         return
-    from app.cluster.left_store import served  # it brings the servers
+    from app.run.cluster.left_store import served  # it brings the servers
 
     with served(folder, lambda text: say(text, "dim")) as address:
         yield replace(settings, database_url=address)
@@ -145,7 +145,7 @@ def left_by_up(settings: Settings) -> Path | None:
     folder = DEFAULT_DATA if settings.database_url == DEFAULT_DATABASE else Path(settings.database_url)
     if "://" in str(folder) or not folder.is_dir():
         return None
-    from app.cluster.left_store import is_left
+    from app.run.cluster.left_store import is_left
 
     return folder if is_left(folder) else None
 

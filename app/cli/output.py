@@ -19,9 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.fitted_table import FittedTable
-from app.durations import seconds
 from app.files.harmless import HarmlessFormatter, shown
-from app.logs import JsonFormatter
+from app.run.logs import JsonFormatter
+from app.views.durations import seconds
 
 _WIDTH_OF_FILES = 160
 """Columns of a table that goes to a file or a pipe, where COLUMNS does not say otherwise."""

@@ -10,13 +10,13 @@ from rich.padding import Padding
 
 from app.cli.options import store_there
 from app.cli.output import print_json, printed, say, table
-from app.config import Settings
-from app.crawl_nodes import clients, notes
-from app.crawl_plan import CrawlPlan, as_virtual_task, crawl_plan
-from app.durations import seconds
 from app.files.harmless import shown
-from app.preflight import LONGEST_S, Preflight, preflight
-from app.setting_values import sqlite_file
+from app.run.crawl_plan import CrawlPlan, as_virtual_task, crawl_plan
+from app.run.nodes import clients, notes
+from app.run.preflight import LONGEST_S, Preflight, preflight
+from app.run.setting_values import sqlite_file
+from app.run.settings import Settings
+from app.views.durations import seconds
 from splitter.errors import InputError
 from tasks.store import added_nodes, products
 from tasks.store.nodes import Node

@@ -28,7 +28,7 @@ from app.cli.options import (
 from app.cli.output import print_json, printed, say, table_of
 from app.cli.product_changes import edit, remove
 from app.cli.tables import coverage_text
-from app.durations import seconds
+from app.views.durations import seconds
 from splitter.errors import InputError
 from tasks.store import coverage, products
 from tasks.store.database import Store, read_now

@@ -16,10 +16,10 @@ from rich.text import Text
 
 from app.cli.output import messages
 from app.cli.tables import COLORS, queue_line
-from app.durations import seconds
-from app.ending import time_left
-from app.host_waits import wait_text
-from app.work_left import Ending, TimeLeft
+from app.run.ending import time_left
+from app.run.work_left import Ending, TimeLeft
+from app.views.durations import seconds
+from app.views.host_waits import wait_text
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostCatalog

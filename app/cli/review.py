@@ -22,12 +22,12 @@ from app.cli.options import (
     store_to_fill,
 )
 from app.cli.output import print_json, printed, say
-from app.config import Settings
 from app.importing.review_checks import ProductNames, ReviewChecks
 from app.importing.review_columns import FieldColumns, field_columns, said_columns
 from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
-from app.setting_values import sqlite_file
+from app.run.setting_values import sqlite_file
+from app.run.settings import Settings
 from splitter.errors import InputError
 from tasks.store import imports, products
 from tasks.store.database import Store
@@ -93,7 +93,7 @@ def import_(
     origin = str(getattr(file, "name", "standard input"))
     settings = settings_of(db, pseudonymise=pseudonymise)
     sites = settings.catalog().sites
-    from app.wiring import pseudonyms, utc_now  # brings the crawl
+    from app.run.wiring import pseudonyms, utc_now  # brings the crawl
 
     _check_source(source)
     with _rereadable(file) as data:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,10 +16,14 @@ from app.cli.options import (
 )
 from app.cli.output import say
 from app.cli.runner_options import runner_options
-from app.config import DEFAULT_DATA, DEFAULT_DATABASE, Settings
-from app.held_file import alone_on, refuse_busy
-from app.setting_values import sqlite_file
+from app.run.held_file import alone_on, refuse_busy
+from app.run.setting_values import sqlite_file
+from app.run.settings import DEFAULT_DATA, DEFAULT_DATABASE, Settings
 from splitter.errors import InputError
+
+if TYPE_CHECKING:
+    from app.run.cluster.processes import Program
+    from app.run.cluster.supervisor import Cluster
 
 _NODES_ON_THE_WEB = 1
 _NODES_IN_THE_LAB = 4
@@ -69,8 +73,8 @@ def run(
     settings = _settings(db, **options)
     from app.cli import crawling  # slow to import; a wrong option should be refused at once
     from app.cli.run_end import finish
-    from app.crawl_nodes import crawl_nodes, nodes_of
-    from app.until import Until
+    from app.run.nodes import crawl_nodes, nodes_of
+    from app.run.until import Until
 
     given = crawling.named(settings, names, groups, sites_named)
     otherwise = _NODES_IN_THE_LAB if settings.lab else _NODES_ON_THE_WEB
@@ -83,7 +87,9 @@ def run(
         rows = nodes_of(settings, store, nodes, otherwise)
         refused = crawling.add_names(store, given)
         found = crawling.askable_or_refuse(settings, store, rows)
-        from app.embedded import crawl  # it brings what fetches, which neither a plan nor a wrong name needs
+        from app.run.embedded import (
+            crawl,  # it brings what fetches, which neither a plan nor a wrong name needs
+        )
 
         crawling.announce("1 node" if len(rows) == 1 else f"{len(rows)} nodes", settings)
         until = Until(until_done, seconds)
@@ -161,9 +167,9 @@ def up(
         )
     from app.cli import crawling  # slow to import; a wrong option should be refused at once
     from app.cli.run_end import finish
-    from app.cluster.supervisor import Cluster
-    from app.crawl_nodes import nodes_of
-    from app.until import Until
+    from app.run.cluster.supervisor import Cluster
+    from app.run.nodes import nodes_of
+    from app.run.until import Until
 
     given = crawling.named(settings, names, groups, sites_named)
     with Cluster(settings, data, say) as cluster, store_for_work(cluster.settings) as store:
@@ -178,10 +184,21 @@ def up(
                 f"Look at it from another terminal, now or when it has ended: reviewloop status{where}", "dim"
             )
         until = Until(until_done, seconds)
-        crawl = partial(cluster.run, store, rows, until, web=not until_done and seconds is None)
+        beside = [_dashboard(cluster)] if not until_done and seconds is None else []
+        crawl = partial(cluster.run, store, rows, until, beside=beside)
         done = crawling.watched(cluster.settings, store, len(rows), crawl, until_done)
     hint = f" --db {db}" if db else "" if data == DEFAULT_DATA else f" --db {data}"
     finish(done, settings, until, as_json=as_json, refused=refused, matrix=matrix, stats=stats, db_hint=hint)
+
+
+def _dashboard(cluster: Cluster) -> Program:
+    """Return the dashboard as a program, at its usual port if that is free."""
+    from app.run.cluster import programs
+    from app.web.address import DEFAULT_PORT, address_of, listening_near
+
+    with listening_near(DEFAULT_PORT) as sock:
+        say(f"Dashboard: {address_of(sock)}")
+        return programs.web(cluster.settings, cluster.log("web"), sock.getsockname()[1])
 
 
 def _settings(db: str | None, *, no_modification: bool, no_recall: bool, **options: Any) -> Settings:
@@ -190,7 +207,7 @@ def _settings(db: str | None, *, no_modification: bool, no_recall: bool, **optio
     )
     settings.catalog()  # a wrong one is refused before anything is stored or started
     if settings.alert_to:  # so is an address; apprise takes half a second
-        from app.sending.alert_sending import receivers
+        from app.sending.alert_sending import Receivers
 
-        receivers(settings)
+        Receivers(settings.alert_to.split(), settings.mail_server())
     return settings

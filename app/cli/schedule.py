@@ -30,8 +30,8 @@ from app.cli.options import (
     store_there,
 )
 from app.cli.output import answer, clock, print_json, printed, say, table, table_of
-from app.durations import seconds
-from app.setting_values import sqlite_file
+from app.run.setting_values import sqlite_file
+from app.views.durations import seconds
 from tasks.jobs.schedule import SWEEPS
 from tasks.store import schedules
 from tasks.store.database import read_now
@@ -218,6 +218,7 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
       reviewloop schedule run 特仑苏 3
     """
     from app.reports.scheduled_files import deliver_due
+    from app.run.wiring import delivery_tools
     from tasks.store.writer import Operation
 
     settings = settings_of(db)
@@ -229,7 +230,7 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
 
         begun = schedule_actions.act(store, which, ScheduleAction.RUN, person())
         made = {
-            row.id: deliver_due(settings, store, write, only=row.id)
+            row.id: deliver_due(delivery_tools(settings), store, write, only=row.id)
             for row in begun
             if row.kind != ScheduleKind.RECRAWL
         }

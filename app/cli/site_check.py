@@ -17,11 +17,11 @@ from rich.text import Text
 
 from app.cli.options import json_option, lab_option, settings_of, sites_option, warn_without_contact
 from app.cli.output import print_json, printed, short, table_of
-from app.config import Settings
 from app.files.harmless import shown
+from app.run.settings import Settings
+from app.run.version import ROOT
+from app.run.wiring import utc_now
 from app.sites.site_questions import questions
-from app.version import ROOT
-from app.wiring import utc_now
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.fetching.robots import ROBOTS_TOKEN
@@ -105,7 +105,7 @@ def check(
 
 def _browser_lacks(settings: Settings, catalog: Catalog) -> str:
     """Obstacle to reading pages made by script, where the catalog has such pages; empty where nothing is missing."""
-    from app.preflight import browser_missing
+    from app.run.preflight import browser_missing
 
     sites = sum(map(catalog.renders, catalog.sites))
     lacks = browser_missing(settings) if sites else None
@@ -207,7 +207,7 @@ def _print_saved(
 def _online(
     settings: Settings, catalog: Catalog, query: str, within_s: float, as_json: bool, no_browser: str
 ) -> bool:
-    from app.http_session import ask
+    from app.sites.http_session import ask
     from app.sites.site_check import SiteCheck, offline
     from splitter.query import product_query
     from tasks.fetching.hosts import HostCatalog

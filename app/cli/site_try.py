@@ -14,10 +14,10 @@ from rich.text import Text
 
 from app.cli.options import check_known, json_option, lab_option, settings_of, sites_option
 from app.cli.output import print_json, printed, short, table
-from app.config import Settings
-from app.durations import seconds
 from app.files.harmless import shown
-from app.wiring import utc_now
+from app.run.settings import Settings
+from app.run.wiring import utc_now
+from app.views.durations import seconds
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.pages import Hit, Review

@@ -27,10 +27,10 @@ from app.cli.options import (
 from app.cli.output import answer, print_json, printed, table, table_of
 from app.cli.site_check import check
 from app.cli.site_try import try_
-from app.config import Settings
 from app.files.harmless import shown
-from app.setting_values import sqlite_file
-from app.wiring import utc_now
+from app.run.setting_values import sqlite_file
+from app.run.settings import Settings
+from app.run.wiring import utc_now
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
@@ -41,7 +41,7 @@ from tasks.store.hosts import load_robots
 from tasks.store.reports import SiteRow
 
 if TYPE_CHECKING:
-    from app.pinging import Ping
+    from app.sites.pinging import Ping
 
 _ROBOTS_OF_ANY_AGE = timedelta(days=36_500)
 
@@ -171,7 +171,7 @@ def ping_(
     Example:
       reviewloop sites ping 12315.com cca.org.cn
     """
-    from app.pinging import ping
+    from app.sites.pinging import ping
 
     settings = settings_of(db, sites, lab=lab)
     catalog = settings.catalog()
@@ -210,7 +210,7 @@ def sign_in(site: str, forget: bool, lab: tuple[str, int] | None, sites: str | N
       reviewloop sites sign-in bbs.example.com
       reviewloop sites sign-in bbs.example.com --forget
     """
-    from app.wiring import sign_ins as open_sign_ins  # brings requests and cryptography
+    from app.run.wiring import sign_ins as open_sign_ins  # brings requests and cryptography
 
     settings = settings_of(None, sites, lab=lab)
     catalog = settings.catalog()

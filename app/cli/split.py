@@ -13,7 +13,7 @@ import click
 
 from app.cli.options import group_option, in_groups, json_option, keyword_list, sites_option
 from app.cli.output import printed, table
-from app.config import from_environment
+from app.run.settings import from_environment
 from splitter.errors import InputError, ProductNameError
 from splitter.explain import explain
 from splitter.query import KeywordSet, product_query

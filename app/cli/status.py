@@ -12,10 +12,10 @@ from app.cli.nodes import node_document, node_notes, node_table
 from app.cli.options import db_option, json_option, settings_of, store_there
 from app.cli.output import ago, labelled, print_json, printed, table
 from app.cli.tables import counted, coverage_text, queue_line
-from app.durations import seconds
-from app.ending import time_left
-from app.host_waits import unplanned_texts, wait_documents, wait_text
-from app.work_left import Ending, TimeLeft
+from app.run.ending import time_left
+from app.run.work_left import Ending, TimeLeft
+from app.views.durations import seconds
+from app.views.host_waits import unplanned_texts, wait_documents, wait_text
 from tasks.fetching.hosts import HostCatalog
 from tasks.store import coverage, nodes, page_links, queue_counts, reports, unplanned_sites
 from tasks.store.database import read_now

@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.output import Cell, clock, labelled, percent, short, table, table_of
-from app.durations import seconds
 from app.files.harmless import shown
-from app.host_waits import unplanned_texts, wait_text
-from app.permit_worth import PermitWorth
 from app.reports.summary import Summary, by_cause
+from app.views.durations import seconds
+from app.views.host_waits import unplanned_texts, wait_text
+from app.views.permit_worth import PermitWorth
 from tasks.store.coverage import Coverage
 from tasks.store.manual import ManualRow
 from tasks.store.products import ProductRow

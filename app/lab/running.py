@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
-from app import event_loops
 from app.lab.corpus import DEFAULT_REVIEWS
 from app.lab.profile import Profile
 from app.lab.server import Lab
+from app.run import event_loops
 from splitter.catalog.model import Catalog
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,18 +12,17 @@ from typing import IO, Any
 
 from sqlalchemy import Connection
 
-from app import wiring
-from app.config import Settings
 from app.files.exporting import MEDIA_TYPES, pseudonymised, whole_file, write_rows
 from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
-from app.setting_values import smtp_server
+from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
 from tasks.store import schedules
 from tasks.store.database import Store, read_now
 from tasks.store.reviews import ReviewFilter, ReviewRow, review_rows
 from tasks.store.schedules import Schedule, ScheduleKind
 from tasks.store.writer import Operation
+from tasks.worker.pseudonyms import Pseudonyms
 
 log = logging.getLogger("reviewloop.schedules")
 
@@ -38,8 +38,21 @@ _TITLES: Mapping[ScheduleKind, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryTools:
+    """Values of the settings that a file needs to be made and sent.
+
+    Attributes:
+        catalog, pseudonyms, sender: called when a file needs them; each may raise InputError.
+    """
+
+    catalog: Callable[[], Catalog]
+    pseudonyms: Callable[[], Pseudonyms | None]
+    sender: Callable[[], Sender]
+
+
 def deliver_due(
-    settings: Settings,
+    tools: DeliveryTools,
     store: Store,
     write: Callable[[Operation[Any]], Any],
     goes_on: Callable[[], bool] = lambda: True,
@@ -59,7 +72,7 @@ def deliver_due(
     while goes_on() and (taken := write(lambda conn, now: schedules.claim_due(conn, now, only))) is not None:
         problem = ""
         try:
-            _deliver(settings, store, taken, goes_on)
+            _deliver(tools, store, taken, goes_on)
         except (ReviewloopError, OSError) as error:
             problem = str(error)
         except Exception as error:
@@ -76,7 +89,7 @@ def _ended(conn: Connection, now: Any, *, taken: Schedule, problem: str) -> None
     schedules.handed_over(conn, now, taken, problem)
 
 
-def _deliver(settings: Settings, store: Store, taken: Schedule, goes_on: Callable[[], bool]) -> None:
+def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Callable[[], bool]) -> None:
     """Make a file and hand it over. Raises ReviewloopError, OSError."""
     kind, form, to = taken.kind, taken.options["format"], taken.options["to"]
     with TemporaryDirectory(prefix="reviewloop-") as own:
@@ -87,7 +100,7 @@ def _deliver(settings: Settings, store: Store, taken: Schedule, goes_on: Callabl
             now = read_now(conn)
             path = (folder or Path(own)) / f"{kind}-{taken.id}-{now:%Y%m%d-%H%M%S}.{form}"
             with whole_file(path) as out:
-                said = _write(conn, settings, taken, out)
+                said = _write(conn, tools, taken, out)
         if folder is not None:
             return
         of = ", ".join(taken.options.get("products", ())) or "all products"
@@ -98,16 +111,14 @@ def _deliver(settings: Settings, store: Store, taken: Schedule, goes_on: Callabl
             subject=f"{_TITLES[kind]}, {now:%Y-%m-%d %H:%M} UTC",
             text=f"{_TITLES[kind]}: {said}.\nOf {of}, as of {now:%Y-%m-%d %H:%M} UTC, by schedule {taken.id}.\n",
         )
-        smtp = smtp_server(settings.smtp_url, settings.mail_from) if settings.smtp_url else None
-        sender = Sender(smtp=smtp, user_agent=settings.crawl().user_agent)
-        send(parcel, to, sender, private=bool(taken.options.get("private")), goes_on=goes_on)
+        send(parcel, to, tools.sender(), private=bool(taken.options.get("private")), goes_on=goes_on)
 
 
-def _write(conn: Connection, settings: Settings, taken: Schedule, out: IO[bytes]) -> str:
+def _write(conn: Connection, tools: DeliveryTools, taken: Schedule, out: IO[bytes]) -> str:
     """Write the file; returns what to say of it."""
     names, form = tuple(taken.options.get("products", ())), taken.options["format"]
     if taken.kind is ScheduleKind.EXPORT:
-        rows = pseudonymised(review_rows(conn, ReviewFilter(products=names)), wiring.pseudonyms(settings))
+        rows = pseudonymised(review_rows(conn, ReviewFilter(products=names)), tools.pseudonyms())
         return f"{write_rows(rows, ReviewRow, form, out):,} rows"
     if taken.kind is ScheduleKind.FAILED_REPORT:
         from app.reports.failed_report import write_failed_report  # brings Jinja2
@@ -115,5 +126,5 @@ def _write(conn: Connection, settings: Settings, taken: Schedule, out: IO[bytes]
         return f"{write_failed_report(conn, form, out):,} subtasks wait"
     from app.reports.report import report
 
-    out.write(report(conn, settings.catalog(), names).encode(errors="replace"))
+    out.write(report(conn, tools.catalog(), names).encode(errors="replace"))
     return "the file is attached"

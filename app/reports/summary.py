@@ -9,7 +9,6 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from app.config import Settings
 from tasks.store import manual, products, queue_counts, reports, unplanned_sites
 from tasks.store.database import Store, read_now
 from tasks.store.host_waits import HostQueue, HostsOf, host_waits
@@ -23,9 +22,6 @@ from tasks.store.unplanned_sites import UnplannedSite
 SHORTEST_SAMPLE = 20
 _LOOKED_AT = 2_000
 """Reviews, for samples."""
-_NAMED = (
-    "slots", "allocation", "modification", "recall", "silent_after_s", "backoff_s", "rest_factor", "seed",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,16 +106,6 @@ def samples(rows: Iterable[ReviewRow], most: int = 3) -> tuple[ReviewRow, ...]:
         if len(found) == most:
             break
     return tuple(found.values())
-
-
-def run_settings(settings: Settings, nodes: int) -> dict[str, Any]:
-    """Settings of a run that its figures depend on."""
-    return {
-        "sites": settings.catalog().name,
-        "lab": "{}:{}".format(*settings.lab) if settings.lab else None,
-        "nodes": nodes,
-        **{name: getattr(settings, name) for name in _NAMED},
-    }
 
 
 def document(done: Summary) -> dict[str, Any]:

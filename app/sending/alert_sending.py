@@ -16,11 +16,10 @@ from threading import Thread, get_ident
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from app.config import Settings
-from app.durations import seconds
 from app.files.harmless import one_line
+from app.sending.mail_server import SmtpServer
 from app.sending.parcel import DeliveryFailed, Letter
-from app.setting_values import SmtpServer, smtp_server
+from app.views.durations import seconds
 from splitter.errors import InputError
 from tasks.jobs.alerting import SendOutcome
 from tasks.store.alerts import AlertRow
@@ -129,12 +128,6 @@ class Receivers:
 class _Receiver:
     place: str
     send: Callable[[str, str], str]
-
-
-def receivers(settings: Settings) -> Receivers:
-    """The receivers that the settings name. Raises InputError."""
-    mail = smtp_server(settings.smtp_url, settings.mail_from) if settings.smtp_url else None
-    return Receivers(settings.alert_to.split(), mail)
 
 
 def _people(address: str) -> Sequence[str]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import urlsplit
 
+from app.sending.mail_server import SmtpServer, mail_address
 from app.sending.parcel import DeliveryFailed, Parcel
-from app.setting_values import SmtpServer, mail_address
 from splitter.errors import InputError
 
 MOST_BYTES = 20_000_000

@@ -12,8 +12,8 @@ from email.utils import formatdate, make_msgid
 from threading import Event
 
 from app.files.harmless import one_line
+from app.sending.mail_server import Security, SmtpServer
 from app.sending.parcel import DeliveryFailed, Letter, Parcel
-from app.setting_values import Security, SmtpServer
 
 _ANSWER_S = 30.0
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.config import Settings
-from app.http_session import Answer, AskFailed, ask
-from app.preflight import browser_missing
-from app.wiring import new_browser
+from app.run.preflight import browser_missing
+from app.run.settings import Settings
+from app.run.wiring import new_browser
+from app.sites.http_session import Answer, AskFailed, ask
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.failures import ErrorClass, FetchError

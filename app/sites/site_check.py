@@ -17,7 +17,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from requests import Timeout
 
-from app.http_session import Answer, AskFailed
+from app.sites.http_session import Answer, AskFailed
 from splitter.catalog.model import Catalog, Engine
 from splitter.urls import search_url
 from tasks.domain.failures import ErrorClass, FetchError
@@ -40,7 +40,7 @@ _TIME_OVER = "the time was over"
 
 
 class FetchPage(Protocol):
-    """Fetches a page (`app.http_session.ask` with its settings). Raises AskFailed."""
+    """Fetches a page (`app.sites.http_session.ask` with its settings). Raises AskFailed."""
 
     def __call__(self, url: str, /, *, headers: Mapping[str, str] | None = None) -> Answer:
         """The answer, through redirects."""

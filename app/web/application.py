@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from app.files.harmless import one_line
-from app.version import VERSION
+from app.run.version import VERSION
 from app.web import metrics
 from app.web.api import acting, reading
 from app.web.context import Context, Page

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from app.config import Settings
+from app.run.settings import Settings
 from app.web import phrases
 from app.web.access import Access, Visitor
 from app.web.cached import Cached

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from app.version import VERSION
+from app.run.version import VERSION
 from app.web.context import Context, Here
 from tasks.domain.breaker import BreakerState
 from tasks.store import alerts, hosts, measurements, nodes, queue_counts, reports, trends

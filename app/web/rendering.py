@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from app.files.harmless import shown
-from app.version import VERSION
+from app.run.version import VERSION
 from app.web import phrases
 
 

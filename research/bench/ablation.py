@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app import open_store
-from app.config import Settings
-from app.embedded import EmbeddedRunner
-from app.until import Until
+from app.run import open_store
+from app.run.embedded import EmbeddedRunner
+from app.run.settings import Settings
+from app.run.until import Until
 from research.tools.labs import lab_process
 from splitter.catalog.names import Kind
 from splitter.query import product_query

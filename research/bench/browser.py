@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from app import event_loops
+from app.run import event_loops
 from research.bench.hostile import longest_hold
 from research.tools.cputime import tree
 from research.tools.labs import lab_process

@@ -18,11 +18,11 @@ from urllib.parse import urlencode
 import yaml
 from sqlalchemy import Connection, select
 
-from app import open_store
-from app.config import Settings
-from app.embedded import EmbeddedRunner
-from app.until import Until
-from app.version import ROOT
+from app.run import open_store
+from app.run.embedded import EmbeddedRunner
+from app.run.settings import Settings
+from app.run.until import Until
+from app.run.version import ROOT
 from research.tools.labs import lab_process
 from splitter.catalog.names import Kind
 from splitter.query import product_query

@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select, text
 
-from app.config import Settings
+from app.run.settings import Settings
 from app.web.address import listening
 from app.web.server import serving
 from research.tools import scale_store, verify_store

@@ -26,16 +26,17 @@ from typing import Any
 import yaml
 from sqlalchemy import Connection, func, select
 
-from app import open_store
 from app.actions.products import new_product
-from app.cluster import processes
-from app.cluster.processes import Program
-from app.cluster.supervisor import Cluster
-from app.config import Settings, as_environment
-from app.crawl_nodes import numbered_nodes
-from app.reports.summary import Summary, mark, run_settings, summary
-from app.until import Until
-from app.version import ROOT
+from app.cli.crawling import _run_settings
+from app.reports.summary import Summary, mark, summary
+from app.run import open_store
+from app.run.cluster import processes
+from app.run.cluster.processes import Program
+from app.run.cluster.supervisor import Cluster
+from app.run.nodes import numbered_nodes
+from app.run.settings import Settings, as_environment
+from app.run.until import Until
+from app.run.version import ROOT
 from splitter.catalog.load import load_catalog
 from splitter.errors import InputError, ReviewloopError
 from tasks.store import products as products_table
@@ -217,7 +218,7 @@ def _crawled(cluster: Cluster, store: Store, names: list[str], nodes: int, timel
     rows = numbered_nodes(nodes, cluster.settings.slots, lab=True)
     begin, began_s = mark(store), time.monotonic()
     cluster.run(store, rows, Until(True, None), lambda: timeline.look(store, time.monotonic() - began_s))
-    told = run_settings(cluster.settings, nodes)
+    told = _run_settings(cluster.settings, nodes)
     return summary(store, begin, time.monotonic() - began_s, told)
 
 

@@ -21,8 +21,8 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from app.config import as_environment, from_environment
 from app.files.exporting import FORMATS
+from app.run.settings import as_environment, from_environment
 from research.tools import scale_store, verify_store
 from tasks.store.bulk import insert_rows, time_writer
 from tasks.store.database import Store, read_now

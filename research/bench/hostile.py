@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from app import event_loops
+from app.run import event_loops
 from research.tools.hostile_pages import HostilePage, hostile_pages
 from tasks.domain.failures import FetchError
 from tasks.fetching.robots import RobotsRules

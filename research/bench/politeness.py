@@ -21,9 +21,9 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from app import event_loops
-from app.cluster import processes
-from app.cluster.servers import RedisServer
+from app.run import event_loops
+from app.run.cluster import processes
+from app.run.cluster.servers import RedisServer
 from research.tools.forked import forkserver
 from research.tools.labs import lab_process
 from splitter.catalog.model import Limits

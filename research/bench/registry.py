@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from app.config import folder_of
+from app.run.settings import folder_of
 from research.bench import crawl
 from splitter.errors import InputError
 from tasks.fetching.chromium import missing as browser_missing

@@ -24,7 +24,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, text
 
-from app.config import MIGRATIONS
+from app.run.settings import MIGRATIONS
 from research.tools.pages import RULES, review_page
 from tasks.jobs import repost_linking
 from tasks.reading.extract import read_page

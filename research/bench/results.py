@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from app.version import ROOT, VERSION
+from app.run.version import ROOT, VERSION
 from research.bench.registry import BENCHES, Bench
 from splitter.errors import InputError
 

@@ -20,10 +20,10 @@ from typing import Any
 import requests
 import yaml
 
-from app.config import Settings, as_environment, folder_of
-from app.preflight import SEARXNG_MEND
-from app.searxng import probe
-from app.version import ROOT
+from app.run.preflight import SEARXNG_MEND
+from app.run.searxng import probe
+from app.run.settings import Settings, as_environment, folder_of
+from app.run.version import ROOT
 from research.bench.registry import FOLDER_OF_SEARXNG
 from research.tools.labs import lab_process
 from research.tools.webproxy import web_proxy

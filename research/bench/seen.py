@@ -21,8 +21,8 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from app.cluster import processes
-from app.cluster.servers import RedisServer
+from app.run.cluster import processes
+from app.run.cluster.servers import RedisServer
 from tasks.worker.redis_seen import RedisSeen
 from tasks.worker.seen import SeenPages
 

@@ -17,13 +17,13 @@ import psutil
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app.cluster import processes, programs
-from app.cluster.processes import Program
-from app.cluster.pulse import last_beat
-from app.cluster.servers import free_port
-from app.cluster.supervisor import Cluster
-from app.config import Settings, as_environment
-from app.crawl_nodes import numbered_nodes
+from app.run.cluster import processes, programs
+from app.run.cluster.processes import Program
+from app.run.cluster.pulse import last_beat
+from app.run.cluster.servers import free_port
+from app.run.cluster.supervisor import Cluster
+from app.run.nodes import numbered_nodes
+from app.run.settings import Settings, as_environment
 from research.chaos import diagnosis
 from research.chaos.faults import BEATS, CONTROLS
 from research.chaos.proxy import Proxy

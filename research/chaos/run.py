@@ -15,9 +15,9 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from app import open_store
-from app.cluster.supervisor import Cluster
-from app.config import Settings
+from app.run import open_store
+from app.run.cluster.supervisor import Cluster
+from app.run.settings import Settings
 from research.chaos.cluster import ChaosCluster, Files
 from research.chaos.compare import Difference, difference
 from research.chaos.faults import POSTGRES, Fault, FaultKind, planned

@@ -11,7 +11,7 @@ import click
 
 from app.cli.options import FILE, FOLDER, json_option
 from app.cli.output import print_json, printed, say, table
-from app.version import ROOT
+from app.run.version import ROOT
 from research.bench import results
 from research.bench.registry import BENCHES
 from splitter.errors import InputError, ReviewloopError

@@ -12,8 +12,8 @@ import click
 
 from app.cli.options import FOLDER, json_option
 from app.cli.output import print_json, printed, say, table
-from app.config import Settings
-from app.durations import seconds
+from app.run.settings import Settings
+from app.views.durations import seconds
 from splitter.errors import InputError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from app.cli.options import FILE, json_option, settings_of, store_there
 from app.cli.output import Cell, print_json, printed, say, table
-from app.durations import seconds
+from app.views.durations import seconds
 from splitter.errors import InputError
 
 if TYPE_CHECKING:

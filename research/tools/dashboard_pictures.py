@@ -21,8 +21,8 @@ from sqlalchemy import func, select
 
 from app.actions import schedule_actions
 from app.actions.schedule_actions import rule_of
-from app.config import Settings
-from app.setting_values import database
+from app.run.setting_values import database
+from app.run.settings import Settings
 from app.web.address import listening_near
 from app.web.server import serving
 from tasks.fetching.chromium import find_chromium

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, cast
 
-from app.version import ROOT
+from app.run.version import ROOT
 from splitter.errors import ReviewloopError
 
 # Timers of the event loop count whole milliseconds: what is due within half of one goes now.

@@ -8,8 +8,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event
 
-from app.config import from_environment
 from app.lab.running import running_lab
+from app.run.settings import from_environment
 from research.tools.forked import forkserver
 from splitter.errors import ReviewloopError
 

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import psutil
 from sqlalchemy import Connection, func, select
 
-from app import open_store
-from app.cluster.supervisor import Cluster
-from app.config import Settings
-from app.crawl_nodes import numbered_nodes
-from app.until import Until
+from app.run import open_store
+from app.run.cluster.supervisor import Cluster
+from app.run.nodes import numbered_nodes
+from app.run.settings import Settings
+from app.run.until import Until
 from research.chaos.world import Products, Supply, write_catalog
 from research.tools.labs import lab_process
 from tasks.domain.states import State, Transition
@@ -70,7 +70,7 @@ def run(seconds: float, nodes: int = 3) -> dict[str, Any]:
         rows = numbered_nodes(nodes, _SLOTS, lab=True)
         restarted = ("control", "beat", *(row.name for row in rows))
         watch = _Watch(cluster, store, restarted, seconds)
-        cluster.run(store, rows, Until(False, None), watch.look, web=True)
+        cluster.run(store, rows, Until(False, None), watch.look)
         store.patient = True
         with store.read() as conn:
             proof = verify(conn, read_now(conn))

@@ -15,7 +15,7 @@ import sys
 from typing import Protocol, cast
 from urllib.parse import unquote_plus
 
-from app import event_loops
+from app.run import event_loops
 from research.tools.addresses import HITS, PAGES_OF_A_TASK, SITES, found_for, review_path, site
 from research.tools.pages import result_page, review_page
 

@@ -25,8 +25,8 @@ from pydantic_core import to_json
 
 from app.cli.main import cli
 from app.files.exporting import columns
-from app.settings_text import attributes, setting_texts
-from app.version import ROOT
+from app.run.settings_text import attributes, setting_texts
+from app.run.version import ROOT
 from splitter.catalog.load import builtin_text
 from splitter.catalog.model import Catalog
 from tasks.store.reviews import ReviewRow
@@ -254,7 +254,7 @@ def settings_text() -> str:
         for path in sorted((ROOT / "app").rglob("*.py"))
         if path.parent.name not in ("cli", "chaos")  # they hand settings on
     }
-    own = set(re.findall(r"self\.(\w+)", (ROOT / "app/config.py").read_text("utf-8")))
+    own = set(re.findall(r"self\.(\w+)", (ROOT / "app/run/settings.py").read_text("utf-8")))
     lines = [
         _MADE,
         "# Settings\n",
@@ -268,7 +268,7 @@ def settings_text() -> str:
     ]
     for one in setting_texts():
         used = [path for path, names in readers.items() if one.name in names]
-        used += ["app/config.py"] if one.name in own and "app/config.py" not in used else []
+        used += ["app/run/settings.py"] if one.name in own and "app/run/settings.py" not in used else []
         default = f"`{one.default}`" if one.default else "none"
         about = one.about + (" *File.*" if one.in_file else "")
         where = ", ".join(f"`{path}`" for path in used)

@@ -1,4 +1,4 @@
-"""Resources that a worker process has opened for its tasks; app/cluster/worker.py fills it in, `celery_tasks` uses it.
+"""Resources that a worker process has opened for its Celery tasks (app/run/cluster/worker.py fills it in).
 
 A Celery task is a plain function that is given a message and nothing else, so this is the one global of the loop.
 """

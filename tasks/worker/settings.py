@@ -1,4 +1,4 @@
-"""Settings of the crawl on a node (app/config.py reads them from the environment)."""
+"""Settings of the crawl on a node (app/run/settings.py reads them from the environment)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from patience import PATIENCE_S
 
-from app.config import Settings, as_environment, from_environment
+from app.run.settings import Settings, as_environment, from_environment
 from app.sending.alert_sending import Receivers, place_of, without_secrets
 from splitter.errors import InputError
 from tasks.scheduling.alerting import Alert

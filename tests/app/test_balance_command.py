@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from app.hardware import cpu_ghz, default_interface, link_mbps, memory_gb, this_machine
+from app.run.hardware import cpu_ghz, default_interface, link_mbps, memory_gb, this_machine
 from tasks.scheduling.balance.learned import train
 
 LINES = [

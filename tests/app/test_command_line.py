@@ -17,10 +17,10 @@ from tiny_world import ROOT
 import app.cli.demo
 from app.cli.main import cli
 from app.cli.output import short
-from app.config import from_environment
-from app.durations import seconds
 from app.files.harmless import shown
-from app.host_waits import wait_text
+from app.run.settings import from_environment
+from app.views.durations import seconds
+from app.views.host_waits import wait_text
 from splitter.catalog.load import load_catalog
 from splitter.errors import InputError
 from tasks.domain.host_wait import UNREACHABLE

@@ -22,11 +22,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from patience import PATIENCE_S
 
+from app.run.setting_values import smtp
 from app.sending.alert_sending import Receivers
 from app.sending.delivery import Sender, checked_destination, send, shown_destination
+from app.sending.mail_server import Security, SmtpServer, smtp_server
 from app.sending.mailing import Mailing
 from app.sending.parcel import DeliveryFailed, Parcel
-from app.setting_values import Security, SmtpServer, smtp, smtp_server
 from splitter.errors import InputError
 
 PASSWORD = "geheim/wort"

@@ -6,14 +6,14 @@ from io import StringIO
 
 import pytest
 
-from app import doctor
-from app import preflight as preflight_module
 from app.cli import doctor as doctor_command
 from app.cli.output import Output
-from app.config import MIGRATIONS, Settings, misspelt
-from app.doctor import Check, CheckState, examine
-from app.preflight import Preflight
-from app.searxng import SearxngAnswer
+from app.run import doctor
+from app.run import preflight as preflight_module
+from app.run.doctor import Check, CheckState, examine
+from app.run.preflight import Preflight
+from app.run.searxng import SearxngAnswer
+from app.run.settings import MIGRATIONS, Settings, misspelt
 from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.load import builtin_text
 from tasks.jobs.obstacles import NO_NETWORK, Obstacle, ObstacleKind

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from tiny_world import ROOT
 
 from app.cli.main import cli
-from app.config import misspelt
+from app.run.settings import misspelt
 from research.bench.registry import BENCHES
 from research.tools.reference import TEXTS, commands
 from splitter.catalog.model import Catalog

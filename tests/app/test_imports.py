@@ -9,7 +9,7 @@ import sys
 import pytest
 from patience import PATIENCE_S
 
-from app.held_file import alone_in
+from app.run.held_file import alone_in
 
 _SLOW = {
     *(

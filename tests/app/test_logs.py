@@ -12,8 +12,8 @@ import click
 import pytest
 
 from app.cli.options import settings_of
-from app.config import as_environment, from_environment
-from app.logs import format_worker_log, warnings_as_json
+from app.run.logs import format_worker_log, warnings_as_json
+from app.run.settings import as_environment, from_environment
 from splitter.errors import InputError
 
 

@@ -17,12 +17,12 @@ import pytest
 from patience import PATIENCE_S
 from tiny_world import PRODUCTS
 
-from app import addresses as machine
-from app.addresses import addresses, own_address
-from app.cluster import programs
-from app.config import Settings, from_environment
-from app.crawl_nodes import clients, crawl_nodes, notes, numbered_nodes, own_settings
-from app.setting_values import proxy
+from app.run import addresses as machine
+from app.run.addresses import addresses, own_address
+from app.run.cluster import programs
+from app.run.nodes import clients, crawl_nodes, notes, numbered_nodes, own_settings
+from app.run.setting_values import proxy
+from app.run.settings import Settings, from_environment
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy

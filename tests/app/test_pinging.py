@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 from scripted_server import answer, lab
 
-from app.pinging import Ask, Ping, httpping
+from app.sites.pinging import Ask, Ping, httpping
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.downloader import Downloader

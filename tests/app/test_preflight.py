@@ -7,10 +7,10 @@ from threading import Event, Thread
 import pytest
 from patience import PATIENCE_S
 
-from app import preflight as module
-from app.config import Settings
-from app.crawl_plan import crawl_plan
-from app.preflight import Askable, Preflight, preflight
+from app.run import preflight as module
+from app.run.crawl_plan import crawl_plan
+from app.run.preflight import Askable, Preflight, preflight
+from app.run.settings import Settings
 from splitter.catalog.load import load_catalog
 from tasks.jobs.obstacles import NameState, Obstacle, ObstacleKind, Reachability, obstacles
 from tasks.jobs.planning import planned_tasks
@@ -240,7 +240,7 @@ def test_a_look_that_comes_again_searches_nothing(catalog, names, searxng):
 def test_an_obstacle_of_many_sites_is_told_once():
     one = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")
     found = Preflight(asked=(), unasked={"a": (one,), "b": (one,)})
-    from app.crawl_plan import CrawlPlan
+    from app.run.crawl_plan import CrawlPlan
 
     plan = CrawlPlan(
         products=1, asked=(), unasked=found.unasked, requests=0, seconds=0.0, slowest="", notes=()

@@ -9,8 +9,8 @@ import pytest
 from patience import PATIENCE_S
 from tiny_world import PRODUCTS
 
-from app.config import Settings
-from app.wiring import pseudonyms
+from app.run.settings import Settings
+from app.run.wiring import pseudonyms
 from splitter.errors import InputError
 from tasks.worker.pseudonyms import PREFIX
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from app.config import Settings
-from app.http_session import Answer, AskFailed
+from app.run.settings import Settings
 from app.sites import rendered_answer as module
+from app.sites.http_session import Answer, AskFailed
 from app.sites.rendered_answer import ask_rendered, asked_again
 from splitter.catalog.load import builtin
 from splitter.errors import InputError

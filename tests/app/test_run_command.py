@@ -18,7 +18,7 @@ from tiny_world import DEAD, PRODUCTS, REFUSED
 
 from app.cli import progress
 from app.cli.tables import pair_matrices, permit_list, permit_matrices
-from app.permit_worth import PermitWorth
+from app.views.permit_worth import PermitWorth
 from tasks.domain.pair_stats import PairStats
 from tasks.store.database import Store
 from tasks.store.reports import PairRow

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from app.cli.run_end import finish
-from app.config import Settings
 from app.reports.summary import mark, summary
-from app.until import Until
+from app.run.settings import Settings
+from app.run.until import Until
 from tasks.store.database import Store
 from tasks.store.reports import Stored
 

@@ -10,8 +10,9 @@ from openpyxl import load_workbook
 from sqlalchemy import update
 from tiny_world import PRODUCTS
 
-from app.config import from_environment
 from app.reports.scheduled_files import deliver_due
+from app.run.settings import from_environment
+from app.run.wiring import delivery_tools
 from tasks.store import audit
 from tasks.store.database import Store, read_now
 from tasks.store.tables import schedules
@@ -123,13 +124,13 @@ def test_a_runner_does_what_was_missed_once_and_goes_on_where_one_fails(crawled,
         with store.begin() as conn:
             return operation(conn, read_now(conn))
 
-    settings = from_environment({}, database_url=crawled.url)
-    assert deliver_due(settings, store, write) == [], "not yet due"
+    tools = delivery_tools(from_environment({}, database_url=crawled.url))
+    assert deliver_due(tools, store, write) == [], "not yet due"
     write(lambda conn, now: conn.execute(update(schedules).values(next_at=now - timedelta(days=9))))
-    (first, problem), (second, none) = deliver_due(settings, store, write)
+    (first, problem), (second, none) = deliver_due(tools, store, write)
     assert (first.id, second.id, none) == (1, 2, "")
     assert "blocked" in problem
-    assert deliver_due(settings, store, write) == []
+    assert deliver_due(tools, store, write) == []
     assert len(list((tmp_path / "made").iterdir())) == 1
     store.close()
     states = {row["number"]: row["state"] for row in listed(crawled)}

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tiny_world import ROOT
 
-from app.config import Settings, as_environment, from_environment
 from app.lab.running import running_lab
+from app.run.settings import Settings, as_environment, from_environment
 from splitter.catalog.load import builtin
 
 ENVIRONMENT = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 from requests import ConnectTimeout
 
-from app.http_session import Answer, AskFailed
+from app.sites.http_session import Answer, AskFailed
 from app.sites.site_check import SiteCheck, offline
 from splitter.catalog.load import parse_catalog
 

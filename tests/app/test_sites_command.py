@@ -6,7 +6,7 @@ import pytest
 import yaml
 from patience import PATIENCE_S
 
-from app.http_session import AskFailed, ask
+from app.sites.http_session import AskFailed, ask
 from app.sites.rule_preview import preview_rules
 from splitter.catalog.load import load_catalog
 from tasks.worker.settings import CrawlSettings

@@ -16,7 +16,7 @@ import pytest
 from patience import PATIENCE_S, until
 from tiny_world import ROOT
 
-from app.held_file import held
+from app.run.held_file import held
 from splitter.errors import InputError
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from app.cli.progress import Snapshot, speed
-from app.work_left import Ending, NodeSeen, Paces, SiteLeft, TimeLeft, site_rate, work_left_s
+from app.run.work_left import Ending, NodeSeen, Paces, SiteLeft, TimeLeft, site_rate, work_left_s
 from tasks.store.reports import Stored, WaitingSummary
 
 NOW = datetime(2026, 1, 1, 14, 0, tzinfo=UTC)

@@ -11,12 +11,12 @@ import yaml
 from clusters import FAST, SILENT_S, SITES, Pages, Process, Web, add_products, stored_pages, violations
 from patience import PATIENCE_S
 
-from app import open_store
-from app.cluster.servers import free_port
-from app.config import Settings
-from app.embedded import EmbeddedRunner
 from app.lab.running import running_lab
-from app.until import Until
+from app.run import open_store
+from app.run.cluster.servers import free_port
+from app.run.embedded import EmbeddedRunner
+from app.run.settings import Settings
+from app.run.until import Until
 from splitter.catalog.names import Kind
 from tasks.store.nodes import Node
 

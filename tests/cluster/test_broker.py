@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patience import PATIENCE_S
 
-from app.cluster.broker import beat_schedule, make_app, sentinels
-from app.cluster.node_process import TurnRequests
-from app.config import Settings, as_environment, from_environment
+from app.run.cluster.broker import beat_schedule, make_app, sentinels
+from app.run.cluster.node_process import TurnRequests
+from app.run.settings import Settings, as_environment, from_environment
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.jobs import runtime

@@ -25,10 +25,10 @@ from redis import Redis
 from redis.exceptions import AuthenticationError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from app import wiring
-from app.cluster import programs
-from app.cluster.broker import make_app
-from app.config import Settings, from_environment, misspelt
+from app.run import wiring
+from app.run.cluster import programs
+from app.run.cluster.broker import make_app
+from app.run.settings import Settings, from_environment, misspelt
 from app.web.server import check_tokens
 from splitter.catalog.load import load_catalog
 from splitter.catalog.names import Kind
@@ -327,7 +327,7 @@ def test_a_health_check_asks_the_pulse_of_its_process_and_ends_it(name):
     service = OURS[name]
     kind, program, *words = service["healthcheck"]["test"]
     assert (kind, program) == ("CMD", "python")
-    assert words[:2] == ["-m", "app.cluster.pulse"]
+    assert words[:2] == ["-m", "app.run.cluster.pulse"]
     assert words[2] == service["environment"]["REVIEWLOOP_PULSE_FILE"]
     assert "--end" in words
     # As kept under `reviewloop up`.

@@ -18,8 +18,8 @@ import yaml
 from clusters import opened
 from patience import PATIENCE_S, until
 
-from app.cluster.pulse import last_beat
-from app.config import as_environment
+from app.run.cluster.pulse import last_beat
+from app.run.settings import as_environment
 from tasks.store import nodes
 
 ROOT = Path(__file__).parents[2]

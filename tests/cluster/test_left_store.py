@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.cli.main import cli
-from app.cluster.left_store import is_left, served
-from app.cluster.servers import POSTGRES, PostgresServer
-from app.config import MIGRATIONS
+from app.run.cluster.left_store import is_left, served
+from app.run.cluster.servers import POSTGRES, PostgresServer
+from app.run.settings import MIGRATIONS
 from tasks.store import migrate, products
 from tasks.store.database import Store, read_now
 from tasks.store.products import NewProduct

@@ -15,15 +15,15 @@ import psutil
 import pytest
 from patience import PATIENCE_S, until
 
-from app.cluster import pulse
-from app.cluster.pulse import PoolPulse, Pulse, last_beat, started
+from app.run.cluster import pulse
+from app.run.cluster.pulse import PoolPulse, Pulse, last_beat, started
 
 ROOT = Path(__file__).parents[2]
 
 
 def check(file, within_s, *options):
     """The check as a container runs it: in a process of its own, from the project's folder."""
-    words = [sys.executable, "-m", "app.cluster.pulse", str(file), "--within", str(within_s), *options]
+    words = [sys.executable, "-m", "app.run.cluster.pulse", str(file), "--within", str(within_s), *options]
     return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
@@ -35,7 +35,7 @@ def file(tmp_path):
 @pytest.fixture
 def beating(file):
     """Another process that beats on and on."""
-    code = "import sys, time\nfrom app.cluster.pulse import Pulse\np = Pulse(sys.argv[1])\n"
+    code = "import sys, time\nfrom app.run.cluster.pulse import Pulse\np = Pulse(sys.argv[1])\n"
     code += "while True:\n    p.beat()\n    time.sleep(0.01)"
     process = subprocess.Popen([sys.executable, "-c", code, str(file)], cwd=ROOT)
     until(file.exists, what="a first beat")

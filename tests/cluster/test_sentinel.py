@@ -14,11 +14,11 @@ from patience import PATIENCE_S, until
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app.cluster import processes
-from app.cluster.broker import make_app, open_redis
-from app.cluster.processes import Program
-from app.cluster.servers import RedisServer
-from app.config import Settings
+from app.run.cluster import processes
+from app.run.cluster.broker import make_app, open_redis
+from app.run.cluster.processes import Program
+from app.run.cluster.servers import RedisServer
+from app.run.settings import Settings
 from splitter.catalog.model import Limits
 from tasks.fetching.redis_permits import RedisPermits
 

@@ -11,10 +11,10 @@ import pytest
 from clusters import gone
 from patience import until
 
-from app.cluster.processes import Program
-from app.cluster.pulse import last_beat
-from app.cluster.supervisor import ClusterFailed, Supervisor
-from app.config import Settings
+from app.run.cluster.processes import Program
+from app.run.cluster.pulse import last_beat
+from app.run.cluster.supervisor import ClusterFailed, Supervisor
+from app.run.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,7 +101,7 @@ def test_what_is_frozen_is_killed_and_started_again(tmp_path, watch, told):
     supervisor, clock = watch
     pulse = tmp_path / "it.pulse"
     code = (
-        f"import sys, time; sys.path.insert(0, {str(ROOT)!r}); from app.cluster.pulse import Pulse\n"
+        f"import sys, time; sys.path.insert(0, {str(ROOT)!r}); from app.run.cluster.pulse import Pulse\n"
         f"Pulse({str(pulse)!r}).beat(); time.sleep(600)"
     )
     supervisor.start(program(tmp_path, code, pulse=pulse, silent_s=60.0))
@@ -123,7 +123,7 @@ def test_what_is_frozen_is_killed_and_started_again(tmp_path, watch, told):
 def test_a_child_ends_with_a_parent_that_is_killed(tmp_path, launch):
     pid = tmp_path / "pid"
     code = (
-        "import sys, time; from pathlib import Path; from app.cluster.processes import Program, start\n"
+        "import sys, time; from pathlib import Path; from app.run.cluster.processes import Program, start\n"
         "p = Program(name='c', command=[sys.executable, '-c', 'import time; time.sleep(600)'],\n"
         f"    log=Path({str(pid)!r} + '.log'))\n"
         "p = start(p)\n"

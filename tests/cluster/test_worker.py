@@ -18,15 +18,15 @@ from patience import PATIENCE_S, until
 from redis import Redis
 from sqlalchemy import func, select
 
-from app import wiring
-from app.cluster.broker import make_app
-from app.cluster.control_process import opened_control
-from app.cluster.pulse import last_beat
-from app.cluster.worker import Runtime
-from app.config import Settings
 from app.lab import server as lab_server
 from app.lab.answers import Answer
 from app.lab.behaviour import decide
+from app.run import wiring
+from app.run.cluster.broker import make_app
+from app.run.cluster.control_process import opened_control
+from app.run.cluster.pulse import last_beat
+from app.run.cluster.worker import Runtime
+from app.run.settings import Settings
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.states import State

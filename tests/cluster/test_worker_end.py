@@ -12,8 +12,8 @@ import pytest
 from celery.concurrency.thread import TaskPool
 from patience import PATIENCE_S
 
-from app.cluster import control_process
-from app.cluster.worker import Runtime
+from app.run.cluster import control_process
+from app.run.cluster.worker import Runtime
 from tasks.jobs import runtime
 from tasks.jobs.queues import CONTROL
 

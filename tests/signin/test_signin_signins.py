@@ -14,7 +14,7 @@ import requests
 from patience import PATIENCE_S
 
 from app.lab.running import running_lab
-from app.wiring import OWN
+from app.run.wiring import OWN
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError

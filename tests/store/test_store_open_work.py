@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from world import CATALOG, SILENT, SITE, World, hit
 
-from app.ending import time_left
-from app.work_left import Ending, TimeLeft
+from app.run.ending import time_left
+from app.run.work_left import Ending, TimeLeft
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.store import closing, hosts, open_work, products, queue_counts
 from tasks.store.host_waits import host_waits

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from world import START, World, hit
 
-from app.cluster import node_process
-from app.config import Settings
+from app.run.cluster import node_process
+from app.run.settings import Settings
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State, Transition
 from tasks.jobs import recalling, sweeps

@@ -12,9 +12,9 @@ import pytest
 from phrases_used import phrases_used
 
 from app.actions.products import RefusedProduct, read_products
-from app.config import Settings
-from app.host_waits import wait_text
+from app.run.settings import Settings
 from app.sites.rule_preview import read_by_rules
+from app.views.host_waits import wait_text
 from app.web import phrases
 from splitter.catalog.model import Bounds
 from splitter.catalog.rules import PageRules, ResultRules

@@ -11,12 +11,12 @@ from markupsafe import Markup
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from app.ending import time_left
-from app.host_waits import unplanned_texts, wait_text
 from app.reports import charts
+from app.run.ending import time_left
+from app.run.work_left import Ending, TimeLeft
+from app.views.host_waits import unplanned_texts, wait_text
 from app.web.context import Context, Here
 from app.web.phrases import Translate
-from app.work_left import Ending, TimeLeft
 from tasks.domain.states import State
 from tasks.store import nodes, queue_counts, trends, unplanned_sites
 from tasks.store.host_waits import HostQueue, host_waits

@@ -131,7 +131,7 @@ def try_rules(
 ) -> Response:
     """The result of rules on a page, pasted or asked for once. Nothing is stored."""
     # They bring what reads pages, which nothing else of the dashboard needs.
-    from app.http_session import AskFailed
+    from app.sites.http_session import AskFailed
     from app.sites.rule_trial import fetched, given
 
     context = page.context

@@ -20,11 +20,11 @@ from urllib.parse import urlsplit
 from redis import Redis
 from sqlalchemy import URL, make_url
 
-from app.cluster import processes
-from app.cluster.broker import make_app, open_redis
-from app.cluster.processes import Program, last_lines
-from app.cluster.servers import PostgresServer, RedisServer
-from app.config import Settings, as_environment
+from app.run.cluster import processes
+from app.run.cluster.broker import make_app, open_redis
+from app.run.cluster.processes import Program, last_lines
+from app.run.cluster.servers import PostgresServer, RedisServer
+from app.run.settings import Settings, as_environment
 from research.bench.buffer_peers.counted import Run
 from research.bench.buffer_peers.prepared import Databases, attempts_of, results_read
 from research.bench.buffer_peers.server import page_server

@@ -28,7 +28,7 @@ from scrapy_redis.dupefilter import RFPDupeFilter  # type: ignore[import-untyped
 from scrapy_redis.queue import LifoQueue  # type: ignore[import-untyped]
 from selectolax.lexbor import LexborHTMLParser
 
-from app.version import ROOT
+from app.run.version import ROOT
 from research.bench.buffer_peers.web import POOL_OF_A_SITE, SITES, known_url, result_url
 from research.bench.peers.by_selectolax import with_selectolax
 from research.bench.peers.scrapy_crawl import SPEED

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import unquote_plus
 
-from app import event_loops
-from app.version import ROOT
+from app.run import event_loops
+from app.run.version import ROOT
 from research.bench.buffer_peers.web import SITES, found_for, hits
 from research.tools.pages import result_page, review_page
 from research.tools.pageserver import Connection, answered

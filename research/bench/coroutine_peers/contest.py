@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from app.version import ROOT
+from app.run.version import ROOT
 from research.bench.coroutine_peers.slowserver import BODY_BYTES
 from research.bench.coroutine_peers.window import Order
 from splitter.errors import ReviewloopError

@@ -11,7 +11,7 @@ import json
 import time
 from datetime import UTC, datetime
 
-from app.event_loops import run
+from app.run.event_loops import run
 from research.bench.coroutine_peers import window
 from research.bench.coroutine_peers.machine import open_files, peak_mb
 from tasks.fetching.downloader import Downloader, FetchLimits

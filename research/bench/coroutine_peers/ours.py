@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from app.event_loops import run
+from app.run.event_loops import run
 from research.bench.coroutine_peers import window
 from tasks.fetching.downloader import Downloader
 from tasks.worker.settings import CrawlSettings

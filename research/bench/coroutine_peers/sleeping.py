@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from app.event_loops import run
+from app.run.event_loops import run
 from research.bench.coroutine_peers.machine import pin_to
 
 

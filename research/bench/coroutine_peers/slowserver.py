@@ -19,7 +19,7 @@ from collections import deque
 from dataclasses import asdict, dataclass
 from typing import Protocol, cast
 
-from app import event_loops
+from app.run import event_loops
 from research.bench.coroutine_peers.machine import open_files, pin_to
 
 BODY_BYTES = 20_480

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from hashlib import sha256
 
-from app.version import ROOT, VERSION
+from app.run.version import ROOT, VERSION
 
 _RUNS = ("app", "tasks", "splitter", "migrations", "sites.yaml")
 """What a run is made of: a change of anything else (docs, tests, benches) leaves it the same."""

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from app.version import ROOT
+from app.run.version import ROOT
 
 _LOOK_S = 0.5
 _GRACE_S = 20.0

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from app.version import ROOT
+from app.run.version import ROOT
 from research.bench.field import bound, contest
 from research.bench.field.measured import OURS, Measured
 from research.bench.field.records import Record, read

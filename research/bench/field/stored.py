@@ -13,8 +13,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, func, select, text
 
-from app.cluster import processes
-from app.cluster.servers import PostgresServer
+from app.run.cluster import processes
+from app.run.cluster.servers import PostgresServer
 from research.bench.field.worlds import TaskHits
 from tasks.domain.states import State, Transition
 from tasks.store.database import Store

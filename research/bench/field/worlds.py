@@ -18,7 +18,7 @@ import yaml
 from app.lab import chance
 from app.lab.corpus import Corpus, made_texts
 from app.lab.profile import Profile
-from app.version import ROOT
+from app.run.version import ROOT
 from splitter.catalog.load import builtin, load_catalog
 from splitter.catalog.model import Catalog, Limits
 from splitter.query import product_query

@@ -13,7 +13,7 @@ from crawlee.crawlers import ParselCrawler, ParselCrawlingContext
 from crawlee.http_clients import ImpitHttpClient
 from crawlee.storage_clients import MemoryStorageClient
 
-from app import event_loops
+from app.run import event_loops
 from research.bench.peers.by_parsel import with_parsel
 from research.bench.peers.contest import AT_ONCE, Call, Figures, Rows, Watch, called, stored_in, tell
 

