@@ -14,7 +14,7 @@ import requests
 from patience import PATIENCE_S
 
 from app.lab.running import running_lab
-from app.run.wiring import OWN
+from app.run.wiring import own_sign_in_methods
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
@@ -114,7 +114,7 @@ def test_headers_open_the_pages_of_both_sites_and_go_nowhere_else(world):
 
 
 def test_the_pages_behind_every_wall_are_collected_with_their_reviews(world):
-    signins = world.signins(own=OWN)
+    signins = world.signins(own=own_sign_in_methods())
 
     async def collected(site, signed_in):
         rules = world.catalog.rules_of(site)
@@ -255,7 +255,7 @@ def test_what_is_missing_is_named(world):
 def test_a_site_with_an_odd_login_has_a_user_login_of_its_own(world):
     with pytest.raises(SignInRefused):
         world.signins().sign_in(CLUB)
-    signins = world.signins(own=OWN)
+    signins = world.signins(own=own_sign_in_methods())
     signins.sign_in(CLUB)
     assert world.page(signins, CLUB).history == []
     assert world.outcomes("login_ok") == ["login_ok"]
