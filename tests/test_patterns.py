@@ -24,8 +24,8 @@ def test_patterns_made_while_it_runs_are_known():
         "app/lab/engines/made.py",  # of an engine's address: escaped words and groups
         "app/lab/lists.py",  # escaped words
         "app/lab/query.py",  # the same
-        "app/web/phrases.py",  # forms of our own sentences, over at most 500 characters
-        "app/web/rendering.py",  # escaped words of a search
+        "app/web/base/phrases.py",  # forms of our own sentences, over at most 500 characters
+        "app/web/base/rendering.py",  # escaped words of a search
         "research/training/voice_posts.py",  # a tag's name; over files for training
         "tasks/domain/product_match.py",  # one escaped keyword
         "tasks/reading/metadata.py",  # a tuple, found as such

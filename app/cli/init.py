@@ -9,7 +9,7 @@ import click
 from app.cli.options import FOLDER, chosen_sites, group_option, json_option, site_option
 from app.cli.output import print_json, printed
 from app.run.new_folder import make_folder
-from app.web.access import new_token, token_hash
+from app.web.base.access import new_token, token_hash
 from splitter.catalog.load import builtin
 
 

@@ -59,7 +59,7 @@ def web(
 
 
 def _make_token(role: str, as_json: bool) -> None:
-    from app.web.access import new_token, token_hash
+    from app.web.base.access import new_token, token_hash
 
     token = new_token()
     variable, kept = f"REVIEWLOOP_WEB_{role.upper()}", token_hash(token)

@@ -18,8 +18,8 @@ from app.files.harmless import one_line
 from app.run.version import VERSION
 from app.web import metrics
 from app.web.api import acting, reading
-from app.web.context import Context, Page
-from app.web.guard import Guard
+from app.web.base.context import Context, Page
+from app.web.base.guard import Guard
 from app.web.pages import failed, matrix, nodes, overview, products, reviews, schedules, session, sites
 from splitter.errors import InputError
 from tasks.domain.errors import StoreBusy, TaskError

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.run.version import VERSION
-from app.web.context import Context, Here
+from app.web.base.context import Context, Here
 from tasks.domain.breaker import BreakerState
 from tasks.store import alerts, hosts, measurements, nodes, queue_counts, reports, trends
 from tasks.store.measurements import Measured

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 import uvicorn
 
 from app.run.settings import Settings
-from app.web.access import Access, Tokens
 from app.web.address import address_of, is_loopback
 from app.web.application import make_application
-from app.web.context import Context
+from app.web.base.access import Access, Tokens
+from app.web.base.context import Context
 from app.web.pages.matrix import read_matrix
 from app.web.pages.overview import read_overview, read_trends
 from app.web.pages.reviews import read_counts

@@ -13,7 +13,7 @@ from typing import Any
 from research.bench.strategy_runs.drawn import DURATION_S, Kind, draw
 from research.simulator.simulate import simulate
 from splitter.errors import InputError
-from tasks.scheduling.strategies import ALLOCATION
+from tasks.jobs.strategies import ALLOCATION
 
 SEEDS = 3
 _SMALLEST_S = 120.0

@@ -27,10 +27,10 @@ from typing import Any
 from research.tools import scale_store
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import NodeView, SubtaskView
+from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
-from tasks.scheduling.strategies import ALLOCATION
 
 ATTEMPT_S = 10.0
 SLOTS = 4

@@ -19,11 +19,11 @@ from research.simulator.outcome import Figures, Options, SimulatedRun
 from research.simulator.scenario import Scenario
 from research.simulator.world import Task, World, chunks, draw_work
 from splitter.errors import InputError
+from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationStrategy
 from tasks.scheduling.modification import fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
-from tasks.scheduling.strategies import ALLOCATION
 
 _SWEEP_S = 5.0
 """Allocation runs so often where nothing else makes it run, as in production."""

@@ -14,12 +14,12 @@ from splitter.catalog.model import Catalog
 from tasks.domain.batches import MOST_AT_ONCE
 from tasks.fetching.hosts import HostCatalog
 from tasks.jobs.scheduler_state import SchedulerState
+from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.admission import bound
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Distances
 from tasks.scheduling.query_refinement import RefinementSettings
 from tasks.scheduling.recall import RecallSettings
-from tasks.scheduling.strategies import ALLOCATION
 from tasks.store.views import BufferRule
 
 
@@ -28,7 +28,7 @@ class LoopSettings:
     """Settings of the loop; what can be switched off is for comparing (docs/benchmarks.md).
 
     Attributes:
-        allocation: name in `tasks.scheduling.strategies.ALLOCATION`.
+        allocation: name in `tasks.jobs.strategies.ALLOCATION`.
         modification: False: every attempt gets the site's default quota and budget, and none ends early.
         wait_limit: most subtasks let into WAIT (`tasks.scheduling.admission`); the others stay in PRIORITY, where a
             late urgent one overtakes them.

@@ -21,7 +21,7 @@ from tasks.scheduling.pair_backoff import PairBackoff
 from tasks.scheduling.permit_needs import PermitNeeds
 from tasks.scheduling.plan import Array, Plan
 from tasks.scheduling.posterior import Belief, posterior
-from tasks.scheduling.proximity.prior import distance_prior
+from tasks.scheduling.prior import distance_prior
 from tasks.scheduling.ready_queue import Backlog, Group, ReadyQueue
 from tasks.scheduling.sampled_rates import SampledRates
 from tasks.scheduling.statistics import Knowledge

@@ -9,7 +9,7 @@ from compose_spec import PyCompose
 from app.run.setting_values import variables
 from app.run.settings import from_environment, misspelt
 from app.run.version import ROOT
-from app.web.access import token_hash
+from app.web.base.access import token_hash
 from splitter.catalog.load import builtin, load_catalog
 from splitter.errors import InputError
 

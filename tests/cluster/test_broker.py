@@ -18,7 +18,7 @@ from splitter.errors import InputError
 from tasks.jobs import runtime
 from tasks.jobs.queues import CLOCKS_S, node_of
 from tasks.jobs.schedule import SWEEPS
-from tasks.scheduling.strategies import ALLOCATION
+from tasks.jobs.strategies import ALLOCATION
 
 CLUSTER = Settings(database_url="postgresql+psycopg2://u:p@db/r", redis_url="redis://:geheim@cache:6379/3")
 some_text = st.text("abc:/@.-%雪", min_size=1)

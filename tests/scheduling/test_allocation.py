@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings, Assignment, still_waiting
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
-from tasks.scheduling.strategies import ALLOCATION
 
 BOTH = frozenset({"meta", "microblog"})
 every_strategy = pytest.mark.parametrize("strategy", ["feedback", "random"])

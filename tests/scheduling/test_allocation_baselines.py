@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from tasks.domain.pair_stats import HALF_LIFE_S, PairStats
 from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.balance.curves import linear
 from tasks.scheduling.baselines.consistent_hash import ConsistentHash
 from tasks.scheduling.decision import AllocationSettings, still_waiting
-from tasks.scheduling.proximity.prior import distance_prior
+from tasks.scheduling.prior import distance_prior
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
-from tasks.scheduling.strategies import ALLOCATION
 from tasks.scheduling.strategy_names import STRATEGIES
 
 BOTH = frozenset({"meta", "microblog"})

@@ -11,12 +11,12 @@ import pytest
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
 from tasks.domain.views import NodeView, SubtaskView
+from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.posterior import posterior
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.recall import Recall, RecallSettings, after_failure
 from tasks.scheduling.statistics import Knowledge
-from tasks.scheduling.strategies import ALLOCATION
 
 SITES = ("12315.com", "315tousu.org", "t.163.com", "cca.org.cn", "weibo.com")
 PAGES = 20

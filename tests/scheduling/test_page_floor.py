@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings, Prices, Ruling, as_detail
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
-from tasks.scheduling.strategies import ALLOCATION
 
 NODES = ("good", "fair", "poor")
 CHANCES = {"good": 0.95, "fair": 0.9, "poor": 0.2}

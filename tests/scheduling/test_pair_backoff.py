@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings, still_waiting
 from tasks.scheduling.pair_backoff import RECOVERY_S, PairBackoff
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
-from tasks.scheduling.strategies import ALLOCATION
 
 META = frozenset({"meta"})
 DOUBLES_S = 1000.0

@@ -7,8 +7,8 @@ from dashboard import Serve, Served
 from sqlalchemy import select
 
 from app.run.settings import Settings
-from app.web.access import Access, Role, Tokens, TooManySignIns, new_token, token_hash
 from app.web.address import listening
+from app.web.base.access import Access, Role, Tokens, TooManySignIns, new_token, token_hash
 from app.web.server import check_tokens
 from splitter.errors import InputError
 from tasks.store.tables import subtasks

@@ -15,7 +15,7 @@ from app.actions.products import RefusedProduct, read_products
 from app.run.settings import Settings
 from app.sites.rule_preview import read_by_rules
 from app.views.host_waits import wait_text
-from app.web import phrases
+from app.web.base import phrases
 from splitter.catalog.model import Bounds
 from splitter.catalog.rules import PageRules, ResultRules
 from splitter.errors import InputError

@@ -14,7 +14,7 @@ from app.actions.product_actions import Edit as ProductEdit
 from app.actions.product_actions import period_or_never
 from app.actions.products import RefusedProduct, named_products
 from app.web.api.reading import PROBLEMS, Id
-from app.web.context import Here
+from app.web.base.context import Here
 from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_QUOTA, action_of, edit_or_retry
 from app.web.pages.products import name_of
 from tasks.store.manual import Edit

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from app.actions.schedule_actions import document
-from app.web.context import Here
+from app.web.base.context import Here
 from app.web.pages.failed import MOST_ID, suggestion
 from app.web.pages.matrix import read_matrix
 from app.web.pages.nodes import read_nodes

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app.actions import manual_actions
 from app.actions.manual_actions import Action
-from app.web.context import Change, Here, Notice, Page
+from app.web.base.context import Change, Here, Notice, Page
 from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import FailureReason

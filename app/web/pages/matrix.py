@@ -14,10 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.reports import charts
-from app.web.context import Context, Here, Page
-from app.web.node_ratings import FEW, Verdict, verdicts
-from app.web.phrases import length
-from app.web.rendering import number, percent
+from app.web.base.context import Context, Here, Page
+from app.web.base.phrases import length
+from app.web.base.rendering import number, percent
+from app.web.pages.node_ratings import FEW, Verdict, verdicts
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
 from tasks.store import hosts, nodes, pair_history
 from tasks.store.pair_history import PairAttempt, RecentAttempts

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.actions import manual_actions
-from app.web.context import Change, Context, Here, Notice
+from app.web.base.context import Change, Context, Here, Notice
 from tasks.store import hosts, nodes
 from tasks.store.hosts import Breaker
 from tasks.store.nodes import NodeRow

@@ -15,8 +15,8 @@ from app.reports import charts
 from app.run.ending import time_left
 from app.run.work_left import Ending, TimeLeft
 from app.views.host_waits import unplanned_texts, wait_text
-from app.web.context import Context, Here
-from app.web.phrases import Translate
+from app.web.base.context import Context, Here
+from app.web.base.phrases import Translate
 from tasks.domain.states import State
 from tasks.store import nodes, queue_counts, trends, unplanned_sites
 from tasks.store.host_waits import HostQueue, host_waits

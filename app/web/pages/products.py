@@ -17,7 +17,7 @@ from starlette.responses import Response
 from app.actions import product_actions
 from app.actions.product_actions import Edit, period_or_never, period_text
 from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
-from app.web.context import Change, Here, Notice, Page
+from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
 from splitter.split import SearchScope, SearchUrl, split

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.reports import charts
-from app.web.context import Context, Here
+from app.web.base.context import Context, Here
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
 from splitter.query import product_query

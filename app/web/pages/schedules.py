@@ -12,7 +12,7 @@ from starlette.responses import Response
 from app.actions import schedule_actions
 from app.actions.schedule_actions import ScheduleAction, name_of, rule_text, state_of
 from app.sending.delivery import shown_destination
-from app.web.context import Change, Context, Here, Notice
+from app.web.base.context import Change, Context, Here, Notice
 from app.web.pages.failed import MOST_ID
 from tasks.store import schedules
 from tasks.store.schedules import MOST_TRIES, Schedule

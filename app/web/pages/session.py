@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Form
 from starlette.responses import RedirectResponse, Response
 
-from app.web.access import SESSION_S, TooManySignIns
-from app.web.context import Change, Here
-from app.web.guard import SESSION_COOKIE, session_of
+from app.web.base.access import SESSION_S, TooManySignIns
+from app.web.base.context import Change, Here
+from app.web.base.guard import SESSION_COOKIE, session_of
 
 router = APIRouter()
 

@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.actions.manual_actions import MOST_URL
-from app.web.context import Change, Context, Here
-from app.web.node_ratings import verdicts
+from app.web.base.context import Change, Context, Here
+from app.web.base.phrases import Translate
 from app.web.pages.matrix import read_matrix, words
-from app.web.phrases import Translate
+from app.web.pages.node_ratings import verdicts
 from splitter.catalog.model import Catalog, Limits
 from splitter.errors import InputError
 from tasks.domain.address import sendable

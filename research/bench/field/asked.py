@@ -9,7 +9,7 @@ from research.bench.field.measured import ABLATION, OURS, Runner
 from research.bench.field.records import SMALL
 from research.bench.field.worlds import JOBS, Regime
 from splitter.errors import InputError
-from tasks.scheduling.strategies import ALLOCATION
+from tasks.jobs.strategies import ALLOCATION
 
 STRATEGIES = (*ALLOCATION, *ABLATION)
 DEFAULT_STRATEGIES = (OURS, "random")

@@ -18,9 +18,9 @@ from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
+from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.scheduling.strategies import ALLOCATION
 from tasks.store.tables import pair_stats, subtasks
 from tasks.store.views import BufferRule
 from tests.store.world import World

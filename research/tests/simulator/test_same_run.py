@@ -25,7 +25,7 @@ from research.simulator.scenario import Scenario
 from research.simulator.simulate import simulate
 from research.tests.simulator.virtual_run import ENGINE_HOST, ENGINE_S, Pair, Wanted, run
 from splitter.catalog.model import Limits
-from tasks.scheduling.strategies import ALLOCATION
+from tasks.jobs.strategies import ALLOCATION
 from tasks.store.database import Store
 
 SITES = ("12365hn.com", "315tousu.org", "cca.org.cn")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.scheduling.proximity.prior import DistancePrior, fit
+from tasks.scheduling.prior import DistancePrior, fit
 
 DISTANCES = np.linspace(5.0, 400.0, 40)
 

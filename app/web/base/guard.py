@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.web.access import Access, TooManySignIns, Visitor
+from app.web.base.access import Access, TooManySignIns, Visitor
 
 SESSION_COOKIE = "reviewloop_session"
 MOST_BYTES = 6_000_000

@@ -16,11 +16,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from app.run.settings import Settings
-from app.web import phrases
-from app.web.access import Access, Visitor
-from app.web.cached import Cached
-from app.web.guard import visitor_of
-from app.web.rendering import rendered
+from app.web.base import phrases
+from app.web.base.access import Access, Visitor
+from app.web.base.cached import Cached
+from app.web.base.guard import visitor_of
+from app.web.base.rendering import rendered
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.database import Store, read_now

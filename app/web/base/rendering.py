@@ -14,13 +14,13 @@ from markupsafe import Markup, escape
 
 from app.files.harmless import shown
 from app.run.version import VERSION
-from app.web import phrases
+from app.web.base import phrases
 
 
 @cache
 def _environment(language: str) -> Environment:
     made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=FileSystemLoader(Path(__file__).parents[1] / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
