@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import islice
 
-from app.actions.products import new_product, period
+from sqlalchemy import Connection
+
+from app.actions.products import RefusedProduct, new_product, period
 from splitter.errors import InputError
 from tasks.store import audit, product_changes, products
 from tasks.store.database import Store, read_now
@@ -17,6 +20,8 @@ from tasks.store.review_removal import Removed, remove_reviews
 _NEVER = "never"
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60}
 _NAMED = 10
+_BATCH = 500
+"""Products added in one transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +64,48 @@ def period_text(seconds: float | None) -> str:
     return f"{max(1, round(seconds / _UNITS[unit]))}{unit}"
 
 
-def add(store: Store, wanted: Sequence[NewProduct], who: str) -> tuple[list[str], list[str]]:
-    """Add products; returns names of the new ones, and of those that are there already."""
-    added: list[str] = []
-    known: list[str] = []
-    with store.begin() as conn:
-        now = read_now(conn)
-        for one in wanted:
-            (added if products.add(conn, now, one) else known).append(one.name)
-        if added:
-            few = ", ".join(added[:_NAMED]) + (" ..." if len(added) > _NAMED else "")
-            audit.record(conn, now, audit.Entry(who, "add products", few, {"count": len(added)}))
-    return added, known
+@dataclass(slots=True)
+class Added:
+    """The outcome for products that were given.
+
+    Attributes:
+        already: names that are known.
+        kept_out: those of them that stay limited to fewer sites than were asked for now.
+    """
+
+    added: list[NewProduct] = field(default_factory=list)
+    already: list[str] = field(default_factory=list)
+    refused: list[RefusedProduct] = field(default_factory=list)
+    kept_out: list[str] = field(default_factory=list)
+
+
+def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str) -> Added:
+    """Add products, at most `_BATCH` in one transaction."""
+    result = Added()
+    rest = iter(given)
+    while batch := list(islice(rest, _BATCH)):
+        new: list[NewProduct] = []
+        with store.begin() as conn:
+            now = read_now(conn)
+            for one in batch:
+                if isinstance(one, RefusedProduct):
+                    result.refused.append(one)
+                elif products.add(conn, now, one):
+                    new.append(one)
+                else:
+                    result.already.append(one.name)
+                    if products.keeps_out(conn, one):
+                        result.kept_out.append(one.name)
+            record_added(conn, now, [one.name for one in new], who)
+        result.added += new
+    return result
+
+
+def record_added(conn: Connection, now: datetime, names: Sequence[str], who: str) -> None:
+    """Record in the audit log that products were added, if there are any."""
+    if names:
+        few = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
+        audit.record(conn, now, audit.Entry(who, "add products", few, {"count": len(names)}))
 
 
 def remove(store: Store, names: Sequence[str], who: str) -> list[ProductSummary]:

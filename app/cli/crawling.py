@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
+from app.actions import product_actions
 from app.actions.products import RefusedProduct, named_products
 from app.cli.options import (
     chosen_sites,
+    person,
     warn_without_contact,
 )
 from app.cli.output import say
 from app.cli.plan import MOST_PLANNED, find_askable, plan_of, print_plan, refuse_empty, say_plan, stored_in
-from app.cli.product import add_products, say_kept_out, say_refused
+from app.cli.product import say_kept_out, say_refused
 from app.cli.progress import Progress
 from app.reports.summary import Summary, mark, summary
 from app.run.preflight import Preflight, check_lab
@@ -123,7 +125,7 @@ def add_names(store: Store, given: Sequence[NewProduct | RefusedProduct]) -> boo
     Raises:
         InputError: there is no product at all to crawl.
     """
-    result = add_products(store, given)
+    result = product_actions.add(store, given, person())
     say_refused(result.refused)
     say_kept_out(result.kept_out)
     with store.read() as conn:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from app.actions.products import new_product
+from app.actions import product_actions
+from app.actions.products import named_products
 from app.cli.crawling import watched
-from app.cli.options import db_option, json_option
+from app.cli.options import db_option, json_option, person
 from app.cli.output import messages, print_json, printed, say
 from app.cli.tables import print_samples, print_summary
 from app.reports.summary import Summary, document, samples
@@ -25,7 +26,6 @@ from app.run.nodes import numbered_nodes
 from app.run.setting_values import database
 from app.run.settings import DEFAULT_DATABASE, Settings
 from splitter.query import product_query
-from tasks.store import products
 from tasks.store.database import Store, read_now
 from tasks.store.verify import Verification, verify
 
@@ -110,7 +110,7 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
         settings = replace(settings, lab=(lab.host, lab.port))
         store = stack.enter_context(open_store.opened_store(settings))
         address = stack.enter_context(_dashboard(settings, store)) if web else ""
-        _add_products(store)
+        product_actions.add(store, named_products(PRODUCTS), person())
         rows = numbered_nodes(NODES, settings.slots, lab=True)
         until = Until(done=True, seconds=LONGEST_S)
         done = watched(settings, store, NODES, lambda watch: crawl(settings, store, rows, until, watch))
@@ -136,13 +136,6 @@ def _dashboard(settings: Settings, store: Store) -> Iterator[str]:
     with listening_near(DEFAULT_PORT) as sock, serving(settings, store, sock) as address:
         say(f"Dashboard: {address}")
         yield address
-
-
-def _add_products(store: Store) -> None:
-    with store.begin() as conn:
-        now = read_now(conn)
-        for name in PRODUCTS:
-            products.add(conn, now, new_product(name))
 
 
 def _introduce(settings: Settings) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli.options import db_option, json_option, settings_of, sites_option, store_there
+from app.actions.review_actions import record_judging
+from app.cli.options import db_option, json_option, person, settings_of, sites_option, store_there
 from app.cli.output import labelled, print_json, printed, say, short, table
 from app.files.harmless import shown
 from tasks.domain.voices import Voice
@@ -64,6 +65,8 @@ def judge(
         if product is not None:
             with store.read() as conn:
                 number = product_changes.find(conn, product).id
+        if not dry_run:
+            record_judging(store, product, again, person())
         sweep = " ".join(["judge", MODEL, *(["all"] if again else []), *([str(number)] if number else [])])
         try:
             done = judged(store, of_page, sweep, progress, product_id=number, again=again, dry_run=dry_run)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 import click
 
+from app.actions import product_actions
+from app.actions.product_actions import Added
 from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
 from app.cli.options import (
     ReadBy,
@@ -19,6 +20,7 @@ from app.cli.options import (
     group_option,
     json_option,
     keyword_list,
+    person,
     settings_of,
     site_option,
     sites_option,
@@ -31,10 +33,7 @@ from app.cli.tables import coverage_text
 from app.views.durations import seconds
 from splitter.errors import InputError
 from tasks.store import coverage, products
-from tasks.store.database import Store, read_now
-from tasks.store.products import NewProduct
 
-_BATCH = 500
 _MOST_LINES = 20
 _NAMED = 5
 
@@ -102,7 +101,7 @@ def add(
     chosen = chosen_sites(settings.catalog(), groups, sites_named) if groups or sites_named else None
     given = named_products(names, keywords=words, aliases=aliases, sites=chosen, **options)
     with store_to_fill(settings) as store:
-        _finish(add_products(store, given), as_json)
+        _finish(product_actions.add(store, given, person()), as_json)
 
 
 @product.command("import")
@@ -128,7 +127,7 @@ def import_(file: BinaryIO, column: str | None, db: str | None, as_json: bool) -
     origin = getattr(file, "name", "standard input")
     rows = read_products(file.read(), origin, column)
     with store_to_fill(settings_of(db)) as store:
-        result = add_products(store, (row for _, row in rows))
+        result = product_actions.add(store, (row for _, row in rows), person())
     if not (result.added or result.already or result.refused):
         raise InputError(
             f"{origin} holds no product: write one name a line (in a table: into the column name)"
@@ -200,39 +199,6 @@ def _fewer_words(of: Sequence[coverage.Relaxed]) -> str | None:
 def _coverage_document(of: coverage.Coverage | None) -> dict[str, object]:
     known = of or coverage.Coverage()
     return {"coverage": known.share, "coverage_rests_on": asdict(known)}
-
-
-@dataclass(slots=True)
-class Added:
-    """The outcome for products that were given: added, known, refused.
-
-    Attributes:
-        kept_out: those known that are looked for at fewer sites than was wanted now; that stays so.
-    """
-
-    added: list[NewProduct] = field(default_factory=list)
-    already: list[str] = field(default_factory=list)
-    refused: list[RefusedProduct] = field(default_factory=list)
-    kept_out: list[str] = field(default_factory=list)
-
-
-def add_products(store: Store, given: Iterable[NewProduct | RefusedProduct]) -> Added:
-    """Store products, those of a few hundred in one transaction."""
-    result = Added()
-    rest = iter(given)
-    while batch := list(islice(rest, _BATCH)):
-        with store.begin() as conn:
-            now = read_now(conn)
-            for one in batch:
-                if isinstance(one, RefusedProduct):
-                    result.refused.append(one)
-                elif products.add(conn, now, one):
-                    result.added.append(one)
-                else:
-                    result.already.append(one.name)
-                    if products.keeps_out(conn, one):
-                        result.kept_out.append(one.name)
-    return result
 
 
 def say_refused(refused: Sequence[RefusedProduct]) -> None:

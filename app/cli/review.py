@@ -16,6 +16,7 @@ import click
 from app.cli.options import (
     db_option,
     json_option,
+    person,
     pseudonymise_option,
     settings_of,
     store_there,
@@ -107,7 +108,10 @@ def import_(
             if product is not None:
                 names.of(product)  # a wrong one is refused before anything is read
             checks = ReviewChecks(columns, names, sites, pseudonyms(settings), utc_now())
-            save = Trying(store).known if dry_run or store is None else Saving(store, from_, names).save
+            if dry_run or store is None:
+                save = Trying(store).known
+            else:
+                save = Saving(store, from_, names, origin, person()).save
             _say_columns(columns, from_)
             try:
                 done = import_reviews(read.records, checks, save, _progress)

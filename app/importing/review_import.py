@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from app.actions.product_actions import record_added
+from app.actions.review_actions import record_import
 from app.files.table_files import BadRow
 from app.importing.review_checks import ProductNames, RefusedReview, ReviewChecks
 from app.importing.review_files import Record
@@ -82,12 +84,17 @@ class Saving:
 
     Args:
         source: is remembered with the first batch.
+        file: the first batch records in the audit log that it is imported.
+        who: imports it.
     """
 
-    def __init__(self, store: Store, source: Source, names: ProductNames) -> None:
+    def __init__(self, store: Store, source: Source, names: ProductNames, file: str, who: str) -> None:
         self._store = store
         self._source = source
         self._names = names
+        self._file = file
+        self._who = who
+        self._is_recorded = False
         self._stored_products = 0
 
     def save(self, came: Sequence[ImportedReview]) -> Sequence[bool]:
@@ -95,12 +102,14 @@ class Saving:
         with self._store.begin() as conn:
             now = read_now(conn)
             imports.use_source(conn, now, self._source)
+            if not self._is_recorded:
+                record_import(conn, now, self._source.name, self._file, self._who)
             new = list(self._names.added.values())
-            for one in new[self._stored_products :]:
-                products.add(conn, now, one)
+            added = [one.name for one in new[self._stored_products :] if products.add(conn, now, one)]
+            record_added(conn, now, added, self._who)
             ids = products.ids(conn, {one.product for one in came})
             repeated = imports.save(conn, now, self._source.name, came, ids)
-        self._stored_products = len(new)
+        self._stored_products, self._is_recorded = len(new), True
         return repeated
 
 

@@ -34,6 +34,10 @@ ACTIONS = (
     "add products",
     "edit product",
     "remove product",
+    "import reviews",
+    "judge reviews",
+    "add",
+    "remove",
 )
 SCHEDULES = (
     *("on", "paused", "due", "under way", "failed", "report", "failed-report", "export"),

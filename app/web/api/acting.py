@@ -12,7 +12,7 @@ from app.actions import manual_actions, product_actions, schedule_actions
 from app.actions.manual_actions import MOST_URL
 from app.actions.product_actions import Edit as ProductEdit
 from app.actions.product_actions import period_or_never
-from app.actions.products import RefusedProduct, named_products
+from app.actions.products import named_products
 from app.web.api.reading import PROBLEMS, Id
 from app.web.base.context import Here
 from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_QUOTA, action_of, edit_or_retry
@@ -188,11 +188,10 @@ class ProductsAdded(BaseModel):
 def add(page: Here, wanted: NewProducts) -> ProductsAdded:
     """Add products."""
     read = named_products(wanted.names, priority=wanted.priority)
-    refused = [RefusedName(name=one.name, why=one.why) for one in read if isinstance(one, RefusedProduct)]
-    new = [one for one in read if not isinstance(one, RefusedProduct)]
-    added, known = product_actions.add(page.context.store, new, page.who)
+    done = product_actions.add(page.context.store, read, page.who)
     page.context.cached.clear()
-    return ProductsAdded(added=added, known=known, refused=refused)
+    refused = [RefusedName(name=one.name, why=one.why) for one in done.refused]
+    return ProductsAdded(added=[one.name for one in done.added], known=done.already, refused=refused)
 
 
 class ProductChange(_Strict):

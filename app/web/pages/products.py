@@ -170,9 +170,9 @@ def add(page: Change, draft: Annotated[str, Form(max_length=40)]) -> Response:
     kept = page.context.held.get(draft)
     if not isinstance(kept, Draft):
         raise InputError(page.t("This preview is too old: make it again."))
-    added, known = product_actions.add(page.context.store, kept.wanted, page.who)
-    said = page.t("{n} products added.", n=len(added))
-    there = tuple(page.t("{name} is there already.", name=name) for name in known[:20])
+    done = product_actions.add(page.context.store, kept.wanted, page.who)
+    said = page.t("{n} products added.", n=len(done.added))
+    there = tuple(page.t("{name} is there already.", name=name) for name in done.already[:20])
     return page.redirect_with("/products", Notice(said, there))
 
 
