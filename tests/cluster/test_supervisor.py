@@ -25,10 +25,16 @@ def told():
 
 
 @pytest.fixture
-def watch(told):
+def servers():
+    """Whether the servers answer: change its one value."""
+    return [True]
+
+
+@pytest.fixture
+def watch(told, servers):
     """A supervisor on a clock of its own; ends what a test left."""
     clock = [0.0]
-    supervisor = Supervisor(told.append, lambda: clock[0])
+    supervisor = Supervisor(told.append, lambda: clock[0], lambda: servers[0])
     yield supervisor, clock
     supervisor.stop(["it"])
 
@@ -72,6 +78,34 @@ def test_what_never_comes_up_ends_the_cluster_with_its_last_words(tmp_path, watc
 
     with pytest.raises(ClusterFailed, match="no such table"):
         restart()
+
+
+def test_a_program_without_its_servers_is_started_again_however_often_it_ends(tmp_path, watch, told, servers):
+    supervisor, clock = watch
+    servers[0] = False
+    supervisor.start(program(tmp_path, "raise SystemExit(1)"))
+    for _ in range(12):
+        dead(supervisor)
+        supervisor.check()
+        clock[0] += 8.0
+        supervisor.check()
+    assert [line.partition("again in ")[2].split()[0] for line in told[:6]] == [
+        "0.5",
+        "1",
+        "2",
+        "4",
+        "8",
+        "8",
+    ]
+    servers[0] = True
+    for _ in range(4):
+        dead(supervisor)
+        supervisor.check()
+        clock[0] += 8.0
+        supervisor.check()
+    dead(supervisor)
+    with pytest.raises(ClusterFailed, match="5 times in a row"):
+        supervisor.check()
 
 
 def test_what_ran_for_a_while_is_forgiven_its_earlier_failures(tmp_path, watch, told):
@@ -136,21 +170,48 @@ def test_a_child_ends_with_a_parent_that_is_killed(tmp_path, launch):
     until(lambda: gone([child]))
 
 
-def test_a_process_that_is_stopped_counts_as_frozen_and_is_killed(tmp_path, watch, told):
+def test_a_stopped_program_is_killed_as_often_as_it_takes(tmp_path, watch, told):
     supervisor, clock = watch
-    supervisor.start(program(tmp_path, "import time\nwhile True: time.sleep(0.01)"))
-    process = psutil.Process(supervisor.pid("it"))
-    supervisor.end_frozen(["it"])
-    clock[0] += 60.0
-    until(lambda: process.num_ctx_switches().voluntary > 50)
-    supervisor.end_frozen(["it"])
-    assert supervisor.alive("it")
-    process.suspend()
-    until(lambda: process.status() == psutil.STATUS_STOPPED, what="it has run for the last time")
-    supervisor.end_frozen(["it"])
-    for pause_s in (4.9, 0.2):
+    supervisor.start(program(tmp_path, "import time; time.sleep(600)"))
+    for _ in range(6):  # more often than a program may fail to start
+        process = psutil.Process(supervisor.pid("it"))
+        process.suspend()
+        until(lambda process=process: process.status() == psutil.STATUS_STOPPED)
+        supervisor.end_stopped(["it"])
+        for pause_s in (4.9, 0.2):
+            assert supervisor.alive("it")
+            clock[0] += pause_s
+            supervisor.end_stopped(["it"])
+        assert told.pop() == "it is stopped: it is killed"
+        dead(supervisor)
+        supervisor.check()
+        clock[0] += 0.5
+        supervisor.check()
+        assert "it ended with SIGKILL; started again in 0.5 s" in told.pop()
+
+
+def test_a_program_that_only_waits_is_left_alone(tmp_path, watch):
+    """A process that waits in a socket isn't switched, and isn't frozen."""
+    supervisor, clock = watch
+    supervisor.start(program(tmp_path, "import socket; a, b = socket.socketpair(); a.recv(1)"))
+    for _ in range(3):
+        clock[0] += 600.0
+        supervisor.end_stopped(["it"])
+        supervisor.check()
         assert supervisor.alive("it")
-        clock[0] += pause_s
-        supervisor.end_frozen(["it"])
-    dead(supervisor)
-    assert told == ["it has not run for 5 s: it is killed"]
+
+
+def test_a_stop_that_ends_soon_is_not_held_against_a_program(tmp_path, watch, told):
+    supervisor, clock = watch
+    supervisor.start(program(tmp_path, "import time; time.sleep(600)"))
+    process = psutil.Process(supervisor.pid("it"))
+    for _ in range(3):
+        process.suspend()
+        until(lambda: process.status() == psutil.STATUS_STOPPED)
+        supervisor.end_stopped(["it"])
+        clock[0] += 4.0
+        process.resume()
+        until(lambda: process.status() != psutil.STATUS_STOPPED)
+        supervisor.end_stopped(["it"])
+    assert supervisor.alive("it")
+    assert not told

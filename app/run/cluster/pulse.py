@@ -119,10 +119,20 @@ def last_beat(file: Path) -> Beat:
 
 
 def started(pid: int) -> str:
-    """When a process started, in ticks since the machine did; empty where it is gone."""
+    """Return when a process started, in ticks since the machine did; empty if it is gone."""
+    return _stat(pid, 22)
+
+
+def is_stopped(pid: int) -> bool:
+    """Return True if a process is stopped (SIGSTOP) or held by a debugger; one that waits is neither."""
+    return _stat(pid, 3) in ("T", "t")
+
+
+def _stat(pid: int, field: int) -> str:
+    """Return a field of /proc/PID/stat, numbered as in proc(5); empty if the process is gone."""
     try:
-        # Field 22 of proc(5); field 2, the name, may hold blanks and brackets.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        # Field 2, the name, may hold blanks and brackets.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[field - 3]
     except OSError:
         return ""
 

@@ -5,6 +5,7 @@ One thread does it all: a child ends with the thread that made it (see `app.run.
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,12 +15,12 @@ from pathlib import Path
 from subprocess import Popen
 from types import FrameType
 
+from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError
 
 from app.run.cluster import processes, programs
-from app.run.cluster.frozen import FROZEN_S, Stillness
 from app.run.cluster.processes import Program, last_lines
-from app.run.cluster.pulse import last_beat
+from app.run.cluster.pulse import is_stopped, last_beat
 from app.run.cluster.servers import POSTGRES, PostgresServer, RedisServer
 from app.run.cluster.servers_needed import check
 from app.run.held_file import alone_in
@@ -28,16 +29,20 @@ from app.run.until import Until
 from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s
 from tasks.store import todo
-from tasks.store.database import Store
+from tasks.store.database import Store, open_engine
 from tasks.store.nodes import Node, set_addresses
 from tasks.store.outages import is_outage
 
 _CHECK_EVERY_S = 0.1
 _WATCH_EVERY_S = 0.5
-# A program that lives this long came up; one that doesn't, so many times in a row, never will.
+# A program that lives this long came up. One that ends earlier five times in a row, although its servers answer, never
+# will.
 _CAME_UP_S = 10.0
 _GIVE_UP_AFTER = 5
-_BACKOFF_S, _BACKOFF_MOST_S = 0.5, 30.0
+_BACKOFF_S, _BACKOFF_MOST_S = 0.5, 8.0
+# Longer than a tracer (strace, py-spy) stops a process for.
+_STOPPED_S = 5.0
+_PING_S = 2.0
 
 Say = Callable[[str], None]
 
@@ -51,25 +56,40 @@ class _Kept:
     """A program and its process.
 
     Attributes:
-        failures: ends in a row soon after the start.
+        early_ends: ends in a row soon after the start.
+        failures: how many of these are the program's own fault, as its servers answered.
+        killed: True if the supervisor killed the process.
+        stopped_at: when the process was first seen stopped; None while it runs.
         again_at: when it is started again; None while it runs.
     """
 
     program: Program
     process: Popen[bytes]
     started_at: float
+    early_ends: int = 0
     failures: int = 0
+    killed: bool = False
+    stopped_at: float | None = None
     again_at: float | None = None
 
 
 class Supervisor:
-    """Keeps programs running. Belongs to the main thread."""
+    """Keeps programs running. Belongs to the main thread.
 
-    def __init__(self, say: Say, clock: Callable[[], float] = time.monotonic) -> None:
+    Args:
+        servers_answer: returns True if the servers that programs need answer now.
+    """
+
+    def __init__(
+        self,
+        say: Say,
+        clock: Callable[[], float] = time.monotonic,
+        servers_answer: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._say = say
         self._clock = clock
+        self._servers_answer = servers_answer
         self._kept: dict[str, _Kept] = {}
-        self._frozen = Stillness(clock)
 
     def start(self, program: Program) -> None:
         """Start a program and keep it running."""
@@ -84,13 +104,18 @@ class Supervisor:
         process = self._kept[name].process
         return process.pid if process.poll() is None else None
 
-    def end_frozen(self, names: Sequence[str]) -> None:
-        """Kill those of these programs that are stopped, or wait for something that never comes (`frozen`)."""
-        for name in names:
-            pid = self.pid(name)
-            if pid is not None and (still_s := self._frozen.still_s(pid)) > FROZEN_S:
-                self._say(f"{name} has not run for {still_s:.0f} s: it is killed")
-                self._kept[name].process.kill()
+    def end_stopped(self, names: Sequence[str]) -> None:
+        """Kill those of these programs that have been stopped for a while: they hold leases and locks."""
+        for kept in map(self._kept.__getitem__, names):
+            if kept.again_at is not None or not is_stopped(kept.process.pid):
+                kept.stopped_at = None
+                continue
+            now = self._clock()
+            kept.stopped_at = now if kept.stopped_at is None else kept.stopped_at
+            if now - kept.stopped_at > _STOPPED_S:
+                self._say(f"{kept.program.name} is stopped: it is killed")
+                kept.process.kill()
+                kept.killed = True
 
     def check(self) -> None:
         """Kill what is silent; start again what has ended, after a growing delay.
@@ -101,13 +126,13 @@ class Supervisor:
         for kept in self._kept.values():
             self._kill_silent(kept)
             if kept.again_at is None and kept.process.poll() is not None:
-                self._ended(kept)
+                self._plan_restart(kept)
             elif kept.again_at is not None and self._clock() >= kept.again_at:
                 kept.process, kept.started_at = processes.start(kept.program), self._clock()
-                kept.again_at = None
+                kept.killed, kept.stopped_at, kept.again_at = False, None, None
 
     def _kill_silent(self, kept: _Kept) -> None:
-        """Kill a program that is frozen, or whose loop is held: it can't end itself."""
+        """Kill a program whose loop is held: it can't end itself."""
         if kept.program.pulse is None or kept.again_at is not None:
             return
         try:
@@ -116,17 +141,22 @@ class Supervisor:
             return
         silent_s = beat.silent_s(self._clock())
         if silent_s > kept.program.silent_s and beat.pid == kept.process.pid and beat.kill():
+            kept.killed = True
             self._say(f"{kept.program.name} is silent for {silent_s:.0f} s and was killed")
 
-    def _ended(self, kept: _Kept) -> None:
+    def _plan_restart(self, kept: _Kept) -> None:
         now, program = self._clock(), kept.program
-        kept.failures = kept.failures + 1 if now - kept.started_at < _CAME_UP_S else 1
+        if kept.killed or now - kept.started_at >= _CAME_UP_S:
+            kept.early_ends = kept.failures = 0
+        else:
+            kept.failures += self._servers_answer()
+        kept.early_ends += 1
         status = f"{program.name} ended with {_how(kept.process.returncode)}"
         if kept.failures >= _GIVE_UP_AFTER:
             raise ClusterFailed(
                 f"{status}, {kept.failures} times in a row; its log {program.log} ends:\n{last_lines(program.log)}"
             )
-        delay_s = backoff_s(_BACKOFF_S, kept.failures, _BACKOFF_MOST_S)
+        delay_s = backoff_s(_BACKOFF_S, kept.early_ends, _BACKOFF_MOST_S)
         kept.again_at = now + delay_s
         self._say(f"{status}; started again in {delay_s:g} s (log: {program.log})")
 
@@ -156,7 +186,7 @@ class Cluster:
         self._folder = folder
         self._logs = folder / "logs"
         self._say = say
-        self.supervisor = Supervisor(say)
+        self.supervisor = Supervisor(say, servers_answer=self._servers_answer)
         self._stack = ExitStack()
         self.signalled = False
 
@@ -214,7 +244,7 @@ class Cluster:
             while not self.signalled and (end_at is None or time.monotonic() < end_at):
                 self.supervisor.check()
                 if time.monotonic() >= watch_at:
-                    self.supervisor.end_frozen([program.name for program in started])
+                    self.supervisor.end_stopped([program.name for program in started])
                     watch_at = time.monotonic() + _WATCH_EVERY_S
                     if self._watched(store, watch) and until.done:
                         break
@@ -232,6 +262,24 @@ class Cluster:
             if not is_outage(error):
                 raise
             return False
+
+    def _servers_answer(self) -> bool:
+        """Return True if PostgreSQL and Redis answer now."""
+        from app.run.cluster.broker import open_redis  # with Celery, which this process does without
+
+        async def ping() -> None:
+            async with asyncio.timeout(_PING_S), open_redis(self.settings) as redis:
+                await redis.ping()
+
+        engine = open_engine(self.settings.database_url, pool_size=1)
+        try:
+            asyncio.run(ping())
+            engine.connect().close()
+        except (TimeoutError, RedisError, DBAPIError):
+            return False
+        finally:
+            engine.dispose()
+        return True
 
     def _served(self, stack: ExitStack, server: PostgresServer | RedisServer) -> str:
         """Serve for as long as the stack is open; returns the server's address."""
