@@ -14,7 +14,7 @@ from hypothesis import settings
 from redis import Redis
 from sqlalchemy import URL
 
-from tasks.store import migrate
+from tasks.store import schema
 from tasks.store.database import Store
 
 # pytest-xdist says 80; what a command prints here is as wide as in a file.
@@ -54,7 +54,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 def _migrated(url: str) -> None:
     store = Store.open(url)
     try:
-        migrate.upgrade(store, MIGRATIONS)
+        schema.upgrade(store, MIGRATIONS)
     finally:
         store.close()
 

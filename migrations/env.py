@@ -1,4 +1,4 @@
-"""Alembic's way in: always on an open connection handed over by `tasks.store.migrate`."""
+"""Run the migrations on the open connection that `tasks.store.schema` hands over."""
 
 from alembic import context
 

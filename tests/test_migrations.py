@@ -1,31 +1,28 @@
-"""The migrations make what the tables say, on both databases, and are safe to run twice and at once."""
+"""The migrations make the declared tables and upgrade a store of version 0.9.0, on both databases."""
 
 from __future__ import annotations
 
+import gzip
+import re
+import sqlite3
 import subprocess
 import sys
 import threading
-import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from patience import PATIENCE_S
 from sqlalchemy import inspect
-from sqlalchemy.exc import SAWarning
 
-from tasks.store import migrate
-from tasks.store.database import Store
+from tasks.domain.errors import WrongRevision
+from tasks.store import queue_counts, schema
+from tasks.store.database import Store, read_now
 from tasks.store.tables import metadata
+from tasks.store.verify import verify
 
-ON_EXPRESSIONS = {
-    "ix_subtasks_queue": "(state, priority DESC, id)",
-    "ix_subtasks_by_site": '(state, site, priority DESC, id, "left")',
-}
-"""Indexes that Alembic cannot compare."""
+DUMPS = Path(__file__).parent / "store" / "data"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -43,65 +40,124 @@ def empty(empty_url: str) -> Iterator[Store]:
     store.close()
 
 
-def _differences(store: Store) -> list[object]:
-    with store.read() as conn, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*expression-based index 'ix_subtasks_", UserWarning)
-        warnings.filterwarnings("ignore", "Skipped unsupported reflection of expression-based", SAWarning)
-        context = MigrationContext.configure(
-            conn,
-            opts={
-                "compare_type": True,
-                "include_object": lambda _thing, name, kind, *_: (
-                    kind != "index" or name not in ON_EXPRESSIONS
-                ),
-            },
-        )
-        return list(compare_metadata(context, metadata))
+@pytest.fixture
+def old(empty: Store, empty_url: str) -> Store:
+    """A store that version 0.9.0 wrote: products, crawls of the lab, an import, an added node, open and manual work."""
+    kind = "sqlite" if empty.is_sqlite else "postgresql"
+    dump = gzip.decompress((DUMPS / f"version-0.9.0.{kind}.sql.gz").read_bytes()).decode()
+    if empty.is_sqlite:
+        with closing(sqlite3.connect(empty_url.removeprefix("sqlite:///"))) as file:
+            file.executescript(dump)
+    else:
+        with empty.begin() as conn:
+            conn.connection.cursor().execute(dump)
+    return empty
 
 
-def _index_sql(store: Store, name: str) -> str:
-    """The definition of an index, as the database has it."""
+def _schema(store: Store) -> dict[tuple[str, ...], object]:
+    """What the database says of its tables, without the order of columns and Alembic's own table."""
     with store.read() as conn:
-        where = (
-            f"SELECT sql FROM sqlite_master WHERE name = '{name}'"
-            if store.is_sqlite
-            else f"SELECT indexdef FROM pg_indexes WHERE indexname = '{name}'"
+        if store.is_sqlite:
+            rows = conn.exec_driver_sql(
+                "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name != 'alembic_version'"
+            )
+            return {(kind, name): _parts(sql) if kind == "table" else sql for kind, name, sql in rows}
+        rows = conn.exec_driver_sql(
+            """
+            SELECT 'column', c.relname, a.attname,
+                   concat_ws(' ', format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid))
+            FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+            LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+            WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'S') AND a.attnum > 0
+              AND NOT a.attisdropped AND c.relname != 'alembic_version'
+            UNION ALL
+            SELECT 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid)
+            FROM pg_constraint
+            WHERE connamespace = 'public'::regnamespace AND contype != 'n'
+              AND conrelid != 'alembic_version'::regclass
+            UNION ALL
+            SELECT 'index', tablename, indexname, indexdef FROM pg_indexes
+            WHERE schemaname = 'public' AND tablename != 'alembic_version'
+            UNION ALL
+            SELECT 'trigger', tgrelid::regclass::text, tgname, pg_get_triggerdef(oid) FROM pg_trigger
+            WHERE NOT tgisinternal
+            """
         )
-        return str(conn.exec_driver_sql(where).scalar_one())
+        return {(kind, table, name): definition for kind, table, name, definition in rows}
+
+
+def _parts(create_table: str) -> list[str]:
+    """Columns, constraints and options of a CREATE TABLE in alphabetical order; `DEFAULT (x)` is `DEFAULT x`."""
+    body, options = re.fullmatch(r"CREATE TABLE \S+ \((.*)\)(.*?)", create_table, re.DOTALL).groups()
+    parts = re.split(r",(?![^(]*\))", body)
+    return sorted(
+        re.sub(r"DEFAULT \((\S+)\)", r"DEFAULT \1", " ".join(part.split())) for part in [*parts, options]
+    )
 
 
 def test_upgrading_an_empty_database_makes_the_tables_as_declared(empty: Store, migrations: Path) -> None:
-    migrate.upgrade(empty, migrations)
-    assert _differences(empty) == []
-    for name, columns in ON_EXPRESSIONS.items():
-        assert columns in _index_sql(empty, name)
-
-
-def test_a_missing_column_is_seen(empty: Store, migrations: Path) -> None:
-    migrate.upgrade(empty, migrations)
+    schema.upgrade(empty, migrations)
+    migrated = _schema(empty)
     with empty.begin() as conn:
-        conn.exec_driver_sql("DROP INDEX ix_subtasks_queue")
-        conn.exec_driver_sql("ALTER TABLE hosts DROP COLUMN robots_status")
-    assert [difference[:1] for difference in _differences(empty)] == [("add_column",)]
+        metadata.drop_all(conn)
+        metadata.create_all(conn)
+    assert migrated == _schema(empty)
+    assert len(migrated) > len(metadata.tables)
+
+
+def test_a_store_of_0_9_0_gets_the_same_schema_as_a_new_one(old: Store, migrations: Path) -> None:
+    schema.upgrade(old, migrations)
+    upgraded = _schema(old)
+    with old.begin() as conn:
+        metadata.drop_all(conn)
+        metadata.create_all(conn)
+    assert upgraded == _schema(old)
+
+
+def test_a_store_of_0_9_0_keeps_its_contents(old: Store, migrations: Path) -> None:
+    def contents() -> dict[str, list[object]]:
+        with old.read() as conn:
+            return {
+                "reviews": [*conn.exec_driver_sql("SELECT id, page_id, body FROM reviews ORDER BY id")],
+                "queues": sorted(conn.exec_driver_sql("SELECT state, count(*) FROM subtasks GROUP BY state")),
+            }
+
+    before = contents()
+    schema.upgrade(old, migrations)
+    assert contents() == before
+    assert len(before["reviews"]) > 40
+    with old.read() as conn:
+        assert schema.revision(conn) == schema.newest(migrations)
+        schema.check_revision(conn, migrations)
+        verification = verify(conn, read_now(conn))
+        counted = {state: n for state, n in queue_counts.counts(conn).items() if n}
+    assert verification.violations == ()
+    assert counted == dict(before["queues"])
+    assert {"WAIT", "MANUAL", "DONE"} <= counted.keys()
+
+
+@pytest.mark.parametrize(("found", "advice"), [("0026", "0.9.0 first"), ("9999", "update reviewloop")])
+def test_a_database_that_cannot_be_upgraded_is_refused(
+    old: Store, migrations: Path, found: str, advice: str
+) -> None:
+    with old.begin() as conn:
+        conn.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{found}'")
+    with pytest.raises(WrongRevision, match=f"revision {found}.*{advice}"):
+        schema.upgrade(old, migrations)
+    with old.read() as conn:
+        assert schema.revision(conn) == found
+        with pytest.raises(WrongRevision, match=f"revision {found}.*{advice}"):
+            schema.check_revision(conn, migrations)
 
 
 def test_upgrading_twice_changes_nothing(empty: Store, migrations: Path) -> None:
-    migrate.upgrade(empty, migrations)
+    schema.upgrade(empty, migrations)
     with empty.begin() as conn:
         conn.exec_driver_sql("INSERT INTO hosts (host) VALUES ('cca.org.cn')")
-    migrate.upgrade(empty, migrations)
+    schema.upgrade(empty, migrations)
     with empty.read() as conn:
-        assert migrate.current(conn) == migrate.newest(migrations)
+        assert schema.revision(conn) == schema.newest(migrations)
         assert conn.exec_driver_sql("SELECT host FROM hosts").scalars().all() == ["cca.org.cn"]
-
-
-def test_downgrading_to_base_leaves_no_table(empty: Store, migrations: Path) -> None:
-    migrate.upgrade(empty, migrations)
-    with empty.begin() as conn:
-        command.downgrade(migrate.config(migrations, conn), "base")
-    with empty.read() as conn:
-        assert set(inspect(conn).get_table_names()) <= {"alembic_version"}
-        assert migrate.current(conn) is None
 
 
 def test_programs_that_start_together_upgrade_once(empty_url: str, migrations: Path) -> None:
@@ -112,7 +168,7 @@ def test_programs_that_start_together_upgrade_once(empty_url: str, migrations: P
         store = Store.open(empty_url)
         try:
             barrier.wait(timeout=PATIENCE_S)
-            migrate.upgrade(store, migrations)
+            schema.upgrade(store, migrations)
         except Exception as error:
             failures.append(error)
         finally:

@@ -19,8 +19,10 @@ from app.run.settings import MIGRATIONS, Settings, misspelt
 from app.sending.mail_server import smtp_server
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError, ReviewloopError
+from tasks.domain.errors import WrongRevision
 from tasks.fetching.chromium import find_chromium
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
+from tasks.store import schema
 from tasks.store.database import Store, read_now
 
 _LEAST_FREE_BYTES = 1_000_000_000
@@ -185,8 +187,6 @@ def _mail(settings: Settings) -> Check:
 def _database(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check]:
     from sqlalchemy.exc import SQLAlchemyError
 
-    from tasks.store import migrate
-
     path = sqlite_file(settings.database_url)
     if path is not None and (locked := _not_writable(path)):
         yield _clock(now(), None)
@@ -206,9 +206,13 @@ def _database(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check
         store = Store.open(settings.database_url)
         try:
             with store.read() as conn:
-                revision, newest, its_now = migrate.current(conn), migrate.newest(MIGRATIONS), read_now(conn)
+                revision, newest = schema.upgradable_revision(conn, MIGRATIONS), schema.newest(MIGRATIONS)
+                its_now = read_now(conn)
         finally:
             store.close()
+    except WrongRevision as error:
+        yield Check(what="database", state=CheckState.FAILED, said=str(error), mend="see docs/backup.md")
+        return
     except (SQLAlchemyError, ReviewloopError, OSError) as error:
         said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         mend = f"is {path} a database of reviewloop?" if path else "start it, or set REVIEWLOOP_DATABASE_URL"

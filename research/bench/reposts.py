@@ -29,7 +29,7 @@ from research.tools.pages import RULES, review_page
 from tasks.jobs import repost_linking
 from tasks.reading.extract import read_page
 from tasks.reading.near_duplicates import SHINGLE, SHORTEST, plain
-from tasks.store import migrate, reposts
+from tasks.store import reposts, schema
 from tasks.store.database import Store
 from tasks.store.tables import review_bands, review_links, reviews
 
@@ -175,7 +175,7 @@ def _swept(texts: Sequence[str], made: Sequence[_Made]) -> tuple[dict[str, float
     bodies = [*texts, *(one.body for one in made)]
     with tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder:
         store = Store.open(f"sqlite:///{folder}/reviews.db")
-        migrate.upgrade(store, MIGRATIONS)
+        schema.upgrade(store, MIGRATIONS)
         with store.engine.connect() as conn:
             # Reviews without pages: only their texts matter. SQLite obeys it only before a transaction begins.
             conn.connection.cursor().execute("PRAGMA foreign_keys = OFF")

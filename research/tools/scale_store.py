@@ -33,7 +33,7 @@ from tasks.fetching.hosts import HostCatalog
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store import migrate, nodes, tables
+from tasks.store import nodes, schema, tables
 from tasks.store.database import Store, read_now
 from tasks.store.nodes import Node
 from tasks.store.tables import pair_stats, products, tasks, virtual_tasks
@@ -159,7 +159,7 @@ class _Loop:
         self._names, self._slots, self._sites = names, slots, len(sites)
         self._context = _context(sites)
         self._made = 0
-        migrate.upgrade(store, MIGRATIONS)
+        schema.upgrade(store, MIGRATIONS)
         with store.begin() as conn:
             _begin(conn, sites, names, slots)
             self._queue(conn, size)

@@ -18,7 +18,7 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import Transition
-from tasks.store import chunks, closing, leases, migrate, pages, products, result_pages, transitions
+from tasks.store import chunks, closing, leases, pages, products, result_pages, schema, transitions
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import Close
 from tasks.store.database import Store, unhurried
@@ -47,7 +47,7 @@ _NUMBERED = {"part_id": "task_parts", "attempt_id": "attempts"}
 
 def fill(store: Store, least_events: int) -> None:
     """Migrate an empty store and fill it with at least so many events."""
-    migrate.upgrade(store, MIGRATIONS)
+    schema.upgrade(store, MIGRATIONS)
     with store.begin() as conn:
         _story(conn)
     with store.begin() as conn, unhurried(conn):

@@ -140,7 +140,7 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, pool_size: int = 5) -> Store:
-        """Open `url` (see `open_engine`); creates no tables (see `tasks.store.migrate`)."""
+        """Open `url` (see `open_engine`); creates no tables (see `tasks.store.schema`)."""
         return cls(open_engine(url, pool_size=pool_size))
 
     @property

@@ -88,12 +88,17 @@ def test_a_database_that_cannot_be_opened_is_told(reviewloop, tmp_path):
         assert result.stderr.count("\n") == 1
 
 
-def test_a_database_of_a_newer_version_is_told(reviewloop, crawled):
+@pytest.mark.parametrize("command", ["status", "migrate"])
+@pytest.mark.parametrize(
+    ("revision", "advice"), [("9999", "update reviewloop"), ("0026", "version 0.9.0 first")]
+)
+def test_a_database_of_another_version_is_refused_in_one_line(reviewloop, crawled, command, revision, advice):
     with closing(sqlite3.connect(crawled.url.removeprefix("sqlite:///"))) as conn, conn:
-        conn.execute("UPDATE alembic_version SET version_num = '9999'")
-    result = reviewloop("status", "--db", crawled.url)
-    assert result.exit_code == 1
-    assert "a newer version of reviewloop made" in result.stderr
+        conn.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+    result = reviewloop(command, "--db", crawled.url)
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert f"revision {revision}" in result.stderr
+    assert advice in result.stderr
 
 
 def test_settings_of_the_environment(tiny_sites):

@@ -17,7 +17,7 @@ from app.run.settings import MIGRATIONS, Settings, misspelt
 from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.load import builtin_text
 from tasks.jobs.obstacles import NO_NETWORK, Obstacle, ObstacleKind
-from tasks.store import migrate, nodes
+from tasks.store import nodes, schema
 from tasks.store.database import Store, read_now
 from tasks.store.nodes import Node
 
@@ -98,7 +98,7 @@ def test_of_a_cluster_the_live_nodes_are_asked_for_a_browser(checks, monkeypatch
     monkeypatch.setattr(preflight_module, "missing", lambda _given: ("there is no Chromium", "install one"))
     cluster = {"sites": str(sites), "redis_url": "redis://127.0.0.1:1"}
     store = Store.open(f"sqlite:///{tmp_path / 'r.db'}")
-    migrate.upgrade(store, MIGRATIONS)
+    schema.upgrade(store, MIGRATIONS)
     with store.begin() as conn:
         assert "there is no Chromium" in checks(**cluster)["browser"].said, "no node has told yet"
         nodes.register(conn, read_now(conn), Node("a", frozenset(), 4), {"cca.org.cn": NO_BROWSER})

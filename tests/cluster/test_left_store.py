@@ -15,7 +15,7 @@ from app.cli.main import cli
 from app.run.cluster.left_store import is_left, served
 from app.run.cluster.servers import POSTGRES, PostgresServer
 from app.run.settings import MIGRATIONS
-from tasks.store import migrate, products
+from tasks.store import products, schema
 from tasks.store.database import Store, read_now
 from tasks.store.products import NewProduct
 
@@ -30,7 +30,7 @@ def left() -> Iterator[Path]:
         PostgresServer(folder / POSTGRES, folder / "log", lambda _text: None).prepare()
         with served(folder, lambda _text: None) as address:
             store = Store.open(address)
-            migrate.upgrade(store, MIGRATIONS)
+            schema.upgrade(store, MIGRATIONS)
             with store.begin() as conn:
                 products.add(conn, read_now(conn), NewProduct(name="光明", keywords=("光明",)))
             store.close()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from alembic import command
 from world import CATALOG, World, hit, page_of, review
 
 from splitter.catalog.model import Catalog
@@ -16,7 +14,7 @@ from tasks.domain.product_match import matchable_text
 from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import judging
 from tasks.jobs.judging import Judged, judge, page_judge
-from tasks.store import imports, migrate, products, retention
+from tasks.store import imports, products, retention
 from tasks.store.imports import ImportedReview, Source, review_key
 from tasks.store.imports import page_of as page_of_import
 from tasks.store.pages import PageToStore, save_pages
@@ -222,18 +220,3 @@ def test_refused_texts_go_with_time(world: World) -> None:
     world.pass_s(1)
     assert world.do(retention.drop_refused) == 3
     assert judged(world).taken_in == 0, "of such a page there is nothing to judge"
-
-
-def test_a_filled_store_gets_the_columns_and_loses_them_again(world: World, migrations: Path) -> None:
-    save(world, MILK, ["光明高钙牛奶有点酸"])
-    save(world, YOGURT, ["别的东西"], url=hit("2"))
-    judged(world)
-    bodies = [row.body for row in world.rows(reviews)]
-    with world.store.begin() as conn:
-        command.downgrade(migrate.config(migrations, conn), "0021")
-        assert conn.exec_driver_sql("SELECT body FROM reviews ORDER BY id").scalars().all() == bodies
-    migrate.upgrade(world.store, migrations)
-    assert [(row.body, row.voice) for row in world.rows(reviews)] == [(body, None) for body in bodies]
-    (page,) = world.rows(page_table, page_table.c.withheld > 0)
-    assert (page.withheld, world.rows(refused_reviews)) == (1, [])
-    assert judged(world, again=True).voices == {(None, "complaint"): 1}

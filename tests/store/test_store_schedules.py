@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-from alembic import command
 from world import START, World
 
 from tasks.domain.errors import UnknownSchedule
 from tasks.domain.recurrence import Recurrence
-from tasks.store import migrate, product_changes, products, schedules, tables
+from tasks.store import product_changes, products, schedules, tables
 from tasks.store.product_changes import Change
 from tasks.store.products import NewProduct
 from tasks.store.schedules import MOST_TRIES, Schedule, ScheduleKind
@@ -194,17 +192,3 @@ def test_an_unknown_one_is_refused(world: World) -> None:
     for which in ("7", "甲", "99999999999999999999"):
         with pytest.raises(UnknownSchedule, match="schedule list"):
             world.look(schedules.find, which)
-
-
-def test_intervals_of_products_move_to_the_table_and_back(world: World, migrations: Path) -> None:
-    _product(world, "甲", timedelta(days=7))
-    _product(world, "乙")
-    world.pass_s(7 * DAY)
-    world.do(schedules.recrawl_due)
-    before = world.look(schedules.listed)
-    with world.store.begin() as conn:
-        command.downgrade(migrate.config(migrations, conn), "0020")
-        rows = conn.exec_driver_sql("SELECT recrawl_every_s, next_crawl_at IS NULL FROM products ORDER BY id")
-        assert [tuple(row) for row in rows] == [(7 * DAY, False), (None, True)]
-    migrate.upgrade(world.store, migrations)
-    assert world.look(schedules.listed) == before

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from alembic import command
 from world import SITE, World, hit
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY
 from tasks.scheduling.proximity.response_times import RoundTrip
-from tasks.store import closing, leases, migrate, reports, stats
+from tasks.store import closing, leases, reports, stats
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import Close
 from tasks.store.leases import Counters
@@ -133,14 +130,3 @@ def test_attempts_that_close_together_move_it_together(world: World) -> None:
     ]
     assert world.do(closing.close_many, closes) == [True, True]
     assert world.pair().rtt_ms == pytest.approx(75.0)
-
-
-def test_requests_of_a_pair_come_from_its_attempts_where_a_store_is_older(
-    world: World, migrations: Path
-) -> None:
-    world.close(_work(world, "甲"), SEEN)
-    world.close(_work(world, "乙"), SEEN)
-    with world.store.begin() as conn:
-        command.downgrade(migrate.config(migrations, conn), "0026")
-    migrate.upgrade(world.store, migrations)
-    assert world.pair().requests == 12

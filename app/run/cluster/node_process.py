@@ -32,7 +32,7 @@ from tasks.store import closing, nodes
 from tasks.store.database import Store
 from tasks.store.leases import Lease
 from tasks.store.nodes import Node
-from tasks.store.revision import check_revision
+from tasks.store.schema import check_revision
 from tasks.store.writer import Writer
 from tasks.worker.node import CrawlNode
 from tasks.worker.redis_seen import RedisSeen

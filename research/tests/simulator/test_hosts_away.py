@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from app.run.version import ROOT
 from research.tests.simulator.virtual_run import START, Wanted, run
 from splitter.catalog.model import Limits
-from tasks.store import migrate
+from tasks.store import schema
 from tasks.store.database import Store
 from tasks.store.tables import attempts, events, pages
 
@@ -38,7 +38,7 @@ def wanted(back_s: float, lasts_s: float) -> Wanted:
 @contextmanager
 def new_store(folder: Path) -> Iterator[Store]:
     with closing(Store.open(f"sqlite:///{folder / 'run.db'}")) as store:
-        migrate.upgrade(store, ROOT / "migrations")
+        schema.upgrade(store, ROOT / "migrations")
         yield store
 
 
