@@ -22,6 +22,7 @@ $(STAMP): requirements.lock requirements-build.lock pyproject.toml research/pypr
 	  || { echo "uv could not; pip does it, which takes a few minutes"; $(BIN)/python -m pip install --quiet $(LOCKED) -r requirements.lock; }
 	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable . --editable ./research
 	@touch $(STAMP)
+	@echo "Ready. In each terminal: source $(BIN)/activate    Then: reviewloop --help"
 
 demo: setup
 	@$(BIN)/reviewloop demo

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from app.cli.main import as_called
 from app.cli.options import FOLDER, chosen_sites, group_option, json_option, site_option
 from app.cli.output import print_json, printed
 from app.run.new_folder import make_folder
@@ -50,4 +51,4 @@ def init(folder: Path, groups: tuple[str, ...], sites_named: tuple[str, ...], as
         "reviewloop run --plan                    what will be asked, and how long",
         "reviewloop run --until-done",
     ):
-        out.print(f"  {line}")
+        out.print(f"  {as_called(line, from_anywhere=folder != Path())}")

@@ -9,6 +9,7 @@ from threading import Event
 
 import click
 
+from app.cli.main import as_called
 from app.cli.options import FILE, sites_option
 from app.run.settings import from_environment
 
@@ -57,9 +58,10 @@ def lab(
             document = {"host": host, "port": running.port, "profile": name, "seed": seed}
             click.echo(json.dumps(document, ensure_ascii=False))
         else:
+            use = as_called(f"reviewloop run --lab {address}")
             click.echo(
                 f"The lab (profile {name}, seed {seed}) serves {len(catalog.sites)} sites at http://{address}/\n"
-                f"Use it with:  reviewloop run --lab {address}\nCtrl-C ends it.",
+                f"Use it with:  {use}\nCtrl-C ends it.",
                 err=True,
             )
         stop.wait()

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import ast
 import errno
+import os
+import re
+import shlex
+import shutil
 import sys
 from importlib import import_module
 from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -50,6 +55,31 @@ _MODULES = {"up": "run", "control": "nodes", "verify": "status"}
 """The module of a command that isn't in the one of its own name."""
 
 
+_COMMAND = re.compile(rf"(?<![\w./-])reviewloop (?=(?:{'|'.join(chain(*_GROUPS.values()))})\b)")
+
+
+def program(*, from_anywhere: bool = False) -> str:
+    """Return the word that starts this program in a shell: `reviewloop` if it is on the PATH, else its path.
+
+    Args:
+        from_anywhere: the path does not depend on the current folder.
+    """
+    called, found = sys.argv[0], shutil.which("reviewloop")
+    if Path(called).name != "reviewloop" or (found and os.path.realpath(found) == os.path.realpath(called)):
+        return "reviewloop"
+    return shlex.quote(str(Path(called).absolute()) if from_anywhere else called)
+
+
+def as_called(text: str, *, from_anywhere: bool = False) -> str:
+    """Return the text with its commands as a shell finds them (`program`)."""
+    return _COMMAND.sub(lambda _: f"{program(from_anywhere=from_anywhere)} ", text)
+
+
+class _HelpFormatter(click.HelpFormatter):
+    def getvalue(self) -> str:
+        return as_called(super().getvalue())
+
+
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
@@ -82,7 +112,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except ReviewloopError as error:
-            click.echo(f"reviewloop: {error}", err=True)
+            click.echo(f"reviewloop: {as_called(str(error))}", err=True)
             ctx.exit(2 if isinstance(error, InputError) else 1)
         except OSError as error:
             if error.filename is None and error.errno not in _NO_ROOM:
@@ -153,4 +183,5 @@ def main() -> None:
         # A terminal that cannot show a character must not end the command.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    cli.main()
+    click.Context.formatter_class = _HelpFormatter
+    cli.main(prog_name=program())

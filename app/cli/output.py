@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.fitted_table import FittedTable
+from app.cli.main import as_called
 from app.files.harmless import HarmlessFormatter, shown
 from app.run.logs import JsonFormatter
 from app.views.durations import seconds
@@ -40,6 +41,10 @@ class Output(Console):
     """
 
     width_is_given = False
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """As `Console.render_str`, with commands as a shell finds them."""
+        return super().render_str(as_called(text), **options)
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
         """As `Console.print`."""
@@ -103,7 +108,7 @@ def labelled(
         width: of the name.
     """
     if isinstance(what, str):
-        what = Text(what, style=rest)
+        what = Text(as_called(what), style=rest)
     line = Text(f"{name:{width}}", style=style) + what
     if not out.is_terminal or line.cell_len <= out.width or _COMMAND.search(line.plain):
         out.print(line)

@@ -15,7 +15,7 @@ from patience import PATIENCE_S
 from tiny_world import ROOT
 
 import app.cli.demo
-from app.cli.main import cli
+from app.cli.main import as_called, cli, program
 from app.cli.output import short
 from app.files.harmless import shown
 from app.run.settings import from_environment
@@ -51,6 +51,65 @@ def test_every_command_teaches(path, command):
 def test_an_unknown_command_is_wrong_input(reviewloop):
     assert reviewloop("collect").exit_code == 2
     assert "reviewloop demo" in reviewloop("--help").stdout
+
+
+@pytest.fixture
+def off_path(tmp_path, monkeypatch):
+    """A console script as `make setup` leaves it: called by its path in the folder, and not on the PATH."""
+    script = tmp_path / "bin" / "reviewloop"
+    script.parent.mkdir()
+    script.touch(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["bin/reviewloop"])
+    return script
+
+
+def test_the_program_is_named_as_a_shell_finds_it(off_path, monkeypatch):
+    assert (program(), program(from_anywhere=True)) == ("bin/reviewloop", str(off_path))
+    monkeypatch.setenv("PATH", str(off_path.parent))
+    assert (program(), program(from_anywhere=True)) == ("reviewloop", "reviewloop")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "argv", ["/a folder/reviewloop"])
+    assert program() == "'/a folder/reviewloop'"
+    monkeypatch.setattr(sys, "argv", ["/a folder/app/__main__.py"])
+    assert program() == "reviewloop"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown_as"),
+    [
+        ("first `reviewloop product add NAME`", "first `bin/reviewloop product add NAME`"),
+        ("reviewloop run, reviewloop up", "bin/reviewloop run, bin/reviewloop up"),
+        ("a newer version of reviewloop made it", "a newer version of reviewloop made it"),
+        (".venv/bin/reviewloop run", ".venv/bin/reviewloop run"),
+        ("my-reviewloop run", "my-reviewloop run"),
+    ],
+)
+@pytest.mark.usefixtures("off_path")
+def test_commands_in_a_text_are_as_they_can_be_called(text, shown_as):
+    assert as_called(text) == shown_as
+
+
+@pytest.mark.usefixtures("off_path")
+def test_a_message_names_the_command_that_works(reviewloop, tmp_path):
+    assert "bin/reviewloop product add" in reviewloop("product", "list", "--db", tmp_path / "no.db").stderr
+    at = reviewloop("schedule", "list", "--db", tmp_path / "no.db").stdout
+    assert "bin/reviewloop schedule set" in at
+    begun = reviewloop("init", tmp_path / "reviews").stdout
+    assert f"{tmp_path}/bin/reviewloop doctor" in begun
+
+
+def test_help_names_the_command_that_works(tmp_path):
+    script = tmp_path / "reviewloop"
+    script.write_text("from app.cli.main import main\nmain()\n")
+    ran = subprocess.run(
+        [sys.executable, script, "product", "--help"], capture_output=True, text=True, timeout=PATIENCE_S,
+        env={**os.environ, "PATH": "", "PYTHONPATH": str(ROOT)}, check=True,
+    )  # fmt: skip
+    commands = re.findall(r"\S*reviewloop(?= product)", ran.stdout)
+    assert set(commands) == {str(script)}
+    assert len(commands) > 1
 
 
 def test_verbose_tells_more(reviewloop, tmp_path):
