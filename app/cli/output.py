@@ -43,7 +43,7 @@ class Output(Console):
     width_is_given = False
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """As `Console.render_str`, with commands as a shell finds them."""
+        """Return a text ready to print, with its commands as a shell finds them."""
         return super().render_str(as_called(text), **options)
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
