@@ -63,7 +63,6 @@ OURS = Contestant("ours", "ours", "", 4 * PAGES_OF_A_PRODUCT)
 SERVER = Contestant("pageserver", "limit", "fetch", _SERVED, stores=False)
 CONTESTANTS = (
     OURS,
-    Contestant("ours_over_aiohttp", "ours", "aiohttp", 3 * PAGES_OF_A_PRODUCT),
     Contestant("scrapy", "scrapy_crawl", "record", 1200),
     Contestant("scrapy", "scrapy_crawl", "page", 1600),
     Contestant("scrapy", "scrapy_crawl", "selectolax", 2400),

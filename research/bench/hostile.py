@@ -9,13 +9,16 @@ read apart also starts the process that reads it; that is warmed up first.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from contextlib import closing, suppress
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 from app.run import event_loops
-from research.tools.hostile_pages import HostilePage, hostile_pages
+from app.run.version import ROOT
+from splitter.errors import InputError
 from tasks.domain.failures import FetchError
 from tasks.fetching.robots import RobotsRules
 from tasks.worker.page_reader import PageReader
@@ -39,6 +42,23 @@ def run(_shared: Path, *, smallest: bool = False) -> dict[str, Any]:
     }
 
 
+def hostile_pages() -> list[Any]:
+    """Return the hostile pages of the tests, which read the same list; an installed package doesn't have them.
+
+    Raises:
+        InputError: this is no source tree.
+    """
+    path = ROOT / "tests" / "worker" / "hostile_pages.py"
+    spec = spec_from_file_location(path.stem, path)
+    if not path.exists() or spec is None or spec.loader is None:
+        raise InputError(f"the bench 'hostile' needs the source tree: {path} is missing")
+    module = module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    pages: list[Any] = module.hostile_pages()
+    return pages
+
+
 async def read_all(most: int | None) -> dict[str, dict[str, Any]]:
     """By name of the page: seconds, longest hold of the loop (ms), and what came of it; of the last so many."""
     told = {}
@@ -50,7 +70,7 @@ async def read_all(most: int | None) -> dict[str, dict[str, Any]]:
     return told
 
 
-async def read_one(reader: PageReader, page: HostilePage) -> dict[str, Any]:
+async def read_one(reader: PageReader, page: Any) -> dict[str, Any]:
     """Seconds, longest hold of the loop (ms), and what came of one page."""
     watch = asyncio.create_task(longest_hold())
     await asyncio.sleep(_LOOK_S)

@@ -16,17 +16,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from app.run.settings import folder_of
 from research.bench import crawl
 from splitter.errors import InputError
-from tasks.fetching.chromium import missing as browser_missing
 
 _NOWHERE = Path("/nonexistent")
 _FLAGS = {"seconds": "for"}
 """Options of the command that are called otherwise than their argument."""
 DESCRIBED = "docs/benchmarks.md, what each bench needs"
-FOLDER_OF_SEARXNG = "REVIEWLOOP_TEST_SEARXNG"
-"""Names a folder with SearXNG's source, and in `.venv` what it requires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +33,6 @@ class Bench:
         measures: in a few words.
         shared: files or folders of the shared data that it reads, from the shared data's folder on.
         own_samples: without them it reads small samples of its own.
-        folder: variable of the environment that names a folder it needs.
-        browser: it needs a Chromium and Playwright.
         peers: packages that it compares with; those that are not installed are left out.
         smallest: constants that make it as small as it can be, by "bench.module:NAME"; where its `run` has no such argument.
         options: arguments of `run` that do.
@@ -49,8 +43,6 @@ class Bench:
     measures: str
     shared: tuple[str, ...] = ()
     own_samples: bool = False
-    folder: str = ""
-    browser: bool = False
     peers: tuple[str, ...] = ()
     smallest: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -58,10 +50,6 @@ class Bench:
 
     def missing(self, shared: Path) -> str:
         """What it needs and is not there, in one sentence; empty where it can run."""
-        if self.folder and not folder_of(self.folder):
-            return f"the bench {self.name!r} needs a folder that {self.folder} names ({DESCRIBED})"
-        if self.browser and (lack := browser_missing()[0]):
-            return f"the bench {self.name!r} needs a browser: {lack} ({DESCRIBED})"
         lacks = self._lacks(shared)
         if not lacks or self.own_samples:
             return ""
@@ -136,28 +124,11 @@ _DAIRY = "products/dairy_names_seen.csv"
 
 _TABLE = (
     Bench(
-        name="ablation",
-        measures="what each strategy adds in the lab, one switched off at a time",
-        smallest={
-            "bench.ablation:SEEDS": (1,),
-            "bench.ablation:SECONDS": 1.0,
-            "bench.ablation:NAMES": ("特仑苏", "蒙牛纯甄"),
-            "bench.ablation:VARIANTS": {"all three": {}, "recall off": {"recall": False}},
-        },
-    ),
-    Bench(
         name="balance",
         measures="balancing by predicted run times (2019 paper)",
         shared=("../scenarios/paper2019-nodes.json",),
         smallest={"papers.learned_curves:EPOCHS": 5},
         lower=("*_over_exact",),
-    ),
-    Bench(
-        name="browser",
-        measures="pages made by script, beside the plain downloader on the same addresses, and what a hang costs",
-        browser=True,
-        smallest={"bench.browser:_HANG_S": 1.0},
-        lower=("cpu_ms_per_page", "mb_per_open_page", "hang_s", "hold_cpu_ms"),
     ),
     Bench(
         name="buffers",
@@ -170,11 +141,6 @@ _TABLE = (
             "bench.buffers:_PEER_MS": (),
             "bench.buffers:_BATCHES": (),
         },
-    ),
-    Bench(
-        name="capped",
-        measures="a query that has more hits than its engine lists",
-        smallest={"bench.capped:HITS": 60, "bench.capped:CAP": 20},
     ),
     Bench(
         name="coroutines",
@@ -208,35 +174,8 @@ _TABLE = (
         },
     ),
     Bench(
-        name="dashboard",
-        measures="each page of the dashboard on a store with a million subtasks",
-        smallest={
-            "bench.dashboard:SUBTASKS": 2_000,
-            "bench.dashboard:EVENTS": 2_000,
-            "bench.dashboard:TIMES": 1,
-        },
-        lower=("*",),
-    ),
-    Bench(
-        name="day",
-        measures="a day's work over a real cluster, from start to verify",
-        shared=_TITLES,
-        options={"products": 1, "sites": 2, "nodes": 1},
-        lower=("violations",),
-    ),
-    Bench(
         name="drawn",
         measures="allocation in scenarios drawn by seed against a proven bound",
-    ),
-    Bench(
-        name="exports",
-        measures="a million reviews exported in each format: how long, and peak memory",
-        smallest={
-            "bench.exports:REVIEWS": 2_000,
-            "bench.exports:FEW": 500,
-            "bench.exports:_FORMATS": {"sqlite": ("csv",), "postgres": ()},
-        },
-        lower=("*",),
     ),
     Bench(
         name="field",
@@ -299,39 +238,17 @@ _TABLE = (
         },
     ),
     Bench(
-        name="replay",
-        measures="how well the simulator predicts a run from its store, and another strategy's",
-        smallest={"bench.replay:_SIMULATED_SEEDS": 1},
-    ),
-    Bench(
-        name="reposts",
-        measures="how well reposts are found, and what it costs",
-        own_samples=True,
-        shared=("reviews",),
-        smallest={
-            "bench.reposts:_FILES": (("auto_complaints_12365auto.csv", "desc"),),
-            "bench.reposts:_INVENTED_PAGES": 10,
-            "bench.reposts:_REPOSTS_EACH": 2,
-            "bench.reposts:_DISTANCES": (3,),
-        },
-    ),
-    Bench(
         name="scale",
         measures="what a decision costs, up to a million waiting subtasks",
         smallest={
             "bench.scale:_SIZES": (100, 1_000),
             "bench.scale:_CLUSTERS": ((10, 50),),
             "bench.scale:_STORED": (10, 10),
-            "bench.tools.scale_store:_FULL": 20,
-            "bench.tools.scale_store:_FULL_TURNS": 1,
-            "bench.tools.scale_store:_SMALL_TURNS": 1,
+            "tools.scale_store:_FULL": 20,
+            "tools.scale_store:_FULL_TURNS": 1,
+            "tools.scale_store:_SMALL_TURNS": 1,
         },
         lower=("cost_*",),
-    ),
-    Bench(
-        name="searxng",
-        measures="a crawl through a real SearXNG, its engines answered by the lab",
-        folder=FOLDER_OF_SEARXNG,
     ),
     Bench(
         name="seen",
@@ -344,16 +261,6 @@ _TABLE = (
             "bench.seen:_CACHED": 1_000,
             "bench.seen:_ASKING_S": 0.1,
         },
-    ),
-    Bench(
-        name="simulator",
-        measures="the simulator at 1,000 nodes and 1,000,000 subtasks",
-        smallest={
-            "bench.simulator:NODES": 10,
-            "bench.simulator:SUBTASKS": 400,
-            "bench.simulator:STRATEGIES": ("random",),
-        },
-        lower=("cpu_us_*",),
     ),
     Bench(
         name="splitter",

@@ -34,7 +34,6 @@ from typing import Any
 
 from research.tools.near_products import near_products, only_testing, sample
 from research.tools.near_products import quality as near
-from research.tools.near_store import kept_by_the_store
 from research.tools.pagetruth import SAMPLES, truths
 from research.training.train_keywords import halves
 from splitter.errors import ProductNameError
@@ -242,9 +241,7 @@ def quality(trial: Sequence[Pair], rule: Rule) -> dict[str, float]:
 
 
 def near_quality(shared: Path) -> dict[str, float]:
-    """Precision and recall among near products, of texts for testing: of the crawl's rule, each name for itself; of the
-    store, where near names compete (`research.tools.near_store`), and how many verdicts judging anew would change; of the
-    brand alone."""
+    """Return precision and recall among near products of the crawl's rule and of the brand alone, on texts for testing."""
     there = (shared / "reviews").is_dir()
     groups = near_products(shared) if there else {"samples": sample(SAMPLES / "near.csv")}
     figures: dict[str, float] = {}
@@ -253,11 +250,6 @@ def near_quality(shared: Path) -> dict[str, float]:
         for kind, members in groups.items():
             found = near(only_testing(members) if there else members, keeps)
             figures |= {f"near.{kind}.{rule_name}.{key}": value for key, value in found.items()}
-    for kind, members in groups.items():
-        tested = only_testing(members) if there else members
-        keeps, changed = kept_by_the_store(tested, _sets)
-        figures |= {f"near.{kind}.store.{key}": value for key, value in near(tested, keeps).items()}
-        figures[f"near.{kind}.store.judged_otherwise"] = changed
     return figures
 
 

@@ -107,10 +107,8 @@ def _needs() -> Iterator[str]:
     yield "| bench | measures | of the shared data | without them | compared with, where installed |"
     yield "|---|---|---|---|---|"
     for bench in BENCHES.values():
-        needs = [*bench.shared, *([f"the folder {bench.folder} names"] if bench.folder else [])]
-        needs += ["a Chromium and Playwright"] if bench.browser else []
-        without = "small samples of its own" if bench.own_samples else "does not run" if needs else ""
-        cells = f"`{bench.name}`", bench.measures, ", ".join(needs), without, ", ".join(bench.peers)
+        without = "small samples of its own" if bench.own_samples else "does not run" if bench.shared else ""
+        cells = f"`{bench.name}`", bench.measures, ", ".join(bench.shared), without, ", ".join(bench.peers)
         yield f"| {' | '.join(cells)} |"
 
 

@@ -4,7 +4,6 @@
 - What each of the three strategies adds, completion over time: `research.bench.strategy_runs.switched_off`.
 - The 2010 paper's throughput, and what coordinates add to `feedback`: `research.bench.strategy_runs.near`; their accuracy:
   `research.bench.proximity`. The 2019 paper's experiment: `research.bench.balance`.
-- Real HTTP: `research.bench.strategy_runs.lab`, when all else is done: it shows what the machine gives.
 
 All runs share one pool of processes; what is done of them is told on standard error.
 """
@@ -18,36 +17,32 @@ from typing import Any
 import yaml
 
 from research.bench import balance, proximity
-from research.bench.strategy_runs import contest, lab, near, pictures, switched_off
+from research.bench.strategy_runs import contest, near, switched_off
 from research.bench.strategy_runs.runs import FEEDBACK, Progress, Run, Scene, workers
-from research.tools import plots as drawing
 
 
-def run(shared: Path, *, plots: Path | None = None, whole: bool = True) -> dict[str, Any]:
+def run(shared: Path, *, whole: bool = True) -> dict[str, Any]:
     """Measure all of it.
 
     Args:
         shared: the folder of the shared data; the scenarios lie beside it.
-        plots: folder for the plots; None: none.
         whole: False: one scenario, cut short, with two strategies; the other parts are benches of their own.
 
     Returns:
-        ``ratios``: `SCENARIO.STRATEGY.oracle_ratio`, median over the seeds, `balance.*`, `proximity.*` and `lab.*`;
+        ``ratios``: `SCENARIO.STRATEGY.oracle_ratio`, median over the seeds, `balance.*` and `proximity.*`;
         ``figures``: median, least and most of everything, by part, and what the papers printed.
 
     Raises:
-        InputError: shared data are not there, or plots can't be drawn.
+        InputError: shared data are not there.
     """
     if not whole:
         return _cut_short()
-    if plots is not None:
-        drawing.check_there()
     scenes = contest.scenes(shared)
     progress = Progress()
     with workers(progress) as at_work:
         other_parts = {
             "balance": at_work.begin(partial(balance.run, shared)),
-            "proximity": at_work.begin(partial(proximity.run, shared, plots=plots)),
+            "proximity": at_work.begin(partial(proximity.run, shared)),
         }
         near_runs = near.runs(shared)
         outcomes = at_work.simulated([*contest.runs(scenes), *switched_off.runs(scenes), *near_runs])
@@ -56,11 +51,6 @@ def run(shared: Path, *, plots: Path | None = None, whole: bool = True) -> dict[
     compared = {scene.name: contest.compared(outcomes, scene.name) for scene in scenes}
     compared[near.SCENARIO] = near.figures(outcomes)
     adds = {name: switched_off.compared(off, name) for name in switched_off.SCENARIOS}
-    if plots is not None:
-        pictures.draw(plots, compared, adds, off, outcomes)
-    progress.tell("all but the lab", 1, 1)
-    in_lab = lab.run()
-    progress.tell("lab", 1, 1)
     return {
         "bench": "strategies",
         "ratios": {
@@ -70,13 +60,11 @@ def run(shared: Path, *, plots: Path | None = None, whole: bool = True) -> dict[
                 for name, told in parts.items()
                 for key, value in told["ratios"].items()
             },
-            **in_lab["ratios"],
         },
         "figures": {
             "scenarios": compared,
             "what_each_strategy_adds": adds,
             **{name: told["figures"] for name, told in parts.items()},
-            "lab": in_lab["figures"],
         },
     }
 

@@ -10,8 +10,7 @@
 - **written**: posts written for this project (`research/samples/voices/posts.tsv`), by the network of the tree. They are
   all there is in a clone without the shared data.
 
-Baselines: everybody a buyer; a rule of keywords (a buyer is whoever says more of faults, redress, likes and own use
-than of reports and campaigns, and does not ask).
+Baseline: everybody a buyer.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from research.tools.keyword_rule import excess
 from research.training.voice_layers import Fit
 from research.training.voice_posts import Post, held_back, posts, written_posts
 from tasks.domain.voices import Voice
@@ -53,7 +51,6 @@ def run(shared: Path) -> dict[str, Any]:
     }
     ratios = {
         "written.buyer_f1": buyer_f1(written, buyers),
-        "written.buyer_f1_by_keywords": buyer_f1(written, by_keywords(written)),
         "written.voice_right": _mean([a.voice == b.voice for a, b in zip(said, written, strict=True)]),
     }
     if (shared / "voices").is_dir():
@@ -78,7 +75,6 @@ def of_held_back(found: Sequence[Post]) -> tuple[dict[str, float], dict[str, Any
         figures[f"held_back.{source}.posts"] = len(here)
         figures[f"held_back.{source}.buyers"] = int(_truth(here).sum())
         figures[f"held_back.{source}.buyer_f1"] = buyer_f1(here, buyer[places] > 0.5)
-        figures[f"held_back.{source}.buyer_f1_by_keywords"] = buyer_f1(here, by_keywords(here))
     return ratios, figures
 
 
@@ -128,11 +124,10 @@ def of_held_out(found: Sequence[Post], layers: Fit | None = None) -> tuple[dict[
 
 
 def _of_buyers(found: Sequence[Post], buyer: Floats) -> dict[str, float]:
-    """How right probabilities of a buyer are, beside the baselines."""
+    """Return how right probabilities of a buyer are, with the baseline."""
     return {
         "buyer_f1": buyer_f1(found, buyer > 0.5),
         "buyer_f1_if_all": buyer_f1(found, np.ones(len(found), bool)),
-        "buyer_f1_by_keywords": buyer_f1(found, by_keywords(found)),
         "calibration_error": calibration_error(found, buyer),
     }
 
@@ -155,12 +150,6 @@ def calibration_error(found: Sequence[Post], buyer: Floats) -> float:
         for one in set(bins.tolist())
     ]
     return round(float(sum(gaps)), 3)
-
-
-def by_keywords(found: Sequence[Post]) -> NDArray[np.bool_]:
-    """Who is a buyer by the rule of keywords."""
-    told: NDArray[np.bool_] = excess(found) > 0
-    return told
 
 
 def confusion(found: Sequence[Post], shares: Floats) -> Mapping[str, Mapping[str, int]]:

@@ -32,12 +32,7 @@ _LONG = 60
 )
 @click.option("--smallest", is_flag=True, help="As small as it can be: shows that it runs, not how well.")
 @click.option("--plots", type=FOLDER, help="Folder to draw the plots into as PNG, for a bench that has some.")
-@click.option("--products", type=click.IntRange(1), help="How many products, for a bench that crawls some.")
-@click.option("--sites", type=click.IntRange(1), help="Of how many sites.")
-@click.option("--nodes", type=click.IntRange(1, 250), help="With how many crawl nodes.")
-@click.option(
-    "--profile", help="How the lab behaves, for a bench that has one: a built-in profile or a file."
-)
+@click.option("--nodes", type=click.IntRange(1, 250), help="field: with how many crawl nodes.")
 @click.option("--regime", help="field: only these, separated by commas.")
 @click.option("--strategies", help="field: only these, separated by commas.")
 @click.option("--job", help="field: small (6 products) or long (30).")
@@ -89,7 +84,6 @@ def bench(
     \b
     Example:
       reviewloop bench splitter
-      reviewloop bench day --products 20 --sites 10 --nodes 3
       reviewloop bench field --regime scarce --seeds 3 --strategies feedback,random,sed
       reviewloop bench all -o docs/benchmarks.json
       reviewloop bench all --against docs/benchmarks.json

@@ -240,7 +240,7 @@ def test_bench(reviewloop, monkeypatch, tmp_path):
     told = json.loads(reviewloop("bench", "splitter", "--shared", tmp_path, "--json").stdout)
     assert told["ratios"] == {"names_per_s": 3}
     assert "names_per_s" in reviewloop("bench", "splitter", "--shared", tmp_path).stdout
-    for wrong, said in ((("none",), "splitter"), (("day", "--shared", tmp_path / "no"), "--shared")):
+    for wrong, said in ((("none",), "splitter"), (("balance", "--shared", tmp_path / "no"), "--shared")):
         result = reviewloop("bench", *wrong)
         assert result.exit_code == 2
         assert said in result.stderr

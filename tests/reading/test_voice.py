@@ -27,7 +27,6 @@ def test_floors_of_the_network_in_the_tree():
     # Posts written for this project; docs/voices.md has figures of real ones.
     ratios = voices.run(Path("nowhere"))["ratios"]
     assert ratios["written.buyer_f1"] >= 0.9
-    assert ratios["written.buyer_f1"] > ratios["written.buyer_f1_by_keywords"]
     assert ratios["written.voice_right"] >= 0.78
 
 

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hostile_pages import HostilePage, hostile_pages
 from patience import PATIENCE_S, in_pieces, until
 from reader_jobs import Job
 
-from research.tools.hostile_pages import HostilePage, hostile_pages
 from splitter.catalog.rules import PageRules
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response

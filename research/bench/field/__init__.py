@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from research.bench.field import asked, code, contest, records
+from research.bench.field import asked, contest, records
 from research.bench.field.asked import Asked, Choice
 from research.bench.field.measured import OURS, run_once
 from research.bench.field.records import SMALL, Bound, Record, bound_of
@@ -61,14 +61,14 @@ def run(
         seed_from: the first seed.
         seconds: the most a run takes.
         nodes: None: four, in `shipped` eight.
-        runs: file of finished runs, which are not run again with the same code, and which new ones are added to.
+        runs: file of finished runs, which are not run again, and which new ones are added to.
             None: with ``full`` `RUNS`, else none.
         limit_minutes: no run is begun that may end later; None: there is no limit.
         plots: folder for the picture of pages over time; None: none.
 
     Returns:
-        ``ratios``: see `research.bench.field.contest.ratios`; ``figures``: the code's version, every run, and `feedback`
-        against each other strategy.
+        ``ratios``: see `research.bench.field.contest.ratios`; ``figures``: every run, and `feedback` against each
+        other strategy.
 
     Raises:
         InputError: no such regime, strategy, job or runner, the file of runs is not one, or plots can't be drawn.
@@ -103,7 +103,7 @@ def _smallest() -> dict[str, Any]:
         regime=Regime.SCARCE, job=SMALL, seed=1, strategy=OURS, nodes=2,
         seconds=_SMALLEST_SECONDS,
     )  # fmt: skip
-    return _result([_record(one, world, bound_of(world, _mark_s(one)), code.version())])
+    return _result([_record(one, world, bound_of(world, _mark_s(one)))])
 
 
 def _result(found: Sequence[Record]) -> dict[str, Any]:
@@ -112,7 +112,6 @@ def _result(found: Sequence[Record]) -> dict[str, Any]:
         "bench": "field",
         "ratios": contest.ratios(found),
         "figures": {
-            "version": found[0].version if found else None,
             "runs": runs,
             "against": contest.compared(found, OURS),
         },
@@ -122,7 +121,6 @@ def _result(found: Sequence[Record]) -> dict[str, Any]:
 def _measured(wanted: Sequence[Asked], file: Path | None, until_s: float | None) -> list[Record]:
     """The wanted runs: those in the file as they are there, the others run now and added to it, while there is time."""
     finished = {one.key: one for one in records.read(file)} if file is not None and file.exists() else {}
-    version = code.version()
 
     @cache
     def world_of(regime: Regime, job: str, seed: int, nodes: int | None) -> World:
@@ -136,14 +134,12 @@ def _measured(wanted: Sequence[Asked], file: Path | None, until_s: float | None)
     for place, one in enumerate(wanted, 1):
         world_key = (one.regime, one.job, one.seed, one.nodes)
         world = world_of(*world_key)
-        key = (
-            version, one.runner.value, one.regime.value, one.job, world.nodes, one.seed, one.strategy, one.seconds,
-        )  # fmt: skip
+        key = one.runner.value, one.regime.value, one.job, world.nodes, one.seed, one.strategy, one.seconds
         if key not in finished:
             if until_s is not None and time.monotonic() + one.seconds + _AROUND_S > until_s:
                 print(f"the time is over: {len(wanted) - place + 1} runs are left out", file=sys.stderr)
                 break
-            finished[key] = _record(one, world, its_bound(world_key, _mark_s(one)), version)
+            finished[key] = _record(one, world, its_bound(world_key, _mark_s(one)))
             if file is not None:
                 records.append(file, finished[key])
         found.append(finished[key])
@@ -166,7 +162,7 @@ def _mark_s(one: Asked) -> float:
     return min(MARK_S, one.seconds)
 
 
-def _record(one: Asked, world: World, its_bound: Bound, version: str) -> Record:
+def _record(one: Asked, world: World, its_bound: Bound) -> Record:
     measured = run_once(
         world, one.strategy, seconds=one.seconds, mark_s=_mark_s(one), runner=one.runner
     )  # fmt: skip
@@ -177,7 +173,6 @@ def _record(one: Asked, world: World, its_bound: Bound, version: str) -> Record:
         seed=one.seed,
         strategy=one.strategy,
         seconds=one.seconds,
-        version=version,
         bound=its_bound,
         measured=measured,
         runner=one.runner.value,

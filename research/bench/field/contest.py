@@ -157,8 +157,6 @@ def shown(one: Record, records: Iterable[Record]) -> dict[str, Any]:
         "load": measured.load,
         "database_kb": round(measured.database_bytes / 1000),
         "violations": measured.violations,
-        "time_left_within": _rounded(measured.time_left_within),
-        "time_left_off": _rounded(measured.time_left_off),
     }
 
 

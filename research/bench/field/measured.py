@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from research.bench.field import said
 from research.bench.field.processes import command, ended_by_sigterm
 from research.bench.field.stored import StoredPages, counts, served
 from research.bench.field.worlds import World, hits
@@ -75,8 +74,6 @@ class Measured:
         load: processes of the machine that wanted a core, on average over the run's last minute; where it is above
             the number of cores, others took part of the run's time.
         violations: that `verify` found; None: it said nothing.
-        ran_s: how long it took by its own clock; None: it had to be ended.
-        time_left: by its own clock, what it said of the time left.
     """
 
     there: int
@@ -105,8 +102,6 @@ class Measured:
     database_bytes: int
     load: float
     violations: int | None
-    ran_s: float | None = None
-    time_left: said.Readings = ()
 
     @property
     def requests_per_page(self) -> float | None:
@@ -127,16 +122,6 @@ class Measured:
     def released_share(self) -> float:
         """Of all attempts."""
         return self.released / max(1, self.attempts)
-
-    @property
-    def time_left_within(self) -> float | None:
-        """Share of what it said of the time left from half-way on that was right; None: nothing to compare."""
-        return said.within(self.time_left, self.ran_s) if self.settled and self.ran_s is not None else None
-
-    @property
-    def time_left_off(self) -> float | None:
-        """How far these readings were off, in the median, as a share of what came; None: nothing to compare."""
-        return said.off(self.time_left, self.ran_s) if self.settled and self.ran_s is not None else None
 
     @property
     def ended_well(self) -> bool:
@@ -203,7 +188,6 @@ def run_once(
             with store.read() as conn:
                 stored = StoredPages.of(conn, begin, hits(world))
             counted = {"database_bytes": size, **counts(store)}
-        told = (folder / "run.txt").read_text("utf-8", "replace")
         return Measured(
             **stored.document(mark_s),
             **asked,
@@ -215,8 +199,6 @@ def run_once(
             lab_cpu_s=round(lab_ended.cpu_s - lab_start_cpu_s, 2),
             load=round(load, 2),
             violations=_violations(folder / "verify.txt"),
-            ran_s=said.ran_s(told),
-            time_left=said.readings(told),
         )
 
 

@@ -19,8 +19,8 @@ from tasks.worker.settings import CrawlSettings
 
 SMALL = "small"
 
-Key = tuple[str, str, str, str, int, int, str, float]
-"""Version, runner, regime, job, nodes, seed, strategy, seconds."""
+Key = tuple[str, str, str, int, int, str, float]
+"""Runner, regime, job, nodes, seed, strategy, seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A finished run: of what, its bound, and what was measured.
-
-    Attributes:
-        version: of the code it ran (`research.bench.field.code.version`).
-    """
+    """A finished run: of what, its bound, and what was measured."""
 
     regime: str
     job: str
@@ -50,7 +46,6 @@ class Record:
     seed: int
     strategy: str
     seconds: float
-    version: str
     bound: Bound
     measured: Measured
     runner: str = Runner.EMBEDDED.value
@@ -68,9 +63,7 @@ class Record:
     @property
     def key(self) -> Key:
         """What makes it another run than others."""
-        return (
-            self.version, self.runner, self.regime, self.job, self.nodes, self.seed, self.strategy, self.seconds,
-        )  # fmt: skip
+        return self.runner, self.regime, self.job, self.nodes, self.seed, self.strategy, self.seconds
 
     @property
     def facts(self) -> Facts:

@@ -1,8 +1,8 @@
 """Runs of `bench field` as tables and a picture.
 
-    python -m research.bench.field.report RUNS.jsonl [VERSION]
+    python -m research.bench.field.report RUNS.jsonl
 
-writes those of docs/strategies.md anew. Runs of one version of the code only: without VERSION, of the file's last run.
+writes those of docs/strategies.md again.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ def table(records: Sequence[Record]) -> Iterator[str]:
     """Lines of Markdown: medians over the seeds, by regime and strategy."""
     yield (
         "| regime | strategy | seeds | pages at the mark, of the bound | requests a page | half, 90 %, all stored at | "
-        "done | end, of the bound | given up, MANUAL | most attempts | released | CPU a page | time left right | "
-        "violations |"
+        "done | end, of the bound | given up, MANUAL | most attempts | released | CPU a page | violations |"
     )
-    yield "|" + "---|" * 14
+    yield "|" + "---|" * 13
     ratios = contest.ratios(records)
     for label, strategy in dict.fromkeys((one.label, one.strategy) for one in records):
         runs = [one for one in records if (one.label, one.strategy) == (label, strategy)]
@@ -60,7 +59,6 @@ def table(records: Sequence[Record]) -> Iterator[str]:
             str(max(one.most_attempts for one in measured)),
             f"{statistics.median(one.released_share for one in measured):.1%}",
             _number(_median(one.cpu_ms_per_page for one in measured), " ms"),
-            _percent(_median(one.time_left_within for one in measured)),
             str(sum(one.violations or 0 for one in measured)),
         ]
         yield f"| {' | '.join(cells)} |"
@@ -94,10 +92,6 @@ def _share(measured: Sequence[Measured], part: str, whole: str) -> str:
     return f"{statistics.median(getattr(one, part) / max(1, getattr(one, whole)) for one in measured):.1%}"
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0%}"
-
-
 def _median(values: Iterable[float | None]) -> float | None:
     """The median where those that never came count as the largest; None where it is one of them."""
     ordered = sorted(values, key=lambda value: (value is None, value or 0.0))
@@ -118,7 +112,7 @@ def written(text: str, records: Sequence[Record]) -> str:
     _, end, tail = rest.partition(_END)
     if not begin or not end:
         raise InputError(f"there is no place for the table: {_BEGIN.strip()} and {_END.strip()}")
-    said = f"Code: {records[0].version}. Seeds: {_seeds(records)}."
+    said = f"Seeds: {_seeds(records)}."
     jobs = dict.fromkeys(one.job for one in records)
     pictures = (f"![Pages over time, {job} job]({PICTURES[job]})" for job in jobs)
     parts = ("\n".join(table(records)), "\n".join(differences(records)), *pictures)
@@ -127,16 +121,6 @@ def written(text: str, records: Sequence[Record]) -> str:
 
 def _seeds(records: Iterable[Record]) -> str:
     return ", ".join(map(str, sorted({one.seed for one in records})))
-
-
-def of_one_version(records: Sequence[Record], version: str | None = None) -> list[Record]:
-    """The runs of one version of the code; None: of the last run's. Raises InputError where there is none."""
-    chosen = version or (records[-1].version if records else "")
-    found = [one for one in records if one.version == chosen]
-    if not found:
-        versions = ", ".join(dict.fromkeys(one.version for one in records))
-        raise InputError(f"no runs of version {chosen!r}: there is {versions or 'none at all'}")
-    return found
 
 
 def draw_pages(path: Path, records: Sequence[Record]) -> None:
@@ -182,8 +166,7 @@ def _bounds(runs: Sequence[Record], times: Sequence[float]) -> Points:
 
 def main() -> None:
     """Write the document's tables and picture of the runs in the file that the command line names."""
-    file, *version = sys.argv[1:]
-    records = of_one_version(read(Path(file)), *version)
+    records = read(Path(sys.argv[1]))
     for job, picture in PICTURES.items():
         if of_job := [one for one in records if one.job == job]:
             draw_pages(DOCUMENT.parent / picture, of_job)

@@ -3,7 +3,7 @@
 Planning, admission, allocation, leases, robots.txt, send times, result pages, duplicates, node-run control and
 recall are all in the seconds measured; nothing is switched off. Limits of the hosts are as high as a catalog allows.
 
-    python -m research.bench.peers.ours --port PORT --pages N --database FILE [--variant aiohttp] [--profile FILE]
+    python -m research.bench.peers.ours --port PORT --pages N --database FILE [--profile FILE]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from app.run import event_loops, open_store, wiring
+from app.run import event_loops, open_store
 from app.run.embedded import EmbeddedRunner
 from app.run.nodes import numbered_nodes
 from app.run.settings import Settings
@@ -128,20 +128,11 @@ def _profile_writer(file: str) -> None:
     threading.Thread.run = profiled  # type: ignore[assignment, method-assign]
 
 
-def _over_aiohttp() -> None:
-    """Let the wiring take the downloader over aiohttp, in this process only."""
-    from research.bench.peers.aiohttp_downloader import AiohttpDownloader
-
-    vars(wiring)["Downloader"] = AiohttpDownloader
-
-
 def main() -> None:
     """Run as called from the command line."""
-    call = called(variants=("", "aiohttp"))
+    call = called()
     if call.profile:
         _profile_writer(f"{call.profile}.writer")
-    if call.variant == "aiohttp":
-        _over_aiohttp()
     tell(crawl(call))
 
 

@@ -170,24 +170,3 @@ def _by_site(outcomes: Outcomes, label: str, seed: int) -> NDArray[np.float64]:
 def early(outcomes: Outcomes, label: str, seed: int, until_s: float) -> int:
     """Pages of attempts that ended within the first seconds."""
     return sum(_of(outcomes, label, seed).pages_over_time[: round(until_s / _WINDOW_S)])
-
-
-def over_time(outcomes: Outcomes, label: str) -> list[tuple[float, float]]:
-    """(minutes, pages a minute of all sites), the mean of the draws."""
-    rows = [_of(outcomes, label, seed).pages_over_time for seed in SEEDS]
-    whole = round(_DURATION_S / _WINDOW_S)
-    per_minute = 60.0 / _WINDOW_S
-    return [
-        ((at + 1) * _WINDOW_S / 60.0, statistics.fmean(row[at] for row in rows) * per_minute)
-        for at in range(min(whole, *(len(row) for row in rows)))
-    ]
-
-
-def one_site_over_time(outcomes: Outcomes, label: str) -> list[tuple[float, float]]:
-    """(minutes, pages so far of the site in the middle at that moment), the mean of the draws."""
-    whole = round(_DURATION_S / _WINDOW_S)
-    middles = [np.median(_by_site(outcomes, label, seed)[:, :whole], axis=0) for seed in SEEDS]
-    return [
-        ((at + 1) * _WINDOW_S / 60.0, statistics.fmean(float(row[at]) for row in middles))
-        for at in range(min(len(row) for row in middles))
-    ]

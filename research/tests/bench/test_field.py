@@ -18,14 +18,14 @@ import yaml
 
 from app.lab.profile import Profile
 from research.bench import field
-from research.bench.field import asked, contest, said, stored, trace, worlds
+from research.bench.field import asked, contest, stored, worlds
 from research.bench.field.asked import Choice
 from research.bench.field.bound import Facts, Host, Piece, SiteWork, Threshold, facts_of, pages_by, times_of
 from research.bench.field.contest import difference
 from research.bench.field.measured import Measured
 from research.bench.field.processes import command, ended_by_sigterm
 from research.bench.field.records import Bound, Record, read
-from research.bench.field.report import draw_pages, of_one_version, table, written
+from research.bench.field.report import draw_pages, table, written
 from research.bench.field.worlds import Regime, draw, hits
 from splitter.catalog.load import parse_catalog
 from splitter.errors import InputError
@@ -176,7 +176,7 @@ MEASURED = Measured(
 def record(strategy: str, seed: int = 1, **measured) -> Record:
     bound = Bound(pages_at_mark=80.0, possible_at={"all": 25.0})
     return Record(
-        regime="scarce", job="small", nodes=4, seed=seed, strategy=strategy, seconds=55.0, version="1", bound=bound,
+        regime="scarce", job="small", nodes=4, seed=seed, strategy=strategy, seconds=55.0, bound=bound,
         measured=replace(MEASURED, **measured),
     )  # fmt: skip
 
@@ -232,10 +232,6 @@ def test_finished_runs_are_read_again_and_not_run(tmp_path: Path, monkeypatch: p
     again = field.run(tmp_path, regime="scarce", seeds=2, runs=runs)
     assert ran == [(1, "feedback"), (1, "random"), (2, "feedback"), (2, "random")]
     assert again["figures"]["runs"].items() >= first["figures"]["runs"].items()
-    monkeypatch.setattr("research.bench.field.code.version", lambda: "other code")
-    other = field.run(tmp_path, regime="scarce", runs=runs)
-    assert ran[4:] == [(1, "feedback"), (1, "random")]
-    assert other["figures"]["version"] == "other code"
 
 
 def test_no_run_is_begun_that_may_end_after_the_limit(
@@ -281,27 +277,6 @@ def test_the_full_order_begins_with_what_weighs_most_and_has_each_run_once() -> 
         asked.full(Choice(regimes="death", jobs="long"))
 
 
-def test_the_time_left_is_read_from_what_a_run_said_and_held_against_what_came() -> None:
-    text = """    0 s |  | 0 pages, 0 reviews | 0.0 pages/s | making tasks
-   10 s | WAIT 9  DONE 1 | 5 pages, 5 reviews | 0.5 pages/s | about 300 s left
-   50 s | WAIT 5  DONE 5 | 50 pages, 51 reviews | 1.0 pages/s | about 1.00 min left
-   70 s | WAIT 1 | 9 pages, 9 reviews | 1.0 pages/s | about 20 s left for the others: 3 wait for hosts that don't answer
-   90 s | WAIT 1  DONE 9 | 90 pages, 91 reviews | 0.0 pages/s | 1 wait for hosts, the next is asked now
-{
-  "seconds": 100.0
-}
-"""
-    told = said.readings(text)
-    assert told == ((0, None), (10, 300), (50, 60), (70, 20), (90, None))
-    assert said.ran_s(text) == 100.0
-    # 50 s were left at 50 s (a fifth off), 30 s at 70 s (a third off); at 90 s nothing was said.
-    assert said.within(told, 100.0) == pytest.approx(1 / 3)
-    assert said.within(told[:2], 100.0) is None
-    assert said.off(told[:4], 100.0) == pytest.approx((0.2 + 1 / 3) / 2)
-    assert said.off(told[3:], 100.0) is None
-    assert said.off(told[:2], 100.0) is None
-
-
 def test_an_empty_store_of_either_kind_is_read(store: Store) -> None:
     found = stored.counts(store)
     assert (found.pop("database_bytes", None) is None) == store.is_sqlite
@@ -320,14 +295,6 @@ def test_times_of_pages_count_from_the_begin_and_shares_of_what_is_there() -> No
     }  # fmt: skip
 
 
-def test_runs_of_other_code_are_left_out_of_the_document() -> None:
-    records = [replace(record("random"), version="a"), record("feedback"), record("random")]
-    assert [one.version for one in of_one_version(records)] == ["1", "1"]
-    assert of_one_version(records, "a") == records[:1]
-    with pytest.raises(InputError, match="there is a, 1"):
-        of_one_version(records, "b")
-
-
 def test_a_cluster_is_compared_with_the_embedded_run_of_the_same_world() -> None:
     cluster = replace(record("feedback", pages_at_mark=54, stored_at={"half": 20.0}), runner="cluster")
     told = contest.compared([record("feedback", stored_at={"half": 10.0}), cluster], "feedback")
@@ -341,7 +308,7 @@ def test_a_cluster_is_compared_with_the_embedded_run_of_the_same_world() -> None
 def test_the_documents_table_has_a_line_for_each_regime_and_strategy() -> None:
     records = [record("feedback"), record("feedback", 2, pages_at_mark=80), record("random", given_up=3)]
     text = written("before\n<!-- field -->\nold\n<!-- end of field -->\nafter\n", records)
-    assert text.startswith("before\n<!-- field -->\nCode: 1. Seeds: 1, 2.\n\n| regime |")
+    assert text.startswith("before\n<!-- field -->\nSeeds: 1, 2.\n\n| regime |")
     assert text.endswith("(plots/field-small.png)\n<!-- end of field -->\nafter\n")
     assert "| scarce | `random` | 1 | +0.0% | +0.0% | - |" in text
     first, second = list(table(records))[2:]
@@ -411,14 +378,3 @@ def test_a_command_ends_with_its_context_and_says_what_it_used(tmp_path: Path) -
     ended = lab.wait(0)
     assert (ended.status, ended.in_time) == (0, False)
     assert 0 < started_s <= ended.cpu_s + 0.02
-
-
-def test_a_free_permit_waits_for_the_first_cause_that_holds() -> None:
-    busy = trace.Site(2.0, [0.1, 0.6, 1.2], {"begin": [(0.0, 2.0)], "search": [(1.0, 1.5)]}, last_s=2.0)
-    done = trace.Site(2.0, [0.0], {}, last_s=0.5)
-    first, second, third = trace.by_second([busy, done])
-    assert (first.there, first.used, dict(first.free)) == (3.0, 3.0, {})
-    assert (second.there, second.used) == (2.0, 1.0)
-    assert second.free == pytest.approx({"search": 0.5, "begin": 0.5})
-    assert (third.there, third.used) == (0.0, 0.0)
-    assert len(list(trace.lines([first, second]))) == 4 + len(trace.WAITS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from functools import partial
 
-from research.bench import simulator
 from research.bench.strategy_runs import contest, switched_off
 from research.bench.strategy_runs.runs import Progress, Run, Scene, loaded, weight, workers
 from research.simulator.outcome import Options
@@ -73,9 +72,3 @@ def test_all_variants_with_one_strategy_off_are_run_once() -> None:
         "modification off",
         "recall off",
     }
-
-
-def test_the_large_run_of_the_simulator_scales_down() -> None:
-    told = simulator.measured("random", True, subtasks=400, nodes=10)
-    assert told["attempts"] >= 400
-    assert told["pages"] > 2500

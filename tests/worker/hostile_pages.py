@@ -1,4 +1,4 @@
-"""Pages made to hold whoever reads them: the list that docs/benchmarks.md tells, and tests/reading goes through."""
+"""Pages made to hold the process that reads them; `bench hostile` reads the same list."""
 
 from __future__ import annotations
 
