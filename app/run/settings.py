@@ -254,11 +254,6 @@ def logging_wanted() -> tuple[str, str]:
     return given.get(f"{PREFIX}LOG_LEVEL", ""), given.get(f"{PREFIX}LOG_FORMAT", "")
 
 
-def folder_of(variable: str) -> str:
-    """The folder that a variable of the environment names; empty where it is not set."""
-    return os.environ.get(variable, "")
-
-
 def misspelt(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """REVIEWLOOP_ variables that nothing reads, with the one that was probably meant, or an empty text."""
     given = _environment() if environment is None else environment
