@@ -1,4 +1,4 @@
-# make setup | demo | test | reference | image-check | lock | research | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
+# make setup | demo | test | test-all | reference | image-check | lock | research | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.installed
 LOCKED := --require-hashes --no-deps --no-build-isolation
 INDEX   = $$($(BIN)/python -m pip config list 2>/dev/null | sed -n "s/.*[.]index-url='\(.*\)'$$/\1/p" | tail -n 1)
 
-.PHONY: setup demo test lint style types tests reference image-check lock research clean
+.PHONY: setup demo test test-all fast lint style types reference image-check lock research clean
 
 setup: $(STAMP)
 
@@ -36,15 +36,20 @@ style: setup
 types: setup
 	$(BIN)/mypy
 
-# mypy works beside the first tests, as it has one process only; where either fails, the other is run to its end.
+# Style, types and the fast tests. mypy works beside the tests, as it has one process only; if either fails, the other is run to its end.
 test: style
-	@$(MAKE) --no-print-directory -j 2 types tests
+	@$(MAKE) --no-print-directory -j 2 types fast
 
-# Processes of tests share the cores: one thread each for linear algebra. WORKERS: how many; auto is one a core.
-WORKERS ?= auto
-tests: export OPENBLAS_NUM_THREADS = 1
-tests: setup
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+# Everything: then the slow tests, and the store once more on PostgreSQL. docs/tests.md tells which test belongs to which tier.
+test-all: test
+	$(PYTEST) --tier slow
+	$(PYTEST) --tier slow --database postgres tests/store tests/test_migrations.py
+
+# Processes of tests share the cores: one thread each for linear algebra. WORKERS: how many processes.
+WORKERS ?= 2
+PYTEST   = OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
+fast: setup
+	$(PYTEST) --tier fast
 
 # The documents that are made from the code: docs/cli.md, sites-yaml.md, settings.md, and the columns in exports.md.
 reference: setup

@@ -1,54 +1,120 @@
-"""Databases and servers for every test: private, lazily started, always stopped (see `servers`)."""
+"""Tiers of the tests, and the databases and servers that they use.
+
+A test is slow if it uses PostgreSQL or Redis, lies in one of `SLOW_FOLDERS`, or has `@pytest.mark.slow`.
+`--tier fast` runs the others, with few examples for each property. `--tier slow` runs the slow tests, and the
+properties again with all their examples. Servers are private, start when a test needs them, and always stop.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import contents
 import pytest
 import servers
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 from redis import Redis
 from sqlalchemy import URL
 
 from tasks.store import schema
 from tasks.store.database import Store
 
-# pytest-xdist says 80; what a command prints here is as wide as in a file.
+# pytest-xdist sets 80; the output of a command must be as wide as in a file.
 os.environ.pop("COLUMNS", None)
 
-# The same examples every time, however slow the machine is.
-settings.register_profile("reviewloop", derandomize=True, deadline=None)
-settings.load_profile("reviewloop")
+# The examples of a test are the same in every run, however slow the machine is.
+settings.register_profile("fast", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("full", derandomize=True, deadline=None, max_examples=100)
 
-ON_SERVERS = {"postgres_databases", "_redis"}
-"""What whoever uses PostgreSQL or Redis uses."""
+ROOT = Path(__file__).parent
+SLOW_FOLDERS = (ROOT / "tests" / "cluster", ROOT / "research" / "tests")
+SERVERS = {"postgres_databases", "_redis"}
+"""Fixtures that every test with PostgreSQL or Redis uses."""
+
+MAX_CPU_S = 2.0
+"""Maximum CPU time of a fast test, including its ended child processes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--on-servers", action="store_true", help="only what uses PostgreSQL or Redis")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what would be the same against any other server."""
-    if not config.getoption("--on-servers"):
-        return
-    kept = [item for item in items if isinstance(item, pytest.Function) and _on_servers(item)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
-
-
-def _on_servers(item: pytest.Function) -> bool:
-    chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return bool(ON_SERVERS.intersection(item.fixturenames)) or not {"postgres", "redis"}.isdisjoint(
-        one for one in chosen if isinstance(one, str)
+    parser.addoption("--tier", choices=["fast", "slow"], help="run only the tests of one tier")
+    parser.addoption(
+        "--database", choices=["sqlite", "postgres"], default="sqlite", help="database of the fixture `store`"
     )
 
 
-MIGRATIONS = Path(__file__).parent / "migrations"
+def pytest_configure(config: pytest.Config) -> None:
+    is_fast = config.getoption("--tier") == "fast"
+    settings.load_profile("fast" if is_fast else "full")
+    if is_fast:
+        config.pluginmanager.register(CpuLimit())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tier = config.getoption("--tier")
+    if tier is None:
+        return
+    chosen = [item for item in items if _is_in_tier(item, tier)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
+
+
+def _is_in_tier(item: pytest.Item, tier: str) -> bool:
+    if tier == "slow" and is_hypothesis_test(getattr(item, "obj", None)):
+        return True
+    return _is_slow(item) == (tier == "slow")
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    fixtures = set(getattr(item, "fixturenames", ()))
+    uses_server = not SERVERS.isdisjoint(fixtures)
+    if item.config.getoption("--database") == "postgres":
+        uses_server = uses_server or "dialect" in fixtures
+    is_in_slow_folder = any(item.path.is_relative_to(folder) for folder in SLOW_FOLDERS)
+    return uses_server or is_in_slow_folder or item.get_closest_marker("slow") is not None
+
+
+class CpuLimit:
+    """Fails each test that uses more than `MAX_CPU_S`. The setup of shared fixtures is not counted."""
+
+    def __init__(self) -> None:
+        self._shared_s = 0.0
+        self._began_s = 0.0
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+        shared_s, began_s = self._shared_s, _cpu_s()
+        try:
+            return (yield)
+        finally:
+            if fixturedef.scope != "function":
+                self._shared_s = shared_s + _cpu_s() - began_s
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self) -> Generator[None, None, None]:
+        self._shared_s, self._began_s = 0.0, _cpu_s()
+        yield
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
+        used_s = _cpu_s() - self._began_s - self._shared_s
+        yield
+        if used_s > MAX_CPU_S:
+            pytest.fail(
+                f"{item.nodeid} used {used_s:.1f} s of CPU; a fast test may use {MAX_CPU_S:g} s",
+                pytrace=False,
+            )
+
+
+def _cpu_s() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+MIGRATIONS = ROOT / "migrations"
 
 
 def _migrated(url: str) -> None:
@@ -147,11 +213,33 @@ def sqlite_store(_sqlite_store: Store) -> Store:
     return _emptied(_sqlite_store)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest) -> Store:
-    """A store over each kind of database, migrated and empty."""
-    opened: Store = request.getfixturevalue(f"{request.param}_store")
+@pytest.fixture(scope="session")
+def dialect(request: pytest.FixtureRequest) -> str:
+    """The database that `--database` names: `sqlite` or `postgres`."""
+    return str(request.config.getoption("--database"))
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, dialect: str) -> Store:
+    """A store in the database that `--database` names, migrated and empty."""
+    opened: Store = request.getfixturevalue(f"{dialect}_store")
     return opened
+
+
+@pytest.fixture
+def store_url(request: pytest.FixtureRequest, dialect: str) -> str:
+    """URL of the test's own database of the kind that `--database` names, migrated and empty."""
+    return str(request.getfixturevalue(f"{dialect}_url"))
+
+
+@pytest.fixture
+def empty_url(request: pytest.FixtureRequest, dialect: str, tmp_path: Path) -> str:
+    """URL of the test's own database of the kind that `--database` names, without tables."""
+    return (
+        f"sqlite:///{tmp_path / 'empty.db'}"
+        if dialect == "sqlite"
+        else str(request.getfixturevalue("empty_postgres_url"))
+    )
 
 
 @pytest.fixture(scope="session")
@@ -168,7 +256,7 @@ def redis_url(_redis: str) -> str:
     return _redis
 
 
-DATA = Path(__file__).parents[1] / "shared" / "data"
+DATA = ROOT.parent / "shared" / "data"
 
 
 @pytest.fixture(scope="session")

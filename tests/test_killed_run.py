@@ -105,6 +105,7 @@ def kill_after(lab, monkeypatch, url: str, count: int, *names: str) -> None:
     assert process.returncode == -signal.SIGKILL, errors
 
 
+@pytest.mark.slow
 def test_killed_twice_it_ends_with_the_same_pages_as_undisturbed(lab, tmp_path, monkeypatch):
     calm = f"sqlite:///{tmp_path / 'calm.db'}"
     process = run(lab, calm, *NAMES)

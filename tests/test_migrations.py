@@ -25,14 +25,6 @@ from tasks.store.verify import verify
 DUMPS = Path(__file__).parent / "store" / "data"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'empty.db'}"
-    url: str = request.getfixturevalue("empty_postgres_url")
-    return url
-
-
 @pytest.fixture
 def empty(empty_url: str) -> Iterator[Store]:
     store = Store.open(empty_url)
@@ -196,6 +188,7 @@ with opened_store(Settings(database_url=sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_a_store_of_this_version_is_opened_without_alembic(empty_url: str) -> None:
     for loaded in ("True", "False"):
         done = subprocess.run(

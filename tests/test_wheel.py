@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 _TREE = ("app", "tasks", "splitter", "migrations", "sites.yaml", "pyproject.toml", "README.md")
 

@@ -57,6 +57,7 @@ def runs(count):
     return "\n".join([HEADER, *rows, ""])
 
 
+@pytest.mark.slow
 def test_run_times_are_learned_from_recorded_runs(balance, tmp_path, monkeypatch):
     trained = {}
 

@@ -119,6 +119,7 @@ def test_verbose_tells_more(reviewloop, tmp_path):
     assert logging.getLogger().level == logging.WARNING
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_quiet(crawled):
     command = f"{sys.executable} -m app export reviews --db {crawled.url} | head -c 10 > /dev/null"
     done = subprocess.run(

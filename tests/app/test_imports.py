@@ -50,6 +50,7 @@ sys.exit(status)
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
+@pytest.mark.slow
 def test_a_command_imports_what_it_needs(crawled_once, words, without):
     path, _ = crawled_once
     assert without & loaded(*(f"sqlite:///{path}" if word == "DB" else word for word in words)) == set()
@@ -61,6 +62,7 @@ def test_a_cluster_is_refused_its_folder_before_anything_is_imported(tmp_path):
     assert modules & (_SLOW | {"jieba", "numpy", "pydantic", "sqlalchemy"}) == set()
 
 
+@pytest.mark.slow
 def test_beat_and_workers_import_their_own_alone():
     """What serves a queue is imported where it is served: beat serves none, and of the workers only one plans."""
     code = "import sys; import app.celery; print(*{name.partition('.')[0] for name in sys.modules})"

@@ -90,6 +90,7 @@ def test_todays_catalog_is_right(reviewloop, today, tmp_path):
     assert set(told["by_group"]) == {"regulator", "complaints", "forum", "microblog", "shop", "news"}
 
 
+@pytest.mark.slow
 def test_a_page_of_ones_own(reviewloop, today, tmp_path):
     page = tmp_path / "mine.html"
     page.write_bytes((SAMPLES / "tieba-thread.html").read_bytes())

@@ -84,6 +84,7 @@ def started(*words: str, **options: object) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_second_run_on_a_file_is_refused_and_others_write_meanwhile(reviewloop, lab, tiny_sites, tmp_path):
     url = f"sqlite:///{tmp_path / 'r.db'}"
     at = ("--lab", f"127.0.0.1:{lab.port}", "--sites", str(tiny_sites))
@@ -109,6 +110,7 @@ def test_a_second_run_on_a_file_is_refused_and_others_write_meanwhile(reviewloop
         assert conn.execute("SELECT count(*) FROM events WHERE transition = 'silent'").fetchone() == (0,)
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_run_with_one_sentence(lab, tiny_sites, tmp_path):
     """As far as a process can see: no file may grow beyond what the tables take."""
 

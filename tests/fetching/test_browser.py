@@ -111,6 +111,7 @@ def calm(monkeypatch):
     monkeypatch.setattr(page_visit, "QUIET_S", 4 * page_visit.QUIET_S)
 
 
+@pytest.mark.slow
 @needs_chromium
 @pytest.mark.usefixtures("calm")
 def test_a_page_is_what_its_scripts_make_of_it(bench):
@@ -171,6 +172,7 @@ for (const one of tries) { try { one(); } catch (error) { console.log(error); } 
 """
 
 
+@pytest.mark.slow
 @needs_chromium
 @pytest.mark.usefixtures("calm")
 def test_the_browser_has_no_other_way_out(bench):
@@ -231,6 +233,7 @@ def test_what_is_closed_off_gets_no_socket(tmp_path):
     assert (tmp_path / "pid").read_text().split()[1] == str(os.getpid())
 
 
+@pytest.mark.slow
 @needs_chromium
 @pytest.mark.parametrize(
     "script", ["while (true);", "addEventListener('pagehide', () => { while (true); }); while (true) alert(1);"]
@@ -245,6 +248,7 @@ def test_a_page_that_hangs_is_ended_with_its_class(bench, monkeypatch, script):
     assert "after it" in bench.render("<p>after it</p>")
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_page_that_never_stops_asking_is_read_as_it_is_then(bench, monkeypatch):
     monkeypatch.setattr(page_visit, "MOST_REQUESTS", 5)
@@ -256,6 +260,7 @@ def test_a_page_that_never_stops_asking_is_read_as_it_is_then(bench, monkeypatch
     assert len(site.asked) == 5
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_what_a_page_takes_from_its_own_host_decides_about_it(bench):
     page = "<p>there</p><script>fetch('URL').catch(() => 0)</script>"
@@ -272,6 +277,7 @@ def test_what_a_page_takes_from_its_own_host_decides_about_it(bench):
     assert "there" in bench.render(page.replace("URL", own), Site({own: refused_there}))
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_page_that_its_scripts_make_too_large_is_not_read(bench, monkeypatch):
     monkeypatch.setattr(page_visit, "MOST_CHARACTERS", 10_000)
@@ -283,6 +289,7 @@ def test_a_page_that_its_scripts_make_too_large_is_not_read(bench, monkeypatch):
     assert refused.value.error is ErrorClass.TOO_LARGE
 
 
+@pytest.mark.slow
 @needs_chromium
 @pytest.mark.usefixtures("calm")
 def test_chromium_that_was_killed_is_started_again_for_the_same_page(bench):
@@ -309,6 +316,7 @@ def test_chromium_that_was_killed_is_started_again_for_the_same_page(bench):
     assert bench.pids()[0] != before
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_chromium_that_is_frozen_or_has_had_its_pages_is_replaced(bench, monkeypatch):
     bench.render("<p>first</p>")
@@ -351,6 +359,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_chromium_ends_with_its_node_even_when_that_is_killed():
     node = subprocess.Popen(
@@ -374,6 +383,7 @@ def _lives(pid: int) -> bool:
     return state not in "ZX"
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_chromium_that_does_not_start_is_tried_again_after_a_while():
     now_s = 0.0

@@ -308,7 +308,7 @@ class Guarded:
             self.now += 60.0 + self.window_s if refused else spacing_s / self.known.share(1.0)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(8, 60), st.sampled_from([5.0, 10.0, 20.0, 30.0, 60.0]))
 def test_a_host_that_counts_requests_is_soon_asked_just_below_what_it_bears(requests, window_s):
     borne_per_s = requests / window_s

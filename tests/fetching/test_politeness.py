@@ -9,7 +9,7 @@ from random import Random
 from uuid import uuid4
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
@@ -52,7 +52,7 @@ class Clock:
 Scenario = Callable[[Callable[[], Permits], Clock, str], Awaitable[None]]
 
 
-@pytest.fixture(params=["local", "redis"])
+@pytest.fixture(params=["local", pytest.param("redis", marks=pytest.mark.slow)])
 def play(request) -> Callable[[Scenario], None]:
     """Runs a scenario with a maker of nodes' send times (all of one cluster), a clock and a host of its own."""
 
@@ -360,7 +360,6 @@ def test_first_gap_is_free_and_the_first(granted, earliest, spacing):
     assert at == free[0]
 
 
-@settings(max_examples=50)
 @given(
     st.floats(0.1, 20),
     st.floats(0.1, 50),

@@ -239,6 +239,7 @@ def test_a_taken_port_is_wrong_input(start):
         assert str(lab.port) in str(result.exception)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_serves_until_a_signal_and_ends_cleanly(number, get, tmp_path):
     code = "from app.cli.lab import lab; lab()"

@@ -227,6 +227,7 @@ def test_a_word_without_brand_opens_a_page_that_is_about_it():
     assert not named("光明牛奶", "旅行见闻", far + "窗外一片光明。" + far + "喝了牛奶")
 
 
+@pytest.mark.slow
 def test_precision_and_recall_may_not_drop():
     if not SHARED.is_dir():
         pytest.skip(f"{SHARED} is not there: only the samples are scored")

@@ -253,6 +253,7 @@ def test_a_source_is_scored_by_others_alone_and_probabilities_are_calibrated(tra
     )
 
 
+@pytest.mark.slow
 def test_words_of_a_like_use_get_like_vectors(monkeypatch):
     monkeypatch.setattr(voice_words, "SIZE", 4)
     monkeypatch.setattr(voice_words, "LEAST_SEEN", 2)

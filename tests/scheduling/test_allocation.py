@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.domain.pair_stats import PairStats
@@ -341,7 +341,6 @@ def may_run(wanted, one, hosts):
 
 
 @every_strategy
-@settings(max_examples=80, deadline=None)
 @given(
     work=some_work,
     nodes=st.lists(a_node, unique_by=lambda one: one.name),
@@ -373,7 +372,6 @@ def test_every_decision_keeps_the_rules(strategy, work, nodes, hosts, stats, see
     assert all(asked[host.host] <= host.room for host in hosts)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     work=some_work,
     nodes=st.lists(a_node, unique_by=lambda one: one.name),
@@ -389,7 +387,6 @@ def test_no_slot_stays_idle_but_where_waiting_is_sooner(work, nodes, stats, seed
             assert idle == waiting[one.id].startswith("done sooner by waiting: ")
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     rates=st.lists(st.floats(0.5, 5), min_size=3, max_size=3),
     sites=st.lists(st.sampled_from("abc"), min_size=200, max_size=220),
@@ -408,7 +405,6 @@ def test_with_a_long_backlog_no_slot_stays_idle(rates, sites, seed):
 
 
 @every_strategy
-@settings(max_examples=40, deadline=None)
 @given(
     work=some_work,
     nodes=st.lists(a_node, unique_by=lambda one: one.name, min_size=1),

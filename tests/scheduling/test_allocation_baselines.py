@@ -3,7 +3,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.domain.pair_stats import HALF_LIFE_S, PairStats
@@ -202,7 +202,6 @@ def check(decided, nodes, hosts):
 
 
 @every_strategy
-@settings(max_examples=60, deadline=None)
 @given(work=some_work, nodes=some_nodes, hosts=some_hosts, stats=some_stats, explain=st.booleans())
 def test_every_decision_keeps_the_rules(case, work, nodes, hosts, stats, explain):
     name, given_settings = CASES[case]
@@ -230,7 +229,6 @@ a_change = st.one_of(
 
 
 @every_strategy
-@settings(max_examples=60, deadline=None)
 @given(nodes=some_nodes, stats=some_stats, changes=st.lists(a_change, max_size=12))
 def test_the_rules_hold_while_everything_changes_and_nothing_is_given_twice(case, nodes, stats, changes):
     name, given_settings = CASES[case]
@@ -270,7 +268,6 @@ def test_the_rules_hold_while_everything_changes_and_nothing_is_given_twice(case
 
 
 @pytest.mark.parametrize("strategy", NEVER_HOLD_BACK)
-@settings(max_examples=60, deadline=None)
 @given(work=some_work, nodes=some_nodes, hosts=some_hosts)
 def test_those_that_look_at_no_yield_leave_no_slot_idle(strategy, work, nodes, hosts):
     play = Play(strategy, nodes, (), hosts).put(*numbered(work))
@@ -528,7 +525,6 @@ def test_a_rest_that_begins_or_ends_moves_what_waits():
     assert play.given() == {one.subtask.id: one.node for one in expected}
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     work=some_work,
     nodes=some_nodes,

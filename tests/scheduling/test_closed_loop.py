@@ -188,6 +188,7 @@ def test_the_same_seed_gives_the_same_run():
     assert first.pages == second.pages
 
 
+@pytest.mark.slow
 def test_the_plan_collects_more_in_time_than_an_index_where_sites_run_dry():
     """An index takes the easy sites first and leaves the hard ones to nodes that are bad at them."""
     early, ends = [], []

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.domain.views import HostView, NodeView, SubtaskView
@@ -18,7 +18,6 @@ def subtask(**more):
     return SubtaskView(id=1, site="a", kind="meta", hosts=("engine", "a"), left=20, priority=0, **more)
 
 
-@settings(max_examples=200)
 @given(
     failed_on=st.lists(st.sampled_from(NAMES), unique=True).map(tuple),
     resting=st.dictionaries(st.sampled_from(["engine", "a"]), some_names),

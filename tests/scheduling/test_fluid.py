@@ -3,7 +3,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tasks.scheduling import fluid
@@ -88,7 +88,6 @@ def test_small_cases_end_when_they_must(wanted, drain_s):
     assert divide(wanted).drain_s == pytest.approx(drain_s)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     rates=st.lists(st.lists(st.floats(0.1, 5), min_size=2, max_size=2), min_size=2, max_size=2),
     pages=st.lists(st.floats(1, 100), min_size=2, max_size=2),
@@ -111,7 +110,6 @@ def test_two_sites_on_two_nodes_end_as_early_as_any_division_does(rates, pages):
     assert found >= best * 0.99
 
 
-@settings(max_examples=150, deadline=None)
 @given(some_demand())
 def test_a_plan_keeps_all_bounds_and_collects_no_more_than_there_is(wanted):
     found = divide(wanted)
@@ -126,7 +124,6 @@ def test_a_plan_keeps_all_bounds_and_collects_no_more_than_there_is(wanted):
     assert np.all(found.seconds <= alone * most_s * near + 1e-6)
 
 
-@settings(max_examples=150, deadline=None)
 @given(some_demand())
 def test_only_where_a_node_may_and_something_waits(wanted):
     found = divide(wanted).seconds
@@ -135,7 +132,6 @@ def test_only_where_a_node_may_and_something_waits(wanted):
     assert not found[:, wanted.slots == 0].any()
 
 
-@settings(max_examples=100, deadline=None)
 @given(some_demand())
 def test_by_half_time_at_least_as_much_is_collected_as_by_the_plan_that_only_ends_early(wanted):
     found = divide(wanted)
@@ -149,7 +145,6 @@ def test_by_half_time_at_least_as_much_is_collected_as_by_the_plan_that_only_end
     assert collected(wanted, found.seconds).sum() >= half * (1 - 1e-5)
 
 
-@settings(max_examples=60, deadline=None)
 @given(some_demand())
 def test_what_waits_ends_when_all_slots_work_as_planned(wanted):
     """The first program's x collects everything in T*, and less than T* does not do."""

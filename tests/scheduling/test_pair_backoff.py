@@ -4,7 +4,7 @@ from math import inf
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.domain.views import HostView, NodeView, SubtaskView
@@ -140,7 +140,6 @@ def test_a_refused_node_that_is_not_on_the_ready_queue_counts_as_one_of_one_slot
     assert watched.share(0.0) == 0.5
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     slots=st.integers(0, 64),
     gaps_s=st.lists(st.floats(0, 3 * DOUBLES_S), min_size=1, max_size=12),

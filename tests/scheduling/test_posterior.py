@@ -4,7 +4,7 @@ from math import exp, log
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.domain.pair_stats import PairStats
@@ -236,7 +236,6 @@ some_pairs = st.dictionaries(
 ).map(lambda by_pair: [(*pair, PairStats(**sums)) for pair, sums in by_pair.items()])
 
 
-@settings(max_examples=80, deadline=None)
 @given(known=some_pairs, seed=st.integers(0, 100), wild=st.sampled_from([1.0, 3.0]))
 def test_any_statistics_give_finite_rates_of_possible_shares(known, seed, wild):
     found = posterior(knowledge_of(*known), 0.0, "abcd", "wxyz")
@@ -249,7 +248,6 @@ def test_any_statistics_give_finite_rates_of_possible_shares(known, seed, wild):
     assert np.all(found.mean().rates(20.0) > 0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(known=some_pairs, pages=st.floats(1, 100))
 def test_one_rate_is_the_same_as_among_all(known, pages):
     belief = posterior(knowledge_of(*known), 0.0, "abcd", "wxyz").mean()
@@ -261,7 +259,6 @@ def test_one_rate_is_the_same_as_among_all(known, pages):
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(known=some_pairs, age_s=st.floats(0, 1e5))
 def test_the_order_of_names_does_not_matter_nor_who_else_is_asked_for(known, age_s):
     knowledge = knowledge_of(*known)
@@ -312,7 +309,6 @@ def shrunk(sums, above):
     )
 
 
-@settings(max_examples=80, deadline=None)
 @given(known=some_pairs, site=st.sampled_from("abcd"), node=st.sampled_from("wxyz"))
 def test_every_pair_is_what_the_docstring_says_worked_out_one_by_one(known, site, node):
     def pooled(of_site=None, of_node=None):

@@ -327,5 +327,5 @@ class Bookkeeping(RuleBasedStateMachine):
         assert len({id(group) for group in listed}) == len(listed) == len(groups_of(self.ready))
 
 
-Bookkeeping.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Bookkeeping.TestCase.settings = settings(stateful_step_count=40)
 TestBookkeeping = Bookkeeping.TestCase

@@ -19,7 +19,7 @@ def correlation(one, other):
     return float(np.corrcoef(one.ravel(), other.ravel())[0, 1])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     steps_s=st.lists(st.sampled_from([0.0, 0.1, 5.0, 100.0, 1e4, 1e9]), max_size=12),
     memory_s=st.sampled_from([1e-3, 10.0, 1e6]),

@@ -39,7 +39,6 @@ def attempt(outcome, **counts):
     return AttemptResult(site="s", node="n", outcome=outcome, **counts)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     begin_s=st.sampled_from([0.0, 1.7e9]),
     closed=st.lists(st.tuples(results, steps_s), max_size=40),
@@ -59,7 +58,6 @@ def test_folding_is_fading_remembering_and_folding_one_by_one(begin_s, closed, l
         assert known.pair(*pair, now_s).values() == pytest.approx(faded.values(), rel=1e-9, abs=1e-100)
 
 
-@settings(max_examples=60)
 @given(
     sums=st.lists(st.floats(0, 1e9), min_size=8, max_size=8),
     at_s=st.floats(0, 2e9),
@@ -99,7 +97,7 @@ def test_nothing_is_known_of_strangers():
     assert list(known.known(0.0)) == [("s", "n")]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 70), st.integers(0, 40)), unique=True, min_size=1, max_size=80))
 def test_the_arrays_grow_with_names_and_lose_nothing(pairs):
     known = knowledge()
@@ -113,7 +111,6 @@ def test_the_arrays_grow_with_names_and_lose_nothing(pairs):
     assert np.count_nonzero(sums) == len(pairs)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(results, min_size=1, max_size=30))
 def test_sums_over_an_axis_are_the_sums_of_its_pairs(closed):
     known = knowledge()

@@ -14,6 +14,7 @@ def run(*arguments):
     return CliRunner().invoke(cli, ["split", *arguments])
 
 
+@pytest.mark.slow
 def test_what_is_said_to_be_kept_is_what_is_searched_for(titles):
     same = lexicon().same
     for title in titles:

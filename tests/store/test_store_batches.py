@@ -317,8 +317,9 @@ def _written(
     return results, _content(store)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=_GRAINS)
+@pytest.mark.slow
 def test_a_batch_gives_what_its_items_give_one_by_one(store: Store, batches: list[list[Step]]) -> None:
     in_batches = _written(store, batches, _in_one_batch)
     alone = _written(store, batches, _one_by_one)

@@ -219,7 +219,7 @@ def test_one_site_that_answers_at_once_holds_back_no_other_of_its_engine(world: 
     assert one_fast > alike / 4  # its own attempts ask twenty times as fast
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(["refuse", "page"]), st.integers(0, 1500)), max_size=12))
 def test_times_count_the_refusals_since_the_last_page(
     sqlite_store: Store, story: list[tuple[str, int]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from contents import empty
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -241,16 +242,14 @@ def _empty_store() -> Store:
     return _STORE[0]
 
 
+@pytest.mark.slow
 def test_any_order_of_operations_keeps_every_promise(sqlite_store: Store) -> None:
     _STORE[:] = [sqlite_store]
     try:
         run_state_machine_as_test(
             Loop,
             settings=settings(
-                max_examples=20,
                 stateful_step_count=20,
-                deadline=None,
-                derandomize=True,
                 database=None,
                 suppress_health_check=list(HealthCheck),
             ),

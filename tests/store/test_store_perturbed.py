@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import (
     Boolean,
     Column,
@@ -367,6 +368,7 @@ def _documented() -> dict[tuple[str, str], str]:
     }
 
 
+@pytest.mark.slow
 def test_each_column_is_proved_or_said_not_to_be(store: Store) -> None:
     story = Story(store)
     assert story.world.verification().violations == ()

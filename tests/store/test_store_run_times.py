@@ -86,6 +86,7 @@ def decided(world: World) -> tuple[Counter[str], dict[str, str]]:
     return Counter(one.node for one in assignments), {one.node: one.candidates[0].why for one in assignments}
 
 
+@pytest.mark.slow
 def test_after_training_balance_decides_by_the_network(balanced: World) -> None:
     before, why = decided(balanced)
     assert before["swift"] - before["slow"] in (-1, 0, 1), "nothing is known of them"

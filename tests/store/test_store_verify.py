@@ -149,9 +149,8 @@ def _stored_again(conn: Connection) -> None:
         conn.execute(insert(table).values({**row, "id": 100}))
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_what_is_stored_twice_is_seen(request: pytest.FixtureRequest, kind: str) -> None:
-    store = Store.open(request.getfixturevalue(f"{kind}_url"))
+def test_what_is_stored_twice_is_seen(store_url: str) -> None:
+    store = Store.open(store_url)
     world = World(store)
     lease, work = world.begin(world.waiting())
     world.save(lease, world.read_results(lease, work.targets[0], [hit("1")]).todo[0])

@@ -156,6 +156,7 @@ def test_metrics_of_the_scheduler_and_of_alerts_are_those_it_kept(served: Served
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_schemathesis_finds_nothing(served: Served) -> None:
     schema = schemathesis.openapi.from_dict(served.get("/api/openapi.json").json())
     token = served.get("/api/csrf").json()["token"]

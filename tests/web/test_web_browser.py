@@ -26,6 +26,7 @@ _SWITCHES = (
     "--disable-component-update",
 )
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not _CHROMIUM.exists(), reason="there is no /usr/bin/chromium"),
     pytest.mark.filterwarnings("ignore"),
 ]

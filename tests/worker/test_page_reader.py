@@ -156,6 +156,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks at /proc")
 @pytest.mark.parametrize("does", ["", "never ends"], ids=["idle", "in the midst of a page"])
 def test_it_ends_with_a_parent_that_is_killed(does):

@@ -80,6 +80,7 @@ def deps(downloader: Downloader, browser: Browser | None) -> Dependencies:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(any(missing()), reason=f"pages made by script: {missing()[0]}")
 def test_the_lab_sees_a_page_s_requests_as_the_node_s_own(tmp_path, monkeypatch):
     patient_with_chromium(monkeypatch)

@@ -12,6 +12,8 @@ from tasks.scheduling.balance.learned import LEAST_RUNS, Trained, TrainingError,
 from tasks.scheduling.balance.network import HIDDEN, WEIGHTS, Scaling, drawn
 from tasks.scheduling.balance.parameters import NodeParameters, Sample
 
+pytestmark = pytest.mark.slow
+
 values = st.floats(0.1, 100)
 parameters = st.builds(NodeParameters, *[values | st.none()] * 5)
 

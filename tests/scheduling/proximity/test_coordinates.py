@@ -68,7 +68,7 @@ def test_the_same_delays_give_the_same_places():
     assert np.array_equal(once, again, equal_nan=True)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0.0, 0.5))
 def test_a_place_is_had_by_three_measured_pairs_with_those_that_have_one(seed, share):
     _, measured = world(seed, sites=12, nodes=6, share=share)

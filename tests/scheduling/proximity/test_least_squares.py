@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tasks.scheduling.proximity.least_squares import least_squares
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 4))
 def test_the_minimiser_never_climbs(seed, problems, parameters):
     chance = np.random.default_rng(seed)
