@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kombu.utils import functional
 from patience import PATIENCE_S
 
-from app.run.cluster.broker import beat_schedule, make_app, sentinels
+from app.run.cluster.beat import PulsedScheduler
+from app.run.cluster.broker import PromptConnection, beat_schedule, make_app, sentinels
 from app.run.cluster.node_process import TurnRequests
+from app.run.cluster.pulse import last_beat
 from app.run.settings import Settings, as_environment, from_environment
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
@@ -187,3 +191,34 @@ def test_a_worker_that_loses_its_broker_does_not_die_of_an_unacknowledged_messag
     assert app.amqp.queues["control"](reading.default_channel).get() is not None
     reading.transport.client = None  # as the consumer's own clean-up leaves it
     reading.close()
+
+
+@pytest.fixture
+def away(monkeypatch):
+    """A broker that refuses the first 20 connections; the list of pauses in between, which take no time."""
+    pauses, refused = [], iter(range(20))
+
+    def connect(_connection):
+        if next(refused, None) is not None:
+            raise ConnectionRefusedError
+
+    monkeypatch.setattr(functional, "sleep", pauses.append)
+    monkeypatch.setattr(PromptConnection, "_connection_factory", connect)
+    return pauses
+
+
+def test_a_worker_tries_a_broker_that_is_away_again_soon(away):
+    reported = []
+    connection = make_app(CLUSTER).connection_for_read()
+    connection.ensure_connection(lambda _error, pause_s: reported.append(pause_s), None)
+    assert reported == [2.0, 4.0, *[5.0] * 18]
+    assert sum(away) == sum(reported)
+
+
+def test_beat_has_a_pulse_while_its_broker_is_away(away, tmp_path):
+    pulse = tmp_path / "pulse"
+    scheduler = PulsedScheduler(make_app(replace(CLUSTER, pulse_file=str(pulse))), lazy=True)
+    assert not pulse.exists()
+    assert scheduler.producer is not None
+    assert last_beat(pulse).pid == os.getpid()
+    assert away

@@ -12,7 +12,7 @@ from clusters import gone
 from patience import until
 
 from app.run.cluster.processes import Program
-from app.run.cluster.pulse import last_beat
+from app.run.cluster.pulse import last_beat, started
 from app.run.cluster.supervisor import ClusterFailed, Supervisor
 from app.run.settings import Settings
 
@@ -153,6 +153,26 @@ def test_what_is_frozen_is_killed_and_started_again(tmp_path, watch, told):
     assert "it ended with SIGKILL; started again" in told[-1]
 
 
+def test_a_silent_program_is_left_alone_while_a_server_is_away_and_for_its_time_after_that(
+    tmp_path, watch, told, servers
+):
+    supervisor, clock = watch
+    pulse = tmp_path / "it.pulse"
+    supervisor.start(program(tmp_path, "import time; time.sleep(600)", pulse=pulse, silent_s=60.0))
+    pid = supervisor.pid("it")
+    pulse.write_text(f"{pid} {started(pid)} 0.0\n")
+    servers[0] = False
+    for clock[0] in (61.0, 122.0, 183.0):
+        supervisor.check()
+    servers[0] = True
+    clock[0] += 60.0
+    supervisor.check()
+    assert not told
+    clock[0] += 1.0
+    supervisor.check()
+    dead(supervisor)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
 def test_a_child_ends_with_a_parent_that_is_killed(tmp_path, launch):
     pid = tmp_path / "pid"
@@ -190,15 +210,19 @@ def test_a_stopped_program_is_killed_as_often_as_it_takes(tmp_path, watch, told)
         assert "it ended with SIGKILL; started again in 0.5 s" in told.pop()
 
 
-def test_a_program_that_only_waits_is_left_alone(tmp_path, watch):
+def test_a_program_that_only_waits_is_left_alone(tmp_path, watch, told):
     """A process that waits in a socket isn't switched, and isn't frozen."""
     supervisor, clock = watch
-    supervisor.start(program(tmp_path, "import socket; a, b = socket.socketpair(); a.recv(1)"))
+    code = "import socket; a, b = socket.socketpair(); print('waits', flush=True); a.recv(1)"
+    supervisor.start(program(tmp_path, code))
+    until((tmp_path / "it.log").read_text)
+    process = psutil.Process(supervisor.pid("it"))
+    until(lambda: process.status() == psutil.STATUS_SLEEPING)
     for _ in range(3):
         clock[0] += 600.0
         supervisor.end_stopped(["it"])
         supervisor.check()
-        assert supervisor.alive("it")
+    assert not told
 
 
 def test_a_stop_that_ends_soon_is_not_held_against_a_program(tmp_path, watch, told):

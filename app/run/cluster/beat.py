@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from celery.beat import Scheduler
 
 from app.run.cluster.pulse import EVERY_S, Pulse
+
+log = logging.getLogger("reviewloop.beat")
 
 
 class PulsedScheduler(Scheduler):
@@ -17,7 +20,16 @@ class PulsedScheduler(Scheduler):
         super().__init__(app, **{**options, "max_interval": EVERY_S})
 
     def tick(self, **options: Any) -> float:
-        """One turn; returns the seconds until the next."""
+        """Send what is due; returns the seconds until the next turn."""
         self._pulse.beat()
         wait_s: float = super().tick(**options)
         return wait_s
+
+    def _ensure_connected(self) -> Any:
+        """Connect to the broker, however long it is away: a loop that waits for it is not held."""
+
+        def note(error: Exception, _pause_s: float) -> None:
+            self._pulse.beat()
+            log.warning("the broker does not answer: %s", error)
+
+        return self.connection.ensure_connection(note)

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from celery import Celery
 from celery.signals import after_setup_logger, after_setup_task_logger
+from kombu.connection import Connection
 from kombu.transport.redis import Channel
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -36,9 +37,18 @@ _VISIBILITY_S = 86_400
 # An attempt waits for a Redis that is away (a restart, a failover), however long: that is nobody's failure.
 _FOR_EVER = -1
 _RETRY_FIRST_S, _RETRY_MOST_S = 0.1, 1.0
+_RECONNECT_MOST_S = 5.0
 _ANSWER_S = 5.0
 _BROKER_ANSWER_S = 10.0
 """Waiting for a message is asked anew every second, so a broker that says nothing for so long is gone."""
+
+
+class PromptConnection(Connection):
+    """A connection to the broker that is tried again soon: kombu's own pauses grow to half a minute."""
+
+    def ensure_connection(self, *given: Any, **options: Any) -> Any:
+        """Connect, however often that fails."""
+        return super().ensure_connection(*given, **options, interval_max=_RECONNECT_MOST_S)  # type: ignore[no-untyped-call]
 
 
 def make_app(settings: Settings) -> Celery:
@@ -64,6 +74,7 @@ def make_app(settings: Settings) -> Celery:
         set_as_current=True,
         task_cls=checked_task(key) if key else None,
     )
+    app.amqp.Connection = PromptConnection
     app.conf.update(
         imports=("tasks.jobs.celery_tasks",),
         task_serializer="json",

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from subprocess import Popen
 from types import FrameType
@@ -90,6 +91,7 @@ class Supervisor:
         self._clock = clock
         self._servers_answer = servers_answer
         self._kept: dict[str, _Kept] = {}
+        self._away_at = -inf
 
     def start(self, program: Program) -> None:
         """Start a program and keep it running."""
@@ -132,15 +134,20 @@ class Supervisor:
                 kept.killed, kept.stopped_at, kept.again_at = False, None, None
 
     def _kill_silent(self, kept: _Kept) -> None:
-        """Kill a program whose loop is held: it can't end itself."""
+        """Kill a program whose loop is held, unless it may be waiting for a server: it can't end itself."""
         if kept.program.pulse is None or kept.again_at is not None:
             return
         try:
             beat = last_beat(kept.program.pulse)
         except ValueError:  # it starts
             return
-        silent_s = beat.silent_s(self._clock())
-        if silent_s > kept.program.silent_s and beat.pid == kept.process.pid and beat.kill():
+        now, limit_s = self._clock(), kept.program.silent_s
+        silent_s = beat.silent_s(now)
+        if min(silent_s, now - self._away_at) <= limit_s or beat.pid != kept.process.pid:
+            return
+        if not self._servers_answer():
+            self._away_at = self._clock()
+        elif beat.kill():
             kept.killed = True
             self._say(f"{kept.program.name} is silent for {silent_s:.0f} s and was killed")
 
