@@ -135,8 +135,11 @@ class ChaosCluster:
             self._supervisor.stop([*(program.name for program in self._programs), _LAB])
 
     def check(self) -> None:
-        """Start again what has ended. Raises ClusterFailed where something ends again and again."""
+        """Do what `up` does, but leave what is frozen here. Raises ClusterFailed if something ends again and again."""
         self._supervisor.check()
+        self._supervisor.end_stopped(
+            [program.name for program in self._programs if program.name not in self._frozen]
+        )
 
     def run_to_end(self, program: Program, seconds: float, tick: Callable[[], None]) -> bool:
         """Run a program once; False where it did not end well, or not in time."""

@@ -76,7 +76,8 @@ _PAUSE_S = (1.5, 3.5)
 # without it, both at once: or a cluster that waits for it to wake would not be seen to wait.
 _WITH_LOCKS_S = (33.0, 36.0)
 _WITHOUT_S = (12.0, 18.0)
-_SERVER_AWAY_S = (4.0, 8.0)
+_POSTGRES_AWAY_S = (4.0, 45.0)
+_REDIS_AWAY_S = (4.0, 66.0)
 _SLOW_S = (5.0, 8.0)
 # The nodes go on with their prefetched leases for a while, whatever happens to the scheduler.
 _ROW_S = (22.0, 25.0)
@@ -86,8 +87,8 @@ _LASTS: dict[FaultKind, tuple[float, float]] = {
     FaultKind.FREEZE_NODE: _WITH_LOCKS_S,
     FaultKind.FREEZE_CONTROL: _WITH_LOCKS_S,
     FaultKind.FREEZE_BEAT: (8.0, 12.0),
-    FaultKind.FREEZE_POSTGRES: _SERVER_AWAY_S,
-    FaultKind.FREEZE_REDIS: _SERVER_AWAY_S,
+    FaultKind.FREEZE_POSTGRES: _POSTGRES_AWAY_S,
+    FaultKind.FREEZE_REDIS: _REDIS_AWAY_S,
     FaultKind.SILENT_DATABASE: _WITH_LOCKS_S,
     FaultKind.SILENT_REDIS: _WITHOUT_S,
     FaultKind.SLOW_DATABASE: _SLOW_S,

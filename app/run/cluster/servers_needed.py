@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from urllib.parse import urlsplit
+
+from redis.exceptions import RedisError
+from sqlalchemy.exc import DBAPIError
 
 from app.run.settings import Settings
 from splitter.errors import InputError
+from tasks.store.database import open_engine
 
+_PING_S = 2.0
 _SCHEMES = ("redis", "rediss", "sentinel")
 
 
@@ -22,6 +28,25 @@ def check(settings: Settings) -> None:
             f"REVIEWLOOP_DATABASE_URL={_hidden(settings.database_url)!r}: a cluster needs a PostgreSQL: "
             "postgresql+psycopg2://USER:PASSWORD@HOST/NAME"
         )
+
+
+def servers_answer(settings: Settings) -> bool:
+    """Return True if PostgreSQL and Redis answer within a few seconds."""
+    from app.run.cluster.broker import open_redis  # imports Celery, which `up` itself does without
+
+    async def ping() -> None:
+        async with asyncio.timeout(_PING_S), open_redis(settings) as redis:
+            await redis.ping()
+
+    engine = open_engine(settings.database_url, pool_size=1)
+    try:
+        asyncio.run(ping())
+        engine.connect().close()
+    except (TimeoutError, RedisError, DBAPIError):
+        return False
+    finally:
+        engine.dispose()
+    return True
 
 
 def _hidden(url: str) -> str:

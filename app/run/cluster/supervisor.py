@@ -5,7 +5,6 @@ One thread does it all: a child ends with the thread that made it (see `app.run.
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,21 +15,20 @@ from pathlib import Path
 from subprocess import Popen
 from types import FrameType
 
-from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError
 
 from app.run.cluster import processes, programs
 from app.run.cluster.processes import Program, last_lines
 from app.run.cluster.pulse import is_stopped, last_beat
 from app.run.cluster.servers import POSTGRES, PostgresServer, RedisServer
-from app.run.cluster.servers_needed import check
+from app.run.cluster.servers_needed import check, servers_answer
 from app.run.held_file import alone_in
 from app.run.settings import DEFAULT_DATABASE, Settings
 from app.run.until import Until
 from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s
 from tasks.store import todo
-from tasks.store.database import Store, open_engine
+from tasks.store.database import Store
 from tasks.store.nodes import Node, set_addresses
 from tasks.store.outages import is_outage
 
@@ -43,7 +41,6 @@ _GIVE_UP_AFTER = 5
 _BACKOFF_S, _BACKOFF_MOST_S = 0.5, 8.0
 # Longer than a tracer (strace, py-spy) stops a process for.
 _STOPPED_S = 5.0
-_PING_S = 2.0
 
 Say = Callable[[str], None]
 
@@ -193,7 +190,7 @@ class Cluster:
         self._folder = folder
         self._logs = folder / "logs"
         self._say = say
-        self.supervisor = Supervisor(say, servers_answer=self._servers_answer)
+        self.supervisor = Supervisor(say, servers_answer=lambda: servers_answer(self.settings))
         self._stack = ExitStack()
         self.signalled = False
 
@@ -269,24 +266,6 @@ class Cluster:
             if not is_outage(error):
                 raise
             return False
-
-    def _servers_answer(self) -> bool:
-        """Return True if PostgreSQL and Redis answer now."""
-        from app.run.cluster.broker import open_redis  # with Celery, which this process does without
-
-        async def ping() -> None:
-            async with asyncio.timeout(_PING_S), open_redis(self.settings) as redis:
-                await redis.ping()
-
-        engine = open_engine(self.settings.database_url, pool_size=1)
-        try:
-            asyncio.run(ping())
-            engine.connect().close()
-        except (TimeoutError, RedisError, DBAPIError):
-            return False
-        finally:
-            engine.dispose()
-        return True
 
     def _served(self, stack: ExitStack, server: PostgresServer | RedisServer) -> str:
         """Serve for as long as the stack is open; returns the server's address."""

@@ -18,7 +18,7 @@ from splitter.errors import InputError
 from tasks.store.movement import Contents
 
 NODES = ("node1", "node2", "node3")
-MOST_S = 15 * 60
+MOST_S = 17 * 60
 OVERHEAD_S = 140.0
 """Start, the work's end and the calm run, on a busy machine of two cores."""
 AFTER_EACH_S = 3.0
@@ -47,7 +47,7 @@ def test_what_is_struck_is_there(seed):
 
 
 @given(st.integers(0, 10_000))
-def test_forty_faults_end_within_a_quarter_of_an_hour(seed):
+def test_forty_faults_end_within_seventeen_minutes(seed):
     lasts = sum(fault.for_s + fault.pause_s + AFTER_EACH_S for fault in planned(seed, 40, NODES))
     assert lasts + OVERHEAD_S < MOST_S
 
