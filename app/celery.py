@@ -12,11 +12,11 @@ from __future__ import annotations
 from app.run import garbage
 from app.run.cluster.broker import make_app
 from app.run.cluster.worker import Runtime
-from app.run.settings import cache_folder, from_environment
+from app.run.settings import cache_folder, load_settings
 from splitter.words import keep_cache_in
 
 garbage.collect_seldom()
 keep_cache_in(cache_folder())
-settings = from_environment()
+settings = load_settings()
 app = make_app(settings)
 app.steps["worker"].add(Runtime)

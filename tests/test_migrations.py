@@ -181,7 +181,7 @@ def test_programs_that_start_together_upgrade_once(empty_url: str, migrations: P
 _OPENS = """
 import sys
 from pathlib import Path
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.run.open_store import opened_store
 with opened_store(Settings(database_url=sys.argv[1])):
     print("alembic" in sys.modules)

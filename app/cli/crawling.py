@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from app.actions import product_actions
 from app.actions.products import RefusedProduct, named_products
@@ -20,13 +20,15 @@ from app.cli.product import say_kept_out, say_refused
 from app.cli.progress import Progress
 from app.reports.summary import Summary, mark, summary
 from app.run.preflight import Preflight, check_lab
-from app.run.settings import Settings
 from splitter.errors import InputError
 from tasks.fetching.hosts import HostCatalog
 from tasks.store import products
 from tasks.store.database import Store
 from tasks.store.nodes import Node
 from tasks.store.products import NewProduct
+
+if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
 
 _NAMED = (
     "slots", "allocation", "modification", "recall", "silent_after_s", "backoff_s", "rest_factor", "seed",

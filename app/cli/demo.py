@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Event
@@ -23,8 +23,9 @@ from app.cli.output import messages, print_json, printed, say
 from app.cli.tables import print_samples, print_summary
 from app.reports.summary import Summary, document, samples
 from app.run.nodes import numbered_nodes
-from app.run.setting_values import database
-from app.run.settings import DEFAULT_DATABASE, Settings
+from app.run.setting_fields import Settings
+from app.run.settings import database
+from app.run.version import DEFAULT_DATABASE
 from splitter.query import product_query
 from tasks.store.database import Store, read_now
 from tasks.store.verify import Verification, verify
@@ -107,7 +108,7 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
 
     with ExitStack() as stack:
         lab = stack.enter_context(running_lab(settings.catalog(), "demo", reviews=None))
-        settings = replace(settings, lab=(lab.host, lab.port))
+        settings = settings.with_(lab=(lab.host, lab.port))
         store = stack.enter_context(open_store.opened_store(settings))
         address = stack.enter_context(_dashboard(settings, store)) if web else ""
         product_actions.add(store, named_products(PRODUCTS), person())

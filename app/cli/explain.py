@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -17,7 +17,6 @@ from app.cli.options import db_option, json_option, settings_of, sites_option, s
 from app.cli.output import clock, percent, print_json, printed, table
 from app.cli.tables import COLORS
 from app.files.harmless import shown
-from app.run.settings import Settings
 from app.views.durations import seconds
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.page_floor import PageFloor
@@ -25,6 +24,9 @@ from tasks.domain.states import State
 from tasks.scheduling.decision import Ruling
 from tasks.store import page_links, reports
 from tasks.store.database import Store, read_now
+
+if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
 
 Row = Mapping[str, Any]
 Lines = Iterator[str | Text | Table]

@@ -11,7 +11,7 @@ import click
 
 from app.cli.main import as_called
 from app.cli.options import FILE, sites_option
-from app.run.settings import from_environment
+from app.run.settings import load_settings
 
 
 @click.command()
@@ -47,7 +47,7 @@ def lab(
     # Slow to import (aiohttp), and of no use to any other command.
     from app.lab.running import running_lab
 
-    catalog = from_environment(sites=sites).catalog()
+    catalog = load_settings(sites=sites).catalog()
     with running_lab(catalog, profile, seed=seed, log_path=log_path, host=host, port=port) as running:
         stop = Event()
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlalchemy import Connection
 
-from app.run.settings import Settings
 from splitter.errors import InputError
 from tasks.store import names
+
+if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
 
 
 def check_site(conn: Connection, settings: Settings, name: str | None) -> None:

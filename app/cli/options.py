@@ -6,19 +6,19 @@ import os
 import pwd
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from app.cli.output import say
-from app.run.setting_values import database, lab_address, sqlite_file
-from app.run.settings import DEFAULT_DATA, DEFAULT_DATABASE, Settings, from_environment, misspelt
+from app.run.settings import database, lab_address, load_settings, misspelt, sqlite_file
+from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from splitter.catalog.names import BUILTIN, Group
 from splitter.errors import InputError, ReviewloopError
 
 if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
     from splitter.catalog.model import Catalog
     from tasks.store.database import Store
 
@@ -137,7 +137,7 @@ def _found(settings: Settings) -> Iterator[Settings]:
     from app.run.cluster.left_store import served  # it brings the servers
 
     with served(folder, lambda text: say(text, "dim")) as address:
-        yield replace(settings, database_url=address)
+        yield settings.with_(database_url=address)
 
 
 def left_by_up(settings: Settings) -> Path | None:
@@ -255,7 +255,7 @@ def settings_of(db: str | None = None, sites: str | None = None, **options: Any)
     }
     for name, meant in misspelt().items():
         say(f"{name} is no setting{f': {meant} is' if meant else ''}", "yellow")
-    return from_environment(database_url=database(db) if db else None, sites=sites, **options)
+    return load_settings(database_url=database(db) if db else None, sites=sites, **options)
 
 
 def keyword_list(keywords: str | None, aliases: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

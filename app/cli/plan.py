@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.padding import Padding
@@ -14,13 +15,15 @@ from app.files.harmless import shown
 from app.run.crawl_plan import CrawlPlan, as_virtual_task, crawl_plan
 from app.run.nodes import clients, notes
 from app.run.preflight import LONGEST_S, Preflight, preflight
-from app.run.setting_values import sqlite_file
-from app.run.settings import Settings
+from app.run.settings import sqlite_file
 from app.views.durations import seconds
 from splitter.errors import InputError
 from tasks.store import added_nodes, products
 from tasks.store.nodes import Node
 from tasks.store.products import NewProduct, VirtualTask
+
+if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
 
 MOST_PLANNED = 100_000
 """Virtual tasks that a plan is counted over, at most."""

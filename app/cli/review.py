@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from shutil import copyfileobj
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -27,12 +27,14 @@ from app.importing.review_checks import ProductNames, ReviewChecks
 from app.importing.review_columns import FieldColumns, field_columns, said_columns
 from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
-from app.run.setting_values import sqlite_file
-from app.run.settings import Settings
+from app.run.settings import sqlite_file
 from splitter.errors import InputError
 from tasks.store import imports, products
 from tasks.store.database import Store
 from tasks.store.imports import Source, shape_of
+
+if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
 
 _MOST_LINES = 10
 _TOLD_EVERY = 100_000

@@ -17,13 +17,14 @@ from app.cli.options import (
 from app.cli.output import say
 from app.cli.runner_options import runner_options
 from app.run.held_file import alone_on, refuse_busy
-from app.run.setting_values import sqlite_file
-from app.run.settings import DEFAULT_DATA, DEFAULT_DATABASE, Settings
+from app.run.settings import sqlite_file
+from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from splitter.errors import InputError
 
 if TYPE_CHECKING:
     from app.run.cluster.processes import Program
     from app.run.cluster.supervisor import Cluster
+    from app.run.setting_fields import Settings
 
 _NODES_ON_THE_WEB = 1
 _NODES_IN_THE_LAB = 4

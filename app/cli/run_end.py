@@ -11,11 +11,11 @@ from rich.table import Table
 from app.cli.output import print_json, printed, say, table
 from app.cli.tables import print_samples, print_summary
 from app.reports.summary import Summary, document
-from app.run.settings import Settings
 from app.views.durations import seconds
 from tasks.store.run_statistics import RunStatistics
 
 if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
     from app.run.until import Until
 
 

@@ -18,7 +18,6 @@ from rich.text import Text
 from app.cli.options import json_option, lab_option, settings_of, sites_option, warn_without_contact
 from app.cli.output import print_json, printed, short, table_of
 from app.files.harmless import shown
-from app.run.settings import Settings
 from app.run.version import ROOT
 from app.run.wiring import utc_now
 from app.sites.site_questions import questions
@@ -27,6 +26,7 @@ from splitter.errors import InputError
 from tasks.fetching.robots import ROBOTS_TOKEN
 
 if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
     from app.sites.saved_pages import PageCheck
     from app.sites.site_check import SiteAnswer
 

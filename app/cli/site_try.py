@@ -15,7 +15,6 @@ from rich.text import Text
 from app.cli.options import check_known, json_option, lab_option, settings_of, sites_option
 from app.cli.output import print_json, printed, short, table
 from app.files.harmless import shown
-from app.run.settings import Settings
 from app.run.wiring import utc_now
 from app.views.durations import seconds
 from splitter.catalog.model import Catalog
@@ -23,6 +22,7 @@ from splitter.errors import InputError
 from tasks.domain.pages import Hit, Review
 
 if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
     from app.sites.rule_preview import RulePreview
     from app.sites.rule_trial import Trial
 

@@ -28,8 +28,7 @@ from app.cli.output import answer, print_json, printed, table, table_of
 from app.cli.site_check import check
 from app.cli.site_try import try_
 from app.files.harmless import shown
-from app.run.setting_values import sqlite_file
-from app.run.settings import Settings
+from app.run.settings import sqlite_file
 from app.run.wiring import utc_now
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
@@ -41,6 +40,7 @@ from tasks.store.hosts import load_robots
 from tasks.store.reports import SiteRow
 
 if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
     from app.sites.pinging import Ping
 
 _ROBOTS_OF_ANY_AGE = timedelta(days=36_500)
@@ -221,5 +221,5 @@ def sign_in(site: str, forget: bool, lab: tuple[str, int] | None, sites: str | N
         answer({"site": site, "forgotten": forgotten}, said, as_json)
         return
     until, file = sign_ins.sign_in(site), settings.sign_in_file
-    document = {"site": site, "until": until.isoformat(timespec="seconds"), "kept_in": file}
+    document = {"site": site, "until": until.isoformat(timespec="seconds"), "kept_in": str(file)}
     answer(document, f"signed in to {site} until {until:%Y-%m-%d %H:%M:%S} UTC; kept in {file}", as_json)

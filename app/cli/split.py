@@ -13,7 +13,7 @@ import click
 
 from app.cli.options import group_option, in_groups, json_option, keyword_list, sites_option
 from app.cli.output import printed, table
-from app.run.settings import from_environment
+from app.run.settings import load_settings
 from splitter.errors import InputError, ProductNameError
 from splitter.explain import explain
 from splitter.query import KeywordSet, product_query
@@ -77,7 +77,7 @@ def split(
       reviewloop split --json --file products.txt
       reviewloop split --explain 吉利汽车帝豪
     """
-    catalog = from_environment(sites=sites).catalog()
+    catalog = load_settings(sites=sites).catalog()
     chosen = (*only, *in_groups(catalog, groups)) if groups else only
     scope = SearchScope(catalog, chosen, pages, no_site, no_paging)
     given = list(_names(names, source))

@@ -20,7 +20,7 @@ from app.reports.summary import write_report
 from app.run import event_loops, wiring
 from app.run.nodes import own_settings
 from app.run.preflight import Askable, Preflight, preflight
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.run.until import Until
 from splitter.catalog.model import Catalog
 from tasks.domain.errors import StoreUnwritable

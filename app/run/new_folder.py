@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from app.run.settings_text import settings_text
+from app.run.setting_fields import env_file
 from splitter.catalog.load import builtin_text
 from splitter.errors import InputError
 
@@ -93,7 +93,7 @@ def _settings(hashes: Mapping[str, str]) -> str:
         f"WEB_VIEWER_HASH={hashes['viewer']}\n"
         f"WEB_OPERATOR_HASH={hashes['operator']}\n\n"
         "# Of sites that ask to sign in (docs/sign-in.md): REVIEWLOOP_LOGIN_WEIBO_COOKIES=...\n\n"
-        f"{settings_text(without=('contact', 'secret_key', 'pseudonym_key'))}"
+        f"{env_file(without=('contact', 'secret_key', 'pseudonym_key'))}"
     )
 
 

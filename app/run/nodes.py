@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from app.run.addresses import is_loopback, own_address, system_choice
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.store import added_nodes
@@ -89,10 +88,10 @@ def _check(node: Node, *, lab: bool) -> None:
 
 def own_settings(settings: Settings, node: Node) -> Settings:
     """The settings of one node's process or tools: with its own address, kinds, and proxy."""
-    own = replace(settings, address=node.address, kinds=node.kinds)
+    own = settings.with_(address=node.address, kinds=node.kinds)
     if node.proxy is None:
         return own
-    return replace(own, proxy=node.proxy.url, machine=node.proxy.place)
+    return own.with_(proxy=node.proxy.url, machine=node.proxy.place)
 
 
 def clients(nodes: Sequence[Node]) -> int:

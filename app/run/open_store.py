@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from app.run.settings import MIGRATIONS, Settings
+from app.run.setting_fields import Settings
+from app.run.version import MIGRATIONS
 from tasks.store.database import Store
 from tasks.store.schema import check_revision, newest, revision, upgrade
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from ipaddress import ip_address
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from app.run.searxng import SearxngAnswer, probe
-from app.run.settings import Settings, logins
+from app.run.setting_fields import Settings
+from app.run.settings import logins
 from splitter.catalog.model import Catalog
 from splitter.catalog.sign_in import SignInRules
 from splitter.errors import InputError
@@ -203,7 +203,7 @@ def _sign_ins_missing(settings: Settings, catalog: Catalog) -> dict[str, str]:
     from tasks.signin.signins import signing
 
     environment = logins()
-    kept = Path(settings.sign_in_file)
+    kept = settings.sign_in_file
     file = SignInFile(kept, settings.secret_key) if settings.secret_key and kept.is_file() else None
     return {
         name: ", ".join(variable_of(name, part) for part in _parts(rules))

@@ -1,4 +1,4 @@
-"""The project's folder and its version: all that the command line's help needs."""
+"""The project's folder, its version and default places: all that the help of commands needs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+MIGRATIONS = ROOT / "migrations"
+DEFAULT_DATABASE = "sqlite:///reviewloop.db"
+DEFAULT_DATA = Path(".reviewloop")
+"""Folder of the servers that `reviewloop up` starts by itself."""
 
 
 def _version() -> str:

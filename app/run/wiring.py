@@ -16,7 +16,8 @@ from random import Random
 from app.reports.scheduled_files import DeliveryTools
 from app.run.hardware import this_machine
 from app.run.preflight import Askable
-from app.run.settings import Settings, logins
+from app.run.setting_fields import Settings
+from app.run.settings import logins
 from app.sending.alert_sending import GoOn, Receivers
 from app.sending.delivery import Sender
 from splitter.catalog.entries import entries_of, entries_without_browser
@@ -195,7 +196,7 @@ def sign_ins(
     return SignIns(
         catalog,
         lambda name: Credentials(name, environment),
-        SignInFile(Path(settings.sign_in_file), secret) if names and secret else None,
+        SignInFile(settings.sign_in_file, secret) if names and secret else None,
         SessionSettings(
             user_agent=crawl.user_agent,
             local_address=address,
@@ -228,7 +229,7 @@ def pseudonyms(settings: Settings) -> Pseudonyms | None:
         return None
     source = "REVIEWLOOP_PSEUDONYM_KEY" if settings.pseudonym_key else settings.pseudonym_key_file
     try:
-        return Pseudonyms(settings.pseudonym_key or kept_key(Path(settings.pseudonym_key_file)))
+        return Pseudonyms(settings.pseudonym_key or kept_key(settings.pseudonym_key_file))
     except ValueError as error:
         raise InputError(f"{source}: {error}; write at least {SHORTEST_KEY} characters") from None
 

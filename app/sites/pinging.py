@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.run import wiring
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from splitter.catalog.model import Catalog
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from app.run.preflight import browser_missing
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.run.wiring import new_browser
 from app.sites.http_session import Answer, AskFailed, ask
 from splitter.catalog.model import Catalog

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.sites.rendered_answer import ask_as_crawl, is_result_page
 from app.sites.rule_preview import RulePreview, preview_rules
 from splitter.catalog.model import Catalog

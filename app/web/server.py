@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.web.address import address_of, is_loopback
 from app.web.application import make_application
 from app.web.base.access import Access, Tokens

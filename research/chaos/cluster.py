@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,7 +23,8 @@ from app.run.cluster.pulse import last_beat
 from app.run.cluster.servers import free_port
 from app.run.cluster.supervisor import Cluster
 from app.run.nodes import numbered_nodes
-from app.run.settings import Settings, as_environment
+from app.run.setting_fields import Settings
+from app.run.settings import as_environment
 from research.chaos import diagnosis
 from research.chaos.faults import BEATS, CONTROLS
 from research.chaos.proxy import Proxy
@@ -102,7 +103,7 @@ class ChaosCluster:
         self._programs: list[Program] = []
         self.node_names = tuple(node.name for node in self._nodes)
         self.lab = ("127.0.0.1", free_port())
-        self._settings = replace(cluster.settings, sites=str(files.sites), lab=self.lab)
+        self._settings = cluster.settings.with_(sites=str(files.sites), lab=self.lab)
 
     @property
     def redis_url(self) -> str:
@@ -228,14 +229,13 @@ class ChaosCluster:
         folder = self._proxy.postgres(name, DATABASE_LINK, database)
         redis = urlsplit(self._settings.redis_url)
         port = self._proxy.tcp(name, REDIS_LINK, f"{redis.hostname}:{redis.port}")
-        return replace(
-            self._settings,
+        return self._settings.with_(
             database_url=self._settings.database_url.replace(database, folder),
             redis_url=redis._replace(netloc=f":{redis.password}@127.0.0.1:{port}").geturl(),
         )
 
     def _start_lab(self) -> None:
-        settings = replace(self._settings, sites=str(self._files.all_sites))
+        settings = self._settings.with_(sites=str(self._files.all_sites))
         profile = "calm"
         if self._resumed:
             self._files.no_faults.write_text(_NO_FAULTS, encoding="utf-8")

@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.run import open_store
 from app.run.cluster.supervisor import Cluster
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from research.chaos.cluster import ChaosCluster, Files
 from research.chaos.compare import Difference, difference
 from research.chaos.faults import POSTGRES, Fault, FaultKind, planned
@@ -75,7 +74,7 @@ def run(settings: Settings, session: Session, folder: Path, say: Say, supply: Su
     write_catalog(files.sites, supply.site_per_s)
     write_catalog(files.all_sites, supply.site_per_s)
     write_catalog(files.calm_sites, FAST_PER_S)
-    own = replace(settings, **SHORTENED)
+    own = settings.with_(**SHORTENED)
     with (
         Cluster(own, folder, say) as cluster,
         tempfile.TemporaryDirectory(prefix="reviewloop-") as links,

@@ -12,7 +12,7 @@ import click
 
 from app.cli.options import FOLDER, json_option
 from app.cli.output import print_json, printed, say, table
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.views.durations import seconds
 from splitter.errors import InputError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 
 from app.lab.running import running_lab
-from app.run.settings import from_environment
+from app.run.settings import load_settings
 from research.tools.forked import forkserver
 from splitter.errors import ReviewloopError
 
@@ -46,7 +46,7 @@ def lab_process(
 
 
 def _serve(ready: Connection, profile: str, sites: str | None, seed: int, log: Path | None) -> None:
-    catalog = from_environment(sites=sites).catalog()
+    catalog = load_settings(sites=sites).catalog()
     with running_lab(catalog, profile, seed=seed, log_path=log) as lab:
         ready.send((lab.host, lab.port))
         # Whoever started this process ends it: a daemon is terminated with its parent.

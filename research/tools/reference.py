@@ -25,7 +25,8 @@ from pydantic_core import to_json
 
 from app.cli.main import cli
 from app.files.exporting import columns
-from app.run.settings_text import attributes, setting_texts
+from app.run.setting_fields import Settings, as_text, may_be_in_file
+from app.run.settings import PREFIX
 from app.run.version import ROOT
 from splitter.catalog.load import builtin_text
 from splitter.catalog.model import Catalog
@@ -249,12 +250,6 @@ def _plain(text: str) -> str:
 
 def settings_text() -> str:
     """The reference of the settings."""
-    readers = {
-        path.relative_to(ROOT).as_posix(): set(re.findall(r"settings\.(\w+)", path.read_text("utf-8")))
-        for path in sorted((ROOT / "app").rglob("*.py"))
-        if path.parent.name not in ("cli", "chaos")  # they hand settings on
-    }
-    own = set(re.findall(r"self\.(\w+)", (ROOT / "app/run/settings.py").read_text("utf-8")))
     lines = [
         _MADE,
         "# Settings\n",
@@ -263,17 +258,26 @@ def settings_text() -> str:
         "file, the file before the default. `reviewloop doctor` names variables that nothing reads. What is marked "
         "*File* may be given as NAME_FILE, the path of a file that holds it, so that a secret is in no environment.\n",
         "Besides: `REVIEWLOOP_LOGIN_...` ([sign-in.md](sign-in.md)), and for the tests `REVIEWLOOP_TEST_...`.\n",
-        "| variable | default | meaning | used in |",
-        "|---|---|---|---|",
+        "| variable | default | meaning |",
+        "|---|---|---|",
     ]
-    for one in setting_texts():
-        used = [path for path, names in readers.items() if one.name in names]
-        used += ["app/run/settings.py"] if one.name in own and "app/run/settings.py" not in used else []
-        default = f"`{one.default}`" if one.default else "none"
-        about = one.about + (" *File.*" if one.in_file else "")
-        where = ", ".join(f"`{path}`" for path in used)
-        lines.append(f"| `{one.variable}` | {default} | {about} | {where} |")
+    for name, field in Settings.model_fields.items():
+        default = as_text(field.default)
+        about = (field.description or "") + (" *File.*" if may_be_in_file(field) else "")
+        lines.append(f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if default else 'none'} | {about} |")
     return "\n".join(lines) + "\n"
+
+
+_ATTRIBUTE = re.compile(r"^    ([a-z0-9_, ]+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+
+
+def attributes(of: type) -> dict[str, str]:
+    """Return the meanings in the `Attributes:` of a class's docstring by attribute, empty if there is none."""
+    meanings = {}
+    for names, text in _ATTRIBUTE.findall(inspect.getdoc(of) or ""):
+        about = " ".join(text.split())
+        meanings.update(dict.fromkeys(names.split(", "), about[:1].upper() + about[1:]))
+    return meanings
 
 
 # --- columns of an export -----------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from sqlalchemy import Connection, insert, make_url, text, update
 
 from app.run.cluster import processes
 from app.run.cluster.servers import PostgresServer
-from app.run.settings import MIGRATIONS
+from app.run.version import MIGRATIONS
 from research.tools.cputime import family_s
 from research.tools.pages import RESULT_RULES, RULES
 from splitter.catalog.model import Catalog, Engine, Limits

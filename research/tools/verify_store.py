@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Table, func, select, text
 
-from app.run.settings import MIGRATIONS
+from app.run.version import MIGRATIONS
 from tasks.domain.failures import FailureReason
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review

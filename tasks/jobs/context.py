@@ -18,7 +18,6 @@ from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.admission import bound
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Distances
-from tasks.scheduling.query_refinement import RefinementSettings
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.views import BufferRule
 
@@ -41,7 +40,6 @@ class LoopSettings:
     recall: RecallSettings = field(default_factory=RecallSettings)
     allocating: AllocationSettings = field(default_factory=AllocationSettings)
     buffer: BufferRule = field(default_factory=BufferRule)
-    refinement: RefinementSettings = field(default_factory=RefinementSettings)
     wait_limit: int = 1000
     lease_batch: int = MOST_AT_ONCE
     keep_log: timedelta | None = None

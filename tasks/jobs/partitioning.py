@@ -91,7 +91,6 @@ def _replaced(
         engine.times.least if engine.times is not None else None,
         now,
         lambda: partitions.hit_dates(conn, partition.task_id),
-        context.settings.refinement,
     )
     chunk_pages = context.catalog.sites[view.site].chunk_pages
     by: list[NewPartition] = []

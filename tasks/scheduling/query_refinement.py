@@ -33,18 +33,8 @@ MOST_PARTITIONS = 200
 FEWEST_WORDS = 2
 """Keywords a relaxed query has at least: one alone names a brand or a class of goods, and finds everything about it."""
 
-
-@dataclass(frozen=True, slots=True)
-class RefinementSettings:
-    """How queries are split and relaxed.
-
-    Attributes:
-        since: what is older is found by queries of any time only.
-        own_words: whether keywords that a person chose may be relaxed, too.
-    """
-
-    since: datetime = datetime(2000, 1, 1, tzinfo=UTC)
-    own_words: bool = False
+SINCE = datetime(2000, 1, 1, tzinfo=UTC)
+"""Start of the first time range. Older hits are found only by queries without a range."""
 
 
 def ranges(
@@ -155,7 +145,6 @@ def refined(
     least: Unit | None,
     now: datetime,
     dates: Callable[[], Sequence[datetime]],
-    settings: RefinementSettings,
 ) -> SplitByTime | DropWord | LeaveFull | None:
     """The next step of a partition, by what its result pages showed; None: it goes on as it is.
 
@@ -168,12 +157,12 @@ def refined(
     """
     listing = partition.listing
     if listing.ended and not listing.listed:
-        return _relaxed(partition, settings)
+        return _relaxed(partition)
     if least is None or not listing.over(limits) or not (partition.span or listing.at_cap(limits)):
         return None
     hits = f"more than {limits.most:,} hits" if listing.reported is None else f"{listing.reported:,} hits"
     head = f"{hits}, the engine lists {limits.most:,}"
-    span = partition.span or _whole(now, least, settings)
+    span = partition.span or _whole(now, least)
     spans = ranges(listing.reported, limits.most, span, least, dates=dates())
     if not spans:
         return LeaveFull(f"{head}: no shorter range than one {least} can be asked for")
@@ -191,17 +180,17 @@ def _merged(spans: tuple[Span, ...], most: int) -> tuple[Span, ...]:
     return (*spans[: most - 1], Span(spans[most - 1].start, spans[-1].end))
 
 
-def _whole(now: datetime, least: Unit, settings: RefinementSettings) -> Span:
+def _whole(now: datetime, least: Unit) -> Span:
     end = ceiling(now, _DAY if least == "day" else _HOUR)
-    start = floor(settings.since, _DAY)
+    start = floor(SINCE, _DAY)
     return Span(start if start < end else end - _DAY, end)
 
 
-def _relaxed(partition: ReadPartition, settings: RefinementSettings) -> DropWord | None:
+def _relaxed(partition: ReadPartition) -> DropWord | None:
     words = partition.keywords
     if partition.span or len(words) <= FEWEST_WORDS:
         return None
-    if partition.own_words and not settings.own_words:
+    if partition.own_words:
         return None
     place = first_to_drop(words)
     left = words[:place] + words[place + 1 :]

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from patience import PATIENCE_S
 
-from app.run.settings import Settings, as_environment, from_environment
+from app.run.setting_fields import Settings
+from app.run.settings import as_environment, load_settings
 from app.sending.alert_sending import Receivers, place_of, without_secrets
 from splitter.errors import InputError
 from tasks.scheduling.alerting import Alert
@@ -208,29 +209,29 @@ def test_an_unknown_kind_is_refused_without_repeating_it() -> None:
 
 
 def test_receivers_are_settings_that_nothing_prints() -> None:
-    settings = from_environment({"REVIEWLOOP_ALERT_TO": f" log  json://h/{SECRET} "})
+    settings = load_settings({"REVIEWLOOP_ALERT_TO": f" log  json://h/{SECRET} "})
     assert settings.alert_to == f"log json://h/{SECRET}"
     assert SECRET not in repr(settings)
-    assert from_environment(as_environment(settings)) == settings
+    assert load_settings(as_environment(settings)) == settings
     with pytest.raises(InputError, match="receiver 1") as error:
-        from_environment({"REVIEWLOOP_ALERT_TO": SECRET})
+        load_settings({"REVIEWLOOP_ALERT_TO": SECRET})
     assert SECRET not in str(error.value)
 
 
 @pytest.mark.parametrize("text", ["manual:0", "manual:x", "nonesuch", "manual:1,,idle"])
 def test_a_wrong_rule_is_refused_with_what_would_be_right(text: str) -> None:
     with pytest.raises(InputError, match="completion:50,silent:2,manual:1,idle:30,refusing:2"):
-        from_environment({"REVIEWLOOP_ALERTS": text})
+        load_settings({"REVIEWLOOP_ALERTS": text})
 
 
 def test_rules_are_read_with_the_usual_thresholds_and_written_back() -> None:
-    some = from_environment({"REVIEWLOOP_ALERTS": "manual:10, idle"})
+    some = load_settings({"REVIEWLOOP_ALERTS": "manual:10, idle"})
     assert dict(some.alerts.items()) == {"manual": 10.0, "idle": 30.0}
-    assert from_environment(as_environment(some)) == some
-    none = from_environment({"REVIEWLOOP_ALERTS": "off"})
+    assert load_settings(as_environment(some)) == some
+    none = load_settings({"REVIEWLOOP_ALERTS": "off"})
     assert none.alerts.items() == []
-    assert from_environment(as_environment(none)) == none
-    assert from_environment(as_environment(Settings())) == Settings()
+    assert load_settings(as_environment(none)) == none
+    assert load_settings(as_environment(Settings())) == Settings()
 
 
 def test_the_test_message_says_of_each_receiver_whether_it_took_it(hook: Hook, reviewloop: Any) -> None:

@@ -18,7 +18,7 @@ import app.cli.demo
 from app.cli.main import as_called, cli, program
 from app.cli.output import short
 from app.files.harmless import shown
-from app.run.settings import from_environment
+from app.run.settings import load_settings
 from app.views.durations import seconds
 from app.views.host_waits import wait_text
 from splitter.catalog.load import load_catalog
@@ -162,14 +162,14 @@ def test_a_database_of_another_version_is_refused_in_one_line(reviewloop, crawle
 
 
 def test_settings_of_the_environment(tiny_sites):
-    settings = from_environment(
+    settings = load_settings(
         {"REVIEWLOOP_BACKOFF_S": "0.5", "REVIEWLOOP_SILENT_AFTER_S": "8"}, sites="paper-2014"
     )
     assert settings.loop().recall.backoff_s == 0.5
     assert settings.crawl().request_timeout_s == 4
     assert settings.catalog().name == "paper-2014"
     with pytest.raises(InputError, match="REVIEWLOOP_BACKOFF_S"):
-        from_environment({"REVIEWLOOP_BACKOFF_S": "-1"})
+        load_settings({"REVIEWLOOP_BACKOFF_S": "-1"})
 
 
 @pytest.mark.parametrize(
@@ -183,15 +183,8 @@ def test_settings_of_the_environment(tiny_sites):
     ],
 )
 def test_a_database_is_named_by_its_url_or_file(given, url, tmp_path):
-    assert from_environment({"REVIEWLOOP_DATABASE_URL": given}).database_url == url
-    assert from_environment({"REVIEWLOOP_DATABASE_URL": str(tmp_path)}).database_url == str(tmp_path)
-
-
-def test_a_former_name_of_a_variable_is_still_read():
-    assert from_environment({"REVIEWLOOP_GRAIN": "7"}).batch == 7
-    assert from_environment({"REVIEWLOOP_GRAIN": "7", "REVIEWLOOP_BATCH": "9"}).batch == 9
-    with pytest.raises(InputError, match="REVIEWLOOP_GRAIN"):
-        from_environment({"REVIEWLOOP_GRAIN": "0"})
+    assert load_settings({"REVIEWLOOP_DATABASE_URL": given}).database_url == url
+    assert load_settings({"REVIEWLOOP_DATABASE_URL": str(tmp_path)}).database_url == str(tmp_path)
 
 
 def test_one_version_number(reviewloop):
@@ -199,7 +192,7 @@ def test_one_version_number(reviewloop):
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert re.search(r"^## (\S+)", changelog, re.MULTILINE)[1] == project
     assert reviewloop("--version").stdout.split() == ["reviewloop", project]
-    assert from_environment({}).crawl().user_agent.startswith(f"reviewloop/{project} (")
+    assert load_settings({}).crawl().user_agent.startswith(f"reviewloop/{project} (")
 
 
 def test_help_in_three_groups_on_80_columns(reviewloop):

@@ -22,7 +22,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from patience import PATIENCE_S
 
-from app.run.setting_values import smtp
 from app.sending.alert_sending import Receivers
 from app.sending.delivery import Sender, checked_destination, send, shown_destination
 from app.sending.mail_server import Security, SmtpServer, smtp_server
@@ -371,7 +370,7 @@ def test_the_address_of_a_mail_server() -> None:
 )
 def test_a_wrong_address_of_a_mail_server_is_refused_without_its_password(url: str, said: str) -> None:
     with pytest.raises(InputError, match=said) as refused:
-        smtp(url)
+        smtp_server(url, "reports@example.cn")
     assert "geheim" not in str(refused.value)
 
 

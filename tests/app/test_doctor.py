@@ -13,7 +13,9 @@ from app.run import preflight as preflight_module
 from app.run.doctor import Check, CheckState, examine
 from app.run.preflight import Preflight
 from app.run.searxng import SearxngAnswer
-from app.run.settings import MIGRATIONS, Settings, misspelt
+from app.run.setting_fields import Settings
+from app.run.settings import misspelt
+from app.run.version import MIGRATIONS
 from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.load import builtin_text
 from tasks.jobs.obstacles import NO_NETWORK, Obstacle, ObstacleKind

@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from app.files.harmless import HarmlessFormatter, one_line, shown
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from splitter.errors import InputError
 from tasks.store.database import Store
 

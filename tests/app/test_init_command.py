@@ -6,8 +6,7 @@ import pytest
 import yaml
 from compose_spec import PyCompose
 
-from app.run.setting_values import variables
-from app.run.settings import from_environment, misspelt
+from app.run.settings import load_settings, misspelt, variables
 from app.run.version import ROOT
 from app.web.base.access import token_hash
 from splitter.catalog.load import builtin, load_catalog
@@ -32,7 +31,7 @@ def test_a_folder_to_work_in(folder, reviewloop):
     assert (made / ".env").stat().st_mode & 0o777 == 0o600
     assert load_catalog(made / "sites.yaml") == builtin("today")
     assert misspelt() == {}
-    settings = from_environment()
+    settings = load_settings()
     assert len(settings.secret_key) >= 16
     assert len(settings.pseudonym_key) >= 16
     empty = reviewloop("product", "import", "names.csv")
@@ -45,7 +44,7 @@ def test_every_setting_stands_in_it_with_its_default(folder):
     file = Path(".env")
     file.write_text("\n".join(given), "utf-8")
     assert misspelt() == {}
-    assert from_environment(secret_key="", pseudonym_key="") == from_environment({})
+    assert load_settings(secret_key="", pseudonym_key="") == load_settings({})
 
 
 def test_some_groups_and_sites(folder):
@@ -85,11 +84,11 @@ def test_the_environment_comes_before_the_file(tmp_path, monkeypatch):
         '# a comment\n\nREVIEWLOOP_CONTACT="me@example.com"\nOTHER=1\nREVIEWLOOP_SLOTS=7\n', "utf-8"
     )
     monkeypatch.setenv("REVIEWLOOP_SLOTS", "9")
-    settings = from_environment()
+    settings = load_settings()
     assert (settings.contact, settings.slots) == ("me@example.com", 9)
     Path(".env").write_text("REVIEWLOOP_SLOTS=7\nwhat is this\n", "utf-8")
     with pytest.raises(InputError, match=r"\.env:2: 'what is this'"):
-        from_environment()
+        load_settings()
 
 
 def test_the_compose_files_are_a_cluster_with_secrets_of_its_own(folder):
@@ -123,6 +122,6 @@ def test_the_compose_files_are_a_cluster_with_secrets_of_its_own(folder):
                 for key, value in service["environment"].items()
             }
             assert misspelt(environment) == {}
-            from_environment(environment)
+            load_settings(environment)
         else:
             assert service["image"] == project[name]["image"]

@@ -13,7 +13,7 @@ import pytest
 
 from app.cli.options import settings_of
 from app.run.logs import format_worker_log, warnings_as_json
-from app.run.settings import as_environment, from_environment
+from app.run.settings import as_environment, load_settings
 from splitter.errors import InputError
 
 
@@ -76,5 +76,5 @@ def test_what_stands_before_a_command_is_handed_on_to_the_processes_it_starts() 
 
 
 def test_a_wrong_one_is_refused() -> None:
-    with pytest.raises(InputError, match="REVIEWLOOP_LOG_FORMAT='xml': write text or json"):
-        from_environment({"REVIEWLOOP_LOG_FORMAT": "xml"})
+    with pytest.raises(InputError, match=r"REVIEWLOOP_LOG_FORMAT='xml': .*'text' or 'json'"):
+        load_settings({"REVIEWLOOP_LOG_FORMAT": "xml"})

@@ -21,8 +21,8 @@ from app.run import addresses as machine
 from app.run.addresses import addresses, own_address
 from app.run.cluster import programs
 from app.run.nodes import clients, crawl_nodes, notes, numbered_nodes, own_settings
-from app.run.setting_values import proxy
-from app.run.settings import Settings, from_environment
+from app.run.setting_fields import Settings
+from app.run.settings import load_settings, read_proxy
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy
@@ -247,13 +247,13 @@ def test_a_proxy_shows_its_place_alone():
 
 def test_a_wrong_proxy_of_the_environment_is_not_repeated():
     with pytest.raises(InputError) as caught:
-        from_environment({"REVIEWLOOP_PROXY": f"http://user:{PASSWORD}@"})
+        load_settings({"REVIEWLOOP_PROXY": f"http://user:{PASSWORD}@"})
     assert "REVIEWLOOP_PROXY" in str(caught.value)
     assert PASSWORD not in str(caught.value)
 
 
 def test_a_socks_proxy_looks_names_up():
-    assert proxy("socks5://a:b@proxy.example:1080/") == "socks5h://a:b@proxy.example:1080"
+    assert read_proxy("socks5://a:b@proxy.example:1080/") == "socks5h://a:b@proxy.example:1080"
 
 
 def test_programs_of_a_cluster_get_the_proxy_of_their_node_alone():
@@ -284,7 +284,7 @@ def test_which_nodes_a_run_crawls_with(monkeypatch):
     with pytest.raises(InputError, match=f"'second': this machine has no address {NOT_HERE}; it has "):
         names(lab, [replace(ADDED, address=NOT_HERE)])
     with pytest.raises(InputError, match="REVIEWLOOP_PROXY is set"):
-        names(replace(lab, proxy=SECRET_URL), [ADDED])
+        names(lab.with_(proxy=SECRET_URL), [ADDED])
 
 
 def test_the_plan_tells_what_one_node_cannot_learn(reviewloop, db, lab):

@@ -10,7 +10,7 @@ from patience import PATIENCE_S
 from app.run import preflight as module
 from app.run.crawl_plan import crawl_plan
 from app.run.preflight import Askable, Preflight, preflight
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from splitter.catalog.load import load_catalog
 from tasks.jobs.obstacles import NameState, Obstacle, ObstacleKind, Reachability, obstacles
 from tasks.jobs.planning import planned_tasks

@@ -9,7 +9,7 @@ import pytest
 from patience import PATIENCE_S
 from tiny_world import PRODUCTS
 
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.run.wiring import pseudonyms
 from splitter.errors import InputError
 from tasks.worker.pseudonyms import PREFIX
@@ -56,14 +56,13 @@ def test_what_is_crawled_so_never_holds_a_name(reviewloop, lab, tmp_path):
 
 
 def test_without_a_key_one_is_made_and_kept(tmp_path):
-    path = tmp_path / "key"
-    settings = Settings(pseudonymise=True, pseudonym_key_file=str(path))
+    settings = Settings(pseudonymise=True, keys_folder=str(tmp_path))
     first, second = pseudonyms(settings), pseudonyms(settings)
     assert first is not None
     assert second is not None
     assert first.of("a.cn", "王小明") == second.of("a.cn", "王小明")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [one.name for one in tmp_path.iterdir()] == ["key"]
+    assert stat.S_IMODE(settings.pseudonym_key_file.stat().st_mode) == 0o600
+    assert [one.name for one in tmp_path.iterdir()] == ["reviewloop.pseudonym-key"]
 
 
 def test_names_are_kept_unless_asked():
@@ -77,7 +76,7 @@ def test_names_are_kept_unless_asked():
             Settings(pseudonymise=True, pseudonym_key="short"),
             "REVIEWLOOP_PSEUDONYM_KEY: a key of 5 characters",
         ),
-        (Settings(pseudonymise=True, pseudonym_key_file="/there/is/none"), "set REVIEWLOOP_PSEUDONYM_KEY"),
+        (Settings(pseudonymise=True, keys_folder="/there/is/none"), "set REVIEWLOOP_PSEUDONYM_KEY"),
     ],
 )
 def test_a_key_that_does_not_do_is_told(settings, says):

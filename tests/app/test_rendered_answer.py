@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.sites import rendered_answer as module
 from app.sites.http_session import Answer, AskFailed
 from app.sites.rendered_answer import ask_rendered, asked_again

@@ -8,7 +8,7 @@ import pytest
 
 from app.cli.run_end import finish
 from app.reports.summary import mark, summary
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.run.until import Until
 from tasks.store.database import Store
 from tasks.store.reports import Stored

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from tiny_world import PRODUCTS
 
 from app.reports.scheduled_files import deliver_due
-from app.run.settings import from_environment
+from app.run.settings import load_settings
 from app.run.wiring import delivery_tools
 from tasks.store import audit
 from tasks.store.database import Store, read_now
@@ -124,7 +124,7 @@ def test_a_runner_does_what_was_missed_once_and_goes_on_where_one_fails(crawled,
         with store.begin() as conn:
             return operation(conn, read_now(conn))
 
-    tools = delivery_tools(from_environment({}, database_url=crawled.url))
+    tools = delivery_tools(load_settings({}, database_url=crawled.url))
     assert deliver_due(tools, store, write) == [], "not yet due"
     write(lambda conn, now: conn.execute(update(schedules).values(next_at=now - timedelta(days=9))))
     (first, problem), (second, none) = deliver_due(tools, store, write)

@@ -7,7 +7,8 @@ import pytest
 from tiny_world import ROOT
 
 from app.lab.running import running_lab
-from app.run.settings import Settings, as_environment, from_environment
+from app.run.setting_fields import Settings
+from app.run.settings import as_environment, load_settings
 from splitter.catalog.load import builtin
 
 ENVIRONMENT = {
@@ -27,7 +28,7 @@ def door():
 @pytest.fixture
 def sign_in(reviewloop, door, tmp_path):
     def invoke(*arguments, **environment):
-        given = ENVIRONMENT | {"REVIEWLOOP_SIGN_IN_FILE": str(tmp_path / "kept")} | environment
+        given = ENVIRONMENT | {"REVIEWLOOP_KEYS_FOLDER": str(tmp_path)} | environment
         return reviewloop("sites", "sign-in", *arguments, "--lab", f"{door.host}:{door.port}", **given)
 
     return invoke
@@ -43,7 +44,7 @@ def test_it_tells_until_when_and_never_what(sign_in, tmp_path):
     plain = sign_in("bbs.example.com")
     assert plain.stdout.startswith("signed in to bbs.example.com until 20")
     assert "sid-" not in told.output + plain.output
-    assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "reviewloop.sign-ins").stat().st_mode & 0o777 == 0o600
 
 
 def test_it_forgets(sign_in):
@@ -71,16 +72,16 @@ def test_what_is_wrong_is_told(sign_in, site, environment, status, says):
 
 def test_a_wrong_key_loses_nothing(sign_in, tmp_path):
     sign_in("bbs.example.com")
-    before = (tmp_path / "kept").read_bytes()
+    before = (tmp_path / "reviewloop.sign-ins").read_bytes()
     told = sign_in("bbs.example.com", REVIEWLOOP_SECRET_KEY="another secret of the tests")
     assert (told.exit_code, "another REVIEWLOOP_SECRET_KEY" in told.stderr) == (2, True)
-    assert (tmp_path / "kept").read_bytes() == before
+    assert (tmp_path / "reviewloop.sign-ins").read_bytes() == before
 
 
 def test_settings_hide_the_key_and_hand_the_logins_to_child_processes(monkeypatch):
     monkeypatch.setenv("REVIEWLOOP_LOGIN_A_COM_USER", "someone")
     monkeypatch.setenv("REVIEWLOOP_OTHER", "gone")
-    settings = from_environment({"REVIEWLOOP_SECRET_KEY": "a secret of the tests"})
+    settings = load_settings({"REVIEWLOOP_SECRET_KEY": "a secret of the tests"})
     assert settings.secret_key == "a secret of the tests"
     assert "a secret" not in repr(settings)
     given = as_environment(settings)

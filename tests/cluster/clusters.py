@@ -17,7 +17,8 @@ from patience import PATIENCE_S
 from sqlalchemy import select
 
 from app.actions.products import new_product
-from app.run.settings import Settings, as_environment
+from app.run.setting_fields import Settings
+from app.run.settings import as_environment
 from tasks.store import products
 from tasks.store.database import Store, read_now
 from tasks.store.tables import pages

@@ -15,7 +15,7 @@ from app.lab.running import running_lab
 from app.run import open_store
 from app.run.cluster.servers import free_port
 from app.run.embedded import EmbeddedRunner
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.run.until import Until
 from splitter.catalog.names import Kind
 from tasks.store.nodes import Node

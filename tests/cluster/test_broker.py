@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -16,7 +15,8 @@ from app.run.cluster.beat import PulsedScheduler
 from app.run.cluster.broker import PromptConnection, beat_schedule, make_app, sentinels
 from app.run.cluster.node_process import TurnRequests
 from app.run.cluster.pulse import last_beat
-from app.run.settings import Settings, as_environment, from_environment
+from app.run.setting_fields import Settings
+from app.run.settings import as_environment, load_settings
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.jobs import runtime
@@ -53,7 +53,7 @@ above_zero = st.floats(0.001, 1e6)
     )
 )
 def test_a_child_reads_the_very_settings_it_is_given(settings):
-    assert from_environment(as_environment(settings)) == settings
+    assert load_settings(as_environment(settings)) == settings
 
 
 def test_no_setting_is_left_out_of_a_childs_environment():
@@ -72,14 +72,14 @@ def test_no_setting_is_left_out_of_a_childs_environment():
         pseudonym_key="a",
         pulse_file="a",
         chromium="a",
-        web_viewer="a",
-        web_operator="a",
+        web_viewer="sha256:" + "a" * 64,
+        web_operator="sha256:" + "a" * 64,
         alert_to="log",
         request_log="a",
-        smtp_url="smtps://a",
+        smtp_url="smtps://u:p@a",
         mail_from="a@b.cn",
     )
-    names = {f"REVIEWLOOP_{field.name.upper()}" for field in fields(Settings)} - {"REVIEWLOOP_REDIS_URL"}
+    names = {f"REVIEWLOOP_{name.upper()}" for name in Settings.model_fields} - {"REVIEWLOOP_REDIS_URL"}
     assert names <= set(as_environment(given_all))
 
 
@@ -182,7 +182,7 @@ def test_many_free_slots_ask_for_few_turns_and_the_last_one_is_served():
 
 
 def test_a_worker_that_loses_its_broker_does_not_die_of_an_unacknowledged_message(redis_url):
-    app = make_app(replace(CLUSTER, redis_url=redis_url))
+    app = make_app(CLUSTER.with_(redis_url=redis_url))
     with app.connection_for_write() as writing:
         queue = app.amqp.queues["control"](writing.default_channel)
         queue.declare()

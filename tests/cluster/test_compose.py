@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import tomllib
-from dataclasses import fields, replace
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,7 +27,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from app.run import wiring
 from app.run.cluster import programs
 from app.run.cluster.broker import make_app
-from app.run.settings import Settings, from_environment, misspelt
+from app.run.setting_fields import Settings
+from app.run.settings import load_settings, misspelt
 from app.web.server import check_tokens
 from splitter.catalog.load import load_catalog
 from splitter.catalog.names import Kind
@@ -109,7 +109,7 @@ def test_the_settings_they_are_given_are_a_clusters(secrets):
     redis = (secrets / "redis_password").read_text().strip()
     assert len({database, redis, (secrets / "secret_key").read_text().strip()}) == 3
     for service in OURS.values():
-        settings = from_environment(environment_of(service, secrets))
+        settings = load_settings(environment_of(service, secrets))
         assert make_app(settings).conf.broker_url == f"redis://:{redis}@redis:6379/0"
         assert settings.database_url == f"postgresql+psycopg2://reviewloop:{database}@postgres/reviewloop"
         assert not misspelt(environment_of(service, secrets))
@@ -120,13 +120,13 @@ def test_all_that_send_or_take_messages_sign_them_with_one_key(secrets):
     celery = [name for name, service in SERVICES.items() if service.get("command", [])[:1] == ["celery"]]
     assert {"control", "beat"} < set(celery)
     for name in celery:
-        assert from_environment(environment_of(SERVICES[name], secrets)).secret_key == key, name
+        assert load_settings(environment_of(SERVICES[name], secrets)).secret_key == key, name
 
 
 def test_nodes_sign_in_and_give_pseudonyms_with_keys_of_their_own_and_keep_what_they_are_granted(secrets):
     for name in NODES:
         service = OURS[name]
-        settings = replace(from_environment(environment_of(service, secrets)), pseudonymise=True)
+        settings = load_settings(environment_of(service, secrets)).with_(pseudonymise=True)
         assert settings.secret_key == (secrets / "secret_key").read_text().strip()
         key = (secrets / "pseudonym_key").read_text().strip()
         assert wiring.pseudonyms(settings).of("s", "张三") == Pseudonyms(key).of("s", "张三")
@@ -318,7 +318,7 @@ def test_the_dashboard_is_asked_where_it_serves_and_needs_its_tokens(secrets):
         f"http://127.0.0.1:{option(service['command'], '--port')}/healthz"
         in service["healthcheck"]["test"][-1]
     )
-    settings = from_environment(environment_of(service, secrets))
+    settings = load_settings(environment_of(service, secrets))
     assert check_tokens(settings, option(service["command"], "--host"))
 
 
@@ -331,7 +331,7 @@ def test_a_health_check_asks_the_pulse_of_its_process_and_ends_it(name):
     assert words[2] == service["environment"]["REVIEWLOOP_PULSE_FILE"]
     assert "--end" in words
     # As kept under `reviewloop up`.
-    settings = from_environment({"REVIEWLOOP_DATABASE_URL": "postgresql://h/d"})
+    settings = load_settings({"REVIEWLOOP_DATABASE_URL": "postgresql://h/d"})
     rows = {node: Node(node, frozenset(Kind), 4) for node in NODES}
     made = (
         programs.node(rows[name], settings, Path("log"))
@@ -345,7 +345,7 @@ def test_a_health_check_asks_the_pulse_of_its_process_and_ends_it(name):
     assert Path(words[2]).parent.as_posix() in service["tmpfs"]
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Settings)])
+@pytest.mark.parametrize("name", list(Settings.model_fields))
 def test_every_setting_is_in_the_clusters_documentation(name):
     assert f"REVIEWLOOP_{name.upper()}`" in (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 
@@ -358,9 +358,9 @@ def test_the_search_engine_is_optional_and_answers_in_json_where_the_catalog_loo
     catalog = load_catalog(ROOT / "sites.yaml")
     port = urlsplit(catalog.engines["searxng"].url).port
     assert engine["ports"] == [f"127.0.0.1:{port}:8080"]
-    nodes = from_environment(
+    nodes = load_settings(
         {"REVIEWLOOP_SEARXNG_URL": SERVICES["node1"]["environment"]["REVIEWLOOP_SEARXNG_URL"]}
     )
-    asked = replace(nodes, sites=str(ROOT / "sites.yaml")).catalog().engines["searxng"]
+    asked = nodes.with_(sites=str(ROOT / "sites.yaml")).catalog().engines["searxng"]
     assert asked.url == "http://searxng:8080/search"
     assert asked.results == catalog.engines["searxng"].results

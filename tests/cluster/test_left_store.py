@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from app.cli.main import cli
 from app.run.cluster.left_store import is_left, served
 from app.run.cluster.servers import POSTGRES, PostgresServer
-from app.run.settings import MIGRATIONS
+from app.run.version import MIGRATIONS
 from tasks.store import products, schema
 from tasks.store.database import Store, read_now
 from tasks.store.products import NewProduct

@@ -18,7 +18,7 @@ from app.run.cluster import processes
 from app.run.cluster.broker import make_app, open_redis
 from app.run.cluster.processes import Program
 from app.run.cluster.servers import RedisServer
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from splitter.catalog.model import Limits
 from tasks.fetching.redis_permits import RedisPermits
 

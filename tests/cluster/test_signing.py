@@ -14,7 +14,7 @@ from kombu import Message
 
 from app.run.cluster.broker import make_app
 from app.run.cluster.signing import Checked, sign_messages, signing_key
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 
 CLUSTER = Settings(database_url="postgresql+psycopg2://u:p@db/r", redis_url="redis://cache:6379/3")
 SECRET = "a secret of the tests"

@@ -17,7 +17,7 @@ from app.run.cluster.processes import Program
 from app.run.cluster.pulse import last_beat, started
 from app.run.cluster.servers_needed import servers_answer
 from app.run.cluster.supervisor import ClusterFailed, Supervisor
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 
 ROOT = Path(__file__).parents[2]
 

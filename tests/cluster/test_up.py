@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,7 +20,7 @@ from tasks.store.tables import events, pages, subtasks
 
 
 def settings_of(web, **options):
-    return replace(web.settings, slots=1, **options)
+    return web.settings.with_(slots=1, **options)
 
 
 def up(launch, settings, *words):

@@ -26,7 +26,7 @@ from app.run.cluster.broker import make_app
 from app.run.cluster.control_process import opened_control
 from app.run.cluster.pulse import last_beat
 from app.run.cluster.worker import Runtime
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.states import State
@@ -94,8 +94,7 @@ class Scheduler:
 @pytest.fixture
 def scheduler(web, launch, postgres_url, redis_url, tmp_path):
     """A worker on a planned store."""
-    settings = replace(
-        web.settings,
+    settings = web.settings.with_(
         database_url=postgres_url,
         redis_url=redis_url,
         silent_after_s=PATIENCE_S,
@@ -104,13 +103,13 @@ def scheduler(web, launch, postgres_url, redis_url, tmp_path):
         kinds=frozenset({Kind.META}),
         pulse_file=str(tmp_path / "pulse"),
         secret_key="signs the messages of the tests",
-        sign_in_file=str(tmp_path / "sign-ins"),
+        keys_folder=str(tmp_path),
     )
     words = ("celery", "-A", "app.celery", "worker", "-P", "threads", "-c", 2, "-Q", crawl_queue(NODE))
     with opened(postgres_url) as store:
         worker = launch(*words, "--without-mingle", settings=settings)
         add_products(store)
-        with opened_control(replace(settings, address=None)) as control:
+        with opened_control(settings.with_(address=None)) as control:
             assert control.plan() == 3 * len(PRODUCTS)
             with store.begin() as conn:
                 sweeps.admit(conn, read_now(conn), wiring.context(settings, settings.catalog()))
@@ -190,8 +189,7 @@ def test_a_worker_told_to_end_gives_back_and_keeps_its_pages(scheduler, monkeypa
     ],
 )
 def test_a_worker_started_wrongly_says_what_would_be_right(web, launch, words, wrong, told):
-    settings = replace(
-        web.settings,
+    settings = web.settings.with_(
         **{
             "database_url": "postgresql://nobody@127.0.0.1:1/none",
             "redis_url": "redis://127.0.0.1:1/0",

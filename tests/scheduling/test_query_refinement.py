@@ -17,7 +17,6 @@ from tasks.scheduling.query_refinement import (
     DropWord,
     LeaveFull,
     ReadPartition,
-    RefinementSettings,
     SplitByTime,
     ranges,
     refined,
@@ -97,8 +96,8 @@ def _asked(listing: Listing, *, span: Span | None = None, words=("光明", "高�
     return ReadPartition(words, span, own, listing, parts)
 
 
-def _step(asked: ReadPartition, least="day", settings: RefinementSettings | None = None):
-    return refined(asked, LIMITS, least, NOW, lambda: [], settings or RefinementSettings())
+def _step(asked: ReadPartition, least="day"):
+    return refined(asked, LIMITS, least, NOW, lambda: [])
 
 
 def test_an_undivided_query_is_read_up_to_its_cap_before_it_is_divided_and_a_span_is_not():
@@ -146,5 +145,4 @@ def test_nothing_found_is_asked_with_fewer_words_down_to_two_and_never_against_a
     assert {*step.keywords, step.dropped} == {"光明", "高钙", "牛奶"}
     assert _step(_asked(nothing, words=("光明", "牛奶"))) is None
     assert _step(_asked(nothing, own=True)) is None
-    assert isinstance(_step(_asked(nothing, own=True), settings=RefinementSettings(own_words=True)), DropWord)
     assert _step(_asked(nothing, span=Span(START, NOW))) is None

@@ -8,7 +8,7 @@ import pytest
 from world import START, World, hit
 
 from app.run.cluster import node_process
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State, Transition
 from tasks.jobs import recalling, sweeps

@@ -13,7 +13,7 @@ import requests
 import sample_store
 from dashboard import Serve, Served
 
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.web.address import listening
 from app.web.server import serving
 from tasks.store.database import Store

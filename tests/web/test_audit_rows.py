@@ -7,7 +7,6 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +19,7 @@ from sample_store import OTHER, PRODUCT
 from sqlalchemy import update
 
 from app.cli.main import cli
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.web.api import acting
 from app.web.application import _PAGES
 from splitter.errors import InputError
@@ -162,7 +161,7 @@ def test_every_command_that_changes_something_says_so(
 
     @contextmanager
     def cluster(settings: Settings, *_: object) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(settings=replace(settings, database_url=env["REVIEWLOOP_DATABASE_URL"]))
+        yield SimpleNamespace(settings=settings.with_(database_url=env["REVIEWLOOP_DATABASE_URL"]))
 
     monkeypatch.setattr("app.run.cluster.supervisor.Cluster", cluster)
     monkeypatch.setattr("app.cli.crawling.find_askable", _end)

@@ -6,7 +6,7 @@ import pytest
 from dashboard import Serve, Served
 from sqlalchemy import select
 
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.web.address import listening
 from app.web.base.access import Access, Role, Tokens, TooManySignIns, new_token, token_hash
 from app.web.server import check_tokens

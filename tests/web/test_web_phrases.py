@@ -12,7 +12,7 @@ import pytest
 from phrases_used import phrases_used
 
 from app.actions.products import RefusedProduct, read_products
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.sites.rule_preview import read_by_rules
 from app.views.host_waits import wait_text
 from app.web.base import phrases

@@ -23,7 +23,7 @@ from redis.maint_notifications import MaintNotificationsConfig
 from app.run.cluster.servers_needed import check
 from app.run.cluster.signing import checked_task, sign_messages, signing_key
 from app.run.logs import format_worker_log, warnings_as_json
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from tasks.jobs.queues import CLOCKS_S, CONTROL
 from tasks.jobs.schedule import SWEEPS, interval_s
 

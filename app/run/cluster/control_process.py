@@ -19,7 +19,7 @@ from app.run import open_store, wiring
 from app.run.cluster.broker import open_redis
 from app.run.node_browsers import browser_of_nodes
 from app.run.preflight import Askable, preflight
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from splitter.catalog.model import Catalog
 from tasks.domain.grants import Grants
 from tasks.fetching.redis_permits import RedisPermits

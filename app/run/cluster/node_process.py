@@ -21,7 +21,8 @@ from sqlalchemy.exc import ProgrammingError
 from app.run import event_loops, wiring
 from app.run.cluster.broker import open_redis
 from app.run.cluster.pulse import EVERY_S, Pulse
-from app.run.settings import MIGRATIONS, Settings
+from app.run.setting_fields import Settings
+from app.run.version import MIGRATIONS
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Kind
 from splitter.errors import InputError

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from app.run.cluster.processes import Program
 from app.run.nodes import own_settings
-from app.run.settings import Settings, as_environment
+from app.run.setting_fields import Settings
+from app.run.settings import as_environment
 from tasks.jobs.queues import CONTROL, crawl_queue
 from tasks.store.nodes import Node
 
@@ -36,7 +36,7 @@ def node(row: Node, settings: Settings, log: Path) -> Program:
     own = own_settings(settings, row)
     if own.request_log:  # a file has one writer
         shared = Path(own.request_log)
-        own = replace(own, request_log=str(shared.with_stem(f"{shared.stem}.{row.name}")))
+        own = own.with_(request_log=str(shared.with_stem(f"{shared.stem}.{row.name}")))
     return _worker(row.name, crawl_queue(row.name), row.slots, own, log, _NODE_SILENT_S)
 
 
@@ -54,7 +54,7 @@ def _worker(name: str, queue: str, slots: int, settings: Settings, log: Path, si
 def _celery(name: str, settings: Settings, log: Path, silent_s: float, *arguments: str) -> Program:
     command = [sys.executable, "-m", "celery", "--quiet", "-A", "app.celery", *arguments, "-l", "WARNING"]
     pulse = log.with_suffix(".pulse")
-    environment = as_environment(replace(settings, pulse_file=str(pulse.resolve())))
+    environment = as_environment(settings.with_(pulse_file=str(pulse.resolve())))
     return Program(
         name=name, command=command, log=log, environment=environment, pulse=pulse, silent_s=silent_s
     )

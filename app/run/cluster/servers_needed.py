@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError
 
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from splitter.errors import InputError
 from tasks.store.database import open_engine
 

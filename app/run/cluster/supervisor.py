@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from subprocess import Popen
@@ -23,8 +23,9 @@ from app.run.cluster.pulse import is_stopped, last_beat
 from app.run.cluster.servers import POSTGRES, PostgresServer, RedisServer
 from app.run.cluster.servers_needed import check, servers_answer
 from app.run.held_file import alone_in
-from app.run.settings import DEFAULT_DATABASE, Settings
+from app.run.setting_fields import Settings
 from app.run.until import Until
+from app.run.version import DEFAULT_DATABASE
 from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s
 from tasks.store import todo
@@ -203,10 +204,10 @@ class Cluster:
             stack.enter_context(self._signals())
             if self.settings.database_url == DEFAULT_DATABASE:
                 postgres = PostgresServer(self._folder / POSTGRES, self.log("postgres"), self._say)
-                self.settings = replace(self.settings, database_url=self._served(stack, postgres))
+                self.settings = self.settings.with_(database_url=self._served(stack, postgres))
             if not self.settings.redis_url:
                 redis = RedisServer(self._folder / "redis", self.log("redis"))
-                self.settings = replace(self.settings, redis_url=self._served(stack, redis))
+                self.settings = self.settings.with_(redis_url=self._served(stack, redis))
             check(self.settings)
             self._stack = stack.pop_all()
         return self

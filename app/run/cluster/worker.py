@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from celery import bootsteps
 
 from app.run.cluster.pulse import PoolPulse, Pulse
-from app.run.settings import from_environment
+from app.run.settings import load_settings
 from splitter.errors import ReviewloopError
 from tasks.jobs.queues import CONTROL, node_of
 
@@ -62,7 +62,7 @@ class Runtime(bootsteps.StartStopStep):
         # Beat imports this module and serves no queue.
         from tasks.jobs import runtime
 
-        settings = from_environment()
+        settings = load_settings()
         if CONTROL in queues:
             from app.run.cluster.control_process import opened_control
 

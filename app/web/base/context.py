@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.web.base import phrases
 from app.web.base.access import Access, Visitor
 from app.web.base.cached import Cached

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,7 +24,8 @@ from app.run.cluster import processes
 from app.run.cluster.broker import make_app, open_redis
 from app.run.cluster.processes import Program, last_lines
 from app.run.cluster.servers import PostgresServer, RedisServer
-from app.run.settings import Settings, as_environment
+from app.run.setting_fields import Settings
+from app.run.settings import as_environment
 from research.bench.buffer_peers.counted import Run
 from research.bench.buffer_peers.prepared import Databases, attempts_of, results_read
 from research.bench.buffer_peers.server import page_server
@@ -123,8 +124,7 @@ def crawl(
         asyncio.run(_fill_seen(near, store))
         redis_at = urlsplit(on.redis_url)
         ports = stack.enter_context(delayed([on.socket, f"127.0.0.1:{redis_at.port}"], round_trip_s))
-        far = replace(
-            near,
+        far = near.with_(
             database_url=_text(database.set(host="127.0.0.1", port=ports[0], query={})),
             redis_url=redis_at._replace(netloc=f":{redis_at.password}@127.0.0.1:{ports[1]}").geturl(),
         )

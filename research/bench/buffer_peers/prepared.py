@@ -13,7 +13,7 @@ from sqlalchemy import URL, create_engine, func, make_url, select
 from sqlalchemy.pool import NullPool
 
 from app.run import open_store, wiring
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from research.bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, known_url
 from research.tools.addresses import keyword, site
 from tasks.domain.page_key import canonical, page_key

@@ -21,7 +21,7 @@ from sqlalchemy import func, select
 from app.run import event_loops, open_store
 from app.run.embedded import EmbeddedRunner
 from app.run.nodes import numbered_nodes
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from app.run.until import Until
 from research.bench.peers.contest import Call, Figures, Watch, called, tell
 from research.tools.addresses import (

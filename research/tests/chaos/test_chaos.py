@@ -9,7 +9,7 @@ import psutil
 import pytest
 from patience import PATIENCE_S
 
-from app.run.settings import Settings
+from app.run.setting_fields import Settings
 from research.chaos import run, stall
 from research.chaos.faults import FaultKind
 from research.chaos.records import Session

@@ -1,0 +1,370 @@
+"""The settings of a process: fields, defaults and checks.
+
+`app.run.settings` reads them from the environment. This module brings pydantic, so commands import it late.
+The descriptions of the fields make the file `.env` of `reviewloop init`, docs/settings.md and the errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from datetime import timedelta
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PositiveFloat
+from pydantic.fields import FieldInfo
+
+from app.run.settings import PREFIX, database, lab_address, read_kinds, read_proxy
+from app.run.version import DEFAULT_DATABASE, ROOT, VERSION
+from app.sending.mail_server import SmtpServer, mail_address, smtp_server
+from splitter.catalog.names import BUILTIN, Kind
+from splitter.errors import InputError
+from tasks.domain.batches import MOST_AT_ONCE
+from tasks.scheduling.alerting import USUAL_RULES, AlertRules
+from tasks.scheduling.strategy_names import STRATEGIES
+from tasks.worker.settings import REMEMBERED, CrawlSettings
+
+if TYPE_CHECKING:
+    from splitter.catalog.model import Catalog
+    from tasks.jobs.context import LoopSettings
+    from tasks.scheduling.recall import RecallSettings
+    from tasks.store.views import BufferRule
+
+_SEARXNG = "searxng"
+
+
+def _from_text(read: Callable[[str], Any]) -> BeforeValidator:
+    """Return a validator that reads a text with `read` and leaves every other value as it is."""
+
+    def checked(value: Any) -> Any:
+        try:
+            return read(value) if isinstance(value, str) and value else value
+        except InputError as error:
+            raise ValueError(str(error)) from None
+
+    return BeforeValidator(checked)
+
+
+def _web_address(text: str) -> str:
+    parsed = urlsplit(text)
+    if parsed.scheme not in ("http", "https") or not parsed.hostname or parsed.query or parsed.fragment:
+        raise ValueError("write http://HOST:PORT")
+    return text
+
+
+def _strategy(text: str) -> str:
+    if text not in STRATEGIES:
+        raise ValueError(f"write one of {', '.join(STRATEGIES)}")
+    return text
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in ("1", "on", "true", "yes", "0", "off", "false", "no"):
+        raise ValueError("write on or off")
+    return text.lower() in ("1", "on", "true", "yes")
+
+
+def _mail_server_url(text: str) -> str:
+    smtp_server(text, "anybody@example.cn")
+    return text
+
+
+def _alert_rules(text: str) -> AlertRules:
+    right = f"write {USUAL_RULES}, some of them, or off"
+    usual = dict(USUAL_RULES.items())
+    given: dict[str, float] = {}
+    for word in () if text == "off" else text.split(","):
+        name, _, threshold = word.strip().partition(":")
+        if name not in usual:
+            raise ValueError(f"there is no rule {name!r}: {right}")
+        try:
+            given[name] = float(threshold) if threshold else usual[name]
+        except ValueError:
+            given[name] = 0.0
+        if given[name] <= 0:
+            raise ValueError(f"{name}:{threshold}: the threshold is a number above 0: {right}")
+    return AlertRules(**given)
+
+
+def _receivers(text: str) -> str:
+    """Check the form of alerts' receivers, separated by blanks. The error repeats none of them."""
+    for number, word in enumerate(text.split(), 1):
+        if word.startswith("mailto:") and not word.startswith("mailto://"):
+            for person in word.removeprefix("mailto:").split(","):
+                mail_address(person)
+        elif word != "log" and "://" not in word:
+            raise ValueError(f"receiver {number} is neither an address (docs/alerts.md) nor `log`")
+    return " ".join(text.split())
+
+
+Switch = Annotated[bool, _from_text(_switch)]
+TokenHash = Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
+
+
+def _setting(
+    default: Any, description: str, *, secret: bool = False, in_file: bool = False, **checks: Any
+) -> Any:
+    """Declare a setting.
+
+    Args:
+        secret: the value is never shown.
+        in_file: the variable's name with _FILE may name a file that holds the value.
+        checks: pydantic's, such as `ge`.
+    """
+    extra: dict[str, JsonValue] = {"in_file": in_file}
+    return Field(default, description=description, repr=not secret, json_schema_extra=extra, **checks)
+
+
+class Settings(BaseModel):
+    """All settings of a process. An empty text stands for "not set"."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    database_url: Annotated[str, _from_text(database)] = _setting(
+        DEFAULT_DATABASE, "SQLite file or PostgreSQL.", secret=True, in_file=True
+    )
+    redis_url: str = _setting(
+        "",
+        "Broker and rate limits of the cluster: redis://, rediss:// or sentinel://HOST:PORT;sentinel://HOST:PORT. "
+        "The embedded runner needs none.",
+        secret=True,
+        in_file=True,
+    )
+    redis_master: str = _setting("mymaster", "Name of the master that the sentinels watch.")
+    sites: str | None = _setting(
+        None, "Catalog file or name of a built-in catalog. Default: ./sites.yaml, else the project's own."
+    )
+    searxng_url: Annotated[str, _from_text(_web_address)] = _setting(
+        "", "Address of the SearXNG that engines of that name ask (http://HOST:PORT). Default: the catalog's."
+    )
+    lab: Annotated[tuple[str, int] | None, _from_text(lab_address)] = _setting(
+        None, "HOST:PORT of a lab on loopback that every host is sent to. Default: the real web."
+    )
+    contact: str = _setting(
+        "", "Part of the User-Agent: an address or page where the operator of a site reaches you."
+    )
+    allocation: Annotated[str, _from_text(_strategy)] = _setting(
+        "feedback", f"Allocation strategy: {', '.join(STRATEGIES)}."
+    )
+    modification: Switch = _setting(
+        True, "Set quota and budget of attempts by what was learned. Off, to compare: the bounds of the site."
+    )
+    recall: Switch = _setting(
+        True, "Give failed work to other nodes, up to 5 times. Off, to compare: a person gets it at once."
+    )
+    silent_after_s: PositiveFloat = _setting(60.0, "Take a subtask back after this silence, in seconds.")
+    backoff_s: PositiveFloat = _setting(
+        2.0, "Delay of a recall after the first failure of a host, in seconds. It doubles with every recall."
+    )
+    most_unanswered: int = _setting(
+        20,
+        "Attempts of a subtask in a row without an answer of its host, after which a person is asked.",
+        ge=1,
+    )
+    rest_factor: PositiveFloat = _setting(1.0, "Multiplies the rests of hosts. Below 1 only for the lab.")
+    request_timeout_s: PositiveFloat = _setting(
+        30.0, "Longest time of one request, in seconds; at most half of REVIEWLOOP_SILENT_AFTER_S is used."
+    )
+    machine: str = _setting(
+        "",
+        "Name shared by the processes behind one outgoing address, if none is bound. Default: the host's name.",
+    )
+    address: str | None = _setting(
+        None, "Source address of this process's node. Default: the system's choice."
+    )
+    proxy: Annotated[str, _from_text(read_proxy)] = _setting(
+        "", "Proxy of this process's nodes: http://HOST:PORT or socks5h://HOST:PORT.", secret=True
+    )
+    slots: int = _setting(4, "Attempts that a node runs at once.")
+    kinds: Annotated[frozenset[Kind] | None, _from_text(read_kinds)] = _setting(
+        None,
+        "What this process's node may crawl: meta, microblog, or both. Default: its row says it, else both.",
+    )
+    report_file: str | None = _setting(None, "File that the sweep `report` writes.")
+    batch: int = _setting(
+        MOST_AT_ONCE, "Most leases, results or questions in one round trip. 1: no batching.", ge=1
+    )
+    remembered: int = _setting(
+        REMEMBERED, "Most stored pages that a node remembers in its own memory. 0: none.", ge=0
+    )
+    seed: int | None = _setting(None, "Seed of chance in allocation. Default: another one each time.")
+    secret_key: str = _setting(
+        "", "Encrypts the file of sign-ins and signs the messages of a cluster.", secret=True, in_file=True
+    )
+    keys_folder: str = _setting(
+        ".",
+        "Folder with the file of sign-ins and, if REVIEWLOOP_PSEUDONYM_KEY is empty, the key of pseudonyms.",
+    )
+    pseudonymise: Switch = _setting(False, "Store pseudonyms of authors instead of their names.")
+    pseudonym_key: str = _setting(
+        "",
+        "Key of the pseudonyms, the same on all machines. Default: one made at random in REVIEWLOOP_KEYS_FOLDER.",
+        secret=True,
+        in_file=True,
+    )
+    web_viewer: TokenHash = _setting(
+        "",
+        "Hash of the token with which people read the dashboard (`reviewloop web --make-token viewer`).",
+        secret=True,
+        in_file=True,
+    )
+    web_operator: TokenHash = _setting(
+        "",
+        "Hash of the token with which people operate the dashboard (`reviewloop web --make-token operator`).",
+        secret=True,
+        in_file=True,
+    )
+    chromium: str = _setting(
+        "",
+        "Browser for pages made by script, a path or a name on PATH. Default: the first of chromium, "
+        "chromium-browser, google-chrome and msedge.",
+    )
+    keep_log_days: float = _setting(
+        365.0,
+        "Days for which the event log of an ended subtask is kept (docs/verify.md). 0: for ever.",
+        ge=0,
+        lt=100_000,
+    )
+    alerts: Annotated[AlertRules, _from_text(_alert_rules)] = _setting(
+        USUAL_RULES,
+        "Rules with thresholds: completion of a site in percent of what it was, minutes that a node is silent, "
+        "subtasks that wait for a person, minutes without a page, refusals of an engine in a row; or off.",
+    )
+    alert_to: Annotated[str, _from_text(_receivers)] = _setting(
+        "",
+        "Receivers of alerts, separated by blanks: addresses as in docs/alerts.md, mailto:PERSON, `log`. "
+        "Default: the log.",
+        secret=True,
+        in_file=True,
+    )
+    log_level: Literal["warning", "info"] = _setting(
+        "warning", "How much every process logs: warning, or info (as `-v`) with a line for each attempt."
+    )
+    log_format: Literal["text", "json"] = _setting(
+        "text", "Format of these logs: text or json (docs/metrics.md)."
+    )
+    request_log: str = _setting("", "File that gets one JSON line for each request sent (docs/metrics.md).")
+    smtp_url: Annotated[str, _from_text(_mail_server_url)] = _setting(
+        "",
+        "Mail server of alerts and scheduled reports: smtps://USER:PASSWORD@HOST:465 or smtp://... "
+        "(docs/schedules.md).",
+        secret=True,
+        in_file=True,
+    )
+    mail_from: Annotated[str, _from_text(mail_address)] = _setting(
+        "", "Sender of mail. Default: the user of REVIEWLOOP_SMTP_URL."
+    )
+    pulse_file: str = _setting(
+        "", "File that a worker or beat touches every few seconds while its loop turns."
+    )
+
+    def with_(self, **changes: Any) -> Self:
+        """Return these settings with some values replaced. The new values are not checked."""
+        return self.model_copy(update=changes)
+
+    def catalog(self) -> Catalog:
+        """Return the catalog in force. Raises CatalogError."""
+        from splitter.catalog.load import builtin, find_catalog  # the models take a while to import
+
+        here = Path("sites.yaml")
+        default = here if here.is_file() else ROOT / "sites.yaml"
+        if self.sites is None and not default.is_file():
+            found = builtin(BUILTIN[0])
+        else:
+            found = find_catalog(self.sites, default)
+        own = found.engines.get(_SEARXNG)
+        if not self.searxng_url or own is None:
+            return found
+        engine = own.model_copy(update={"url": f"{self.searxng_url.rstrip('/')}{urlsplit(own.url).path}"})
+        return found.model_copy(update={"engines": {**found.engines, _SEARXNG: engine}})
+
+    def mail_server(self) -> SmtpServer | None:
+        """Return the mail server, or None if none is set. Raises InputError."""
+        return smtp_server(self.smtp_url, self.mail_from) if self.smtp_url else None
+
+    @property
+    def sign_in_file(self) -> Path:
+        """The encrypted file that keeps sign-ins until they end."""
+        return Path(self.keys_folder, "reviewloop.sign-ins")
+
+    @property
+    def pseudonym_key_file(self) -> Path:
+        """The file with the key of pseudonyms that is made at random."""
+        return Path(self.keys_folder, "reviewloop.pseudonym-key")
+
+    def loop(self) -> LoopSettings:
+        """Return the settings of the loop."""
+        # They bring the allocation strategies (numpy, scipy), which most commands do without.
+        from tasks.jobs.context import LoopSettings
+
+        return LoopSettings(
+            allocation=self.allocation,
+            modification=self.modification,
+            recall=self._recall(),
+            buffer=self.buffer(),
+            lease_batch=self.batch,
+            keep_log=timedelta(days=self.keep_log_days) if self.keep_log_days else None,
+        )
+
+    def node_silent_after(self) -> timedelta:
+        """Return the time without a heartbeat after which a node counts as silent."""
+        return timedelta(seconds=self._recall().node_silent_after_s)
+
+    def buffer(self) -> BufferRule:
+        """Return how many leases a node holds, and when it counts as silent."""
+        from tasks.store.views import BufferRule
+
+        return BufferRule(silent_after_s=self._recall().node_silent_after_s)
+
+    def _recall(self) -> RecallSettings:
+        from tasks.scheduling.recall import RecallSettings
+
+        return RecallSettings(
+            enabled=self.recall,
+            silent_after_s=self.silent_after_s,
+            backoff_s=self.backoff_s,
+            most_unanswered=self.most_unanswered,
+        )
+
+    def crawl(self) -> CrawlSettings:
+        """Return the settings of the crawl."""
+        contact = self.contact or "no contact given"
+        return CrawlSettings(
+            user_agent=f"reviewloop/{VERSION} ({contact})",
+            request_timeout_s=min(self.request_timeout_s, self.silent_after_s / 2),
+            longest_wait_s=self._recall().longest_wait_s,
+            rest_factor=self.rest_factor,
+            lab=self.lab,
+        )
+
+
+def may_be_in_file(field: FieldInfo) -> bool:
+    """Return True if a file may hold the value of the setting."""
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and bool(extra["in_file"])
+
+
+def as_text(value: object) -> str:
+    """Return a setting's value as its variable has it; an empty text if it is not set."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return ":".join(str(part) for part in value)
+    if isinstance(value, frozenset):
+        return ",".join(sorted(value))
+    return "" if value is None else str(value)
+
+
+def env_file(without: Collection[str]) -> str:
+    """Return a file of settings, each commented out with its description and default; some are left out, by name."""
+
+    def lines() -> Iterator[str]:
+        for name, field in Settings.model_fields.items():
+            if name not in without:
+                yield from (f"# {line}" for line in wrap(field.description or "", 110))
+                yield f"# {PREFIX}{name.upper()}={as_text(field.default)}"
+                yield ""
+
+    return "\n".join(lines())
