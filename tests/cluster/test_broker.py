@@ -217,7 +217,7 @@ def test_a_worker_tries_a_broker_that_is_away_again_soon(away):
 
 def test_beat_has_a_pulse_while_its_broker_is_away(away, tmp_path):
     pulse = tmp_path / "pulse"
-    scheduler = PulsedScheduler(make_app(replace(CLUSTER, pulse_file=str(pulse))), lazy=True)
+    scheduler = PulsedScheduler(make_app(CLUSTER.with_(pulse_file=str(pulse))), lazy=True)
     assert not pulse.exists()
     assert scheduler.producer is not None
     assert last_beat(pulse).pid == os.getpid()

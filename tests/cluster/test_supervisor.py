@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import socket
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -247,8 +246,8 @@ def test_a_stop_that_ends_soon_is_not_held_against_a_program(tmp_path, watch, to
 def test_servers_answer_only_if_both_do(postgres_url, redis_url, unused_port):
     settings = Settings(database_url=postgres_url, redis_url=redis_url)
     assert servers_answer(settings)
-    assert not servers_answer(replace(settings, redis_url=f"redis://127.0.0.1:{unused_port}/0"))
-    assert not servers_answer(replace(settings, database_url=f"postgresql://u@127.0.0.1:{unused_port}/r"))
+    assert not servers_answer(settings.with_(redis_url=f"redis://127.0.0.1:{unused_port}/0"))
+    assert not servers_answer(settings.with_(database_url=f"postgresql://u@127.0.0.1:{unused_port}/r"))
     with socket.create_server(("127.0.0.1", 0)) as frozen:  # connects, and doesn't answer
         port = frozen.getsockname()[1]
-        assert not servers_answer(replace(settings, redis_url=f"redis://127.0.0.1:{port}/0"))
+        assert not servers_answer(settings.with_(redis_url=f"redis://127.0.0.1:{port}/0"))
