@@ -16,8 +16,7 @@ from rich.text import Text
 
 from app.cli.output import messages
 from app.cli.tables import COLORS, queue_line
-from app.run.ending import time_left
-from app.run.work_left import Ending, TimeLeft
+from app.run.eta import Ending, TimeLeft, time_left
 from app.views.durations import seconds
 from app.views.host_waits import wait_text
 from splitter.catalog.model import Catalog
@@ -119,7 +118,7 @@ def _left(now: Snapshot) -> str:
                 return _held(now)
             if known.silent:
                 return f"time left not known: {_silent(known.silent)}"
-            return "time left not known yet: it depends on the first hosts' answers"
+            return "time left not known: no page was stored in the last 5 minutes"
     about = f"about {seconds(max(1.0, round(known.seconds)))} left"
     if known.next_s is not None:
         return f"{about}: {now.open:,} wait for hosts, {_next(known.next_s)}"
@@ -214,7 +213,7 @@ class Progress:
                 added=self._mark,
                 load=load,
                 next_in_s=wait_s,
-                left=time_left(conn, now, queues, waits, self._catalog, self._hosts, _SILENT_AFTER),
+                left=time_left(conn, now, queues, waits),
                 waits=tuple(waits),
                 now=now,
             )

@@ -12,8 +12,7 @@ from app.cli.nodes import node_document, node_notes, node_table
 from app.cli.options import db_option, json_option, settings_of, store_there
 from app.cli.output import ago, labelled, print_json, printed, table
 from app.cli.tables import counted, coverage_text, queue_line
-from app.run.ending import time_left
-from app.run.work_left import Ending, TimeLeft
+from app.run.eta import Ending, TimeLeft, time_left
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_documents, wait_text
 from tasks.fetching.hosts import HostCatalog
@@ -40,14 +39,14 @@ def status(db: str | None, as_json: bool) -> None:
     rule = settings.buffer()
     with store_there(settings) as store, store.read() as conn:
         now = read_now(conn)
-        hosts, silent_after = HostCatalog(catalog), timedelta(seconds=rule.silent_after_s)
-        waits = host_waits(conn, now, hosts.of_site, silent_after)
+        silent_after = timedelta(seconds=rule.silent_after_s)
+        waits = host_waits(conn, now, HostCatalog(catalog).of_site, silent_after)
         queues, load, totals = (
             queue_counts.counts(conn),
             reports.waiting_summary(conn, now),
             reports.totals(conn),
         )
-        left = time_left(conn, now, queues, waits, catalog, hosts, silent_after)
+        left = time_left(conn, now, queues, waits)
         refused = page_links.refusals_by_reason(conn)
         rows, unrendered = nodes.listed(conn), nodes.unrendered(conn)
         unplanned = unplanned_sites.listed(conn)
@@ -115,9 +114,7 @@ def _left(known: TimeLeft) -> str:
         case Ending.DONE_IN:
             return f"{about} for the others: {silent}" if known.silent else about
         case Ending.UNKNOWN:
-            return (
-                f"not known: {silent if known.silent else 'no node is at work, or no host has answered yet'}"
-            )
+            return f"not known: {silent if known.silent else 'no page was stored in the last 5 minutes'}"
 
 
 def _waiting(load: WaitingSummary, now: datetime) -> str:

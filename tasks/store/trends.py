@@ -123,11 +123,11 @@ def _span(at: Any, ends: Sequence[datetime]) -> ColumnElement[int]:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Pages and reviews stored in the last seconds.
+    """Pages and reviews stored lately.
 
     Attributes:
-        seconds: how many these were.
-        pages, reviews: in all of them.
+        seconds: length of the time in which they came, at least 1.
+        pages, reviews: number stored in that time.
     """
 
     seconds: float
@@ -136,14 +136,19 @@ class Pace:
 
 
 def pace(conn: Connection, now: datetime, seconds: float) -> Pace:
-    """Pages and reviews stored in the last seconds, among the newest `NEWEST_PAGES` pages."""
+    """Count what nodes stored in the last seconds, or since the first page in that time.
+
+    It reads at most the newest `NEWEST_PAGES` pages.
+    """
     newest = conn.execute(select(func.max(pages.c.id))).scalar_one() or 0
-    n, read = conn.execute(
-        select(func.count(), func.sum(pages.c.reviews)).where(
-            pages.c.id > newest - NEWEST_PAGES, pages.c.fetched_at > now - timedelta(seconds=seconds)
+    first, n, read = conn.execute(
+        select(func.min(pages.c.fetched_at), func.count(), func.sum(pages.c.reviews)).where(
+            pages.c.id > newest - NEWEST_PAGES,
+            pages.c.fetched_at > now - timedelta(seconds=seconds),
+            pages.c.node != "",  # an import has no node
         )
     ).one()
-    return Pace(seconds, n, int(read or 0))
+    return Pace(max(1.0, (now - first).total_seconds()) if first else seconds, n, int(read or 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.reports import charts
-from app.run.ending import time_left
-from app.run.work_left import Ending, TimeLeft
+from app.run.eta import Ending, TimeLeft, time_left
 from app.views.host_waits import unplanned_texts, wait_text
 from app.web.base.context import Context, Here
 from app.web.base.phrases import Translate
@@ -30,7 +29,7 @@ SAID = {
     Ending.NOTHING_LEFT: "Nothing is left to do.",
     Ending.HOSTS: "All that is left waits for hosts; the next one is asked in:",
     Ending.DONE_IN: "Time left, about:",
-    Ending.UNKNOWN: "The time left is not known: no node is at work, or no host has answered yet.",
+    Ending.UNKNOWN: "The time left is not known: no page was stored in the last 5 minutes.",
 }
 """How the page says what is known of the end; of two of them the time follows."""
 _PACE_S = 120.0
@@ -72,7 +71,7 @@ def read_overview(context: Context) -> Overview:
             queues=queues,
             sizes=trends.sizes(conn),
             pace=trends.pace(conn, now, _PACE_S),
-            left=time_left(conn, now, queues, waits, context.catalog, context.hosts, context.silent_after),
+            left=time_left(conn, now, queues, waits),
             waits=waits,
             unplanned=unplanned_texts(unplanned_sites.listed(conn)),
             nodes=nodes.listed(conn),
