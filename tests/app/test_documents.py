@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -84,6 +85,20 @@ def test_every_file_a_document_names_is_there(document):
     named += re.findall(r"python -m (research(?:\.\w+)+)", text)
     missing = [name for name in named if not (ROOT / name).exists() and not module_of(name).exists()]
     assert missing == []
+
+
+def test_every_test_that_holds_a_guarantee_is_there():
+    named = re.findall(r"`((?:research/)?tests/[\w/]+\.py)((?:::\w+)*)`", text_of("docs/tests.md"))
+    missing = [f"{file}{tests}" for file, tests in named if not has_test(ROOT / file, tests.split("::")[1:])]
+    assert len(named) > 50
+    assert missing == []
+
+
+def has_test(file: Path, names: list[str]) -> bool:
+    node: ast.Module | ast.stmt | None = ast.parse(file.read_text("utf-8")) if file.exists() else None
+    for name in names:
+        node = next((one for one in getattr(node, "body", ()) if getattr(one, "name", None) == name), None)
+    return node is not None
 
 
 def module_of(name: str) -> Path:
