@@ -1,6 +1,6 @@
-"""The surroundings of a page's content: navigation, side bar, footer, style, script, encoding.
+"""Surroundings of a page's content: navigation, side bar, footer, style, script, encoding.
 
-All of it follows from the site's name and is encoded once, so that a page costs little more than its content.
+They follow from the name of the site and are encoded once, so a page costs little more than its content.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from html import escape
 from random import Random
 
 from app.lab import chance
-from app.lab.pages import TEMPLATES, WORDING, made_title
+from app.lab.pages import TEMPLATES, WORDING, draw_title
 
 _STYLE = "\n".join(
     f".{name}{{margin:{i}px auto;padding:{2 * i}px;border:1px solid #{i}c{i}c{i}c;"
@@ -20,13 +20,13 @@ _STYLE = "\n".join(
 
 
 @dataclass(frozen=True, slots=True)
-class Encoding:
-    """How a site writes its pages.
+class SiteEncoding:
+    """The encoding of a site's pages.
 
     Attributes:
         codec: "utf-8", "gbk", "gb18030", ...
-        header: charset of the Content-Type header; empty: none is given.
-        meta: charset of the meta element; empty: there is none.
+        header: Charset in the Content-Type header. Empty leaves it out.
+        meta: Charset in the meta element. Empty leaves the element out.
     """
 
     codec: str
@@ -34,18 +34,18 @@ class Encoding:
     meta: str
 
 
-UTF8 = Encoding("utf-8", "utf-8", "utf-8")
-_GBK = (Encoding("gbk", "GBK", ""), Encoding("gbk", "", "gb2312"), Encoding("gbk", "", ""))
+UTF8 = SiteEncoding("utf-8", "utf-8", "utf-8")
+_GBK = (SiteEncoding("gbk", "GBK", ""), SiteEncoding("gbk", "", "gb2312"), SiteEncoding("gbk", "", ""))
 
 
-def encoding_of(site: str, stated: str = "") -> Encoding:
-    """How a site writes its pages: a third in GBK, said in the header only, in the page only, or nowhere.
+def encoding_of(site: str, stated: str = "") -> SiteEncoding:
+    """Return the encoding of a site. A third of the sites write GBK and declare it in the header, the page or nowhere.
 
     Args:
-        stated: the encoding its catalog names for what does not say any; its pages then say none.
+        stated: Encoding in the catalog for pages that declare none. The pages then declare none.
     """
     if stated:
-        return Encoding(stated, "", "")
+        return SiteEncoding(stated, "", "")
     draw = chance.number(0, "encoding", site)
     return _GBK[draw // 3 % len(_GBK)] if draw % 3 == 0 else UTF8
 
@@ -53,17 +53,15 @@ def encoding_of(site: str, stated: str = "") -> Encoding:
 class Chrome:
     """The surroundings of every page of one site."""
 
-    def __init__(self, site: str, title: str, encoding: Encoding) -> None:
-        """Make the surroundings of a site that calls itself ``title``."""
+    def __init__(self, site: str, title: str, encoding: SiteEncoding) -> None:
         self.encoding = encoding
         rng = chance.generator(0, "chrome", site)
         charset = self.encoding.meta
         meta = f'<meta http-equiv="Content-Type" content="text/html; charset={charset}">' if charset else ""
         self._head = self._encode(f"<!DOCTYPE html>\n<html>\n<head>\n{meta}\n<title>")
-        self._before = self._encode(
-            f"_{escape(title)}</title>\n{_assets(rng)}</head>\n{_top(rng, site, title)}"
-        )
-        self._after = self._encode(_bottom(rng, site, title))
+        assets, top = _write_assets(rng), _write_top(rng, site, title)
+        self._before = self._encode(f"_{escape(title)}</title>\n{assets}</head>\n{top}")
+        self._after = self._encode(_write_bottom(rng, site, title))
 
     @property
     def content_type(self) -> str:
@@ -71,17 +69,17 @@ class Chrome:
         return f"text/html; charset={self.encoding.header}" if self.encoding.header else "text/html"
 
     def page(self, title: str, content: str) -> bytes:
-        """A whole page: ``title`` is text, ``content`` is HTML."""
+        """Return a whole page from a title (text) and its content (HTML)."""
         return b"".join(
             (self._head, self._encode(escape(title)), self._before, self._encode(content), self._after)
         )
 
     def _encode(self, html: str) -> bytes:
-        # A character reference stands for what GBK cannot spell: emoji in reviews, mostly.
+        # GBK lacks some characters, mostly emoji in reviews. A character reference stands for them.
         return html.encode(self.encoding.codec, "xmlcharrefreplace")
 
 
-def _assets(rng: Random) -> str:
+def _write_assets(rng: Random) -> str:
     script = TEMPLATES["chrome"]["script"] % {"id": f"{int(rng.random() * 2**63):016x}"}
     return (
         '<meta name="keywords" content="投诉,维权,消费者,质量">\n'
@@ -89,7 +87,7 @@ def _assets(rng: Random) -> str:
     )
 
 
-def _top(rng: Random, site: str, title: str) -> str:
+def _write_top(rng: Random, site: str, title: str) -> str:
     channels = "".join(
         f'<li><a href="/channel/{i}/">{name}</a></li>' for i, name in enumerate(WORDING["channels"])
     )
@@ -98,9 +96,9 @@ def _top(rng: Random, site: str, title: str) -> str:
     return top.format(title=escape(title), site=site, today=today, channels=channels)
 
 
-def _bottom(rng: Random, site: str, title: str) -> str:
+def _write_bottom(rng: Random, site: str, title: str) -> str:
     boxes = "\n".join(
-        f'<div class="box"><h3>{name}</h3><ul>{_links(rng, 8 + int(rng.random() * 14))}</ul></div>'
+        f'<div class="box"><h3>{name}</h3><ul>{_write_links(rng, 8 + int(rng.random() * 14))}</ul></div>'
         for name in ("热点投诉", "最新受理", "本周排行")
     )
     friends = " | ".join(f'<a href="/friend/{i}">{name}</a>' for i, name in enumerate(WORDING["friends"]))
@@ -108,8 +106,8 @@ def _bottom(rng: Random, site: str, title: str) -> str:
     return bottom.format(boxes=boxes, friends=friends, title=escape(title), site=site, permit=permit)
 
 
-def _links(rng: Random, count: int) -> str:
+def _write_links(rng: Random, count: int) -> str:
     return "".join(
-        f'<li><a href="/list/{int(rng.random() * 10**7)}.html">{made_title(rng)}</a></li>'
+        f'<li><a href="/list/{int(rng.random() * 10**7)}.html">{draw_title(rng)}</a></li>'
         for _ in range(count)
     )

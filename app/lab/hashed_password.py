@@ -1,26 +1,17 @@
-"""The client's side of the lab's sign-in whose script hashes the password."""
+"""Client side of the lab's login form whose script hashes the password."""
 
 from __future__ import annotations
 
-from hashlib import sha256
-
+from app.lab.sign_in import SALT, hash_password
 from splitter.catalog.sign_in import SignInRules
 from splitter.errors import InputError
 from tasks.signin.browser import Form
 from tasks.signin.errors import SignInBroken
 from tasks.signin.methods import FormSignIn
 
-SALT = "salt"
-"""Name of the form's field that carries what a site's script hashes with the password."""
-
-
-def hashed(salt: str, password: str) -> str:
-    """The password as a site's script changes it."""
-    return sha256(f"{salt}{password}".encode()).hexdigest()
-
 
 class HashedPassword(FormSignIn):
-    """A form that wants the password hashed with its salt."""
+    """A sign-in by a form that expects the password hashed with a salt."""
 
     def __init__(self, rules: SignInRules) -> None:
         if rules.form is None:
@@ -28,8 +19,8 @@ class HashedPassword(FormSignIn):
         super().__init__(rules.form)
 
     def password_sent(self, form: Form, password: str) -> str:
-        """The hash."""
+        """Return the hash."""
         salt = dict(form.fields).get(SALT)
         if salt is None:
             raise SignInBroken(f"the form for {form.action} has no field {SALT!r}")
-        return hashed(salt, password)
+        return hash_password(salt, password)

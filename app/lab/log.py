@@ -1,6 +1,6 @@
-"""The lab's request log: one line for every request, in the order in which they were answered.
+"""Request log of the lab: one line per request, in the order of the answers.
 
-Left out: the lab's own pages, and what is not HTTP (the server refuses it with 400).
+Requests for the lab's own pages are left out, and so is anything that is not HTTP (the server refuses it with 400).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TextIO
 
-KEPT = 200_000
-"""Requests kept in memory; a log file has all of them."""
+MAX_ENTRIES = 200_000
+"""Maximum number of requests in memory. A log file has all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,14 +22,15 @@ class LogEntry:
     """One request.
 
     Attributes:
-        t: when it came, in seconds of the lab's time (monotonic).
-        client: source address.
-        host: as asked for, lower case, no port.
-        path: path with query string.
-        status: of the answer; 0 where there was none.
-        outcome: a `profile.Answer`, or robots, favicon, login, unknown_host, bad_method, busy, client_gone.
-        bytes: of the body sent.
-        tried: number of this request among those for its URL, from 1; 0 where they are not counted.
+        t: Seconds of the lab's time at its arrival (monotonic).
+        client: Source address.
+        host: Host of the request in lower case without port.
+        path: Path with query string.
+        status: Status of the answer, or 0 if there was none.
+        outcome: A `LabAnswer`, an outcome of a sign-in server, or robots, favicon, login, unknown_host, bad_method,
+            busy, client_gone.
+        bytes: Size of the body sent.
+        tried: Number of this request among those for its URL, from 1. Zero if they are not counted.
     """
 
     t: float
@@ -42,38 +43,36 @@ class LogEntry:
     tried: int = 0
 
 
-class RequestLog:
-    """Entries in memory, and in a file if one is given. May be read from another thread."""
+class LabLog:
+    """The entries in memory, and optionally in a file. Other threads may read it."""
 
     def __init__(self, started: datetime, path: Path | None = None) -> None:
-        """Open a log of a lab started at ``started``; a file there already is written anew."""
         self._started = started
         self._lock = Lock()
-        self._entries: deque[LogEntry] = deque(maxlen=KEPT)
-        # Line by line, so that what a client has seen answered is in the file even if the lab is killed.
+        self._entries: deque[LogEntry] = deque(maxlen=MAX_ENTRIES)
+        # Buffer single lines, so that a killed lab leaves every request in the file whose answer a client has seen.
         self._file: TextIO | None = path.open("w", encoding="utf-8", buffering=1) if path else None
 
     def add(self, entry: LogEntry) -> None:
-        """Note a request; done before the last byte of the answer is sent."""
+        """Add a request. Call it before the last byte of the answer is sent."""
         with self._lock:
             self._entries.append(entry)
         if self._file:
             self._file.write(self.line(entry))
 
     def restart(self, started: datetime) -> None:
-        """The lab's time begins only now, before its first entry."""
+        """Set the wall time at which the lab's time begins. Call it before the first entry."""
         self._started = started
 
     def entries(self) -> tuple[LogEntry, ...]:
-        """The last `KEPT` requests."""
+        """Return the last `MAX_ENTRIES` requests."""
         with self._lock:
             return tuple(self._entries)
 
     def line(self, entry: LogEntry) -> str:
-        """An entry as a line of JSON, with the wall time beside the lab's own."""
+        """Return an entry as a line of JSON, with the wall time next to the lab's time."""
         wall = (self._started + timedelta(seconds=entry.t)).isoformat()
-        line = {"t": round(entry.t, 6), "wall": wall, **{k: v for k, v in asdict(entry).items() if k != "t"}}
-        return json.dumps(line) + "\n"
+        return json.dumps({"t": 0, "wall": wall} | asdict(entry) | {"t": round(entry.t, 6)}) + "\n"
 
     def close(self) -> None:
         """Close the file, if there is one."""

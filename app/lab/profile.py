@@ -1,254 +1,242 @@
-"""How badly the lab behaves: profile files, validated.
+"""Profiles of the lab: validated files that describe how hosts treat clients.
 
-A profile is a list of ``pairs``: each says how the hosts it matches treat the clients it matches, from a
-moment of the lab's time on. Later entries override earlier ones where they match, key by key, as in the
-simulation's scenarios; a limit or block set to null takes back what an earlier entry said.
+A profile is a list of ``pairs``. A pair describes how the hosts it matches treat the clients it matches, from a moment
+of the lab's time on. Later pairs override earlier ones key by key, as in the scenarios of the simulator. A limit or
+block of null removes the one of an earlier pair.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from app.lab.answers import Answer
-from app.lab.login import ProfileModel, Wall
-from app.lab.oauth import OAuth
+from app.lab.answers import LabAnswer
 from splitter.errors import InputError
 
-PROFILES = Path(__file__).parent / "profiles"
-"""The folder of the built-in profiles."""
+_PROFILES = Path(__file__).parent / "profiles"
 
 LONGEST_HANG_S = 60.0
 
 
-class Role(StrEnum):
-    """The role of a host in the catalog; one that is both (a site's own search) counts as engine."""
-
-    ENGINE = "engine"
-    SITE = "site"
-
-
-class TimeFrom(StrEnum):
-    """When a lab's time begins."""
-
-    START = "start"  # when it listens
-    FIRST_REQUEST = "first_request"  # with the first request to a host of its catalog
+HostRole = Literal["engine", "site"]
+"""The role of a host in the catalog. A site with its own search counts as an engine."""
 
 
 class ProfileError(InputError):
-    """A lab profile is wrong or not there; the message carries the key of each problem."""
+    """A wrong or missing lab profile. The message names the key of each problem."""
 
 
-_LOST = frozenset({Answer.NOT_FOUND, Answer.GONE})
-_LIMITING = frozenset({Answer.RATE_LIMITED, Answer.TOO_FREQUENT})
-_BLOCKING = frozenset({Answer.FORBIDDEN, Answer.CAPTCHA, Answer.LOGIN_PAGE, Answer.LOGIN_REDIRECT})
-_FAULTS = _LIMITING | _BLOCKING | {Answer.SERVER_ERROR, Answer.UNAVAILABLE, Answer.CUT_OFF, Answer.HANG}
+Lost = Literal[LabAnswer.NOT_FOUND, LabAnswer.GONE]
+Limiting = Literal[LabAnswer.RATE_LIMITED, LabAnswer.TOO_FREQUENT]
+Blocking = Literal[LabAnswer.FORBIDDEN, LabAnswer.CAPTCHA, LabAnswer.LOGIN_PAGE, LabAnswer.LOGIN_REDIRECT]
+Broken = Literal[LabAnswer.SERVER_ERROR, LabAnswer.UNAVAILABLE, LabAnswer.CUT_OFF, LabAnswer.HANG]
+Fault = Limiting | Blocking | Broken
+Share = Annotated[float, Field(ge=0, le=1)]
+Milliseconds = Annotated[float, Field(ge=0, le=30_000)]
 
 
-def _one_of(allowed: frozenset[Answer]) -> AfterValidator:
-    def check(answer: Answer) -> Answer:
-        if answer not in allowed:
-            raise ValueError(
-                f"{answer.value} is not possible here; right would be one of {', '.join(sorted(allowed))}"
-            )
-        return answer
-
-    return AfterValidator(check)
-
-
-def _sums_up(shares: dict[Answer, float]) -> dict[Answer, float]:
+def _check_shares(shares: dict[LabAnswer, float]) -> dict[LabAnswer, float]:
     if sum(shares.values()) > 1:
         raise ValueError(f"the shares add up to {sum(shares.values()):g}; at most 1 would be right")
     return shares
 
 
-def _rising(range_ms: tuple[float, float]) -> tuple[float, float]:
+def _check_range(range_ms: tuple[float, float]) -> tuple[float, float]:
     if range_ms[0] > range_ms[1]:
         raise ValueError("right would be [lowest, highest]")
     return range_ms
 
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Milliseconds = Annotated[float, Field(ge=0, le=30_000)]
-Fault = Annotated[Answer, _one_of(_FAULTS)]
-Lost = Annotated[Answer, _one_of(_LOST)]
+class _ProfilePart(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class RateLimit(ProfileModel):
-    """At most ``requests`` of one client to one host in ``window_s``; those over it get ``answer``."""
+class RateLimit(_ProfilePart):
+    """A limit of ``requests`` per ``window_s`` for one client at one host. Requests over it get ``answer``."""
 
     requests: int = Field(ge=1)
     window_s: float = Field(gt=0)
     retry_after_s: float = Field(default=1, ge=0)
-    answer: Annotated[Answer, _one_of(_LIMITING)] = Answer.RATE_LIMITED
+    answer: Limiting = LabAnswer.RATE_LIMITED
 
 
-class Block(ProfileModel):
-    """After ``requests`` of one client to one host in ``window_s``, it gets ``answer`` for ``for_s``."""
+class Block(_ProfilePart):
+    """A block: after ``requests`` per ``window_s``, a client gets ``answer`` from one host for ``for_s``."""
 
     requests: int = Field(ge=1)
     window_s: float = Field(gt=0)
     for_s: float = Field(gt=0)
-    answer: Annotated[Answer, _one_of(_BLOCKING)] = Answer.FORBIDDEN
+    answer: Blocking = LabAnswer.FORBIDDEN
 
 
-class Conduct(ProfileModel):
-    """How a host treats a client. All keys may be left out; the defaults are those of a perfect host.
+class Conduct(_ProfilePart):
+    """The conduct of a host towards a client. The defaults are those of a perfect host.
 
     Attributes:
-        latency_ms: lowest and highest time before the answer.
-        faults: share of requests that get each fault.
-        fault_tries: 0: each request of a URL draws its fault anew; n: a URL has one fault or none, and it
-            lasts for the first 1 to n requests of that URL, whoever asks.
-        hang_s: how long a hang lasts at most.
-        lost: share of URLs that are lost for good.
-        moved: share of URLs (of hosts without www.) that have moved to the host with www.
-        rate_limit, block: see there; null: none.
-        dead: nobody answers, not even for robots.txt.
+        latency_ms: Lowest and highest time before the answer.
+        faults: Share of requests that get each fault.
+        fault_tries: With 0, each request draws its fault again. With n, a URL has one fault or none, and it lasts
+            for the first 1 to n requests for that URL by any client.
+        hang_s: Longest duration of a hang.
+        lost: Share of URLs that are lost for good.
+        moved: Share of URLs (on hosts without www.) that have moved to the host with www.
+        dead: No request is answered, not even for robots.txt.
     """
 
-    latency_ms: Annotated[tuple[Milliseconds, Milliseconds], AfterValidator(_rising)] = (0, 0)
-    faults: Annotated[dict[Fault, Share], AfterValidator(_sums_up)] = Field(default_factory=dict)
+    latency_ms: Annotated[tuple[Milliseconds, Milliseconds], AfterValidator(_check_range)] = (0, 0)
+    faults: Annotated[dict[Fault, Share], AfterValidator(_check_shares)] = Field(default_factory=dict)
     fault_tries: int = Field(default=0, ge=0, le=10)
     hang_s: float = Field(default=LONGEST_HANG_S, gt=0, le=LONGEST_HANG_S)
-    lost: Annotated[dict[Lost, Share], AfterValidator(_sums_up)] = Field(default_factory=dict)
+    lost: Annotated[dict[Lost, Share], AfterValidator(_check_shares)] = Field(default_factory=dict)
     moved: Share = 0
     rate_limit: RateLimit | None = None
     block: Block | None = None
     dead: bool = False
 
 
-class Pair(Conduct):
-    """How some hosts treat some clients from a moment on.
+class PairConduct(Conduct):
+    """The conduct of some hosts towards some clients from a moment on.
 
     Attributes:
-        client: address of a crawl node, or a pattern (127.0.0.*).
-        host: name of a site or host, with or without www., or a pattern (315*).
-        role: only engines, or only sites.
-        from_s: seconds of lab time from which on it holds.
+        client: Address of a crawl node, or a pattern (127.0.0.*).
+        host: Name of a site or host, with or without www., or a pattern (315*).
+        role: Only engines, or only sites.
+        from_s: Seconds of the lab's time when it begins.
     """
 
     client: str = "*"
     host: str = "*"
-    role: Role | None = None
+    role: HostRole | None = None
     from_s: float = Field(default=0, ge=0)
 
-    def matches(self, client: str, host: str, role: Role) -> bool:
-        """Whether it speaks of this client and host (lower case, no port), whatever the time."""
+    def matches(self, client: str, host: str, role: HostRole) -> bool:
+        """Return True if the pair matches this client and host at any time."""
         return (
             self.role in (None, role) and fnmatchcase(client, self.client) and matches_host(self.host, host)
         )
 
 
-class Robots(ProfileModel):
-    """The content of robots.txt.
+class RobotsProfile(_ProfilePart):
+    """The rules from which robots.txt is made.
 
     Attributes:
-        refuse: patterns of the hosts that refuse everything.
-        crawl_delay_s: by pattern of host; the last one that matches counts.
+        refuse: Patterns of the hosts that refuse all paths.
+        crawl_delay_s: Delay by pattern of host. The last matching pattern counts.
     """
 
     refuse: tuple[str, ...] = ()
     crawl_delay_s: dict[str, Annotated[float, Field(gt=0, le=60)]] = Field(default_factory=dict)
 
     def text(self, host: str) -> str:
-        """The robots.txt of a host (lower case, no port)."""
-        refused = any(matches_host(pattern, host) for pattern in self.refuse)
-        lines = ["User-agent: *", "Disallow: /" if refused else "Disallow:"]
-        lines += [
-            f"Crawl-delay: {delay:g}"
-            for pattern, delay in self.crawl_delay_s.items()
-            if matches_host(pattern, host)
-        ][-1:]
-        return "\n".join(lines) + "\n"
+        """Return the robots.txt of a host (lower case, no port)."""
+        is_refused = any(matches_host(pattern, host) for pattern in self.refuse)
+        delays = [delay for pattern, delay in self.crawl_delay_s.items() if matches_host(pattern, host)]
+        lines = ["User-agent: *", "Disallow: /" if is_refused else "Disallow:"]
+        return "\n".join(lines + [f"Crawl-delay: {delay:g}" for delay in delays[-1:]]) + "\n"
 
 
-class Profile(ProfileModel):
-    """How the whole lab behaves.
+class Wall(_ProfilePart):
+    """A login wall with a form.
 
     Attributes:
-        doors: sites that want to be signed in to, by host without www.
-        hits: sites that have so many different pages for every query, to know what a crawl should find.
-        time_from: when the lab's time begins, which ``from_s`` and the log count from.
+        user, password: The one account.
+        session_s: Duration of a session.
+        answer: Answer without a session: a page with status 200, or a redirect to the form.
+        hashed: The script of the form hashes the password with a salt.
+    """
+
+    user: str
+    password: str
+    session_s: float = Field(default=600, gt=0)
+    answer: Literal["page", "redirect"] = "page"
+    hashed: bool = False
+
+
+class Profile(_ProfilePart):
+    """A lab profile.
+
+    Attributes:
+        doors: Login walls by host without www.
+        hits: Number of different pages for any query, by site. It fixes what a crawl should find.
+        time_from: Moment when the lab's time begins: when it listens, or with the first request to a host of its
+            catalog. ``from_s`` and the log count from it.
     """
 
     name: str
-    time_from: TimeFrom = TimeFrom.START
-    robots: Robots = Robots()
-    pairs: tuple[Pair, ...] = ()
-    doors: dict[str, Wall | OAuth] = Field(default_factory=dict)
+    time_from: Literal["start", "first_request"] = "start"
+    robots: RobotsProfile = RobotsProfile()
+    pairs: tuple[PairConduct, ...] = ()
+    doors: dict[str, Wall] = Field(default_factory=dict)
     hits: dict[str, Annotated[int, Field(ge=0, le=65_536)]] = Field(default_factory=dict)
 
 
-_SELECTORS = frozenset(Pair.model_fields) - frozenset(Conduct.model_fields)
+_CONDUCT_KEYS = frozenset(Conduct.model_fields)
 
 
 class Conducts:
-    """The entries of a profile that hold for a (client, host) at a moment, laid over each other."""
+    """The conduct of each host towards each client over time: the matching pairs of a profile, merged."""
 
     def __init__(self, profile: Profile) -> None:
-        """Prepare a profile for many questions."""
         self._pairs = profile.pairs
         self._moments = sorted({pair.from_s for pair in profile.pairs})
-        self._laid = lru_cache(maxsize=65536)(self._lay)
+        self._merged = lru_cache(maxsize=65536)(self._merge)
 
-    def at(self, client: str, host: str, role: Role, t: float) -> Conduct:
-        """How a host treats a client at ``t`` seconds of lab time."""
-        return self._laid(client, host, role, bisect_right(self._moments, t))
+    def at(self, client: str, host: str, role: HostRole, t: float) -> Conduct:
+        """Return the conduct of a host towards a client at `t` seconds of the lab's time."""
+        return self._merged(client, host, role, bisect_right(self._moments, t))
 
-    def _lay(self, client: str, host: str, role: Role, epoch: int) -> Conduct:
-        moments = self._moments[:epoch]
-        laid: dict[str, Any] = {}
+    def _merge(self, client: str, host: str, role: HostRole, n_moments: int) -> Conduct:
+        begun = frozenset(self._moments[:n_moments])
+        merged: dict[str, Any] = {}
         for pair in self._pairs:
-            if moments and pair.from_s <= moments[-1] and pair.matches(client, host, role):
-                laid |= {key: getattr(pair, key) for key in pair.model_fields_set - _SELECTORS}
-        return Conduct.model_construct(**laid)
+            if pair.from_s in begun and pair.matches(client, host, role):
+                merged |= {key: getattr(pair, key) for key in pair.model_fields_set & _CONDUCT_KEYS}
+        return Conduct.model_construct(**merged)
 
 
 def matches_host(pattern: str, host: str) -> bool:
-    """Whether a pattern of a profile means a host; a leading www. of the host makes no difference."""
+    """Return True if a pattern of a profile matches a host, with or without its leading www."""
     return fnmatchcase(host, pattern) or fnmatchcase(host.removeprefix("www."), pattern)
 
 
-def built_in() -> tuple[str, ...]:
-    """Names of the built-in profiles."""
-    return tuple(sorted(path.stem for path in PROFILES.glob("*.yaml")))
+def list_built_in() -> tuple[str, ...]:
+    """Return the names of the built-in profiles."""
+    return tuple(sorted(path.stem for path in _PROFILES.glob("*.yaml")))
 
 
 def load_profile(spec: str) -> Profile:
-    """Load a profile by the name of a built-in one or by a file's path.
+    """Load a profile by the name of a built-in one or by the path of a file.
 
     Raises:
-        ProfileError: no such profile, no YAML, or a key or value that is not right.
+        ProfileError: The profile is missing, is not YAML, or has a wrong key or value.
     """
-    path = PROFILES / f"{spec}.yaml" if spec in built_in() else Path(spec)
+    path = _PROFILES / f"{spec}.yaml" if spec in list_built_in() else Path(spec)
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return Profile.model_validate(data)
     except OSError as error:
         raise ProfileError(
             f"lab profile {spec!r} cannot be read ({error.strerror}); "
-            f"right would be a file or one of {', '.join(built_in())}"
+            f"right would be a file or one of {', '.join(list_built_in())}"
         ) from error
+    except ValidationError as error:
+        problems = (f"lab profile {path}: {_problem(each)}" for each in error.errors())
+        raise ProfileError("\n".join(problems)) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ProfileError(f"lab profile {path}: not YAML: {error}") from error
-    try:
-        return Profile.model_validate(data)
-    except ValidationError as error:
-        raise ProfileError(
-            "\n".join(f"lab profile {path}: {_problem(each)}" for each in error.errors())
-        ) from error
 
 
 def _problem(error: Any) -> str:
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
-    message = error["msg"].removeprefix("Value error, ")
+    # An enum member is printed as <LabAnswer.GONE: 'gone'>.
+    message = re.sub(r"<[^<>]*: ('\w+')>", r"\1", error["msg"].removeprefix("Value error, "))
     if error["type"] == "extra_forbidden":
         message = "no such key"
     return f"{key or 'top level'}: {message} (got {error['input']!r})"

@@ -1,4 +1,4 @@
-"""The lab's HTTP server: a request's Host names the site, its source address the client; every request is logged."""
+"""HTTP server of the lab. The Host header selects the site, the source address the client. It logs each request."""
 
 from __future__ import annotations
 
@@ -7,45 +7,49 @@ import json
 import re
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from html import escape
-from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from aiohttp import web
 from multidict import CIMultiDict
 
-from app.lab.answers import LOGIN, Answer, Document, redirect, refusal
-from app.lab.behaviour import Decision, LabRequest, Memory, decide
-from app.lab.corpus import DEFAULT_REVIEWS, Corpus, load_texts
-from app.lab.log import LogEntry, RequestLog
-from app.lab.login import SignInRequest
-from app.lab.oauth import sign_in_server
-from app.lab.pages import TEMPLATES
-from app.lab.profile import Conducts, Profile, Role, TimeFrom, load_profile
+from app.lab.answers import LabAnswer, LabResponse, redirect, refusal
+from app.lab.faults import LabDecision, LabRequest, Memory, decide
+from app.lab.log import LabLog, LogEntry
+from app.lab.pages import DEFAULT_REVIEWS, TEMPLATES, Corpus, load_texts
+from app.lab.profile import Conducts, HostRole, Profile, load_profile
+from app.lab.sign_in import FormServer, SignInRequest, SignInServer
 from app.lab.web import LocalWeb
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 
 LAB_HOST = "lab.local"
-"""Host name of the lab's own pages; loopback addresses and localhost are the same."""
+"""Host name of the lab's own pages. Loopback addresses and localhost are equivalent."""
 
-MOST_IN_FLIGHT = 12_000
-"""Requests answered at once; those beyond get 503 at once."""
+MAX_IN_FLIGHT = 12_000
+"""Maximum number of requests answered at a time. Further ones get 503."""
 
-_LOOPBACK = ip_network("127.0.0.0/8")
+_LOOPBACK = re.compile(r"127(\.\d{1,3}){3}")
 _OWN_PATHS = ("/", "/__log", "/__truth")
 _BACKLOG = 4096
+# The same on every host of the catalog, next to robots.txt
+_FIXED = {
+    "/favicon.ico": ("favicon", LabResponse(404, "text/plain", b"no icon")),
+    "/login": ("login", refusal(LabAnswer.LOGIN_PAGE)),
+}
 
 
 class Lab:
     """A local web on one port.
 
     Attributes:
-        host, port: where it listens; port 0 before it is started.
-        web: what it serves when all is well.
-        log: one entry a request.
+        host, port: Its address. The port is 0 before the start.
+        web: The web without faults.
+        log: One entry per request.
+        sign_ins: Sign-in servers by host without www., at first those of the profile's login walls.
     """
 
     def __init__(
@@ -60,26 +64,28 @@ class Lab:
         """Set up a lab.
 
         Args:
-            catalog: engines and sites to serve.
-            profile: how it behaves: a profile, the name of a built-in one, or a file.
-            seed: of its pages and faults.
-            log_path: file for its log; None: in memory only.
-            reviews: folder of real review texts; texts are made where it is not there, or None is given.
+            catalog: Engines and sites to serve.
+            profile: A profile, the name of a built-in one, or a file.
+            seed: Seed of pages and faults.
+            log_path: File for the log. `None` keeps it in memory only.
+            reviews: Folder of real review texts. If it is missing or `None`, texts are made.
 
         Raises:
-            ProfileError: the profile is wrong.
+            ProfileError: The profile is wrong.
         """
         self.profile = load_profile(profile) if isinstance(profile, str) else profile
         self.seed = seed
         self.host, self.port = "", 0
         texts = load_texts(reviews, _refusing_patterns(catalog))
         self.web = LocalWeb(catalog, Corpus(catalog, seed, texts, self.profile.hits))
+        self.log = LabLog(datetime.now(UTC), log_path)
+        self.sign_ins: dict[str, SignInServer] = {
+            host: FormServer(wall, seed) for host, wall in self.profile.doors.items()
+        }
         self._started_s = time.monotonic()
-        self._awaits_request = self.profile.time_from is TimeFrom.FIRST_REQUEST
-        self.log = RequestLog(datetime.now(UTC), log_path)
+        self._awaits_request = self.profile.time_from == "first_request"
         self._conducts = Conducts(self.profile)
         self._memory = Memory()
-        self._sign_ins = {host: sign_in_server(rules, seed) for host, rules in self.profile.doors.items()}
         self._in_flight = 0
         self._stopping = asyncio.Event()
         self._runner: web.ServerRunner | None = None
@@ -88,13 +94,13 @@ class Lab:
         """Listen, and begin the lab's time.
 
         Args:
-            host: an address in 127.0.0.0/8.
-            port: 0: any that is free.
+            host: An address in 127.0.0.0/8.
+            port: Zero selects any free port.
 
         Raises:
-            InputError: not a loopback address, or the port is taken.
+            InputError: The address is not loopback, or the port is taken.
         """
-        if not _is_loopback(host):
+        if not _LOOPBACK.fullmatch(host):
             raise InputError(f"the lab listens on loopback only: {host!r} is not in 127.0.0.0/8")
         server = web.Server(self._answer, handler_cancellation=True, access_log=None)
         runner = web.ServerRunner(server, shutdown_timeout=1.0)
@@ -109,7 +115,7 @@ class Lab:
         self._started_s = time.monotonic()
 
     async def stop(self) -> None:
-        """End hanging requests, close every connection and the log. May be called twice."""
+        """End hanging requests, and close all connections and the log. A second call does nothing."""
         self._stopping.set()
         if self._runner:
             await self._runner.cleanup()
@@ -117,32 +123,32 @@ class Lab:
         self.log.close()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        host = _host_of(request)
+        host = request.headers.get("Host", "").rsplit(":", 1)[0].lower().rstrip(".")
         if self._awaits_request and not _is_own(host):
             self._awaits_request = False
             self._started_s = time.monotonic()
             self.log.restart(datetime.now(UTC))
         t = time.monotonic() - self._started_s
         asked = LabRequest(request.remote or "", host, request.raw_path, t)
-        role = self.web.role(asked.host)
-        if role is None or (_is_own(asked.host) and request.path in _OWN_PATHS):
-            return self._own(asked, request)
-        if (reply := await self._sign_in_reply(asked, request)) is not None:
+        role = self.web.role(host)
+        if role is None or (_is_own(host) and request.path in _OWN_PATHS):
+            return self._own_page(asked, request)
+        if (reply := await self._reply_to_sign_in(asked, request)) is not None:
             return reply
         if request.method not in ("GET", "HEAD"):
-            return self._send(asked, "bad_method", Document(405, "text/plain", b"GET or HEAD"))
-        if self._in_flight >= MOST_IN_FLIGHT:
-            return self._send(asked, "busy", refusal(Answer.UNAVAILABLE))
+            return self._send(asked, "bad_method", LabResponse(405, "text/plain", b"GET or HEAD"))
+        if self._in_flight >= MAX_IN_FLIGHT:
+            return self._send(asked, "busy", refusal(LabAnswer.UNAVAILABLE))
         self._in_flight += 1
         try:
-            return await self._of_catalog(asked, role, request)
+            return await self._answer_for_host(asked, role, request)
         finally:
             self._in_flight -= 1
 
-    async def _sign_in_reply(self, asked: LabRequest, request: web.BaseRequest) -> web.Response | None:
-        """The reply of a site that asks to sign in; None: the request may pass. Its robots.txt is for everybody."""
-        server = self._sign_ins.get(asked.host.removeprefix("www."))
-        if server is None or asked.target == "/robots.txt":
+    async def _reply_to_sign_in(self, asked: LabRequest, request: web.BaseRequest) -> web.Response | None:
+        """Return the reply of the host's sign-in server, or `None` if the request may pass."""
+        server = self.sign_ins.get(asked.host.removeprefix("www."))
+        if server is None or asked.path == "/robots.txt":
             return None
         form = await request.post()
         reply = server(
@@ -158,14 +164,17 @@ class Lab:
         )
         return None if reply is None else self._send(asked, *reply)
 
-    async def _of_catalog(
-        self, asked: LabRequest, role: Role, request: web.BaseRequest
+    async def _answer_for_host(
+        self, asked: LabRequest, role: HostRole, request: web.BaseRequest
     ) -> web.StreamResponse:
-        """Answer for a host of the catalog. robots.txt and the like are spared faults, but not a dead host."""
+        """Answer for a host of the catalog. Only a dead host has faults for robots.txt and the other fixed paths."""
         conduct = self._conducts.at(asked.client, asked.host, role, asked.t)
-        fixed = self._fixed(asked)
-        if fixed and not conduct.dead:
-            return self._send(asked, *fixed)
+        path = asked.path.partition("?")[0]
+        if path == "/robots.txt" and not conduct.dead:
+            robots = self.profile.robots.text(asked.host).encode()
+            return self._send(asked, "robots", LabResponse(200, "text/plain", robots))
+        if path in _FIXED and not conduct.dead:
+            return self._send(asked, *_FIXED[path])
         decision = decide(conduct, self.seed, asked, self._memory)
         try:
             await asyncio.sleep(decision.latency_s)
@@ -173,79 +182,66 @@ class Lab:
             self._note(asked, "client_gone", 0, 0, decision)
             raise
         match decision.answer:
-            case Answer.DEAD | Answer.HANG:
-                return await self._no_answer(asked, decision, request)
-            case Answer.CUT_OFF:
-                return await self._cut_off(asked, decision, request)
-            case Answer.MOVED:
-                document = redirect(f"http://www.{asked.host}{asked.target}", 301)
-            case Answer.LOGIN_REDIRECT:
-                document = redirect(f"http://{asked.host}/login")
-            case Answer.PAGE:
-                document = self.web.document(asked.host, asked.target)
+            case LabAnswer.DEAD | LabAnswer.HANG:
+                return await self._send_nothing(asked, decision, request)
+            case LabAnswer.CUT_OFF:
+                return await self._send_half(asked, decision, request)
+            case LabAnswer.MOVED:
+                response = redirect(f"http://www.{asked.host}{asked.path}", 301)
+            case LabAnswer.LOGIN_REDIRECT:
+                response = redirect(f"http://{asked.host}/login")
+            case LabAnswer.PAGE:
+                response = self.web.document(asked.host, asked.path)
             case _:
-                document = self.web.refusal(asked.host, asked.target, decision.answer)
-        return self._send(asked, decision.answer.value, document, decision)
-
-    def _fixed(self, asked: LabRequest) -> tuple[str, Document] | None:
-        """Paths that are the same on every host."""
-        match asked.target.partition("?")[0]:
-            case "/robots.txt":
-                return "robots", Document(200, "text/plain", self.profile.robots.text(asked.host).encode())
-            case "/favicon.ico":
-                return "favicon", Document(404, "text/plain", b"no icon")
-            case "/login":
-                return "login", LOGIN
-        return None
+                response = self.web.refusal(asked.host, asked.path, decision.answer)
+        return self._send(asked, decision.answer.value, response, decision)
 
     def _send(
-        self, asked: LabRequest, outcome: str, document: Document, decision: Decision | None = None
+        self, asked: LabRequest, outcome: str, response: LabResponse, decision: LabDecision | None = None
     ) -> web.Response:
-        self._note(asked, outcome, document.status, len(document.body), decision)
-        headers = CIMultiDict([("Content-Type", document.content_type), *document.headers])
-        if document.location:
-            headers["Location"] = document.location
+        self._note(asked, outcome, response.status, len(response.body), decision)
+        headers = CIMultiDict([("Content-Type", response.content_type), *response.headers])
+        if response.location:
+            headers["Location"] = response.location
         if decision and decision.retry_after_s is not None:
             headers["Retry-After"] = f"{max(1, round(decision.retry_after_s))}"
-        return web.Response(status=document.status, body=document.body, headers=headers)
+        return web.Response(status=response.status, body=response.body, headers=headers)
 
-    async def _no_answer(
-        self, asked: LabRequest, decision: Decision, request: web.BaseRequest
+    async def _send_nothing(
+        self, asked: LabRequest, decision: LabDecision, request: web.BaseRequest
     ) -> web.Response:
-        """Reset the connection: at once, or when a hang is over."""
-        # Noted first: the client that gives up must find its request in the log.
+        """Reset the connection: now, or at the end of a hang."""
+        # Log first, so that a client that gives up finds its request in the log.
         self._note(asked, decision.answer.value, 0, 0, decision)
-        if decision.answer is Answer.HANG:
+        if decision.answer is LabAnswer.HANG:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), decision.hang_s)
         if request.transport:
             request.transport.abort()
         return web.Response()
 
-    async def _cut_off(
-        self, asked: LabRequest, decision: Decision, request: web.BaseRequest
+    async def _send_half(
+        self, asked: LabRequest, decision: LabDecision, request: web.BaseRequest
     ) -> web.StreamResponse:
-        document = self.web.document(asked.host, asked.target)
-        half = document.body[: len(document.body) // 2]
-        self._note(asked, decision.answer.value, document.status, len(half), decision)
-        response = web.StreamResponse(
-            status=document.status,
-            headers={"Content-Type": document.content_type, "Content-Length": str(len(document.body))},
-        )
+        """Send half of a page, then close the connection."""
+        page = self.web.document(asked.host, asked.path)
+        half = page.body[: len(page.body) // 2]
+        self._note(asked, decision.answer.value, page.status, len(half), decision)
+        headers = {"Content-Type": page.content_type, "Content-Length": str(len(page.body))}
+        response = web.StreamResponse(status=page.status, headers=headers)
         await response.prepare(request)
         await response.write(half)
         if request.transport:
-            # close, not abort: the half has to arrive.
+            # An abort could drop the half that must arrive.
             request.transport.close()
         return response
 
-    def _own(self, asked: LabRequest, request: web.BaseRequest) -> web.Response:
-        """The lab's own pages, which are not logged; and hosts that are in no catalog."""
+    def _own_page(self, asked: LabRequest, request: web.BaseRequest) -> web.Response:
+        """Answer for the lab's own pages, which are not logged, and for hosts that the catalog does not have."""
         if not _is_own(asked.host):
             text = f"The lab knows no host {asked.host!r}; those it knows are listed at http://{LAB_HOST}/\n"
-            return self._send(
-                asked, "unknown_host", Document(404, "text/plain; charset=utf-8", text.encode())
-            )
+            unknown = LabResponse(404, "text/plain; charset=utf-8", text.encode())
+            return self._send(asked, "unknown_host", unknown)
         match request.path:
             case "/":
                 return web.Response(text=_index(self), content_type="text/html")
@@ -261,45 +257,22 @@ class Lab:
         keywords = tuple(dict.fromkeys(re.split(r"[\s,&+]+", request.query.get("keywords", "").strip())))
         if site not in self.web.catalog.sites or not keywords[0]:
             return web.Response(status=400, text="right would be /__truth?keywords=WORD,WORD&site=SITE\n")
-        return web.json_response(
-            self.web.truth(site, keywords, whole="all" in request.query),
-            dumps=partial(json.dumps, ensure_ascii=False),
-        )
+        urls = self.web.truth(site, keywords, whole="all" in request.query)
+        return web.json_response(urls, dumps=partial(json.dumps, ensure_ascii=False))
 
     def _note(
-        self, asked: LabRequest, outcome: str, status: int, sent: int, decision: Decision | None = None
+        self, asked: LabRequest, outcome: str, status: int, sent: int, decision: LabDecision | None = None
     ) -> None:
-        self.log.add(
-            LogEntry(
-                t=asked.t,
-                client=asked.client,
-                host=asked.host,
-                path=asked.target,
-                status=status,
-                outcome=outcome,
-                bytes=sent,
-                tried=decision.tried if decision else 0,
-            )
-        )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host) in _LOOPBACK
-    except ValueError:
-        return False
-
-
-def _host_of(request: web.BaseRequest) -> str:
-    return request.headers.get("Host", "").rsplit(":", 1)[0].lower().rstrip(".")
+        tried = decision.tried if decision else 0
+        self.log.add(LogEntry(**asdict(asked), status=status, outcome=outcome, bytes=sent, tried=tried))
 
 
 def _is_own(host: str) -> bool:
-    return host in ("", LAB_HOST, "localhost") or _is_loopback(host)
+    return host in ("", LAB_HOST, "localhost") or bool(_LOOPBACK.fullmatch(host))
 
 
 def _refusing_patterns(catalog: Catalog) -> tuple[str, ...]:
-    """Patterns by which the catalog's rules take a page for refused or empty."""
+    """Return the patterns of the catalog for refusals and empty answers."""
     results = [engine.results for engine in catalog.engines.values()]
     patterns = [pattern for rules in results for pattern in (*rules.empty, *rules.blocked)]
     patterns += [pattern for page_rules in catalog.rules.values() for pattern in page_rules.blocked]
@@ -307,14 +280,12 @@ def _refusing_patterns(catalog: Catalog) -> tuple[str, ...]:
 
 
 def _index(lab: Lab) -> str:
-    """The lab's own front page: what it serves."""
+    """Return the lab's front page, which lists engines and sites."""
     catalog = lab.web.catalog
-    engines = "".join(
-        f"<li>{escape(f'{name}: {engine.url}')}</li>\n" for name, engine in catalog.engines.items()
-    )
-    sites = "".join(
-        f"<li>{escape(f'{site} {entry.title} ({entry.engine}, {entry.rules})')}</li>\n"
-        for site, entry in catalog.sites.items()
-    )
-    what = escape(f"catalog {catalog.name}, profile {lab.profile.name}, seed {lab.seed}")
-    return TEMPLATES["lab"]["index"].format(what=what, engines=engines, sites=sites)
+    hosts = [f"{name}: {engine.url}" for name, engine in catalog.engines.items()]
+    hosts += [
+        f"{site} {entry.title} ({entry.engine}, {entry.rules})" for site, entry in catalog.sites.items()
+    ]
+    items = "".join(f"<li>{escape(host)}</li>\n" for host in hosts)
+    header = escape(f"catalog {catalog.name}, profile {lab.profile.name}, seed {lab.seed}")
+    return TEMPLATES["lab"]["index"].format(header=header, items=items)

@@ -1,64 +1,56 @@
-"""Pages of sites: articles for rules with `main_text`, otherwise markup made from the selectors of the rules.
+"""Sites of the lab: the pages that their rules read, and lists of pages that a site shows to everyone.
 
-A site whose selectors are too involved for that gets pages of a plain format, so that its rules can be tried, too.
+Rules with `main_text` get articles. Other rules get pages made from their selectors or paths. If the rules are not
+simple, the page is a plain one that they can't read.
+
+A list has pages of `PRODUCTS`. If its address ends with .xml, it is a sitemap index of two sitemaps, the second one
+compressed. Other lists are written like the result pages of their engine.
 """
 
 from __future__ import annotations
 
+import gzip
 import re
-from collections.abc import Callable
-from functools import partial
+from functools import lru_cache
 from html import escape
+from urllib.parse import parse_qs, urlsplit
 
 from app.lab import chance
-from app.lab.engines.made import json_text
-from app.lab.markup import NotSimple, records
-from app.lab.pages import SAMPLE, TEMPLATES, WORDING, Content
+from app.lab.answers import LabResponse
+from app.lab.made import NotSimple, Row, write_json, write_records
+from app.lab.pages import TEMPLATES, WORDING, Content, Corpus, Listed
+from splitter.catalog.model import Engine
 from splitter.catalog.rules import PageRules
+from splitter.keywords import keywords_of
 
+# --- pages ----------------------------------------------------------------------------------------------------
+
+
+_PLAIN = PageRules(review="div.record", title="h1.title", body="div.body")
 _SENTENCES = re.compile(r"[^。！？]+[。！？]*")
-_LONG_PARAGRAPH = 160
-
-_PLAIN = PageRules(
-    review="div.record",
-    id="@data-id",
-    title="h1.title",
-    body="div.body",
-    author="span.author",
-    date="span.date",
-)
-Writer = Callable[[Content], str]
+_PARAGRAPH_CHARS = 160
 
 
-def site_format(rules: PageRules) -> Writer:
-    """How the pages of a site are written: HTML in the chrome."""
+def write_content(rules: PageRules, content: Content) -> str:
+    """Write a page of a site: the content of an HTML page, or a whole JSON document."""
     if rules.main_text:
-        return article
+        return _write_article(content)
     if rules.format == "json":
-        return partial(json_page, rules)
+        text = write_json(rules, content.title, _rows(rules, content))
+        return write_records(rules.embedded, [[(".", text)]]) if rules.embedded else text
     try:
-        made_page(rules, Content("", "", (SAMPLE,)))
+        return _write_html(rules, content)
     except NotSimple:
-        rules = _PLAIN
-    return partial(made_page, rules)
+        return _write_html(_PLAIN, content)
 
 
-def json_page(rules: PageRules, content: Content) -> str:
-    """A document made from the paths of its rules; of one that is embedded, the script element that holds it."""
-    text = json_text(rules, content.title, _rows(rules, content))
-    name = rules.embedded.partition("#")[2]
-    return f'<script type="application/json" id="{name}">{text}</script>' if name else text
+def _write_html(rules: PageRules, content: Content) -> str:
+    is_in_head = rules.page_title in ("", "title")
+    heading = "" if is_in_head else write_records(rules.page_title, [[(".", content.title)]])
+    return heading + write_records(rules.review, _rows(rules, content))
 
 
-def made_page(rules: PageRules, content: Content) -> str:
-    """A page made from the selectors of its rules. Raises NotSimple."""
-    in_head = rules.page_title in ("", "title")
-    heading = "" if in_head else records(rules.page_title, [[(".", content.title)]])
-    return heading + records(rules.review, _rows(rules, content))
-
-
-def _rows(rules: PageRules, content: Content) -> list[list[tuple[str, str]]]:
-    """The posts of a page: of each the fields of the rules, with their values."""
+def _rows(rules: PageRules, content: Content) -> list[Row]:
     return [
         [
             (rules.id, post.key),
@@ -72,14 +64,14 @@ def _rows(rules: PageRules, content: Content) -> list[list[tuple[str, str]]]:
     ]
 
 
-def article(content: Content) -> str:
-    """An article: one main text, around it what news sites put there."""
+def _write_article(content: Content) -> str:
+    """Write one main text, with the notes that news sites put around it."""
     post = content.posts[0]
     draw = chance.number(0, "article", post.key)
+    lead = WORDING["reported"][draw % len(WORDING["reported"])].format(subject=content.subject)
     paragraphs = [
-        f"本网讯 {content.title}。"
-        + WORDING["reported"][draw % len(WORDING["reported"])].format(subject=content.subject),
-        *_paragraphs(post.body),
+        f"本网讯 {content.title}。{lead}",
+        *_split_paragraphs(post.body),
         WORDING["followed"][draw // 3 % len(WORDING["followed"])],
     ]
     return TEMPLATES["article"]["page"].format(
@@ -93,11 +85,82 @@ def article(content: Content) -> str:
     )
 
 
-def _paragraphs(text: str) -> list[str]:
-    """A text as paragraphs of whole sentences."""
-    found = [""]
+def _split_paragraphs(text: str) -> list[str]:
+    """Split a text into paragraphs of whole sentences."""
+    paragraphs = [""]
     for sentence in _SENTENCES.findall(text):
-        if found[-1] and len(found[-1]) + len(sentence) > _LONG_PARAGRAPH:
-            found.append("")
-        found[-1] += sentence
-    return found
+        if paragraphs[-1] and len(paragraphs[-1]) + len(sentence) > _PARAGRAPH_CHARS:
+            paragraphs.append("")
+        paragraphs[-1] += sentence
+    return paragraphs
+
+
+# --- lists ----------------------------------------------------------------------------------------------------
+
+
+PRODUCTS = ("光明高钙牛奶", "特仑苏", "蒙牛早餐奶", "雀巢中老年奶粉")
+"""The products whose pages are listed."""
+
+_XML = "application/xml"
+_PARTS = ("-1.xml", "-2.xml.gz")
+_SPACES = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+_NEWS = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
+
+
+def list_pages(corpus: Corpus, site: str) -> tuple[Listed, ...]:
+    """Return all entries that a site lists."""
+    return tuple(one for name in PRODUCTS for one in corpus.list_entries(site, keywords_of(name), None))
+
+
+def number_in_list(engine: Engine, target: str) -> int:
+    """Return the number of the list page at a path with query string, or 0 if the list has no such page."""
+    path, _, query = target.partition("?")
+    before, numbered, after = (urlsplit(engine.url).path or "/").partition("{page}")
+    number = "([1-9][0-9]{0,5})" if numbered else "()"
+    match = re.fullmatch(f"{re.escape(before)}{number}{re.escape(after)}", path)
+    if match is None:
+        return 0
+    given = parse_qs(query)
+    for name in engine.paging_params:
+        if engine.params[name] == "{page}" and (text := given.get(name, [""])[0]).isdecimal():
+            return max(1, int(text[:6]))
+    return int(match[1] or 1)
+
+
+def find_sitemap(engine: Engine, corpus: Corpus, site: str, path: str) -> LabResponse | None:
+    """Return the sitemap index or the sitemap of a list at a path, or `None` for another path."""
+    url = urlsplit(engine.url)
+    stem = url.path.removesuffix(".xml")
+    if url.path == stem or not path.startswith(stem):
+        return None
+    part = path.removeprefix(stem)
+    if part == ".xml":
+        return _write_index(url._replace(path=stem, query="").geturl())
+    return _write_sitemap(corpus, site, _PARTS.index(part)) if part in _PARTS else None
+
+
+def _write_index(stem: str) -> LabResponse:
+    parts = "".join(
+        f"<sitemap><loc>{escape(stem + part)}</loc><lastmod>2026-0{n}-01T08:00:00+08:00</lastmod></sitemap>\n"
+        for n, part in enumerate(_PARTS, 1)
+    )
+    return LabResponse(200, _XML, _write_xml(f"<sitemapindex {_SPACES}>\n{parts}</sitemapindex>"))
+
+
+@lru_cache(maxsize=64)
+def _write_sitemap(corpus: Corpus, site: str, part: int) -> LabResponse:
+    entries = ""
+    for one in list_pages(corpus, site)[part :: len(_PARTS)]:
+        content = corpus.content(one.page)
+        entries += (
+            f"<url><loc>{escape(one.url)}</loc><lastmod>{content.posts[0].at:%Y-%m-%d}</lastmod>"
+            f"<news:news><news:title>{escape(content.title)}</news:title></news:news></url>\n"
+        )
+    text = _write_xml(f"<urlset {_SPACES} {_NEWS}>\n{entries}</urlset>")
+    if part == 0:
+        return LabResponse(200, _XML, text)
+    return LabResponse(200, "application/gzip", gzip.compress(text, mtime=0))
+
+
+def _write_xml(text: str) -> bytes:
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'.encode()

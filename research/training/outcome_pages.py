@@ -14,8 +14,8 @@ from pathlib import Path
 from random import Random
 from urllib.parse import urljoin, urlsplit
 
-from app.lab.answers import Answer, Document
-from app.lab.corpus import Corpus, made_texts
+from app.lab.answers import LabAnswer, LabResponse
+from app.lab.pages import Corpus, make_texts
 from app.lab.web import LocalWeb
 from splitter.catalog.load import load_catalog
 from splitter.urls import search_url
@@ -25,7 +25,7 @@ from tasks.reading.markup import parse
 from tasks.reading.page_outcome import OUTCOMES, Outcome, traits
 
 _ROOT = Path(__file__).parents[2]
-_ANSWERS = (Answer.CAPTCHA, Answer.TOO_FREQUENT, Answer.LOGIN_PAGE)
+_ANSWERS = (LabAnswer.CAPTCHA, LabAnswer.TOO_FREQUENT, LabAnswer.LOGIN_PAGE)
 _QUERIES = 5
 _REFUSED = {
     "waf-zh": ("访问被拦截", "您的请求疑似攻击行为，已被安全系统拦截，如有疑问请联系管理员"),
@@ -96,7 +96,7 @@ def _of_the_lab() -> Iterator[OutcomePage]:
         ]
         sites = {site: catalog.sites[site].model_copy(update={"engine": name}) for site in own}
         of_one = catalog.model_copy(update={"sites": {**catalog.sites, **sites}})
-        corpus = Corpus(of_one, 1, made_texts())
+        corpus = Corpus(of_one, 1, make_texts())
         web = LocalWeb(of_one, corpus)
         words = [(f"牛奶{n}",) for n in range(400)]
         with_hits = [one for one in words if len(corpus.listing(own[0], one)) > 5][:_QUERIES]
@@ -114,7 +114,7 @@ def _of_the_lab() -> Iterator[OutcomePage]:
             yield _page("refused", name, document.body, url)
 
 
-def _asked(web: LocalWeb, url: str) -> Document:
+def _asked(web: LocalWeb, url: str) -> LabResponse:
     document = web.document(
         urlsplit(url).hostname or "", urlsplit(url)._replace(scheme="", netloc="").geturl()
     )

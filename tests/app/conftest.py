@@ -15,7 +15,7 @@ from patience import PATIENCE_S
 from tiny_world import DEAD, PRODUCTS, REFUSED, ROOT, SITES
 
 from app.cli.main import cli
-from app.lab.profile import Pair, Profile, Robots
+from app.lab.profile import PairConduct, Profile, RobotsProfile
 from app.lab.running import running_lab
 from app.lab.server import Lab
 from splitter.catalog.load import load_catalog
@@ -44,7 +44,9 @@ def tiny_sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def lab(tiny_sites: Path) -> Iterator[Lab]:
     """A lab without faults, but for a dead site and one whose robots.txt refuses."""
-    profile = Profile(name="quiet", robots=Robots(refuse=(REFUSED,)), pairs=(Pair(host=DEAD, dead=True),))
+    profile = Profile(
+        name="quiet", robots=RobotsProfile(refuse=(REFUSED,)), pairs=(PairConduct(host=DEAD, dead=True),)
+    )
     with running_lab(load_catalog(tiny_sites), profile, reviews=ROOT / "there-is-no-such-folder") as running:
         yield running
 

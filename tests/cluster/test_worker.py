@@ -19,8 +19,8 @@ from redis import Redis
 from sqlalchemy import func, select
 
 from app.lab import server as lab_server
-from app.lab.answers import Answer
-from app.lab.behaviour import decide
+from app.lab.answers import LabAnswer
+from app.lab.faults import decide
 from app.run import wiring
 from app.run.cluster.broker import make_app
 from app.run.cluster.control_process import opened_control
@@ -165,7 +165,7 @@ def test_a_worker_told_to_end_gives_back_and_keeps_its_pages(scheduler, monkeypa
     def one_page(*asked):
         """Sites give one page; what is asked for after it is under way until the end."""
         decided = decide(*asked)
-        is_page = asked[2].host in SITES and decided.answer is Answer.PAGE
+        is_page = asked[2].host in SITES and decided.answer is LabAnswer.PAGE
         return replace(decided, latency_s=PATIENCE_S) if is_page and next(given) else decided
 
     monkeypatch.setattr(lab_server, "decide", one_page)

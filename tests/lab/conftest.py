@@ -11,7 +11,7 @@ import pytest
 import yaml
 from patience import PATIENCE_S
 
-from app.lab.corpus import Corpus, made_texts
+from app.lab.pages import Corpus, make_texts
 from app.lab.server import Lab
 from app.lab.web import LocalWeb
 from splitter.catalog.model import Catalog
@@ -29,7 +29,7 @@ def catalog() -> Catalog:
 
 @pytest.fixture(scope="session")
 def corpus(catalog: Catalog) -> Corpus:
-    return Corpus(catalog, 1, made_texts())
+    return Corpus(catalog, 1, make_texts())
 
 
 @pytest.fixture(scope="session")

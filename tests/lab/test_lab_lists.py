@@ -6,10 +6,8 @@ import gzip
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
-from app.lab.corpus import Corpus, made_texts
-from app.lab.lists import PRODUCTS
+from app.lab.pages import Corpus, make_texts
+from app.lab.sites import PRODUCTS
 from app.lab.web import LocalWeb
 from splitter.catalog.load import load_catalog, parse_catalog
 from splitter.keywords import keywords_of
@@ -37,12 +35,16 @@ sites:
 
 
 def lab_of(catalog):
-    corpus = Corpus(catalog, 1, made_texts())
+    corpus = Corpus(catalog, 1, make_texts())
     return LocalWeb(catalog, corpus), corpus
 
 
 def listed(corpus, site):
-    return {corpus.url(one.page) for name in PRODUCTS for one in corpus.listed(site, keywords_of(name), None)}
+    return {
+        corpus.url(one.page)
+        for name in PRODUCTS
+        for one in corpus.list_entries(site, keywords_of(name), None)
+    }
 
 
 def read(web, host, path, rules):
@@ -69,20 +71,6 @@ def test_a_sitemap_index_and_its_sitemaps_list_every_page():
     assert web.document("www.a.cn", "/sitemap-3.xml").status == 404
 
 
-def test_a_list_in_pages_ends():
-    catalog = parse_catalog(CATALOG, "sites.yaml")
-    web, corpus = lab_of(catalog)
-    rules = catalog.engines["board"].results
-    found, number, more = set(), 0, True
-    while more:
-        number += 1
-        page = read(web, "b.cn", f"/board?page={number}", rules)
-        found |= {hit.url for hit in page.hits}
-        more = page.more
-    assert number > 2
-    assert listed(corpus, "b.cn") <= {url.partition("?")[0] for url in found}
-
-
 def test_the_table_of_12365auto_is_read_back():
     catalog = load_catalog(Path(__file__).resolve().parents[2] / "sites.yaml")
     web, corpus = lab_of(catalog)
@@ -93,7 +81,7 @@ def test_the_table_of_12365auto_is_read_back():
     posts = {
         corpus.url(one.page): one
         for name in PRODUCTS
-        for one in corpus.listed("12365auto.com", keywords_of(name), None)
+        for one in corpus.list_entries("12365auto.com", keywords_of(name), None)
     }
     for hit in page.hits:
         truth = corpus.content(posts[hit.url.partition("?")[0].partition("#")[0]].page).posts[0]
@@ -102,11 +90,3 @@ def test_the_table_of_12365auto_is_read_back():
         assert " 车系" in hit.post.variant
         assert hit.post.variant.endswith(" 自动型")
         assert hit.post.body.endswith(("信息审核", "厂家受理", "厂家回复", "用户评分"))
-
-
-@pytest.mark.parametrize("path", ["/board?page=x", "/board"])
-def test_an_odd_page_is_the_first(path):
-    catalog = parse_catalog(CATALOG, "sites.yaml")
-    web, _ = lab_of(catalog)
-    rules = catalog.engines["board"].results
-    assert read(web, "b.cn", path, rules).hits == read(web, "b.cn", "/board?page=1", rules).hits

@@ -1,4 +1,4 @@
-"""Signing in from end to end: the lab's login wall and its OAuth 2 server, over real connections."""
+"""Signing in from end to end: the lab's login wall and an OAuth 2 server, over real connections."""
 
 import asyncio
 import logging
@@ -11,8 +11,10 @@ from types import MappingProxyType
 
 import pytest
 import requests
+from oauth_server import OAuthServer
 from patience import PATIENCE_S
 
+from app.lab.profile import Wall
 from app.lab.running import running_lab
 from app.run.wiring import own_sign_in_methods
 from splitter.catalog.load import builtin
@@ -83,6 +85,12 @@ class World:
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     with running_lab(builtin("lab-login"), "login", reviews=Path("there-is-none")) as running:
+        running.sign_ins[WEIBO] = OAuthServer(
+            client_id="lab-client",
+            client_secret=PASSWORDS[2],
+            redirect_uri="http://127.0.0.1/signed-in",
+            wall=Wall(user="reader", password=PASSWORDS[1], answer="redirect"),
+        )
         yield running
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from patience import patient_with_chromium
 
-from app.lab.profile import Profile, Robots
+from app.lab.profile import Profile, RobotsProfile
 from app.lab.server import Lab
 from splitter.catalog.load import parse_catalog
 from tasks.domain.pages import Response
@@ -89,7 +89,7 @@ def test_the_lab_sees_a_page_s_requests_as_the_node_s_own(tmp_path, monkeypatch)
     assert program is not None
 
     async def run() -> tuple[Response, Response, Timing, Lab]:
-        profile = Profile(name="one refuses", robots=Robots(refuse=("refusing.example",)))
+        profile = Profile(name="one refuses", robots=RobotsProfile(refuse=("refusing.example",)))
         lab = Lab(CATALOG, profile, reviews=tmp_path / "none")
         await lab.start("127.0.0.1", 0)
         browser = Browser(program)

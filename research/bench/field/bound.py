@@ -35,9 +35,10 @@ from urllib.parse import urlsplit
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from app.lab.answers import Answer
-from app.lab.profile import Conduct, Conducts, Role
+from app.lab.answers import LabAnswer
+from app.lab.profile import Conduct, Conducts, HostRole
 from research.bench.field.worlds import TaskHits, World
+from splitter.catalog.model import Limits
 
 LONGEST_S = 3600.0
 _STEP_S = 5.0
@@ -123,9 +124,11 @@ def facts_of(world: World, tasks: Iterable[TaskHits], in_flight: int) -> Facts:
     conducts = Conducts(world.profile)
     moments = sorted({0.0, *(pair.from_s for pair in world.profile.pairs)})
     catalog = world.catalog
-    places = [(name, urlsplit(engine.url).hostname or "", Role.ENGINE, engine.limits)
-              for name, engine in catalog.engines.items()]  # fmt: skip
-    places += [(name, name, Role.SITE, site.limits) for name, site in catalog.sites.items()]
+    places: list[tuple[str, str, HostRole, Limits | None]] = [
+        (name, urlsplit(engine.url).hostname or "", "engine", engine.limits)
+        for name, engine in catalog.engines.items()
+    ]
+    places += [(name, name, "site", site.limits) for name, site in catalog.sites.items()]
     hosts = {}
     for name, host, role, own in places:
         limits = own or catalog.limits
@@ -161,7 +164,7 @@ def facts_of(world: World, tasks: Iterable[TaskHits], in_flight: int) -> Facts:
 
 def _piece(from_s: float, conduct: Conduct) -> Piece:
     success = 0.0 if conduct.dead else 1.0 - sum(conduct.faults.values()) - sum(conduct.lost.values())
-    hangs = conduct.faults.get(Answer.HANG, 0.0) == 1.0
+    hangs = conduct.faults.get(LabAnswer.HANG, 0.0) == 1.0
     return Piece(from_s, 0.0 if hangs else max(0.0, success), sum(conduct.latency_ms) / 2000)
 
 

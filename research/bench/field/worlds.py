@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from app.lab import chance
-from app.lab.corpus import Corpus, made_texts
+from app.lab.pages import Corpus, make_texts
 from app.lab.profile import Profile
 from app.run.version import ROOT
 from splitter.catalog.load import builtin, load_catalog
@@ -151,7 +151,7 @@ def draw(
 
 def hits(world: World) -> tuple[TaskHits, ...]:
     """What each task of a world's job comes to, by product, then by site."""
-    corpus = Corpus(world.catalog, world.seed, made_texts())
+    corpus = Corpus(world.catalog, world.seed, make_texts())
     queries = [product_query(name).keywords for name in world.names]
     return tuple(
         _task_hits(world.catalog, corpus, site, words) for words in queries for site in world.catalog.sites
@@ -161,7 +161,7 @@ def hits(world: World) -> tuple[TaskHits, ...]:
 def _task_hits(catalog: Catalog, corpus: Corpus, site: str, words: tuple[str, ...]) -> TaskHits:
     most = catalog.engine_of(site).hits_per_page * catalog.sites[site].pages
     asked = 1
-    while not (listed := corpus.listed(site, words, None)[:most]) and len(words) > FEWEST_WORDS:
+    while not (listed := corpus.list_entries(site, words, None)[:most]) and len(words) > FEWEST_WORDS:
         place = first_to_drop(words)
         words = words[:place] + words[place + 1 :]
         asked += 1
