@@ -14,7 +14,7 @@ RUN pip install --quiet --require-hashes --no-deps -r requirements-build.lock
 RUN pip install --quiet --require-hashes --no-deps --no-build-isolation \
     --only-binary :all: --no-binary jieba,zhconv -r requirements-runtime.lock
 
-COPY pyproject.toml README.md sites.yaml ./
+COPY pyproject.toml README.md sites.yaml docker-compose.yml ./
 COPY app app
 COPY migrations migrations
 COPY splitter splitter

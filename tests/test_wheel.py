@@ -15,7 +15,16 @@ import pytest
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-_TREE = ("app", "tasks", "splitter", "migrations", "sites.yaml", "pyproject.toml", "README.md")
+_TREE = (
+    "app",
+    "tasks",
+    "splitter",
+    "migrations",
+    "sites.yaml",
+    "docker-compose.yml",
+    "pyproject.toml",
+    "README.md",
+)
 
 
 @pytest.fixture(scope="module")

@@ -107,31 +107,44 @@ def show_plan(
         sys.exit(2)
 
 
-def askable_or_refuse(settings: Settings, store: Store, nodes: Sequence[Node]) -> Preflight:
-    """Find out what can be asked; it is said on the web, and where not all can be.
+def askable_or_refuse(
+    settings: Settings, store: Store, nodes: Sequence[Node], *, may_be_none: bool = False
+) -> Preflight:
+    """Find out which sites can be asked, and say so unless a lab serves them all.
+
+    Args:
+        may_be_none: the run waits until a site can be asked.
 
     Raises:
-        InputError: nothing can be asked.
+        InputError: no site can be asked.
     """
     found = find_askable(settings)
     if settings.lab is None or found.unasked:
         with store.read() as conn:
             stored = products.unplanned(conn, MOST_PLANNED)
-        say_plan(plan_of(settings, found, [], stored, nodes))
+        plan = plan_of(settings, found, [], stored, nodes)
+        say_plan(plan)
+        if not may_be_none:
+            refuse_empty(plan)
     return found
 
 
-def add_names(store: Store, given: Sequence[NewProduct | RefusedProduct]) -> bool:
-    """Add products named on the command line; True where some were refused.
+def add_names(
+    store: Store, given: Sequence[NewProduct | RefusedProduct], *, may_be_none: bool = False
+) -> bool:
+    """Add the products named on the command line and return True if some were refused.
+
+    Args:
+        may_be_none: the run waits for products, which people add in the dashboard.
 
     Raises:
-        InputError: there is no product at all to crawl.
+        InputError: there is no product to crawl.
     """
     result = product_actions.add(store, given, person())
     say_refused(result.refused)
     say_kept_out(result.kept_out)
     with store.read() as conn:
-        if not products.any_to_crawl(conn):
+        if not may_be_none and not products.any_to_crawl(conn):
             raise InputError("there is no product to crawl: reviewloop run --until-done 光明高钙牛奶")
     return bool(result.refused)
 

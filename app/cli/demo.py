@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -21,13 +21,14 @@ from app.cli.crawling import watched
 from app.cli.options import db_option, json_option, person
 from app.cli.output import messages, print_json, printed, say
 from app.cli.tables import print_samples, print_summary
+from app.cli.web import dashboard_beside
 from app.reports.summary import Summary, document, samples
 from app.run.nodes import numbered_nodes
 from app.run.setting_fields import Settings
 from app.run.settings import database
 from app.run.version import DEFAULT_DATABASE
 from splitter.query import product_query
-from tasks.store.database import Store, read_now
+from tasks.store.database import read_now
 from tasks.store.verify import Verification, verify
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
         lab = stack.enter_context(running_lab(settings.catalog(), "demo", reviews=None))
         settings = settings.with_(lab=(lab.host, lab.port))
         store = stack.enter_context(open_store.opened_store(settings))
-        address = stack.enter_context(_dashboard(settings, store)) if web else ""
+        address = stack.enter_context(dashboard_beside(settings, store, "127.0.0.1")) if web else ""
         product_actions.add(store, named_products(PRODUCTS), person())
         rows = numbered_nodes(NODES, settings.slots, lab=True)
         until = Until(done=True, seconds=LONGEST_S)
@@ -126,17 +127,6 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
             with suppress(KeyboardInterrupt):
                 Event().wait()
     return result
-
-
-@contextmanager
-def _dashboard(settings: Settings, store: Store) -> Iterator[str]:
-    """Serve the dashboard beside the demo; gives its address."""
-    from app.web.address import DEFAULT_PORT, listening_near
-    from app.web.server import serving
-
-    with listening_near(DEFAULT_PORT) as sock, serving(settings, store, sock) as address:
-        say(f"Dashboard: {address}")
-        yield address
 
 
 def _introduce(settings: Settings) -> None:

@@ -10,7 +10,6 @@ from app.cli.main import as_called
 from app.cli.options import FOLDER, chosen_sites, group_option, json_option, site_option
 from app.cli.output import print_json, printed
 from app.run.new_folder import make_folder
-from app.web.base.access import new_token, token_hash
 from splitter.catalog.load import builtin
 
 
@@ -31,9 +30,7 @@ def init(folder: Path, groups: tuple[str, ...], sites_named: tuple[str, ...], as
       reviewloop init reviews
       reviewloop init reviews --group complaints --group forum
     """
-    tokens = {role: new_token() for role in ("viewer", "operator")}
-    hashes = {role: token_hash(token) for role, token in tokens.items()}
-    written = make_folder(folder, chosen_sites(builtin("today"), groups, sites_named), tokens, hashes)
+    written = make_folder(folder, chosen_sites(builtin("today"), groups, sites_named))
     if as_json:
         print_json({"files": written})
         return

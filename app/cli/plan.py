@@ -75,22 +75,17 @@ def print_plan(plan: CrawlPlan, as_json: bool) -> None:
 
 
 def say_plan(plan: CrawlPlan) -> None:
-    """Say on standard error what is about to be asked, in a few lines.
-
-    Raises:
-        InputError: nothing can be asked.
-    """
+    """Say on standard error what is about to be asked, in a few lines."""
     from app.cli.output import messages
 
     _print_summary(messages, plan)
     if plan.asked and plan.unasked:
         messages.print(Padding(_named([one.site for one in plan.asked]), (0, 0, 0, 4), expand=False))
     _print_missing(messages, plan)
-    refuse_empty(plan)
 
 
 def refuse_empty(plan: CrawlPlan) -> None:
-    """Raises InputError where no site can be asked."""
+    """Raise InputError if no site can be asked."""
     if plan.asked:
         return
     raise InputError("no site can be asked: what is in the way, and what mends it, stands above")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from app.cli.options import (
 )
 from app.cli.output import say
 from app.cli.runner_options import runner_options
+from app.cli.web import dashboard_beside
 from app.run.held_file import alone_on, refuse_busy
 from app.run.settings import sqlite_file
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
@@ -41,12 +43,21 @@ _MOST_NODES = 250
 )
 @click.option("--seed", type=int, help="Of chance in allocation. Default: another one each time.")
 @click.option("--plan", "only_plan", is_flag=True, help="Only show what would be asked; nothing is stored.")
+@click.option("--web", is_flag=True, help="Serve the dashboard while it runs; products may be added there.")
+@click.option(
+    "--web-host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address of that dashboard; any other needs a token.",
+)
 @db_option
 @runner_options
 def run(
     names: tuple[str, ...],
     nodes: int | None,
     only_plan: bool,
+    web: bool,
+    web_host: str,
     until_done: bool,
     seconds: float | None,
     groups: tuple[str, ...],
@@ -84,10 +95,14 @@ def run(
             settings, given, lambda added: crawl_nodes(settings, added, nodes, otherwise), as_json
         )
         return
-    with alone_on(sqlite_file(settings.database_url)), store_for_work(settings) as store:
+    with ExitStack() as stack:
+        stack.enter_context(alone_on(sqlite_file(settings.database_url)))
+        store = stack.enter_context(store_for_work(settings))
         rows = nodes_of(settings, store, nodes, otherwise)
-        refused = crawling.add_names(store, given)
-        found = crawling.askable_or_refuse(settings, store, rows)
+        refused = crawling.add_names(store, given, may_be_none=web)
+        if web:
+            stack.enter_context(dashboard_beside(settings, store, web_host))
+        found = crawling.askable_or_refuse(settings, store, rows, may_be_none=web)
         from app.run.embedded import (
             crawl,  # it brings what fetches, which neither a plan nor a wrong name needs
         )

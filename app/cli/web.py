@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 import click
 
 from app.cli.options import db_option, json_option, settings_of, sites_option, store_there
 from app.cli.output import answer, print_json, say
+
+if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
+    from tasks.store.database import Store
 
 
 @click.command()
@@ -28,8 +36,9 @@ def web(
 ) -> None:
     """Serve the dashboard: queues, nodes, failed tasks, reviews; with an API and metrics.
 
-    On 127.0.0.1 whoever is on this machine may look and act. Any other address needs tokens, one for viewers and one
-    for operators. /api has the same for programs, /metrics is for Prometheus. Ctrl-C ends it. docs/dashboard.md.
+    On 127.0.0.1 whoever is on this machine may look and act. Any other address asks for the token of a viewer or an
+    operator; if none are set, both are made at the first start. /api has the same for programs, /metrics is for
+    Prometheus. Ctrl-C ends it. docs/dashboard.md.
 
     \b
     Examples:
@@ -42,20 +51,40 @@ def web(
         return
     settings = settings_of(db, sites)
     from app.web.address import address_of, listening
-    from app.web.server import check_tokens, make_server
+    from app.web.server import make_server, with_tokens
 
-    check_tokens(settings, host)
+    settings, token = with_tokens(settings, host)
     with store_there(settings) as store, listening(host, port) as sock:
         store.patient = False
         server = make_server(settings, store, sock, ahead=True)
         if as_json:
             print_json({"address": address_of(sock)})
         else:
-            say(f"Dashboard: {address_of(sock)}  (Ctrl-C ends it)")
+            say_dashboard(address_of(sock), token)
         try:
             server.run(sockets=[sock])
         except KeyboardInterrupt:
             say("The dashboard has ended.")
+
+
+def say_dashboard(address: str, token: str) -> None:
+    """Say where the dashboard is, and the token to sign in with if it was made by this machine."""
+    say(f"Dashboard: {address}  (Ctrl-C ends it)")
+    if token:
+        say(f"Sign in with this token: {token}")
+
+
+@contextmanager
+def dashboard_beside(settings: Settings, store: Store, host: str) -> Iterator[str]:
+    """Serve the dashboard beside what this process does, near its usual port on loopback; give its address."""
+    from app.web.address import DEFAULT_PORT, is_loopback, listening, listening_near
+    from app.web.server import serving, with_tokens
+
+    settings, token = with_tokens(settings, host)
+    bound = listening_near(DEFAULT_PORT) if is_loopback(host) else listening(host, DEFAULT_PORT)
+    with bound as sock, serving(settings, store, sock) as address:
+        say_dashboard(address, token)
+        yield address
 
 
 def _make_token(role: str, as_json: bool) -> None:

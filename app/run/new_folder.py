@@ -1,10 +1,10 @@
-"""A folder to work in: settings, catalog, a cluster and a SearXNG for docker compose, a table of products."""
+"""A folder to work in: settings, catalog, docker-compose.yml and a table of products."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -29,40 +29,32 @@ class Written:
     made: bool
 
 
-def make_folder(
-    folder: Path, sites: Sequence[str] | None, tokens: Mapping[str, str], hashes: Mapping[str, str]
-) -> list[Written]:
-    """Make the folder and its files; what is there already stays as it is.
+def make_folder(folder: Path, sites: Sequence[str] | None) -> list[Written]:
+    """Make the folder and its files. Files that exist already stay as they are.
 
     Args:
-        sites: of the catalog's; None: all.
-        tokens: the dashboard's tokens by role.
-        hashes: their stored forms.
+        sites: names of the catalog's sites; None: all.
 
     Raises:
         InputError: the folder or a file can't be made.
     """
     wanted = {
-        ".env": (_settings(hashes), _OWNER_ONLY),
+        ".env": (_settings(), _OWNER_ONLY),
         "sites.yaml": (_catalog(sites), _FOR_ALL),
-        "docker-compose.yml": (_shipped("cluster-compose.yaml"), _FOR_ALL),
-        "searxng.yml": (_shipped("search-compose.yaml"), _FOR_ALL),
+        "docker-compose.yml": (_compose_file(), _FOR_ALL),
         "names.csv": (_NAMES, _FOR_ALL),
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = [Written(folder / name, _write(folder / name, *of)) for name, of in wanted.items()]
-        if written[0].made:  # whose hashes are those of these tokens
-            kept = folder / "web-tokens.txt"
-            text = "".join(f"{role}: {token}\n" for role, token in tokens.items())
-            written.append(Written(kept, _write(kept, text, _OWNER_ONLY)))
-        return written
+        return [Written(folder / name, _write(folder / name, *of)) for name, of in wanted.items()]
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {error.strerror or error}") from None
 
 
-def _shipped(name: str) -> str:
-    return files("app").joinpath(name).read_text("utf-8")
+def _compose_file() -> str:
+    """Return the project's docker-compose.yml for a folder that has no source code to build the image from."""
+    text = files("app.run").joinpath("docker-compose.yml").read_text("utf-8")
+    return text.replace("  build: .\n", "  pull_policy: never\n")
 
 
 def _write(path: Path, text: str, mode: int) -> bool:
@@ -75,7 +67,7 @@ def _write(path: Path, text: str, mode: int) -> bool:
     return True
 
 
-def _settings(hashes: Mapping[str, str]) -> str:
+def _settings() -> str:
     return (
         "# Settings of reviewloop, read by every command that runs in this folder.\n"
         "# Variables of the environment come first.\n"
@@ -89,10 +81,7 @@ def _settings(hashes: Mapping[str, str]) -> str:
         f"POSTGRES_PASSWORD={secrets.token_hex(24)}\n"
         f"REDIS_PASSWORD={secrets.token_hex(24)}\n"
         f"SEARXNG_SECRET={secrets.token_hex(24)}\n"
-        "# Of the tokens in web-tokens.txt, with which the cluster's dashboard is read and operated.\n"
-        f"WEB_VIEWER_HASH={hashes['viewer']}\n"
-        f"WEB_OPERATOR_HASH={hashes['operator']}\n\n"
-        "# Of sites that ask to sign in (docs/sign-in.md): REVIEWLOOP_LOGIN_WEIBO_COOKIES=...\n\n"
+        "\n# Of sites that ask to sign in (docs/sign-in.md): REVIEWLOOP_LOGIN_WEIBO_COOKIES=...\n\n"
         f"{env_file(without=('contact', 'secret_key', 'pseudonym_key'))}"
     )
 

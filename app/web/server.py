@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import uvicorn
 
 from app.run.setting_fields import Settings
 from app.web.address import address_of, is_loopback
 from app.web.application import make_application
-from app.web.base.access import Access, Tokens
+from app.web.base.access import Access, Role, Tokens, token_hash
 from app.web.base.context import Context
 from app.web.pages.matrix import read_matrix
 from app.web.pages.overview import read_overview, read_trends
@@ -22,6 +23,7 @@ from app.web.pages.reviews import read_counts
 from splitter.errors import InputError, ReviewloopError
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.database import Store
+from tasks.worker.pseudonyms import kept_key
 
 _START_S = 10.0
 _log = logging.getLogger(__name__)
@@ -31,19 +33,23 @@ class NotServing(ReviewloopError):
     """The server did not come up."""
 
 
-def check_tokens(settings: Settings, host: str) -> Tokens:
-    """The tokens in force.
+def with_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
+    """Return the settings with tokens if other machines reach the address, and the operator's token if it was made.
+
+    Tokens that are not set are made at random, once, and kept in files of the keys folder.
 
     Raises:
-        InputError: others reach this address, and there are not both tokens.
+        InputError: a token can't be read or kept.
     """
-    tokens = Tokens(settings.web_viewer, settings.web_operator)
-    if not is_loopback(host) and not (tokens.viewer and tokens.operator):
-        raise InputError(
-            f"other machines reach {host}: first make tokens with `reviewloop web --make-token operator` and "
-            "`reviewloop web --make-token viewer`, or serve 127.0.0.1"
-        )
-    return tokens
+    if is_loopback(host) or (settings.web_viewer and settings.web_operator):
+        return settings, ""
+    folder = Path(settings.keys_folder)
+    viewer, operator = (kept_key(folder / f"reviewloop.web-{role}") for role in Role)
+    own = settings.with_(
+        web_viewer=settings.web_viewer or token_hash(viewer),
+        web_operator=settings.web_operator or token_hash(operator),
+    )
+    return own, "" if settings.web_operator else operator
 
 
 def make_server(
@@ -55,11 +61,13 @@ def make_server(
         ahead: read what is costly before the first visitor comes.
 
     Raises:
-        InputError: see `check_tokens`.
+        InputError: other machines reach the address, and there are no tokens (`with_tokens` makes them).
         CatalogError: the catalog is wrong.
     """
     host, port = sock.getsockname()[:2]
-    tokens = check_tokens(settings, host)
+    tokens = Tokens(settings.web_viewer, settings.web_operator)
+    if not is_loopback(host) and not (tokens.viewer and tokens.operator):
+        raise InputError(f"other machines reach {host}: the dashboard needs tokens there")
     catalog = settings.catalog()
     access = Access(tokens, time.monotonic)
     context = Context(settings, store, catalog, HostCatalog(catalog), settings.node_silent_after(), access)

@@ -70,5 +70,5 @@ def kept_key(path: Path) -> str:
         return path.read_text("utf-8").strip()
     except OSError as error:
         raise InputError(
-            f"the key of pseudonyms can't be kept in {path}: {error.strerror}; set REVIEWLOOP_PSEUDONYM_KEY"
+            f"a key made at random can't be kept in {path}: {error.strerror}; name another REVIEWLOOP_KEYS_FOLDER"
         ) from error

@@ -76,7 +76,7 @@ def test_names_are_kept_unless_asked():
             Settings(pseudonymise=True, pseudonym_key="short"),
             "REVIEWLOOP_PSEUDONYM_KEY: a key of 5 characters",
         ),
-        (Settings(pseudonymise=True, keys_folder="/there/is/none"), "set REVIEWLOOP_PSEUDONYM_KEY"),
+        (Settings(pseudonymise=True, keys_folder="/there/is/none"), "another REVIEWLOOP_KEYS_FOLDER"),
     ],
 )
 def test_a_key_that_does_not_do_is_told(settings, says):

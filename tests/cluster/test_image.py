@@ -119,8 +119,6 @@ def start(image, web, postgres_url, redis_url, tmp_path):
 def test_every_service_starts_from_the_image_and_its_health_check_passes(
     start, image, postgres_url, tmp_path
 ):
-    migrate, log = start("migrate")
-    assert migrate.wait(timeout=PATIENCE_S) == 0, log.read_text()
     services = ("control", "beat", "node1")
     started = {name: start(name) for name in services}
     for name, (process, log) in started.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from dashboard import Serve, Served
 from sqlalchemy import select
@@ -9,7 +11,7 @@ from sqlalchemy import select
 from app.run.setting_fields import Settings
 from app.web.address import listening
 from app.web.base.access import Access, Role, Tokens, TooManySignIns, new_token, token_hash
-from app.web.server import check_tokens
+from app.web.server import with_tokens
 from splitter.errors import InputError
 from tasks.store.tables import subtasks
 
@@ -122,13 +124,18 @@ def test_a_session_ends_by_itself() -> None:
     assert access.visitor(session, "", "10.0.0.1") is None
 
 
-def test_an_address_that_others_reach_needs_both_tokens() -> None:
-    with pytest.raises(InputError, match="--make-token operator"):
-        check_tokens(Settings(), "0.0.0.0")
-    with pytest.raises(InputError, match="other machines reach"):
-        check_tokens(Settings(web_operator=token_hash(OPERATOR)), "192.168.1.5")
-    assert check_tokens(Settings(**TOKENS), "0.0.0.0")
-    assert not check_tokens(Settings(), "127.0.0.1")
+def test_an_address_that_others_reach_gets_tokens_that_last(tmp_path: Path) -> None:
+    empty = Settings(keys_folder=str(tmp_path))
+    own, shown = with_tokens(empty, "0.0.0.0")
+    assert Tokens(own.web_viewer, own.web_operator).role_of(shown) is Role.OPERATOR
+    assert own.web_viewer != own.web_operator
+    assert with_tokens(empty, "0.0.0.0") == (own, shown), "at the next start, too"
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+    assert with_tokens(empty, "127.0.0.1") == (empty, "")
+    given = Settings(**TOKENS, keys_folder=str(tmp_path))
+    assert with_tokens(given, "192.168.1.5") == (given, "")
+    one = empty.with_(web_operator=token_hash(OPERATOR))
+    assert with_tokens(one, "192.168.1.5") == (one.with_(web_viewer=own.web_viewer), "")
 
 
 def test_a_taken_port_and_a_wrong_address_are_said() -> None:
