@@ -8,7 +8,7 @@ import click
 
 from app.cli.options import db_option, json_option, left_by_up, settings_of, store_there
 from app.cli.output import ago, clock, print_json, printed, table
-from app.run.settings import sqlite_file
+from app.run.setting_values import sqlite_file
 
 _WATCHED = {
     "completion": ("%", "completion rate of a site in the last hour, of what it was before"),

@@ -25,7 +25,7 @@ from app.cli.web import dashboard_beside
 from app.reports.summary import Summary, document, samples
 from app.run.nodes import numbered_nodes
 from app.run.setting_fields import Settings
-from app.run.settings import database
+from app.run.setting_values import database
 from app.run.version import DEFAULT_DATABASE
 from splitter.query import product_query
 from tasks.store.database import read_now

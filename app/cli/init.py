@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from app.cli.main import as_called
 from app.cli.options import FOLDER, chosen_sites, group_option, json_option, site_option
 from app.cli.output import print_json, printed
+from app.cli.program import as_called
 from app.run.new_folder import make_folder
 from splitter.catalog.load import builtin
 

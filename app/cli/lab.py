@@ -9,8 +9,8 @@ from threading import Event
 
 import click
 
-from app.cli.main import as_called
 from app.cli.options import FILE, sites_option
+from app.cli.program import as_called
 from app.run.settings import load_settings
 
 

@@ -4,45 +4,17 @@ from __future__ import annotations
 
 import ast
 import errno
-import os
-import re
-import shlex
-import shutil
 import sys
 from importlib import import_module
 from importlib.metadata import entry_points
-from itertools import chain
 from pathlib import Path
 
 import click
 
+from app.cli.program import GROUPS, as_called, program
 from app.run import garbage
 from app.run.version import VERSION
 from splitter.errors import InputError, ReviewloopError
-
-_GROUPS = {
-    "Every day": (
-        "init",
-        "product",
-        "review",
-        "split",
-        "run",
-        "status",
-        "export",
-        "report",
-        "judge",
-        "explain",
-        "web",
-        "failed",
-        "alerts",
-        "sites",
-        "doctor",
-        "demo",
-    ),
-    "Cluster": ("up", "migrate", "nodes", "control", "schedule", "verify"),
-    "Research": ("lab", "simulate", "balance", "bench", "chaos"),
-}
-"""The commands by the heading they have in `--help`."""
 
 _RESEARCH = {
     "simulate": "Run SCENARIO files in virtual time and compare with a proven bound.",
@@ -53,26 +25,6 @@ _RESEARCH = {
 
 _MODULES = {"up": "run", "control": "nodes", "verify": "status"}
 """The module of a command that isn't in the one of its own name."""
-
-
-_COMMAND = re.compile(rf"(?<![\w./-])reviewloop (?=(?:{'|'.join(chain(*_GROUPS.values()))})\b)")
-
-
-def program(*, from_anywhere: bool = False) -> str:
-    """Return the word that starts this program in a shell: `reviewloop` if it is on the PATH, else its path.
-
-    Args:
-        from_anywhere: the path does not depend on the current folder.
-    """
-    called, found = sys.argv[0], shutil.which("reviewloop")
-    if Path(called).name != "reviewloop" or (found and os.path.realpath(found) == os.path.realpath(called)):
-        return "reviewloop"
-    return shlex.quote(str(Path(called).absolute()) if from_anywhere else called)
-
-
-def as_called(text: str, *, from_anywhere: bool = False) -> str:
-    """Return the text with its commands as a shell finds them (`program`)."""
-    return _COMMAND.sub(lambda _: f"{program(from_anywhere=from_anywhere)} ", text)
 
 
 class _HelpFormatter(click.HelpFormatter):
@@ -88,7 +40,7 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """In the order of the work, not of the alphabet."""
-        return [name for names in _GROUPS.values() for name in names]
+        return [name for names in GROUPS.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
@@ -102,7 +54,7 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under the heading of their group."""
         widest = max(map(len, self.list_commands(ctx)))
-        for heading, names in _GROUPS.items():
+        for heading, names in GROUPS.items():
             room = formatter.width - widest - 6
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(widest), _short_help(name, room)) for name in names])

@@ -11,7 +11,7 @@ from app.cli.options import ReadBy, db_option, json_option, person, settings_of,
 from app.cli.output import answer, say
 from app.run.addresses import is_loopback, own_address, system_choice
 from app.run.nodes import OWN, node_name
-from app.run.settings import read_kinds, read_proxy
+from app.run.setting_values import read_kinds, read_proxy
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.cli.output import say
-from app.run.settings import database, lab_address, load_settings, misspelt, sqlite_file
+from app.run.setting_values import database, lab_address, sqlite_file
+from app.run.settings import load_settings, misspelt
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from splitter.catalog.names import BUILTIN, Group
 from splitter.errors import InputError, ReviewloopError

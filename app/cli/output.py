@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.fitted_table import FittedTable
-from app.cli.main import as_called
+from app.cli.program import as_called
 from app.files.harmless import HarmlessFormatter, shown
 from app.run.logs import JsonFormatter
 from app.views.durations import seconds

@@ -15,7 +15,7 @@ from app.files.harmless import shown
 from app.run.crawl_plan import CrawlPlan, as_virtual_task, crawl_plan
 from app.run.nodes import clients, notes
 from app.run.preflight import LONGEST_S, Preflight, preflight
-from app.run.settings import sqlite_file
+from app.run.setting_values import sqlite_file
 from app.views.durations import seconds
 from splitter.errors import InputError
 from tasks.store import added_nodes, products

@@ -27,7 +27,7 @@ from app.importing.review_checks import ProductNames, ReviewChecks
 from app.importing.review_columns import FieldColumns, field_columns, said_columns
 from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
-from app.run.settings import sqlite_file
+from app.run.setting_values import sqlite_file
 from splitter.errors import InputError
 from tasks.store import imports, products
 from tasks.store.database import Store

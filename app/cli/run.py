@@ -19,7 +19,7 @@ from app.cli.output import say
 from app.cli.runner_options import runner_options
 from app.cli.web import dashboard_beside
 from app.run.held_file import alone_on, refuse_busy
-from app.run.settings import sqlite_file
+from app.run.setting_values import sqlite_file
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from splitter.errors import InputError
 

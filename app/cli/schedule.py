@@ -30,7 +30,7 @@ from app.cli.options import (
     store_there,
 )
 from app.cli.output import answer, clock, print_json, printed, say, table, table_of
-from app.run.settings import sqlite_file
+from app.run.setting_values import sqlite_file
 from app.views.durations import seconds
 from tasks.jobs.schedule import SWEEPS
 from tasks.store import schedules

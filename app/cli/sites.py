@@ -28,7 +28,7 @@ from app.cli.output import answer, print_json, printed, table, table_of
 from app.cli.site_check import check
 from app.cli.site_try import try_
 from app.files.harmless import shown
-from app.run.settings import sqlite_file
+from app.run.setting_values import sqlite_file
 from app.run.wiring import utc_now
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog

@@ -15,7 +15,8 @@ from pathlib import Path
 from app.run.node_browsers import NO_NODE_HAS_ONE, browsers_of_cluster
 from app.run.preflight import Preflight, browser_missing, check_lab, preflight
 from app.run.setting_fields import Settings
-from app.run.settings import misspelt, sqlite_file
+from app.run.setting_values import sqlite_file
+from app.run.settings import misspelt
 from app.run.version import MIGRATIONS
 from app.sending.mail_server import smtp_server
 from splitter.catalog.model import Catalog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.run.setting_fields import Settings
-from app.run.settings import sqlite_file
+from app.run.setting_values import sqlite_file
 from splitter.errors import ReviewloopError
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store import nodes

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PositiveFloat
 from pydantic.fields import FieldInfo
 
-from app.run.settings import PREFIX, database, lab_address, read_kinds, read_proxy
+from app.run.setting_values import PREFIX, database, lab_address, read_kinds, read_proxy
 from app.run.version import DEFAULT_DATABASE, ROOT, VERSION
 from app.sending.mail_server import SmtpServer, mail_address, smtp_server
 from splitter.catalog.names import BUILTIN, Kind

@@ -26,7 +26,7 @@ from pydantic_core import to_json
 from app.cli.main import cli
 from app.files.exporting import columns
 from app.run.setting_fields import Settings, as_text, may_be_in_file
-from app.run.settings import PREFIX
+from app.run.setting_values import PREFIX
 from app.run.version import ROOT
 from splitter.catalog.load import builtin_text
 from splitter.catalog.model import Catalog

@@ -15,8 +15,9 @@ from patience import PATIENCE_S
 from tiny_world import ROOT
 
 import app.cli.demo
-from app.cli.main import as_called, cli, program
+from app.cli.main import cli
 from app.cli.output import short
+from app.cli.program import as_called, program
 from app.files.harmless import shown
 from app.run.settings import load_settings
 from app.views.durations import seconds

@@ -22,7 +22,8 @@ from app.run.addresses import addresses, own_address
 from app.run.cluster import programs
 from app.run.nodes import clients, crawl_nodes, notes, numbered_nodes, own_settings
 from app.run.setting_fields import Settings
-from app.run.settings import load_settings, read_proxy
+from app.run.setting_values import read_proxy
+from app.run.settings import load_settings
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy

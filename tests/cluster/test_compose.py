@@ -27,7 +27,8 @@ from app.run.cluster import programs
 from app.run.cluster.broker import make_app
 from app.run.new_folder import make_folder
 from app.run.setting_fields import Settings
-from app.run.settings import load_settings, misspelt, sqlite_file, variables
+from app.run.setting_values import sqlite_file
+from app.run.settings import load_settings, misspelt, variables
 from splitter.catalog.load import load_catalog
 from splitter.catalog.names import Kind
 from tasks.jobs.queues import CONTROL, node_of

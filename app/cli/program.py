@@ -1,0 +1,54 @@
+"""The commands by name, and the program as a shell finds it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from itertools import chain
+from pathlib import Path
+
+GROUPS = {
+    "Every day": (
+        "init",
+        "product",
+        "review",
+        "split",
+        "run",
+        "status",
+        "export",
+        "report",
+        "judge",
+        "explain",
+        "web",
+        "failed",
+        "alerts",
+        "sites",
+        "doctor",
+        "demo",
+    ),
+    "Cluster": ("up", "migrate", "nodes", "control", "schedule", "verify"),
+    "Research": ("lab", "simulate", "balance", "bench", "chaos"),
+}
+"""Names of the commands by their heading in `--help`."""
+
+_COMMAND = re.compile(rf"(?<![\w./-])reviewloop (?=(?:{'|'.join(chain(*GROUPS.values()))})\b)")
+
+
+def program(*, from_anywhere: bool = False) -> str:
+    """Return the word that starts this program in a shell: `reviewloop` if it is on the PATH, else its path.
+
+    Args:
+        from_anywhere: the path does not depend on the current folder.
+    """
+    called, found = sys.argv[0], shutil.which("reviewloop")
+    if Path(called).name != "reviewloop" or (found and os.path.realpath(found) == os.path.realpath(called)):
+        return "reviewloop"
+    return shlex.quote(str(Path(called).absolute()) if from_anywhere else called)
+
+
+def as_called(text: str, *, from_anywhere: bool = False) -> str:
+    """Return the text with its commands as a shell finds them (`program`)."""
+    return _COMMAND.sub(lambda _: f"{program(from_anywhere=from_anywhere)} ", text)
