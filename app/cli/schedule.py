@@ -92,7 +92,8 @@ def list_(db: str | None, as_json: bool) -> None:
         with store_there(settings) as store, store.read() as conn:
             rows, now = schedules.listed(conn), read_now(conn)
     if as_json:
-        print_json({"schedules": [document(row, now) for row in rows], "sweeps": SWEEPS})
+        sweeps = [{"name": one.name, "every_s": one.every_s, "does": one.does} for one in SWEEPS]
+        print_json({"schedules": [document(row, now) for row in rows], "sweeps": sweeps})
         return
     out = printed()
     if rows:

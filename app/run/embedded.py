@@ -11,12 +11,11 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from threading import Event
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from sqlalchemy import Connection
 
-from app.reports.scheduled_files import deliver_due
-from app.reports.summary import write_report
 from app.run import event_loops, wiring
 from app.run.nodes import own_settings
 from app.run.preflight import Askable, Preflight, preflight
@@ -25,10 +24,7 @@ from app.run.until import Until
 from splitter.catalog.model import Catalog
 from tasks.domain.errors import StoreUnwritable
 from tasks.fetching.permits import LocalPermits
-from tasks.jobs.context import Context
-from tasks.jobs.repost_linking import link_reposts
-from tasks.jobs.run_time_training import train_run_times
-from tasks.jobs.schedule import SWEEPS, interval_s
+from tasks.jobs.schedule import SWEEPS, Sweep, interval_s
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import TurnPace
 from tasks.scheduling import fluid
@@ -36,7 +32,6 @@ from tasks.store import closing, nodes, todo
 from tasks.store.database import Store
 from tasks.store.leases import Lease
 from tasks.store.nodes import Node
-from tasks.store.retention import drop_old
 from tasks.store.writer import Writer
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.list_cache import ListCache
@@ -47,8 +42,6 @@ from tasks.worker.seen import SeenPages
 
 log = logging.getLogger("reviewloop.embedded")
 
-_AT_ONCE = ("recall", "wake", "admit", "allocate", "rebalance")
-"""Sweeps of one interval, in the order in which one makes work for the next: they run in one transaction."""
 _STOP_S = 10.0
 """Longest time for giving everything back: the database may be locked."""
 _LOOK_EVERY_S = 1.0
@@ -99,14 +92,16 @@ class EmbeddedRunner:
         self._watch = watch
         self._entries = wiring.entries_of_node(settings, catalog)
         self._askable = Askable(partial(preflight, settings, catalog, search=False), found)
-        self._context: Context = wiring.context(settings, catalog)
-        self._alerting = wiring.alerting(settings, catalog, self._context.hosts, self._goes_on)
         self._loop: asyncio.AbstractEventLoop | None = None  # once the nodes are open
         self._unwritable = ""
         self._writer = Writer(store, on_unwritable=self._end_unwritable)
+        self._control = wiring.control(
+            settings, catalog, store, self._writer, Event(), write=self._writer.call
+        )
+        self._context = self._control.context
         self._permits = LocalPermits(time.monotonic, settings.crawl().longest_wait_s)
         self._nodes: dict[str, CrawlNode] = {}
-        self._control: Dependencies | None = None
+        self._planner: Dependencies | None = None
         self._free = asyncio.Event()
         self._end = asyncio.Event()
         self._planning = asyncio.Lock()
@@ -137,7 +132,7 @@ class EmbeddedRunner:
                         async with asyncio.timeout(self._until.seconds):
                             await self._end.wait()
                 finally:
-                    self._end.set()
+                    self._control.ending.set()
                     scheduler.shutdown(wait=False)
                     for helper in helpers:
                         helper.cancel()
@@ -204,7 +199,7 @@ class EmbeddedRunner:
                     requests=requests,
                 )
             )
-            self._control = self._control or tools
+            self._planner = self._planner or tools
             crawl_node = CrawlNode(
                 node,
                 tools,
@@ -227,9 +222,9 @@ class EmbeddedRunner:
         scheduler = AsyncIOScheduler(timezone="UTC")
         for sweep in SWEEPS:
             scheduler.add_job(
-                self._scheduled,
+                self._sweep,
                 "interval",
-                args=(sweep.name,),
+                args=(sweep,),
                 seconds=interval_s(sweep, self._settings.silent_after_s),
                 id=sweep.name,
                 max_instances=1,
@@ -237,47 +232,23 @@ class EmbeddedRunner:
             )
         return scheduler
 
-    async def _scheduled(self, name: str) -> None:
-        """The scheduler cancels running sweeps when it shuts down, and would log that as an error."""
+    async def _sweep(self, sweep: Sweep) -> None:
+        # The scheduler cancels running sweeps when it shuts down, and would log that as an error.
         with suppress(asyncio.CancelledError):
-            await self._sweep(name)
+            if sweep.name == "plan":
+                await self._plan()
+            elif sweep.run is not None:
+                await asyncio.to_thread(sweep.run, self._control)
+            else:
+                await self._tick(sweep.name)
 
-    async def _sweep(self, name: str) -> None:
-        if name == "plan":
-            await self._plan()
-        elif beside := self._beside().get(name):
-            await asyncio.to_thread(beside)
-        elif name == _AT_ONCE[0]:
-            await self._tick(_AT_ONCE)
-        elif name not in (*_AT_ONCE, "seen", "train"):
-            await self._tick((name,))
-
-    def _beside(self) -> dict[str, Callable[[], object]]:
-        """Sweeps that have transactions of their own and run in a thread, by name."""
-        write, settings = self._writer.call, self._context.settings
-        found: dict[str, Callable[[], object]] = {
-            "alerts": partial(self._alerting.look, write),
-            "report": partial(write_report, self._store, self._settings.report_file),
-            "deliver": partial(
-                deliver_due, wiring.delivery_tools(self._settings), self._store, write, self._goes_on
-            ),
-            "reposts": partial(link_reposts, self._store, write, time.thread_time),
-            "retention": partial(drop_old, write, settings.keep_log, self._goes_on),
-        }
-        if settings.uses_run_times:
-            found["train"] = partial(train_run_times, self._store, write, self._goes_on)
-        return found
-
-    def _goes_on(self) -> bool:
-        return not self._end.is_set()
-
-    async def _tick(self, names: Sequence[str]) -> float:
-        """Run sweeps and notify the nodes; returns the CPU seconds they took."""
+    async def _tick(self, name: str) -> float:
+        """Run a sweep in the scheduler's transaction and notify the nodes. Return its CPU seconds."""
         self._context.state.grants = await self._permits.granted(self._context.host_names)
 
         def run(conn: Connection, now: datetime) -> tuple[list[Lease], float]:
             begin_s = time.thread_time()
-            return tick(conn, now, self._context, names), time.thread_time() - begin_s
+            return tick(conn, now, self._context, (name,)), time.thread_time() - begin_s
 
         leases, took_s = await self._writer.run(run)
         # A node of another process can't be reached from here: its lease is released when it is not started in time.
@@ -287,7 +258,7 @@ class EmbeddedRunner:
         return took_s
 
     async def _plan(self) -> None:
-        tools = self._control
+        tools = self._planner
         if tools is None or self._planning.locked():
             return
         async with self._planning:
@@ -312,7 +283,7 @@ class EmbeddedRunner:
                 if not planned:
                     await self._plan()
                     planned = True
-                took_s = await self._tick(("turn",))
+                took_s = await self._tick("turn")
                 await self._end_if_settled()
             except Exception:
                 log.exception("a turn of the loop failed; the next one comes")

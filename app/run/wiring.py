@@ -12,8 +12,10 @@ from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from random import Random
+from threading import Event
 
-from app.reports.scheduled_files import DeliveryTools
+from app.reports.scheduled_files import DeliveryTools, deliver_due
+from app.reports.summary import write_report
 from app.run.hardware import this_machine
 from app.run.preflight import Askable
 from app.run.setting_fields import Settings
@@ -34,12 +36,14 @@ from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.jobs import planning
 from tasks.jobs.alerting import Alerting
 from tasks.jobs.context import Context
+from tasks.jobs.runtime import Control
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.signin.credentials import Credentials
 from tasks.signin.errors import MissingCredential
 from tasks.signin.granted import SignInFile
 from tasks.signin.signins import OwnMethod, SignIns, signing
 from tasks.store import nodes
+from tasks.store.database import Store
 from tasks.store.writer import Writer
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
@@ -232,6 +236,38 @@ def pseudonyms(settings: Settings) -> Pseudonyms | None:
         return Pseudonyms(settings.pseudonym_key or kept_key(settings.pseudonym_key_file))
     except ValueError as error:
         raise InputError(f"{source}: {error}; write at least {SHORTEST_KEY} characters") from None
+
+
+def control(
+    settings: Settings,
+    catalog: Catalog,
+    store: Store,
+    writer: Writer,
+    ending: Event,
+    **own: Callable[..., object],
+) -> Control:
+    """Return the resources of the sweeps.
+
+    Args:
+        writer: writes what must not be lost while the database is away: that people were told, or got a file.
+        ending: set when the process should end.
+        own: `write`, and if they run as sweeps `plan` and `fill_seen`.
+    """
+    scheduling, tools = context(settings, catalog), delivery_tools(settings)
+
+    def goes_on() -> bool:
+        return not ending.is_set()
+
+    alerts = alerting(settings, catalog, scheduling.hosts, goes_on)
+    return Control(
+        store=store,
+        context=scheduling,
+        report=partial(write_report, store, settings.report_file),
+        deliver=partial(deliver_due, tools, store, writer.call, goes_on),
+        alerts=partial(alerts.look, writer.call),
+        ending=ending,
+        **own,
+    )
 
 
 def delivery_tools(settings: Settings) -> DeliveryTools:

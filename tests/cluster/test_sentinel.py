@@ -62,10 +62,10 @@ def _watches(sentinel):
 
 def test_messages_and_permits_go_through_the_master_a_sentinel_names(sentinel_settings):
     app = make_app(sentinel_settings)
-    app.send_task("tick", ("turn",), queue="control")
+    app.send_task("sweep", ("turn",), queue="control")
     with app.connection_for_read() as connection, connection.SimpleQueue("control") as queue:
         message = queue.get(timeout=PATIENCE_S)
-        assert message.headers["task"] == "tick"
+        assert message.headers["task"] == "sweep"
         message.ack()
 
     async def reserve():

@@ -115,7 +115,7 @@ def test_a_worker_hands_on_what_is_signed_and_acknowledges_the_rest(monkeypatch)
     good = sent(app, monkeypatch=monkeypatch)
     bad = changed(good, signature=None)
     consumer = type("Consumer", (), {"connection_errors": ()})()
-    for name in ("crawl", "tick", "celery.map"):
+    for name in ("crawl", "sweep", "celery.map"):
         take = app.tasks[name].start_strategy(app, consumer)
         take(bad, None, lambda *_: done_with.append(bad), None, [])
         assert begun == []
@@ -128,13 +128,13 @@ def test_a_worker_hands_on_what_is_signed_and_acknowledges_the_rest(monkeypatch)
 def test_the_signature_survives_the_way_through_redis(redis_url):
     app = make_app(CLUSTER.with_(redis_url=redis_url, secret_key=SECRET))
     app.tasks["crawl"].apply_async((LEASES,), queue="crawl.n1", expires=60.0)
-    app.tasks["tick"].apply_async(("turn",), queue="control")
+    app.tasks["sweep"].apply_async(("turn",), queue="control")
     checked = Checked(signing_key(SECRET))
     with app.connection_for_read() as reading:
         for name in ("crawl.n1", "control"):
             message = app.amqp.queues[name](reading.default_channel).get(accept=["application/json"])
             assert message is not None
             assert checked.passes(message), name
-            assert Request(message, app=app).name in ("crawl", "tick")
+            assert Request(message, app=app).name in ("crawl", "sweep")
             message.ack()
     app.close()

@@ -109,11 +109,13 @@ def scheduler(web, launch, postgres_url, redis_url, tmp_path):
     with opened(postgres_url) as store:
         worker = launch(*words, "--without-mingle", settings=settings)
         add_products(store)
-        with opened_control(settings.with_(address=None)) as control:
-            assert control.plan() == 3 * len(PRODUCTS)
+        app = make_app(settings)
+        with opened_control(settings.with_(address=None)) as parts:
+            parts.control.plan()
             with store.begin() as conn:
                 sweeps.admit(conn, read_now(conn), wiring.context(settings, settings.catalog()))
-        made = Scheduler(settings, store, make_app(settings), worker)
+        made = Scheduler(settings, store, app, worker)
+        assert made.count(subtasks) == 3 * len(PRODUCTS)
         until(lambda: NODE in worker_names(store), what="the worker registered its node")
         yield made
 

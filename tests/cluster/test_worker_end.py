@@ -35,7 +35,7 @@ def test_a_sweep_that_runs_ends_before_its_resources_are_closed(worker, monkeypa
 
     @contextmanager
     def opened(_settings):
-        yield control
+        yield runtime.Opened(control)
         told.append("closed")
 
     def sweep() -> None:
@@ -57,23 +57,18 @@ def test_a_sweep_that_runs_ends_before_its_resources_are_closed(worker, monkeypa
 
 
 def test_planning_that_waits_for_a_host_ends_with_its_process():
-    asked, ending = Event(), Event()
+    ending = Event()
 
     async def plan() -> int:
-        asked.set()
+        ending.set()
         await asyncio.Event().wait()
         return 1
 
-    def goes_on() -> bool:
-        if asked.is_set():
-            ending.set()
-        return not ending.is_set()
-
-    assert asyncio.run(control_process._while(goes_on, plan())) == 0
+    assert asyncio.run(control_process._until_ending(ending, plan())) == 0
 
 
 def test_planning_gives_what_it_made():
     async def plan() -> int:
         return 3
 
-    assert asyncio.run(control_process._while(lambda: True, plan())) == 3
+    assert asyncio.run(control_process._until_ending(Event(), plan())) == 3

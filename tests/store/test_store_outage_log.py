@@ -11,7 +11,7 @@ from world import World
 
 from tasks.domain.errors import StoreBusy
 from tasks.jobs import celery_tasks, runtime
-from tasks.jobs.runtime import Control
+from tasks.jobs.runtime import Control, Opened
 
 
 class Away:
@@ -32,18 +32,18 @@ class Away:
 @pytest.fixture
 def database(world: World, monkeypatch: pytest.MonkeyPatch) -> Away:
     database = Away(world.store)
-    nothing: Any = lambda: None  # noqa: E731
+    nothing: Any = lambda *_: None  # noqa: E731
+    away: Any = lambda *_: _raised(StoreBusy("connection refused"))  # noqa: E731
     control = Control(
         store=database,  # type: ignore[arg-type]
         context=world.context,
-        plan=lambda: _raised(StoreBusy("connection refused")),
+        write=away,
+        plan=away,
         report=lambda: _raised(ValueError("of another kind")),
         deliver=nothing,
-        fill_seen=nothing,
-        grants=dict,
         alerts=nothing,
     )
-    monkeypatch.setattr(runtime.opened, "control", control)
+    monkeypatch.setattr(runtime, "opened", Opened(control))
     monkeypatch.setattr(celery_tasks, "_outage", celery_tasks._Outage())
     return database
 
@@ -57,24 +57,24 @@ def test_one_line_when_it_goes_and_one_when_it_is_back(
 ) -> None:
     caplog.set_level(logging.INFO, "reviewloop.sweeps")
     for _ in range(3):
-        celery_tasks.tick.run("recall")
-        celery_tasks.plan.run()
-        celery_tasks.retention.run()
+        celery_tasks.sweep.run("recall")
+        celery_tasks.sweep.run("plan")
+        celery_tasks.sweep.run("retention")
     assert [record.getMessage() for record in caplog.records] == [
-        "the database is away, no tick recall now; sweeps go on with its return: connection refused"
+        "the database is away, no recall now; sweeps go on with its return: connection refused"
     ]
     database.away = False
     for _ in range(3):
-        celery_tasks.tick.run("recall")
+        celery_tasks.sweep.run("recall")
     assert len(caplog.records) == 2
     assert caplog.records[-1].getMessage().startswith("the database is back after")
     assert all(record.exc_info is None for record in caplog.records)
     database.away = True
-    celery_tasks.tick.run("recall")
+    celery_tasks.sweep.run("recall")
     assert len(caplog.records) == 3, "another outage is told, too"
 
 
 @pytest.mark.usefixtures("database")
 def test_other_errors_are_raised() -> None:
     with pytest.raises(ValueError, match="of another kind"):
-        celery_tasks.report.run()
+        celery_tasks.sweep.run("report")

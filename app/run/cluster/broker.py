@@ -122,23 +122,13 @@ def _acknowledge(channel: Channel, delivery_tag: str, multiple: bool = False) ->
 
 
 def beat_schedule(silent_after_s: float) -> dict[str, dict[str, Any]]:
-    """The schedule table as beat reads it."""
+    """Return the schedule table in the form that beat reads."""
     entries = {}
     for sweep in SWEEPS:
         every_s = interval_s(sweep, silent_after_s)
-        own_task = sweep.name in (
-            "alerts",
-            "deliver",
-            "plan",
-            "report",
-            "reposts",
-            "retention",
-            "seen",
-            "train",
-        )
         entries[sweep.name] = {
-            "task": sweep.name if own_task else "tick",
-            "args": () if own_task else (sweep.name,),
+            "task": "sweep",
+            "args": (sweep.name,),
             "schedule": every_s,
             "options": {"queue": CONTROL, "expires": every_s + CLOCKS_S},
         }

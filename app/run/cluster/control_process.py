@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterator
+from collections.abc import Collection, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
-from threading import Event, Lock
-from typing import Any, Self
+from threading import Event
+from typing import Any, Self, TypeVar
 
 from redis.exceptions import RedisError
 
-from app.reports.scheduled_files import deliver_due
-from app.reports.summary import write_report
 from app.run import open_store, wiring
 from app.run.cluster.broker import open_redis
 from app.run.node_browsers import browser_of_nodes
@@ -23,56 +20,56 @@ from app.run.setting_fields import Settings
 from splitter.catalog.model import Catalog
 from tasks.domain.grants import Grants
 from tasks.fetching.redis_permits import RedisPermits
-from tasks.jobs.runtime import Control
+from tasks.jobs.celery_tasks import request_turn
+from tasks.jobs.runtime import Opened
 from tasks.store import products, unplanned_sites
-from tasks.store.database import Store
+from tasks.store.database import Store, read_now
 from tasks.store.known_pages import page_count, page_keys
-from tasks.store.writer import Writer
+from tasks.store.writer import Operation, Writer
 from tasks.worker.redis_seen import RedisSeen
 from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 
 log = logging.getLogger("reviewloop.worker")
+T = TypeVar("T")
 
 _GRANTS_S = 1.0
-"""A turn waits no longer for Redis to tell what hosts grant."""
+"""Longest time that a turn waits for Redis to report what hosts grant."""
 _LOOK_S = 0.2
-"""So often planning looks whether the process is to end."""
+"""Seconds between two looks of planning whether the process should end."""
 
 
 @contextmanager
-def opened_control(settings: Settings) -> Iterator[Control]:
-    """The context of the tasks in queue `control`, for as long as the block runs."""
+def opened_control(settings: Settings) -> Iterator[Opened]:
+    """Open the resources of the tasks in queue `control`, for as long as the block runs."""
     catalog, ending = settings.catalog(), Event()
-
-    def goes_on() -> bool:
-        return not ending.is_set()
-
     with open_store.opened_store(settings) as store:
         writer = Writer(store)
         try:
-            context = wiring.context(settings, catalog)
             browser = partial(browser_of_nodes, store)
             askable = Askable(partial(preflight, settings, catalog, search=False, browser=browser))
-            planning = _Planning(catalog, askable, Lock(), goes_on)
-            with asyncio.Runner() as runner, _Grants(settings, context.host_names, runner) as grants:
-                yield Control(
-                    store=store,
-                    context=context,
-                    plan=partial(_plan_alone, settings, store, writer, planning),
-                    report=partial(write_report, store, settings.report_file),
-                    deliver=partial(
-                        deliver_due, wiring.delivery_tools(settings), store, writer.call, goes_on
-                    ),
-                    fill_seen=lambda: asyncio.run(_fill_seen(settings, store)),
-                    grants=grants.ask,
-                    alerts=partial(
-                        wiring.alerting(settings, catalog, context.hosts, goes_on).look, writer.call
-                    ),
-                    ending=ending,
-                )
+            control = wiring.control(
+                settings,
+                catalog,
+                store,
+                writer,
+                ending,
+                write=partial(_write, store),
+                plan=lambda: _plan(settings, store, writer, askable, catalog, ending),
+                fill_seen=lambda: asyncio.run(_fill_seen(settings, store)),
+            )
+            with (
+                asyncio.Runner() as runner,
+                _Grants(settings, control.context.host_names, runner) as grants,
+            ):
+                yield Opened(control=control, grants=grants.ask)
         finally:
             writer.close()
+
+
+def _write(store: Store, operation: Operation[T]) -> T:
+    with store.begin() as conn:
+        return operation(conn, read_now(conn))
 
 
 async def _fill_seen(settings: Settings, store: Store) -> None:
@@ -118,46 +115,33 @@ class _Grants:
             return {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Planning:
-    """The inputs of planning, the lock that keeps it to one thread at a time, and whether it may go on."""
-
-    catalog: Catalog
-    askable: Askable
-    lock: Lock
-    goes_on: Callable[[], bool]
-
-
-def _plan_alone(settings: Settings, store: Store, writer: Writer, planning: _Planning) -> int:
-    """Make the tasks of new products; returns how many. 0 where another thread is doing it."""
+def _plan(
+    settings: Settings, store: Store, writer: Writer, askable: Askable, catalog: Catalog, ending: Event
+) -> None:
+    """Make the tasks of new products; then let the loop turn at once."""
     with store.read() as conn:
-        late = planning.askable.due and bool(unplanned_sites.sites(conn))
+        late = askable.due and bool(unplanned_sites.sites(conn))
         if not late and not products.unplanned(conn, 1):
-            return 0
-    if not planning.lock.acquire(blocking=False):
-        return 0
-    try:
-        return asyncio.run(_while(planning.goes_on, _plan(settings, planning, writer)))
-    finally:
-        planning.lock.release()
+            return
+    if asyncio.run(_until_ending(ending, _make_tasks(settings, writer, askable, catalog))):
+        request_turn()
 
 
-async def _while(goes_on: Callable[[], bool], work: Coroutine[Any, Any, int]) -> int:
-    """The result of work that is cancelled once it may not go on; 0 then: hosts or Redis may take long to answer."""
+async def _until_ending(ending: Event, work: Coroutine[Any, Any, int]) -> int:
+    """Return the result of work, or 0 if the process ends first: hosts or Redis may take long to answer."""
     task = asyncio.create_task(work)
     while not task.done():
-        if not goes_on():
+        if ending.is_set():
             task.cancel()
         await asyncio.wait([task], timeout=_LOOK_S)
     return 0 if task.cancelled() else task.result()
 
 
-async def _plan(settings: Settings, planning: _Planning, writer: Writer) -> int:
-    """Make them with tools of their own, on this event loop."""
-    robots, seen = RobotsCache(writer), SeenPages(None)
+async def _make_tasks(settings: Settings, writer: Writer, askable: Askable, catalog: Catalog) -> int:
+    """Make tasks with tools of their own, on this event loop."""
     async with open_redis(settings) as redis:
         permits = RedisPermits(redis, asyncio.get_running_loop().time)
         async with wiring.deps(
-            settings, planning.catalog, robots, permits, seen, address=settings.address
+            settings, catalog, RobotsCache(writer), permits, SeenPages(None), address=settings.address
         ) as tools:
-            return await wiring.make_tasks(writer, planning.catalog, tools, planning.askable)
+            return await wiring.make_tasks(writer, catalog, tools, askable)

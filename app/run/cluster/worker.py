@@ -66,8 +66,8 @@ class Runtime(bootsteps.StartStopStep):
         if CONTROL in queues:
             from app.run.cluster.control_process import opened_control
 
-            control = runtime.opened.control = stack.enter_context(opened_control(settings))
-            stack.callback(_end_sweeps, control, worker.pool.executor)
+            runtime.opened = stack.enter_context(opened_control(settings))
+            stack.callback(_end_sweeps, runtime.control(), worker.pool.executor)
         if node is None:
             stack.enter_context(PoolPulse(Pulse(settings.pulse_file), worker.pool.executor))
         else:

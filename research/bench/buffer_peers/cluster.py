@@ -175,7 +175,7 @@ def _start(
 
 def _until_control_works(settings: Settings) -> None:
     """Wait until the control worker has taken a message and done what it says."""
-    make_app(settings).send_task("tick", ("recall",), queue=CONTROL)
+    make_app(settings).send_task("sweep", ("recall",), queue=CONTROL)
     end = time.monotonic() + _READY_S
     with Redis.from_url(settings.redis_url) as redis:
         while redis.llen(CONTROL) or redis.hlen("unacked"):
