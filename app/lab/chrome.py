@@ -92,8 +92,7 @@ def _write_top(rng: Random, site: str, title: str) -> str:
         f'<li><a href="/channel/{i}/">{name}</a></li>' for i, name in enumerate(WORDING["channels"])
     )
     today = int(rng.random() * 900)
-    top = TEMPLATES["chrome"]["top"]
-    return top.format(title=escape(title), site=site, today=today, channels=channels)
+    return TEMPLATES["chrome"]["top"].format(title=escape(title), site=site, today=today, channels=channels)
 
 
 def _write_bottom(rng: Random, site: str, title: str) -> str:

@@ -33,7 +33,7 @@ _ABSTRACT_CHARS = 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResultPage:
+class EnginePage:
     """The content of a result page.
 
     Attributes:
@@ -52,7 +52,7 @@ class ResultPage:
 _PLAIN = ResultRules(hit="li.hit", link="a@href", title="a", abstract="p", next="a.next")
 
 
-def write_results(name: str, rules: ResultRules, page: ResultPage) -> tuple[str, str]:
+def write_results(name: str, rules: ResultRules, page: EnginePage) -> tuple[str, str]:
     """Write a result page of an engine.
 
     Returns:
@@ -68,7 +68,7 @@ def write_results(name: str, rules: ResultRules, page: ResultPage) -> tuple[str,
         return HTML, _write_html(_PLAIN, page)
 
 
-def _write_html(rules: ResultRules, page: ResultPage) -> str:
+def _write_html(rules: ResultRules, page: EnginePage) -> str:
     if not page.hits:
         nothing = next((text for pattern in rules.empty if (text := sample_text(pattern))), "没有找到")
         return f'<div class="nothing"><p>{escape(nothing)}</p></div>'
@@ -81,13 +81,13 @@ def _write_html(rules: ResultRules, page: ResultPage) -> str:
     return f'<div class="count">{escape(count)}</div>\n{hits}{following}'
 
 
-def _write_scripts(rules: ResultRules, page: ResultPage) -> Iterator[str]:
+def _write_scripts(rules: ResultRules, page: EnginePage) -> Iterator[str]:
     """Yield the JSON of each hit, for rules that read it from script elements."""
     for hit in page.hits:
         yield json.dumps(nest(paths_of(rules.hit)[0][1:], make_object(_row(rules, *hit))))
 
 
-def _write_json(rules: ResultRules, page: ResultPage) -> str:
+def _write_json(rules: ResultRules, page: EnginePage) -> str:
     path = paths_of(rules.hit)[0]
     if EACH not in path[1:]:
         raise NotSimple(f"hit {rules.hit}")
@@ -138,7 +138,7 @@ _DEFECTS = ("发动机:异响", "变速器:顿挫", "车身附件及电器:影�
 _STATES = ("信息审核", "厂家受理", "厂家回复", "用户评分")
 
 
-def _write_12365auto_list(page: ResultPage) -> str:
+def _write_12365auto_list(page: EnginePage) -> str:
     """Write a list of 车质网's complaints: a table with eight columns."""
     templates = TEMPLATES["12365auto-list"]
     rows = ""

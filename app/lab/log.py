@@ -28,7 +28,7 @@ class LogEntry:
         path: Path with query string.
         status: Status of the answer, or 0 if there was none.
         outcome: A `LabAnswer`, an outcome of a sign-in server, or robots, favicon, login, unknown_host, bad_method,
-            busy, client_gone.
+            client_gone.
         bytes: Size of the body sent.
         tried: Number of this request among those for its URL, from 1. Zero if they are not counted.
     """
@@ -44,10 +44,14 @@ class LogEntry:
 
 
 class LabLog:
-    """The entries in memory, and optionally in a file. Other threads may read it."""
+    """The entries in memory, and optionally in a file. Other threads may read it.
+
+    Attributes:
+        started: Wall time at which the lab's time begins.
+    """
 
     def __init__(self, started: datetime, path: Path | None = None) -> None:
-        self._started = started
+        self.started = started
         self._lock = Lock()
         self._entries: deque[LogEntry] = deque(maxlen=MAX_ENTRIES)
         # Buffer single lines, so that a killed lab leaves every request in the file whose answer a client has seen.
@@ -60,10 +64,6 @@ class LabLog:
         if self._file:
             self._file.write(self.line(entry))
 
-    def restart(self, started: datetime) -> None:
-        """Set the wall time at which the lab's time begins. Call it before the first entry."""
-        self._started = started
-
     def entries(self) -> tuple[LogEntry, ...]:
         """Return the last `MAX_ENTRIES` requests."""
         with self._lock:
@@ -71,7 +71,7 @@ class LabLog:
 
     def line(self, entry: LogEntry) -> str:
         """Return an entry as a line of JSON, with the wall time next to the lab's time."""
-        wall = (self._started + timedelta(seconds=entry.t)).isoformat()
+        wall = (self.started + timedelta(seconds=entry.t)).isoformat()
         return json.dumps({"t": 0, "wall": wall} | asdict(entry) | {"t": round(entry.t, 6)}) + "\n"
 
     def close(self) -> None:

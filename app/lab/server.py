@@ -29,9 +29,6 @@ from splitter.errors import InputError
 LAB_HOST = "lab.local"
 """Host name of the lab's own pages. Loopback addresses and localhost are equivalent."""
 
-MAX_IN_FLIGHT = 12_000
-"""Maximum number of requests answered at a time. Further ones get 503."""
-
 _LOOPBACK = re.compile(r"127(\.\d{1,3}){3}")
 _OWN_PATHS = ("/", "/__log", "/__truth")
 _BACKLOG = 4096
@@ -86,7 +83,6 @@ class Lab:
         self._awaits_request = self.profile.time_from == "first_request"
         self._conducts = Conducts(self.profile)
         self._memory = Memory()
-        self._in_flight = 0
         self._stopping = asyncio.Event()
         self._runner: web.ServerRunner | None = None
 
@@ -127,7 +123,7 @@ class Lab:
         if self._awaits_request and not _is_own(host):
             self._awaits_request = False
             self._started_s = time.monotonic()
-            self.log.restart(datetime.now(UTC))
+            self.log.started = datetime.now(UTC)
         t = time.monotonic() - self._started_s
         asked = LabRequest(request.remote or "", host, request.raw_path, t)
         role = self.web.role(host)
@@ -137,13 +133,7 @@ class Lab:
             return reply
         if request.method not in ("GET", "HEAD"):
             return self._send(asked, "bad_method", LabResponse(405, "text/plain", b"GET or HEAD"))
-        if self._in_flight >= MAX_IN_FLIGHT:
-            return self._send(asked, "busy", refusal(LabAnswer.UNAVAILABLE))
-        self._in_flight += 1
-        try:
-            return await self._answer_for_host(asked, role, request)
-        finally:
-            self._in_flight -= 1
+        return await self._answer_for_host(asked, role, request)
 
     async def _reply_to_sign_in(self, asked: LabRequest, request: web.BaseRequest) -> web.Response | None:
         """Return the reply of the host's sign-in server, or `None` if the request may pass."""

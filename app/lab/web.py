@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from app.lab.answers import HTML, JSON, LabAnswer, LabResponse, refusal
 from app.lab.chrome import UTF8, Chrome, encoding_of
-from app.lab.engines import Query, ResultPage, read_query, write_results
+from app.lab.engines import EnginePage, Query, read_query, write_results
 from app.lab.pages import Corpus, Listed
 from app.lab.profile import HostRole
 from app.lab.sites import find_sitemap, list_pages, number_in_list, write_content
@@ -130,7 +130,7 @@ class LocalWeb:
         start, end = (query.page - 1) * engine.hits_per_page, query.page * engine.hits_per_page
         shown = listed[: engine.max_hits][start:end]
         has_more = bool(shown) and end < min(len(listed), engine.max_hits)
-        page = ResultPage(
+        page = EnginePage(
             number=query.page,
             found=min(len(listed), engine.count_cap or len(listed)),
             hits=[(entry.url, self._corpus.content(entry.page)) for entry in shown],
@@ -158,8 +158,7 @@ class LocalWeb:
     def _page(self, site: str, path: str, query_string: str) -> LabResponse:
         is_rendered = self.catalog.renders(site)
         if is_rendered and path == _SCRIPT_PATH:
-            cached = (("Cache-Control", "max-age=600"),)
-            return LabResponse(200, "text/javascript", _SCRIPT, headers=cached)
+            return LabResponse(200, "text/javascript", _SCRIPT, headers=(("Cache-Control", "max-age=600"),))
         if path == "/":
             title = self.catalog.sites[site].title or site
             return self._html(site, title, f"<h1>{escape(title)}</h1>")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from app.lab.answers import HTML
-from app.lab.engines import ResultPage, write_results
+from app.lab.engines import EnginePage, write_results
 from app.lab.made import NotSimple, write_records
 from app.lab.pages import PageName
 from app.lab.sites import write_content
@@ -58,7 +58,7 @@ def test_rules_that_are_not_simple_get_a_plain_page(corpus, selector):
     with pytest.raises(NotSimple):
         write_records(selector, [[]])
     content = corpus.content(PageName("12315.com", ("牛奶",), 0))
-    page = ResultPage(number=1, found=1, hits=[("http://a.cn/1", content)], next_url="")
+    page = EnginePage(number=1, found=1, hits=[("http://a.cn/1", content)], next_url="")
     content_type, text = write_results("odd", ResultRules(hit=selector, link="a@href", title="a"), page)
     assert (content_type, "http://a.cn/1" in text) == (HTML, True)
     assert content.posts[0].body in write_content(PageRules(review=selector, body="p"), content)
