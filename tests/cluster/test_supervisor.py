@@ -6,17 +6,19 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from threading import Event
 
 import psutil
 import pytest
-from clusters import gone
-from patience import until
+from clusters import gone, opened
+from patience import PATIENCE_S, until
 
 from app.run.cluster.processes import Program
 from app.run.cluster.pulse import last_beat, started
 from app.run.cluster.servers_needed import servers_answer
-from app.run.cluster.supervisor import ClusterFailed, Supervisor
+from app.run.cluster.supervisor import Cluster, ClusterFailed, Supervisor
 from app.run.setting_fields import Settings
+from app.run.until import Until
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,21 +91,15 @@ def test_a_program_without_its_servers_is_started_again_however_often_it_ends(tm
     for _ in range(12):
         dead(supervisor)
         supervisor.check()
-        clock[0] += 8.0
+        clock[0] += 4.0
         supervisor.check()
-    assert [line.partition("again in ")[2].split()[0] for line in told[:6]] == [
-        "0.5",
-        "1",
-        "2",
-        "4",
-        "8",
-        "8",
-    ]
+    delays = [float(line.partition("again in ")[2].split()[0]) for line in told]
+    assert delays == [0.5, 1, 2, *[4] * 9]
     servers[0] = True
     for _ in range(4):
         dead(supervisor)
         supervisor.check()
-        clock[0] += 8.0
+        clock[0] += 4.0
         supervisor.check()
     dead(supervisor)
     with pytest.raises(ClusterFailed, match="5 times in a row"):
@@ -249,5 +245,23 @@ def test_servers_answer_only_if_both_do(postgres_url, redis_url, unused_port):
     assert not servers_answer(settings.with_(redis_url=f"redis://127.0.0.1:{unused_port}/0"))
     assert not servers_answer(settings.with_(database_url=f"postgresql://u@127.0.0.1:{unused_port}/r"))
     with socket.create_server(("127.0.0.1", 0)) as frozen:  # connects, and doesn't answer
-        port = frozen.getsockname()[1]
-        assert not servers_answer(settings.with_(redis_url=f"redis://127.0.0.1:{port}/0"))
+        there = f"127.0.0.1:{frozen.getsockname()[1]}"
+        assert not servers_answer(settings.with_(redis_url=f"redis://{there}/0"))
+        assert not servers_answer(settings.with_(database_url=f"postgresql://u@{there}/r"))
+
+
+def test_a_store_that_does_not_answer_holds_up_no_restart(tmp_path, monkeypatch):
+    cluster = Cluster(Settings(), tmp_path, print)
+    looks, answer = [], Event()
+
+    def check():
+        looks.append(answer.is_set())
+        cluster.signalled = len(looks) == 3
+
+    monkeypatch.setattr(cluster.supervisor, "start", lambda _program: None)
+    monkeypatch.setattr(cluster.supervisor, "end_stopped", lambda _names: None)
+    monkeypatch.setattr(cluster.supervisor, "check", check)
+    monkeypatch.setattr(cluster.supervisor, "stop", lambda _names: answer.set())
+    with opened("sqlite://") as store:
+        cluster.run(store, [], Until(), lambda: answer.wait(PATIENCE_S))
+    assert looks == [False] * 3

@@ -6,6 +6,7 @@ import asyncio
 from urllib.parse import urlsplit
 
 from redis.exceptions import RedisError
+from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError
 
 from app.run.setting_fields import Settings
@@ -38,7 +39,8 @@ def servers_answer(settings: Settings) -> bool:
         async with asyncio.timeout(_PING_S), open_redis(settings) as redis:
             await redis.ping()
 
-    engine = open_engine(settings.database_url, pool_size=1)
+    limited = make_url(settings.database_url).update_query_dict({"connect_timeout": f"{_PING_S:.0f}"})
+    engine = open_engine(limited.render_as_string(hide_password=False), pool_size=1)
     try:
         asyncio.run(ping())
         engine.connect().close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from math import inf
@@ -39,7 +40,7 @@ _WATCH_EVERY_S = 0.5
 # will.
 _CAME_UP_S = 10.0
 _GIVE_UP_AFTER = 5
-_BACKOFF_S, _BACKOFF_MOST_S = 0.5, 8.0
+_BACKOFF_S, _BACKOFF_MOST_S = 0.5, 4.0
 # Longer than a tracer (strace, py-spy) stops a process for.
 _STOPPED_S = 5.0
 
@@ -241,24 +242,31 @@ class Cluster:
             *(programs.node(node, self.settings, self.log(node.name)) for node in nodes),
             *beside,
         ]
+        names = [program.name for program in started]
         end_at = None if until.seconds is None else time.monotonic() + until.seconds
-        watch_at = time.monotonic()
-        try:
-            for program in started:
-                self.supervisor.start(program)
-            while not self.signalled and (end_at is None or time.monotonic() < end_at):
-                self.supervisor.check()
-                if time.monotonic() >= watch_at:
-                    self.supervisor.end_stopped([program.name for program in started])
-                    watch_at = time.monotonic() + _WATCH_EVERY_S
-                    if self._watched(store, watch) and until.done:
-                        break
-                time.sleep(_CHECK_EVERY_S)
-        finally:
-            self.supervisor.stop([program.name for program in started])
+        with ThreadPoolExecutor(1) as pool:
+            watching = pool.submit(self._is_settled, store, watch)
+            watch_at = time.monotonic() + _WATCH_EVERY_S
+            try:
+                for program in started:
+                    self.supervisor.start(program)
+                while not self.signalled and (end_at is None or time.monotonic() < end_at):
+                    self.supervisor.check()
+                    self.supervisor.end_stopped(names)
+                    if watching.done() and time.monotonic() >= watch_at:
+                        if watching.result() and until.done:
+                            break
+                        watching = pool.submit(self._is_settled, store, watch)
+                        watch_at = time.monotonic() + _WATCH_EVERY_S
+                    time.sleep(_CHECK_EVERY_S)
+            finally:
+                self.supervisor.stop(names)
 
-    def _watched(self, store: Store, watch: Callable[[], None]) -> bool:
-        """Show progress; True where all is settled. A database that is away is no reason to end."""
+    def _is_settled(self, store: Store, watch: Callable[[], None]) -> bool:
+        """Show progress, and return True if all is settled.
+
+        It runs in a thread of its own, since a database that is away holds it for a while. That is no reason to end.
+        """
         try:
             watch()
             with store.read() as conn:
