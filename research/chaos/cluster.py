@@ -32,7 +32,6 @@ from splitter.errors import ReviewloopError
 
 DATABASE_LINK, REDIS_LINK = "database", "redis"
 _LAB = "lab"
-_NO_FAULTS = "name: no-faults\npairs:\n  - latency_ms: [5, 30]\n"
 _LAB_UP_S = 60.0
 _ASK_S = 1.0
 
@@ -58,11 +57,6 @@ class Files:
         return self.folder / "all-sites.yaml"
 
     @property
-    def no_faults(self) -> Path:
-        """The lab's profile where a run is resumed."""
-        return self.folder / "no-faults.yaml"
-
-    @property
     def calm_sites(self) -> Path:
         """The catalog of the calm run."""
         return self.folder / "calm-sites.yaml"
@@ -71,11 +65,6 @@ class Files:
     def calm_database(self) -> Path:
         """The database of the calm run."""
         return self.folder / "calm.db"
-
-    @property
-    def session(self) -> Path:
-        """The records of the faults done so far."""
-        return self.folder / "chaos.json"
 
 
 class ChaosCluster:
@@ -87,17 +76,13 @@ class ChaosCluster:
         cluster: with its servers running.
         proxy: of the programs' connections.
         nodes: how many crawl nodes.
-        resumed: an earlier lab has served this run: this one has no faults, as a page's would begin anew.
     """
 
-    def __init__(
-        self, cluster: Cluster, proxy: Proxy, files: Files, nodes: int, *, resumed: bool = False
-    ) -> None:
+    def __init__(self, cluster: Cluster, proxy: Proxy, files: Files, nodes: int) -> None:
         self._cluster = cluster
         self._supervisor = cluster.supervisor
         self._proxy = proxy
         self._files = files
-        self._resumed = resumed
         self._nodes = numbered_nodes(nodes, cluster.settings.slots, lab=True)
         self._frozen: dict[str, list[psutil.Process]] = {}
         self._programs: list[Program] = []
@@ -204,7 +189,7 @@ class ChaosCluster:
             and pids[program.name] is not None
             and self._is_up(program)
         ]
-        return diagnosis.waits(pids, up, {program.name: program.log for program in self._programs})
+        return diagnosis.waits(pids, up)
 
     def redis_answers(self) -> bool:
         """Whether the Redis answers now."""
@@ -236,19 +221,8 @@ class ChaosCluster:
 
     def _start_lab(self) -> None:
         settings = self._settings.with_(sites=str(self._files.all_sites))
-        profile = "calm"
-        if self._resumed:
-            self._files.no_faults.write_text(_NO_FAULTS, encoding="utf-8")
-            profile = str(self._files.no_faults)
-        words = (
-            "lab",
-            "--port",
-            str(self.lab[1]),
-            "--profile",
-            profile,
-            "--sites",
-            str(self._files.all_sites),
-        )
+        port, sites = str(self.lab[1]), str(self._files.all_sites)
+        words = ("lab", "--port", port, "--profile", "calm", "--sites", sites)
         self._supervisor.start(self.command(_LAB, words, settings))
         end = time.monotonic() + _LAB_UP_S
         while True:

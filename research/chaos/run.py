@@ -60,7 +60,7 @@ class ChaosFailed(ReviewloopError):
 
 
 def run(settings: Settings, session: Session, folder: Path, say: Say, supply: Supply = PLENTY) -> Report:
-    """Run what is left of a session to its end, or until a signal.
+    """Run a session to its end, or until a signal.
 
     Args:
         settings: what is not fixed by the world; no server may be named.
@@ -81,8 +81,7 @@ def run(settings: Settings, session: Session, folder: Path, say: Say, supply: Su
         running_proxy(Path(links)) as proxy,
         open_store.opened_store(cluster.settings) as store,
     ):
-        resumed = session.seconds > 0
-        programs = ChaosCluster(cluster, proxy, files, session.nodes, resumed=resumed)
+        programs = ChaosCluster(cluster, proxy, files, session.nodes)
         inflicter = Inflicter(programs, proxy, store, partial(write_catalog, files.sites, supply.site_per_s))
         return ChaosRun(programs, inflicter, store, session, files, supply, say).run()
 
@@ -113,11 +112,11 @@ class ChaosRun:
         self._say = say
         with store.read() as conn:
             self._products = Products(store, supply, reports.totals(conn).products)
-        self._began_s = time.monotonic() - session.seconds
+        self._began_s = time.monotonic()
         self._feed_at_s = 0.0
 
     def run(self) -> Report:
-        """Inflict what is left of the plan; then let all be done, and compare."""
+        """Inflict the faults of the plan, let the work come to its end, and compare with a calm run."""
         session = self._session
         kinds = [FaultKind(kind) for kind in session.kinds]
         plan = planned(session.seed, session.kills, self._cluster.node_names, kinds)
@@ -125,7 +124,7 @@ class ChaosRun:
             self._watch = watch
             with self._cluster.running():
                 self._start()
-                for fault in plan[len(session.records) :]:
+                for fault in plan:
                     if self._cluster.ended:
                         break
                     self._strike(fault)
@@ -136,7 +135,6 @@ class ChaosRun:
     # --- the beginning --------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        self._products.add()  # a run that is resumed may have done all it had
         while self._products.added < self._supply.first:
             self._products.add()
         self._say(f"The cluster starts; its folder is {self._files.folder}")
@@ -168,7 +166,7 @@ class ChaosRun:
         self._until(_never, fault.for_s, stall, feed=not away and fault.kind is not FaultKind.CATALOG)
         note = undo()
         if self._cluster.ended:
-            return  # it is not over, and comes again where the run is resumed
+            return
         if free_s is None:
             undone_s = time.monotonic()
             self._until(lambda: self._back(fault, undone_s), _GIVE_UP_S)
@@ -203,8 +201,6 @@ class ChaosRun:
     def _keep(self, record: FaultRecord) -> None:
         session = self._session
         session.records.append(record)
-        session.seconds = time.monotonic() - self._began_s
-        session.write(self._files.session)
         lasted = f" for {record.for_s:g} s" if record.for_s else ""
         of = f" {record.target}" if record.target and record.target not in record.kind else ""
         told = f", {record.note}" if record.note else ""
@@ -256,7 +252,6 @@ class ChaosRun:
     def _report(self, compared: Difference | None) -> Report:
         session = self._session
         session.seconds = time.monotonic() - self._began_s
-        session.write(self._files.session)
         return reported(self._store, session, compared)
 
     # --- meanwhile ------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""A linear program with many alike columns, solved over few of them at a time (column generation).
+"""The linear program of the bound.
 
 Its bulk are columns x[k, p]: pages of pair p that had k tries before (k < tries), and x[tries, p]: attempts of
-pair p beyond those its pages need. The others are few. Columns that could still improve the optimum are found by
-their reduced cost, and where none is left the optimum of the few is that of all.
+pair p beyond those its pages need. The other columns are few.
 """
 
 from __future__ import annotations
@@ -19,21 +18,11 @@ from splitter.errors import ReviewloopError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_AT_ONCE = 60_000
-"""So many columns are solved without generating any."""
-
-_STARTING, _ADDED = 4, 2
-"""Pairs of each site and of each piece to begin with; to add in a round."""
+_MOST_COLUMNS = 500_000
+"""Maximum number of columns of a program that is solved."""
 
 _SIMPLEX = 3000
 """Beyond so many columns the interior point method (with crossover) is several times faster."""
-
-_TOLERANCE = 1e-7
-_CLOSE = 1e-4
-"""Columns that could not move the optimum by more than this share of it are not asked for: that is added to it."""
-
-_MOST_ROUNDS = 60
-
 
 _INFEASIBLE = 2
 """`scipy.optimize.linprog`: status of a program without a solution."""
@@ -49,11 +38,10 @@ class Infeasible(NoBound):
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Optimum, number of columns in the last program, and how many programs were solved."""
+    """Optimum and number of columns."""
 
     value: float
     columns: int
-    rounds: int
 
 
 @dataclass(slots=True)
@@ -75,7 +63,6 @@ class Program:
 
     Attributes:
         gain: by pair, what one page is worth.
-        always: pairs that are in every program.
         right, equal: of each row, its right side, and whether it is an equation.
         upper, lower, cost: of each other column, its bounds and its cost.
     """
@@ -83,7 +70,6 @@ class Program:
     def __init__(self, tries: int, pairs: int, *, maximise_pages: bool) -> None:
         self.tries, self.pairs, self.maximise_pages = tries, pairs, maximise_pages
         self.gain: Floats = np.zeros(pairs)
-        self.always: Ints = np.zeros(0, dtype=np.int64)
         self.right: Floats = np.zeros(0)
         self.equal: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self.upper: Floats = np.zeros(0)
@@ -133,76 +119,26 @@ class Program:
         rows, columns, values = (np.concatenate(part) for part in zip(*self._set, strict=True))
         return bulk, coo_array((values, (rows, columns)), shape=(len(self.right), len(self.cost))).tocsr()
 
-    def time_of(self, k: int) -> tuple[Ints, Floats]:
-        """The rows of time that x[k, .] enter, the first they were entered into, and their seconds there."""
-        return self._entries[k].rows[0], self._entries[k].values[0]
-
-    def moved_into(self, rows: int) -> Floats:
-        """By row, the most that other columns with an upper bound may add to its right side."""
-        added = np.zeros(rows)
-        for at, columns, values in self._set:
-            gives = (values < 0.0) & np.isfinite(self.upper[columns])
-            np.add.at(added, at[gives], -values[gives] * self.upper[columns[gives]])
-        return added
-
-    @property
-    def small(self) -> bool:
-        """Whether it is solved with all its columns."""
-        return self.pairs * (self.tries + 1) <= _AT_ONCE
-
 
 def solve(program: Program) -> Solution:
-    """The optimum (of what is minimised).
+    """Return the optimum of what is minimised.
 
     Raises:
-        NoBound: the solver failed, or (Infeasible) no values fulfil all rows.
+        NoBound: the program is too large, the solver failed, or (Infeasible) no values fulfil all rows.
     """
     bulk, others = program.matrices()
-    columns = [matrix.tocsc() for matrix in bulk]
-    worth = [(-program.gain if program.maximise_pages else 0.0 * program.gain)] * program.tries
-    worth.append(np.zeros(program.pairs))
-    chosen = _first(program, bulk)
-    for round_ in range(1, _MOST_ROUNDS + 1):
-        matrix = hstack([*(part[:, chosen] for part in columns), others], format="csr")
-        cost = np.concatenate([*(part[chosen] for part in worth), program.cost])
-        many = len(chosen) * len(bulk)
-        lower = np.append(np.zeros(many), program.lower)
-        bounds = np.column_stack([lower, np.append(np.full(many, np.inf), program.upper)])
-        value, prices = _optimum(matrix, cost, bounds, program)
-        kinds = [c - m.T @ prices for c, m in zip(worth, bulk, strict=True)]
-        for kind in kinds:
-            kind[chosen] = 0.0
-        reduced = np.min(kinds, axis=0)
-        better = np.flatnonzero(reduced < -_TOLERANCE)
-        missing = _still_missing(program, kinds) if len(better) else 0.0
-        if missing <= _CLOSE * abs(value):
-            return Solution(value - missing, matrix.shape[1], round_)
-        chosen = np.union1d(chosen, _best(bulk, -reduced, better))
-    raise NoBound(
-        f"no optimum after {_MOST_ROUNDS} rounds of columns; the scenario is too large for the bound"
-    )
+    many = program.pairs * len(bulk)
+    if many > _MOST_COLUMNS:
+        raise NoBound(f"the scenario is too large for the bound: {many:,} columns, at most {_MOST_COLUMNS:,}")
+    matrix = hstack([*bulk, others], format="csr")
+    gain = np.tile(-program.gain if program.maximise_pages else np.zeros(program.pairs), program.tries)
+    cost = np.concatenate([gain, np.zeros(program.pairs), program.cost])
+    lower = np.append(np.zeros(many), program.lower)
+    bounds = np.column_stack([lower, np.append(np.full(many, np.inf), program.upper)])
+    return Solution(_optimum(matrix, cost, bounds, program), matrix.shape[1])
 
 
-def _still_missing(program: Program, reduced: list[Floats]) -> float:
-    """How far, at most, the columns left out could still lower the optimum; infinite where that is not known.
-
-    Prices of time that are raised until no column has a negative reduced cost are feasible in the dual program, whose
-    value bounds the optimum: it falls by the rise times the time there is, and the time that may be moved there.
-    """
-    if not program.maximise_pages:
-        return np.inf
-    rise = np.zeros(len(program.right))
-    for k, kind in enumerate(reduced):
-        below = np.flatnonzero(kind < 0.0)
-        rows, seconds = program.time_of(k)
-        if (seconds[below] <= 0.0).any():
-            return np.inf
-        np.maximum.at(rise, rows[below], -kind[below] / seconds[below])
-    return float(rise @ (program.right + program.moved_into(len(rise))))
-
-
-def _optimum(matrix: csr_array, cost: Floats, bounds: Floats, program: Program) -> tuple[float, Floats]:
-    """Value and price of each row (at most 0 where it is no equation)."""
+def _optimum(matrix: csr_array, cost: Floats, bounds: Floats, program: Program) -> float:
     equal, at_most, right = program.equal, ~program.equal, program.right
     result = linprog(  # type: ignore[call-overload]  # sparse matrices are taken, the stubs don't know
         cost,
@@ -217,31 +153,4 @@ def _optimum(matrix: csr_array, cost: Floats, bounds: Floats, program: Program) 
         raise Infeasible("the bound's linear program has no solution")
     if result.status != 0:
         raise NoBound(f"the bound's linear program was not solved: {result.message}")
-    prices = np.zeros(len(right))
-    prices[at_most] = result.ineqlin.marginals
-    prices[equal] = result.eqlin.marginals
-    return float(result.fun), prices
-
-
-def _first(program: Program, bulk: list[csr_array]) -> Ints:
-    """Pairs to begin with: all where they are few, else those that look best in each row of theirs."""
-    if program.small:
-        return np.arange(program.pairs)
-    # The seconds of a page are its entry in the row of its piece's time, which is its first.
-    _, seconds = program.time_of(0)
-    score = (program.gain if program.maximise_pages else 1.0) / np.maximum(seconds, 1e-9)
-    return np.union1d(program.always, _best(bulk, score, np.arange(program.pairs), _STARTING))
-
-
-def _best(bulk: list[csr_array], score: Floats, among: Ints, most: int = _ADDED) -> Ints:
-    """Of some pairs, those with the highest score in each row that the first kind of column enters."""
-    matrix = bulk[0][:, among].tocsr()
-    kept: list[Ints] = []
-    for row in range(matrix.shape[0]):
-        inside = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
-        if not len(inside):
-            continue
-        if len(inside) > most:
-            inside = inside[np.argpartition(-score[among[inside]], most)[:most]]
-        kept.append(among[inside])
-    return np.unique(np.concatenate(kept)) if kept else np.zeros(0, dtype=np.int64)
+    return float(result.fun)

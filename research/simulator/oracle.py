@@ -34,13 +34,12 @@ class Bound:
     Attributes:
         pages: most pages collected by the end; None where the work is done to its end.
         makespan_s: least makespan; None where there is an end.
-        columns, rounds: size of the program, and how often it was solved.
+        columns: size of the program.
     """
 
     pages: float | None
     makespan_s: float | None
     columns: int
-    rounds: int
 
 
 def bound(scenario: Scenario, seed: int, manual_pages: Mapping[str, int] | None = None) -> Bound:
@@ -143,20 +142,20 @@ class _Sums:
     def bound(self) -> Bound:
         """Solve it."""
         if not len(self._pairs.site):
-            return Bound(None if self._until_done else 0.0, 0.0 if self._until_done else None, 0, 0)
+            return Bound(None if self._until_done else 0.0, 0.0 if self._until_done else None, 0)
         if not self._until_done:
             solution = solve(self._program(self._work.tries_per_page, None))
-            return Bound(-solution.value, None, solution.columns, solution.rounds)
+            return Bound(-solution.value, None, solution.columns)
         surely = self._surely_s()
         spent = _Spent.at_least(self._pieces.interval_s, surely)
         solution = solve(self._program(self._work.tries_per_page, spent))
         makespan_s = max(solution.value, surely, self._longest_path_s())
-        return Bound(None, makespan_s, solution.columns, solution.rounds)
+        return Bound(None, makespan_s, solution.columns)
 
     def _surely_s(self) -> float:
         """A time before which the work is done in no case, however lucky: every page is tried once, nothing hangs."""
         length = self._pieces.interval_s
-        if len(length) < 2 or not self._program(1, _Spent.up_to(length, 0)).small:
+        if len(length) < 2:
             return 0.0
         low, high = 0, len(length) - 1  # the interval in which it might be done at the earliest
         earliest = 0.0
@@ -196,17 +195,7 @@ class _Sums:
         self._site_rows(program)
         self._limit_rows(program, interval)
         program.gain = pairs.completion if spent is None else np.zeros(len(pairs.site))
-        if spent is not None:  # so that few columns can do the work, too: the last interval has no end
-            program.always = np.union1d(program.always, self._best_at_last())
         return program
-
-    def _best_at_last(self) -> NDArray[np.int64]:
-        """By site, the fastest pair of the last interval."""
-        pairs = self._pairs
-        last = np.flatnonzero(np.isinf(self._pieces.length_s[pairs.piece]))
-        order = last[np.argsort(pairs.seconds_per_page[last], kind="stable")]
-        _, first = np.unique(pairs.site[order], return_index=True)
-        return np.asarray(order[first], dtype=np.int64)
 
     def _until(self, program: Program, time: int, given: _Spent) -> NDArray[np.int64]:
         """Expected time spent in each interval before the work is done: to be minimised."""
@@ -276,7 +265,6 @@ class _Sums:
         capped = np.flatnonzero(np.isfinite(pairs.most_per_s))
         if not len(capped):
             return
-        program.always = capped
         nodes, rate = pieces.nodes[pairs.piece[capped]], pairs.most_per_s[capped]
         length = np.zeros(len(capped)) if spent is not None else pieces.length_s[pairs.piece[capped]]
         rows = program.rows(len(capped), nodes * (rate * length + pairs.most_at_once[capped]))

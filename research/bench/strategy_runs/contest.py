@@ -29,11 +29,7 @@ WINDOW_S = 900.0
 WINDOWED_SEEDS = 5
 _WINDOWED_STRATEGIES = (FEEDBACK, "random")
 
-_LARGEST = "huge_200x2000"
-_ON_LARGEST = (FEEDBACK, "hash", "random")
-"""What the largest scenario is run with, so that the whole bench stays near half an hour."""
-
-_SEEDS = {"large_30x203": 2, _LARGEST: 1}
+_SEEDS = {"large_30x203": 2}
 
 Spread = tuple[float, float, float]
 """Median, least and most."""
@@ -55,7 +51,6 @@ def runs(of: Iterable[Scene]) -> list[Run]:
         Run(scene, name, name, seed, _options(scene.name, name))
         for scene in of
         for name in STRATEGIES
-        if scene.name != _LARGEST or name in _ON_LARGEST
         for seed in seeds(scene.name, name)
     ]
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from research.chaos.compare import difference
 from research.chaos.faults import BEATS, CONTROLS, POSTGRES, REDIS, FaultKind, planned
-from research.chaos.records import FaultRecord, Report, Session, costs
+from research.chaos.records import FaultRecord, Report, Session
 from research.chaos.watch import standstill_s
 from research.chaos.world import names
-from splitter.errors import InputError
 from tasks.store.movement import Contents
 
 NODES = ("node1", "node2", "node3")
@@ -126,16 +125,6 @@ def report(of, violations=(), missing=0, doubled=0, finished=True):
     )
 
 
-def test_costs_by_kind_the_dearest_first():
-    dear, cheap = costs(
-        [record(1, "kill node", 1.0), record(2, "kill beat", 30.0, "all", None), record(3, "kill node", 3.0)]
-    )
-    assert (dear.kind, dear.faults, dear.stalls, dear.first_median_s) == ("kill beat", 1, 1, None)
-    assert (cheap.kind, cheap.standstill_median_s, cheap.standstill_most_s, cheap.standstill_s) == (
-        "kill node", 2.0, 3.0, 4.0,
-    )  # fmt: skip
-
-
 def test_the_document_has_the_counts_that_checks_rely_on():
     stalled = session(record(1, "kill node", 25.0, "nothing moved"), record(2, "kill node", 0.0))
     document = report(stalled, [{"kind": "queue", "subtask_id": 1, "message": "lost"}], 2, 3).document()
@@ -151,21 +140,6 @@ def test_only_a_run_without_a_fault_of_its_own_is_clean():
     assert not report(good, [{"kind": "queue"}]).clean
     assert not report(good, finished=False).clean
     assert not report(session(record(1, "kill node", 30.0, "all"))).clean
-
-
-def test_a_session_is_read_as_it_was_written(tmp_path):
-    written = session(record(1, "kill node", 0.5), record(2, "kill beat", 1.5, "all of it"))
-    written.to_a_person[7] = "silent at 12315.com"
-    written.write(tmp_path / "chaos.json")
-    assert Session.read(tmp_path / "chaos.json") == written
-
-
-def test_a_session_that_is_not_there_or_broken_is_told(tmp_path):
-    with pytest.raises(InputError, match=r"there is no .*chaos\.json"):
-        Session.read(tmp_path / "chaos.json")
-    (tmp_path / "chaos.json").write_text('{"seed": 1}')
-    with pytest.raises(InputError, match="cannot be read"):
-        Session.read(tmp_path / "chaos.json")
 
 
 def test_products_never_end_and_none_comes_twice():

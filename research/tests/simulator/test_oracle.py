@@ -116,25 +116,6 @@ def test_a_bound_is_kept_with_its_scenario(scenario):
     assert bound(made, 3) is not bound(made, 4)
 
 
-def test_columns_made_on_demand_give_the_same_optimum(scenario, monkeypatch):
-    rates = "\n".join(
-        f"  - {{node: n{i}, site: s{j}, seconds_per_page: {0.3 + (i * 7 + j * 13) % 11 / 5}, completion: "
-        f"{0.3 + (i * 5 + j * 3) % 7 / 10}}}"
-        for i in range(1, 13)
-        for j in range(1, 31)
-    )
-    text = (
-        "duration_s: 500\nnodes: [{name: n, count: 12}]\nsites: [{name: s, count: 30, overhead_s: 1}]\npairs:\n"
-        f"{rates}\nwork: {{products: 20, hits: {{mean: 15}}}}"
-    )
-    whole = bound(scenario(text), 1)
-    for name, value in {"_AT_ONCE": 0, "_STARTING": 2, "_ADDED": 1}.items():
-        monkeypatch.setattr(f"research.simulator.linear.{name}", value)
-    few = bound(scenario(text), 1)
-    assert whole.pages * (1 - 1e-7) <= few.pages <= whole.pages * (1 + 1.01e-4)
-    assert few.columns < whole.columns
-
-
 HARD = """
 nodes: [{name: a, slots: 2}, {name: b, slots: 1, dies_at_s: 400, back_at_s: 500}, {name: c}]
 sites: [{name: x, overhead_s: 2}, {name: y, total_per_s: 1.5, overhead_s: 1}, {name: z, overhead_s: 0.5}]
