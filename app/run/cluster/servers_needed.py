@@ -5,13 +5,8 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urlsplit
 
-from redis.exceptions import RedisError
-from sqlalchemy import make_url
-from sqlalchemy.exc import DBAPIError
-
 from app.run.setting_fields import Settings
 from splitter.errors import InputError
-from tasks.store.database import open_engine
 
 _PING_S = 2.0
 _SCHEMES = ("redis", "rediss", "sentinel")
@@ -33,7 +28,13 @@ def check(settings: Settings) -> None:
 
 def servers_answer(settings: Settings) -> bool:
     """Return True if PostgreSQL and Redis answer within a few seconds."""
-    from app.run.cluster.broker import open_redis  # imports Celery, which `up` itself does without
+    # `check` is called by every program of a cluster, and must not make all of them import these.
+    from redis.exceptions import RedisError
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import DBAPIError
+
+    from app.run.cluster.broker import open_redis
+    from tasks.store.database import open_engine
 
     async def ping() -> None:
         async with asyncio.timeout(_PING_S), open_redis(settings) as redis:
