@@ -13,7 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PositiveFloat
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloat
 from pydantic.fields import FieldInfo
 
 from app.run.setting_values import PREFIX, database, lab_address, read_kinds, read_proxy
@@ -100,165 +100,102 @@ def _receivers(text: str) -> str:
 
 
 Switch = Annotated[bool, _from_text(_switch)]
-TokenHash = Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
-
-
-def _setting(
-    default: Any, description: str, *, secret: bool = False, in_file: bool = False, **checks: Any
-) -> Any:
-    """Declare a setting.
-
-    Args:
-        secret: the value is never shown.
-        in_file: the variable's name with _FILE may name a file that holds the value.
-        checks: pydantic's, such as `ge`.
-    """
-    extra: dict[str, JsonValue] = {"in_file": in_file}
-    return Field(default, description=description, repr=not secret, json_schema_extra=extra, **checks)
+Secret = Annotated[str, Field(repr=False)]
+FileSecret = Annotated[Secret, Field(json_schema_extra={"in_file": True})]
+"""A secret that a file may hold, which the variable's name with _FILE names."""
+TokenHash = Annotated[FileSecret, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
 
 
 class Settings(BaseModel):
     """All settings of a process. An empty text stands for "not set"."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    database_url: Annotated[str, _from_text(database)] = _setting(
-        DEFAULT_DATABASE, "SQLite file or PostgreSQL.", secret=True, in_file=True
-    )
-    redis_url: str = _setting(
-        "",
-        "Broker and rate limits of the cluster: redis://, rediss:// or sentinel://HOST:PORT;sentinel://HOST:PORT. "
-        "The embedded runner needs none.",
-        secret=True,
-        in_file=True,
-    )
-    redis_master: str = _setting("mymaster", "Name of the master that the sentinels watch.")
-    sites: str | None = _setting(
-        None, "Catalog file or name of a built-in catalog. Default: ./sites.yaml, else the project's own."
-    )
-    searxng_url: Annotated[str, _from_text(_web_address)] = _setting(
-        "", "Address of the SearXNG that engines of that name ask (http://HOST:PORT). Default: the catalog's."
-    )
-    lab: Annotated[tuple[str, int] | None, _from_text(lab_address)] = _setting(
-        None, "HOST:PORT of a lab on loopback that every host is sent to. Default: the real web."
-    )
-    contact: str = _setting(
-        "", "Part of the User-Agent: an address or page where the operator of a site reaches you."
-    )
-    allocation: Annotated[str, _from_text(_strategy)] = _setting(
-        "feedback", f"Allocation strategy: {', '.join(STRATEGIES)}."
-    )
-    modification: Switch = _setting(
-        True, "Set quota and budget of attempts by what was learned. Off, to compare: the bounds of the site."
-    )
-    recall: Switch = _setting(
-        True, "Give failed work to other nodes, up to 5 times. Off, to compare: a person gets it at once."
-    )
-    silent_after_s: PositiveFloat = _setting(60.0, "Take a subtask back after this silence, in seconds.")
-    backoff_s: PositiveFloat = _setting(
-        2.0, "Delay of a recall after the first failure of a host, in seconds. It doubles with every recall."
-    )
-    most_unanswered: int = _setting(
-        20,
-        "Attempts of a subtask in a row without an answer of its host, after which a person is asked.",
-        ge=1,
-    )
-    rest_factor: PositiveFloat = _setting(1.0, "Multiplies the rests of hosts. Below 1 only for the lab.")
-    request_timeout_s: PositiveFloat = _setting(
-        30.0, "Longest time of one request, in seconds; at most half of REVIEWLOOP_SILENT_AFTER_S is used."
-    )
-    machine: str = _setting(
-        "",
-        "Name shared by the processes behind one outgoing address, if none is bound. Default: the host's name.",
-    )
-    address: str | None = _setting(
-        None, "Source address of this process's node. Default: the system's choice."
-    )
-    proxy: Annotated[str, _from_text(read_proxy)] = _setting(
-        "", "Proxy of this process's nodes: http://HOST:PORT or socks5h://HOST:PORT.", secret=True
-    )
-    slots: int = _setting(4, "Attempts that a node runs at once.")
-    kinds: Annotated[frozenset[Kind] | None, _from_text(read_kinds)] = _setting(
-        None,
-        "What this process's node may crawl: meta, microblog, or both. Default: its row says it, else both.",
-    )
-    report_file: str | None = _setting(None, "File that the sweep `report` writes.")
-    batch: int = _setting(
-        MOST_AT_ONCE, "Most leases, results or questions in one round trip. 1: no batching.", ge=1
-    )
-    remembered: int = _setting(
-        REMEMBERED, "Most stored pages that a node remembers in its own memory. 0: none.", ge=0
-    )
-    seed: int | None = _setting(None, "Seed of chance in allocation. Default: another one each time.")
-    secret_key: str = _setting(
-        "", "Encrypts the file of sign-ins and signs the messages of a cluster.", secret=True, in_file=True
-    )
-    keys_folder: str = _setting(
-        ".",
-        "Folder with the file of sign-ins and, if REVIEWLOOP_PSEUDONYM_KEY is empty, the key of pseudonyms.",
-    )
-    pseudonymise: Switch = _setting(False, "Store pseudonyms of authors instead of their names.")
-    pseudonym_key: str = _setting(
-        "",
-        "Key of the pseudonyms, the same on all machines. Default: one made at random in REVIEWLOOP_KEYS_FOLDER.",
-        secret=True,
-        in_file=True,
-    )
-    web_viewer: TokenHash = _setting(
-        "",
-        "Hash of the token with which people read the dashboard (`reviewloop web --make-token viewer`).",
-        secret=True,
-        in_file=True,
-    )
-    web_operator: TokenHash = _setting(
-        "",
-        "Hash of the token with which people operate the dashboard (`reviewloop web --make-token operator`).",
-        secret=True,
-        in_file=True,
-    )
-    chromium: str = _setting(
-        "",
-        "Browser for pages made by script, a path or a name on PATH. Default: the first of chromium, "
-        "chromium-browser, google-chrome and msedge.",
-    )
-    keep_log_days: float = _setting(
-        365.0,
-        "Days for which the event log of an ended subtask is kept (docs/verify.md). 0: for ever.",
-        ge=0,
-        lt=100_000,
-    )
-    alerts: Annotated[AlertRules, _from_text(_alert_rules)] = _setting(
-        USUAL_RULES,
-        "Rules with thresholds: completion of a site in percent of what it was, minutes that a node is silent, "
-        "subtasks that wait for a person, minutes without a page, refusals of an engine in a row; or off.",
-    )
-    alert_to: Annotated[str, _from_text(_receivers)] = _setting(
-        "",
-        "Receivers of alerts, separated by blanks: addresses as in docs/alerts.md, mailto:PERSON, `log`. "
-        "Default: the log.",
-        secret=True,
-        in_file=True,
-    )
-    log_level: Literal["warning", "info"] = _setting(
-        "warning", "How much every process logs: warning, or info (as `-v`) with a line for each attempt."
-    )
-    log_format: Literal["text", "json"] = _setting(
-        "text", "Format of these logs: text or json (docs/metrics.md)."
-    )
-    request_log: str = _setting("", "File that gets one JSON line for each request sent (docs/metrics.md).")
-    smtp_url: Annotated[str, _from_text(_mail_server_url)] = _setting(
-        "",
-        "Mail server of alerts and scheduled reports: smtps://USER:PASSWORD@HOST:465 or smtp://... "
-        "(docs/schedules.md).",
-        secret=True,
-        in_file=True,
-    )
-    mail_from: Annotated[str, _from_text(mail_address)] = _setting(
-        "", "Sender of mail. Default: the user of REVIEWLOOP_SMTP_URL."
-    )
-    pulse_file: str = _setting(
-        "", "File that a worker or beat touches every few seconds while its loop turns."
-    )
+    database_url: Annotated[FileSecret, _from_text(database)] = DEFAULT_DATABASE
+    """SQLite file or PostgreSQL."""
+    redis_url: FileSecret = ""
+    """Broker and rate limits of the cluster: redis://, rediss:// or sentinel://HOST:PORT;sentinel://HOST:PORT. The
+    embedded runner needs none."""
+    redis_master: str = "mymaster"
+    """Name of the master that the sentinels watch."""
+    sites: str | None = None
+    """Catalog file or name of a built-in catalog. Default: ./sites.yaml, else the project's own."""
+    searxng_url: Annotated[str, _from_text(_web_address)] = ""
+    """Address of the SearXNG that engines of that name ask (http://HOST:PORT). Default: the catalog's."""
+    lab: Annotated[tuple[str, int] | None, _from_text(lab_address)] = None
+    """HOST:PORT of a lab on loopback that every host is sent to. Default: the real web."""
+    contact: str = ""
+    """Part of the User-Agent: an address or page where the operator of a site reaches you."""
+    allocation: Annotated[str, _from_text(_strategy)] = "feedback"
+    """Name of the allocation strategy: feedback, feedback2014, balance, proximity, sed, least_loaded, round_robin,
+    hash or random."""
+    modification: Switch = True
+    """Set quota and budget of attempts by what was learned. Off, to compare: the bounds of the site."""
+    recall: Switch = True
+    """Give failed work to other nodes, up to 5 times. Off, to compare: a person gets it at once."""
+    silent_after_s: PositiveFloat = 60.0
+    """Take a subtask back after this silence, in seconds."""
+    backoff_s: PositiveFloat = 2.0
+    """Delay of a recall after the first failure of a host, in seconds. It doubles with every recall."""
+    most_unanswered: int = Field(20, ge=1)
+    """Attempts of a subtask in a row without an answer of its host, after which a person is asked."""
+    rest_factor: PositiveFloat = 1.0
+    """Multiplies the rests of hosts. Below 1 only for the lab."""
+    request_timeout_s: PositiveFloat = 30.0
+    """Longest time of one request, in seconds; at most half of REVIEWLOOP_SILENT_AFTER_S is used."""
+    machine: str = ""
+    """Name shared by the processes behind one outgoing address, if none is bound. Default: the host's name."""
+    address: str | None = None
+    """Source address of this process's node. Default: the system's choice."""
+    proxy: Annotated[Secret, _from_text(read_proxy)] = ""
+    """Proxy of this process's nodes: http://HOST:PORT or socks5h://HOST:PORT."""
+    slots: int = 4
+    """Attempts that a node runs at once."""
+    kinds: Annotated[frozenset[Kind] | None, _from_text(read_kinds)] = None
+    """What this process's node may crawl: meta, microblog, or both. Default: its row says it, else both."""
+    report_file: str | None = None
+    """File that the sweep `report` writes."""
+    batch: int = Field(MOST_AT_ONCE, ge=1)
+    """Most leases, results or questions in one round trip. 1: no batching."""
+    remembered: int = Field(REMEMBERED, ge=0)
+    """Most stored pages that a node remembers in its own memory. 0: none."""
+    seed: int | None = None
+    """Seed of chance in allocation. Default: another one each time."""
+    secret_key: FileSecret = ""
+    """Encrypts the file of sign-ins and signs the messages of a cluster."""
+    keys_folder: str = "."
+    """Folder with the file of sign-ins and, if REVIEWLOOP_PSEUDONYM_KEY is empty, the key of pseudonyms."""
+    pseudonymise: Switch = False
+    """Store pseudonyms of authors instead of their names."""
+    pseudonym_key: FileSecret = ""
+    """Key of the pseudonyms, the same on all machines. Default: one made at random in REVIEWLOOP_KEYS_FOLDER."""
+    web_viewer: TokenHash = ""
+    """Hash of the token with which people read the dashboard (`reviewloop web --make-token viewer`)."""
+    web_operator: TokenHash = ""
+    """Hash of the token with which people operate the dashboard (`reviewloop web --make-token operator`)."""
+    chromium: str = ""
+    """Browser for pages made by script, a path or a name on PATH. Default: the first of chromium, chromium-browser,
+    google-chrome and msedge."""
+    keep_log_days: float = Field(365.0, ge=0, lt=100_000)
+    """Days for which the event log of an ended subtask is kept (docs/verify.md). 0: for ever."""
+    alerts: Annotated[AlertRules, _from_text(_alert_rules)] = USUAL_RULES
+    """Rules with thresholds: completion of a site in percent of what it was, minutes that a node is silent, subtasks
+    that wait for a person, minutes without a page, refusals of an engine in a row; or off."""
+    alert_to: Annotated[FileSecret, _from_text(_receivers)] = ""
+    """Receivers of alerts, separated by blanks: addresses as in docs/alerts.md, mailto:PERSON, `log`. Default: the
+    log."""
+    log_level: Literal["warning", "info"] = "warning"
+    """How much every process logs: warning, or info (as `-v`) with a line for each attempt."""
+    log_format: Literal["text", "json"] = "text"
+    """Format of these logs: text or json (docs/metrics.md)."""
+    request_log: str = ""
+    """File that gets one JSON line for each request sent (docs/metrics.md)."""
+    smtp_url: Annotated[FileSecret, _from_text(_mail_server_url)] = ""
+    """Mail server of alerts and scheduled reports: smtps://USER:PASSWORD@HOST:465 or smtp://... (docs/schedules.md)."""
+    mail_from: Annotated[str, _from_text(mail_address)] = ""
+    """Sender of mail. Default: the user of REVIEWLOOP_SMTP_URL."""
+    pulse_file: str = ""
+    """File that a worker or beat touches every few seconds while its loop turns."""
 
     def with_(self, **changes: Any) -> Self:
         """Return these settings with some values replaced. The new values are not checked."""
@@ -343,7 +280,7 @@ class Settings(BaseModel):
 def may_be_in_file(field: FieldInfo) -> bool:
     """Return True if a file may hold the value of the setting."""
     extra = field.json_schema_extra
-    return isinstance(extra, dict) and bool(extra["in_file"])
+    return isinstance(extra, dict) and "in_file" in extra
 
 
 def as_text(value: object) -> str:

@@ -263,7 +263,7 @@ def settings_text() -> str:
     ]
     for name, field in Settings.model_fields.items():
         default = as_text(field.default)
-        about = (field.description or "") + (" *File.*" if may_be_in_file(field) else "")
+        about = " ".join((field.description or "").split()) + (" *File.*" if may_be_in_file(field) else "")
         lines.append(f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if default else 'none'} | {about} |")
     return "\n".join(lines) + "\n"
 
