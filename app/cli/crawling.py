@@ -22,7 +22,7 @@ from app.reports.summary import Summary, mark, summary
 from app.run.preflight import Preflight, check_lab
 from splitter.errors import InputError
 from tasks.fetching.hosts import HostCatalog
-from tasks.store import products
+from tasks.store import products, tasks
 from tasks.store.database import Store
 from tasks.store.nodes import Node
 from tasks.store.products import NewProduct
@@ -121,7 +121,7 @@ def askable_or_refuse(
     found = find_askable(settings)
     if settings.lab is None or found.unasked:
         with store.read() as conn:
-            stored = products.unplanned(conn, MOST_PLANNED)
+            stored = tasks.unplanned(conn, MOST_PLANNED)
         plan = plan_of(settings, found, [], stored, nodes)
         say_plan(plan)
         if not may_be_none:

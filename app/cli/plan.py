@@ -18,9 +18,10 @@ from app.run.preflight import LONGEST_S, Preflight, preflight
 from app.run.setting_values import sqlite_file
 from app.views.durations import seconds
 from splitter.errors import InputError
-from tasks.store import added_nodes, products
+from tasks.store import added_nodes, tasks
 from tasks.store.nodes import Node
-from tasks.store.products import NewProduct, VirtualTask
+from tasks.store.products import NewProduct
+from tasks.store.tasks import VirtualTask
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
@@ -44,7 +45,7 @@ def stored_in(settings: Settings) -> tuple[list[VirtualTask], list[Node]]:
     if path is not None and not path.is_file():
         return [], []
     with store_there(settings) as store, store.read() as conn:
-        return products.unplanned(conn, MOST_PLANNED), added_nodes.listed(conn, settings.slots)
+        return tasks.unplanned(conn, MOST_PLANNED), added_nodes.listed(conn, settings.slots)
 
 
 def plan_of(

@@ -16,7 +16,7 @@ from app.run.eta import Ending, TimeLeft, time_left
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_documents, wait_text
 from tasks.fetching.hosts import HostCatalog
-from tasks.store import coverage, nodes, page_links, queue_counts, reports, unplanned_sites
+from tasks.store import coverage, nodes, page_links, queue_counts, reports, tasks
 from tasks.store.database import read_now
 from tasks.store.host_waits import host_waits
 from tasks.store.reports import WaitingSummary
@@ -49,7 +49,7 @@ def status(db: str | None, as_json: bool) -> None:
         left = time_left(conn, now, queues, waits)
         refused = page_links.refusals_by_reason(conn)
         rows, unrendered = nodes.listed(conn), nodes.unrendered(conn)
-        unplanned = unplanned_sites.listed(conn)
+        unplanned = tasks.list_late_sites(conn)
         covered = sum(coverage.product_coverages(conn, catalog.most_hits).values(), coverage.Coverage())
         relaxed = sum(len(of) for of in coverage.relaxed(conn).values())
     if as_json:

@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from tasks.store import manual, products, queue_counts, reports, unplanned_sites
+from tasks.store import manual, products, queue_counts, reports, tasks
 from tasks.store.database import Store, read_now
 from tasks.store.host_waits import HostQueue, HostsOf, host_waits
 from tasks.store.manual import ManualRow
@@ -17,7 +17,7 @@ from tasks.store.products import ProductRow
 from tasks.store.reports import PairRow, Stored, Totals
 from tasks.store.reviews import ReviewRow, review_rows
 from tasks.store.run_statistics import RunStatistics, newest_attempt, run_statistics
-from tasks.store.unplanned_sites import UnplannedSite
+from tasks.store.tasks import UnplannedSite
 
 SHORTEST_SAMPLE = 20
 _LOOKED_AT = 2_000
@@ -86,7 +86,7 @@ def summary(
             settings=settings,
             waits=tuple(host_waits(conn, now, hosts_of, timedelta(seconds=15))),
             at=now,
-            unplanned=tuple(unplanned_sites.listed(conn)),
+            unplanned=tuple(tasks.list_late_sites(conn)),
             products=tuple(sorted((row for row in products.listed(conn) if row.reviews), key=_most_first)),
             samples=samples(review_rows(conn, after=begin.review_id)),
             statistics=run_statistics(conn, begin.attempt_id),

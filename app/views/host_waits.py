@@ -11,7 +11,7 @@ from app.files.harmless import shown
 from app.views.durations import seconds
 from tasks.domain.host_wait import NO_PERMIT
 from tasks.store.host_waits import HostQueue
-from tasks.store.unplanned_sites import UnplannedSite
+from tasks.store.tasks import UnplannedSite
 
 if TYPE_CHECKING:
     from splitter.catalog.model import Catalog

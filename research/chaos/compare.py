@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tasks.store.movement import Contents
+from research.chaos.movement import Contents
 
 _SHOWN = 20
 

@@ -11,7 +11,8 @@ from datetime import datetime
 import psutil
 from sqlalchemy import Connection
 
-from tasks.store import hosts, measurements, movement, nodes, queue_counts
+from research.chaos import movement
+from tasks.store import hosts, measurements, nodes, queue_counts
 from tasks.store.postgres import open_transactions
 
 STACKS = signal.SIGUSR1

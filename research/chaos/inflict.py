@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from random import Random
 
+from research.chaos import spoiled_rows
 from research.chaos.cluster import DATABASE_LINK, REDIS_LINK, ChaosCluster
 from research.chaos.faults import CONTROLS, Fault, FaultKind
 from research.chaos.messages import MessageThief, Trick
 from research.chaos.proxy import Proxy
 from research.chaos.world import SITES
 from tasks.jobs.queues import CONTROL, crawl_queue
-from tasks.store import spoiled_rows
 from tasks.store.database import Store
 
 Undo = Callable[[], str]

@@ -21,6 +21,7 @@ from research.chaos.cluster import ChaosCluster, Files
 from research.chaos.compare import Difference, difference
 from research.chaos.faults import POSTGRES, Fault, FaultKind, planned
 from research.chaos.inflict import Inflicter
+from research.chaos.movement import can_go_on, contents
 from research.chaos.proxy import running_proxy
 from research.chaos.records import FaultRecord, Report, Session
 from research.chaos.report import reported
@@ -29,9 +30,8 @@ from research.chaos.watch import Watch
 from research.chaos.world import FAST_PER_S, PLENTY, Products, Supply, names, write_catalog
 from splitter.errors import ReviewloopError
 from tasks.domain.failures import FailureReason
-from tasks.store import manual, products, queue_counts, reports, todo
+from tasks.store import manual, queue_counts, reports, tasks, todo
 from tasks.store.database import Store, read_now
-from tasks.store.movement import can_go_on, contents
 
 log = logging.getLogger("reviewloop.chaos")
 
@@ -319,7 +319,7 @@ class ChaosRun:
 
     def _all_planned(self) -> bool:
         with self._store.read() as conn:
-            return not products.unplanned(conn, 1)
+            return not tasks.unplanned(conn, 1)
 
     def _back(self, fault: Fault, undone_s: float) -> bool:
         """Whether the server that a fault took away answers again."""

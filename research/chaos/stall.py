@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from research.chaos.diagnosis import stood_still
+from research.chaos.movement import can_go_on
 from research.chaos.watch import Watch
 from tasks.store.database import Store, read_now
-from tasks.store.movement import can_go_on
 
 STALL_S = 20.0
 """They go on within this time after the fault, or after the return of the server that was the fault."""

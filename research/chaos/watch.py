@@ -11,8 +11,8 @@ from threading import Event, Thread
 
 from sqlalchemy.exc import DBAPIError
 
+from research.chaos.movement import Movement, movement
 from tasks.store.database import Store
-from tasks.store.movement import Movement, movement
 
 log = logging.getLogger("reviewloop.chaos")
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from research.simulator.recorded_overheads import Overheads
 from research.simulator.recorded_rates import FASTEST_S, pairs
+from research.simulator.recorded_rows import RecordedAttempt, RecordedTask, recorded_attempts, recorded_tasks
 from research.simulator.scenario import (
     Dist,
     EngineSpec,
@@ -27,7 +28,6 @@ from splitter.catalog.model import Bounds, Catalog, Limits
 from splitter.catalog.names import Kind
 from tasks.fetching.hosts import HostCatalog
 from tasks.store import nodes
-from tasks.store.recorded import RecordedAttempt, RecordedTask, recorded_attempts, recorded_tasks
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
+from research.simulator.recorded_rows import RecordedAttempt
 from tasks.domain.breaker import FIRST_REST_S
 from tasks.domain.failures import ErrorClass
-from tasks.store.recorded import RecordedAttempt
 
 _WINDOWS_S = (10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 3600.0)
 """Windows that are tried."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tasks.store.recorded import RecordedAttempt
+from research.simulator.recorded_rows import RecordedAttempt
 
 _FEWEST_SIZED = 3
 """Attempts that tried pages, before overhead and page time are separated by their sizes; attempts that only read result

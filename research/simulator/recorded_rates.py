@@ -10,10 +10,10 @@ from math import lgamma, log
 
 from research.simulator.recorded_blocks import Pair, RecordedBlock, blocks, refused
 from research.simulator.recorded_overheads import Overheads
+from research.simulator.recorded_rows import RecordedAttempt
 from research.simulator.scenario import PairSpec
 from tasks.domain.change_point import CHANGES, design_effect
 from tasks.domain.failures import ErrorClass
-from tasks.store.recorded import RecordedAttempt
 
 FASTEST_S = 1e-3
 """A page takes at least so long."""

@@ -18,16 +18,27 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import Transition
-from tasks.store import chunks, closing, leases, pages, products, result_pages, schema, transitions
+from tasks.store import (
+    chunks,
+    closing,
+    known_pages,
+    leases,
+    pages,
+    products,
+    schema,
+    tasks,
+    transitions,
+)
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import Close
 from tasks.store.database import Store, unhurried
 from tasks.store.leases import Counters, Grant, Lease, Renewal
 from tasks.store.pages import NewPage, PageToStore
 from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct, NewTask
+from tasks.store.products import NewProduct
 from tasks.store.result_pages import FoundHit, ResultPageToStore
 from tasks.store.tables import events, metadata, pair_stats, subtasks
+from tasks.store.tasks import NewTask
 from tasks.store.transitions import EventData, Move
 
 _SITES = 96
@@ -80,12 +91,12 @@ def settle(store: Store) -> None:
 def _story(conn: Connection) -> None:
     words = ("光明", "牛奶")
     products.add(conn, _NOW, NewProduct(name="光明牛奶", keywords=words))
-    (wanted,) = products.unplanned(conn, 1)
+    (wanted,) = tasks.unplanned(conn, 1)
     planned = [
         NewTask(f"site{n}.cn", "baidu", "meta", (NewPartition(words, [[f"http://engine/{n}"]]),))
         for n in range(_SITES)
     ]
-    products.plan(conn, _NOW, wanted, planned)
+    tasks.plan(conn, _NOW, wanted, planned)
     ids = list(conn.scalars(select(subtasks.c.id).order_by(subtasks.c.id)))
     transitions.move_many(conn, _NOW, Transition.ADMIT, [Move(one, EventData(), {}) for one in ids])
     for subtask_id in ids:
@@ -113,7 +124,7 @@ def _collected(conn: Connection, subtask_id: int) -> None:
     page = ResultPage(len(urls), tuple(Hit(url, "标题") for url in urls), empty=False, more=False)
     hits = [FoundHit(url, page_key(url)) for url in urls]
     read = ResultPageToStore(lease=lease, target=work.targets[0], page=page, hits=hits)
-    (stored,) = result_pages.save_result_pages(conn, _NOW, [read])
+    (stored,) = known_pages.save_result_pages(conn, _NOW, [read])
     assert stored is not None
     saved = [PageToStore(lease, _page(one.id, one.url, one.key)) for one in stored.todo]
     pages.save_pages(conn, _NOW, saved)

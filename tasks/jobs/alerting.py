@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tasks.scheduling.alerting import AlertRules, alerts_on
-from tasks.store import alerts
+from tasks.store import alert_facts, alerts
 from tasks.store.alerts import AlertRow
 from tasks.store.database import try_lock
 from tasks.store.writer import Operation
@@ -64,7 +64,7 @@ class Alerting:
         if not try_lock(conn, "alerts", _LOCK_S):
             return [], now  # another scheduler looks
         before = alerts.open_alerts(alerts.listed(conn))
-        facts = alerts.facts(conn, now, self._rules, self._looking_since, self._engines)
+        facts = alert_facts.facts(conn, now, self._rules, self._looking_since, self._engines)
         alerts.keep(conn, now, alerts_on(self._rules, facts, now, before))
         return alerts.claim(conn, now), now
 

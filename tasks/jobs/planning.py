@@ -16,9 +16,9 @@ from sqlalchemy import Connection
 
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
-from tasks.store import products, unplanned_sites
+from tasks.store import tasks
 from tasks.store.partitions import NewPartition
-from tasks.store.products import NewTask, VirtualTask
+from tasks.store.tasks import NewTask, VirtualTask
 from tasks.store.writer import Writer
 
 RobotsOf = Callable[[str], Awaitable[RobotsRules]]
@@ -84,8 +84,8 @@ async def plan(
         unasked: the sites that can't be asked now, and why; may take seconds, and is called in a thread.
         late: also make tasks on sites noted earlier that can be asked now.
     """
-    wanted = await writer.run(lambda conn, _now: products.unplanned(conn, _BATCH))
-    noted = await writer.run(lambda conn, _now: unplanned_sites.sites(conn)) if late else []
+    wanted = await writer.run(lambda conn, _now: tasks.unplanned(conn, _BATCH))
+    noted = await writer.run(lambda conn, _now: tasks.late_sites(conn)) if late else []
     if not wanted and not noted:
         return 0
     blocked = await asyncio.to_thread(unasked)
@@ -119,16 +119,16 @@ def _plan_one(
 ) -> int:
     wanted = [site for site in catalog.sites if virtual_task.sites is None or site in virtual_task.sites]
     sites = tuple(site for site in wanted if site not in missing)
-    made = products.plan(conn, now, virtual_task, planned_tasks(catalog, virtual_task, sites))
+    made = tasks.plan(conn, now, virtual_task, planned_tasks(catalog, virtual_task, sites))
     left_out = {site: missing[site] for site in wanted if site in missing}
-    unplanned_sites.put(conn, now, virtual_task, left_out)
+    tasks.put_off(conn, now, virtual_task, left_out)
     return made
 
 
 def _plan_late(conn: Connection, now: datetime, *, catalog: Catalog, askable: Sequence[str]) -> int:
     return sum(
-        unplanned_sites.plan_late(conn, now, virtual_task, planned_tasks(catalog, virtual_task, sites))
-        for virtual_task, sites in unplanned_sites.waiting_for(conn, askable, _BATCH)
+        tasks.plan_late(conn, now, virtual_task, planned_tasks(catalog, virtual_task, sites))
+        for virtual_task, sites in tasks.list_late(conn, askable, _BATCH)
     )
 
 

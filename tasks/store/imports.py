@@ -20,9 +20,9 @@ from tasks.domain.pages import Review
 from tasks.store import page_links
 from tasks.store.bulk import time_writer
 from tasks.store.database import insert_or, later_of
-from tasks.store.known_pages import ASKED
 from tasks.store.page_links import Link
 from tasks.store.prepared import new_rows
+from tasks.store.result_pages import ASKED
 from tasks.store.reviews import NOT_JUDGED, insert_reviews, text_hash
 from tasks.store.tables import import_sources, pages, reviews
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, select
 
 from tasks.domain.product_match import Verdict
-from tasks.store.page_links import LEAST_WORDS, KeywordSets, Link
+from tasks.store.page_links import Link
 from tasks.store.tables import (
     page_products,
     pages,
@@ -20,6 +20,7 @@ from tasks.store.tables import (
     tasks,
     virtual_tasks,
 )
+from tasks.store.tasks import LEAST_WORDS, KeywordSets
 
 
 class LinkedProduct(NamedTuple):

@@ -10,17 +10,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import replace
+from datetime import datetime
 
 from sqlalchemy import Connection, select
 
 from tasks.domain.near_products import may_compete
 from tasks.domain.product_match import Verdict, matchable_text
-from tasks.store import linked_products
+from tasks.store import linked_products, page_links
 from tasks.store.page_links import Link, judge_again, settled
+from tasks.store.result_pages import PagesToLink
 from tasks.store.statement_batch import DEFERRED
 from tasks.store.tables import page_products, pages, reviews
 
 _MATCHED = (Verdict.REVIEW, Verdict.NEAR_PRODUCT)
+
+
+def link_known(conn: Connection, now: datetime, pairs: PagesToLink) -> None:
+    """Link stored pages to products (`tasks.store.page_links.link_known`) and settle the pages that are judged."""
+    page_links.link_known(conn, now, pairs)
+    settle(conn, {page.id for (page, _), sets in pairs.items() if sets is not None})
 
 
 def settle(conn: Connection, page_ids: Collection[int]) -> None:

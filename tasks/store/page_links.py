@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, FromClause, Row, Select, delete, func, select
+from sqlalchemy import Column, ColumnElement, Connection, FromClause, Select, delete, func, select
 
 from tasks.domain.near_products import outdone
 from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.store.bulk import insert_rows, time_writer
-from tasks.store.known_pages import KnownPage
 from tasks.store.prepared import update_each
+from tasks.store.result_pages import KnownPage, PagesToLink
 from tasks.store.statement_batch import defer
 from tasks.store.tables import (
     page_products,
@@ -28,28 +28,8 @@ from tasks.store.tables import (
     pages,
     products,
     reviews,
-    subtasks,
-    task_parts,
-    tasks,
-    virtual_tasks,
 )
-
-KeywordSets = Sequence[Sequence[str]]
-
-LEAST_WORDS = 2
-"""Words of a query that alone may tell what a page is about."""
-
-_WORDS = virtual_tasks.join(tasks, tasks.c.virtual_task_id == virtual_tasks.c.id)
-_OF_SUBTASK = tasks.c.id == subtasks.c.task_id
-KEYWORDS = (
-    select(virtual_tasks.c.keywords).select_from(_WORDS).where(_OF_SUBTASK).scalar_subquery().label("words"),
-    select(virtual_tasks.c.aliases).select_from(_WORDS).where(_OF_SUBTASK).scalar_subquery().label("aliases"),
-    select(task_parts.c.keywords)
-    .where(task_parts.c.id == subtasks.c.part_id)
-    .scalar_subquery()
-    .label("own_words"),
-)
-"""Columns of a query of `subtasks` that `keyword_sets` reads: with the lock, not in a round trip of their own."""
+from tasks.store.tasks import KeywordSets
 
 _OF_ANOTHER = (Verdict.WRONG_PRODUCT, Verdict.NEAR_PRODUCT)
 _COLUMNS = ("page_id", "product_id", "verdict", "missing", "refused")
@@ -69,18 +49,6 @@ class Link:
     verdict: Verdict = Verdict.REVIEW
     missing: tuple[str, ...] = ()
     refused: int = 0
-
-
-def keyword_sets(subtask: Row[Any]) -> KeywordSets:
-    """The keyword sets of which a page must name one: the product's and its aliases', and the subtask's own query's.
-
-    A query that was relaxed to a single word is left out: a word alone names nothing.
-
-    Args:
-        subtask: a row with the columns `KEYWORDS`.
-    """
-    own = subtask.own_words
-    return [subtask.words, *subtask.aliases, *([own] if own and len(own) >= LEAST_WORDS else [])]
 
 
 def judged(page_id: int, product_id: int, sets: KeywordSets, text: str | None, n_reviews: int) -> Link:
@@ -149,9 +117,7 @@ def _row(link: Link) -> tuple[Any, ...]:
     return link.page_id, link.product_id, link.verdict.value, " ".join(link.missing), link.refused
 
 
-def link_known(
-    conn: Connection, now: datetime, pairs: Mapping[tuple[KnownPage, int], KeywordSets | None]
-) -> None:
+def link_known(conn: Connection, now: datetime, pairs: PagesToLink) -> None:
     """Link pages that are stored to products they were not linked to, judged by what is stored of them.
 
     Args:

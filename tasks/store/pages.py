@@ -20,14 +20,15 @@ from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
 from tasks.store import near_links, page_links, refused, transitions
 from tasks.store.database import later_of
-from tasks.store.known_pages import ASKED, KnownPage, known_pages
 from tasks.store.leases import Lease, in_force
 from tasks.store.page_links import Link
 from tasks.store.prepared import Prepared, new_rows
 from tasks.store.refused import Refused
+from tasks.store.result_pages import ASKED, KnownPage, known_pages
 from tasks.store.reviews import OfPage, save_new_reviews, save_reviews
 from tasks.store.statement_batch import defer
 from tasks.store.tables import attempts, pages, subtasks, targets
+from tasks.store.tasks import KEYWORDS, KeywordSets, keyword_sets
 from tasks.store.writer import BatchOperation
 
 _Row = Row[*tuple[Any, ...]]
@@ -100,7 +101,7 @@ def save_pages(conn: Connection, now: datetime, items: Sequence[PageToStore]) ->
     A page whose lease is over is stored all the same and marked late. Of a page that was stored already, what is new
     is stored.
     """
-    columns = (subtasks.c.product_id, subtasks.c.site, subtasks.c.lease_token, *page_links.KEYWORDS)
+    columns = (subtasks.c.product_id, subtasks.c.site, subtasks.c.lease_token, *KEYWORDS)
     locked = transitions.locked(conn, {item.lease.subtask_id for item in items}, *columns)
     came = [_arrival(item, locked[item.lease.subtask_id]) for item in items]
     ids = _insert_pages(conn, now, came)
@@ -145,7 +146,7 @@ _ARE_STORED = Prepared(
 
 def _arrival(item: PageToStore, subtask: _Row) -> _Arrival:
     page = item.page
-    sets = page_links.keyword_sets(subtask) if page.text is not None else ()
+    sets = keyword_sets(subtask) if page.text is not None else ()
     link = page_links.judged(0, subtask.product_id, sets, page.text, len(page.reviews))
     return _Arrival(item.lease, page, subtask.site, subtask.lease_token != item.lease.token, link)
 
@@ -255,7 +256,7 @@ class TargetEndToStore:
 
 def end_targets(conn: Connection, now: datetime, items: Sequence[TargetEndToStore]) -> list[None]:
     """Record targets that gave no page; nothing happens where the lease is over (the try was cut off)."""
-    leases = in_force(conn, [item.lease for item in items], subtasks.c.product_id, *page_links.KEYWORDS)
+    leases = in_force(conn, [item.lease for item in items], subtasks.c.product_id, *KEYWORDS)
     groups: dict[tuple[str, str, bool], list[int]] = {}
     unchanged: dict[tuple[bytes, int], TargetEndToStore] = {}
     for item in items:
@@ -290,12 +291,11 @@ def _are_unchanged(
 ) -> None:
     """Known pages, each asked again for a product: it may be the first time for that one."""
     known = known_pages(conn, {key for key, _ in asked}, {product_id for _, product_id in asked})
-    new: dict[tuple[KnownPage, int], page_links.KeywordSets | None] = {}
+    new: dict[tuple[KnownPage, int], KeywordSets | None] = {}
     for (key, product_id), item in asked.items():
         if product_id not in known[key].linked_to:
-            sets = page_links.keyword_sets(leases[item.lease.token]) if item.judge else None
+            sets = keyword_sets(leases[item.lease.token]) if item.judge else None
             new[known[key], product_id] = sets
-    page_links.link_known(conn, now, new)
-    near_links.settle(conn, {page.id for (page, _), sets in new.items() if sets is not None})
+    near_links.link_known(conn, now, new)
     unchanged = update(pages).where(pages.c.id.in_([page.id for page in known.values()]))
     defer(conn, unchanged.values(checked_at=later_of(ASKED, now)))

@@ -1,23 +1,21 @@
-"""Products, virtual tasks and tasks: what is wanted, and where it will be looked for."""
+"""Products: what is wanted. `tasks.store.tasks` holds their virtual tasks and tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Text, case, cast, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Text, case, cast, func, insert, or_, select, update
 
 from tasks.domain.product_match import Verdict
 from tasks.domain.recurrence import Recurrence
 from tasks.store import schedules
 from tasks.store.bulk import rows_with
-from tasks.store.chunks import release_chunks
-from tasks.store.database import insert_new, later_of
-from tasks.store.partitions import NewPartition, insert_partitions
+from tasks.store.database import insert_new
 from tasks.store.review_removal import restore_links
-from tasks.store.tables import page_products, pages, products, tasks, virtual_tasks
+from tasks.store.tables import page_products, pages, products, virtual_tasks
 from tasks.store.tables import schedules as of_products
 
 
@@ -42,40 +40,6 @@ class NewProduct:
     priority: int = 0
     pages: int | None = None
     recrawl_every: timedelta | None = None
-    sites: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NewTask:
-    """A task to be made: one virtual task on one site.
-
-    Attributes:
-        partitions: one for each of its keyword sets.
-    """
-
-    site: str
-    engine: str
-    kind: str
-    partitions: tuple[NewPartition, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VirtualTask:
-    """A product plus its AND keywords: what is wanted, not where.
-
-    Attributes:
-        own_keywords: a person chose the keywords.
-        sites: only these; None = all of the catalog.
-    """
-
-    id: int
-    product_id: int
-    product: str
-    keywords: tuple[str, ...]
-    aliases: tuple[tuple[str, ...], ...]
-    pages: int | None
-    priority: int
-    own_keywords: bool = False
     sites: tuple[str, ...] | None = None
 
 
@@ -177,79 +141,6 @@ def any_to_crawl(conn: Connection) -> bool:
     """Whether there is any product but those that only came by an import."""
     wanted = or_(products.c.sites.is_(None), cast(products.c.sites, Text) != "[]")
     return conn.execute(select(products.c.id).where(wanted).limit(1)).one_or_none() is not None
-
-
-def unplanned(conn: Connection, limit: int) -> list[VirtualTask]:
-    """Virtual tasks whose tasks are still to be made: higher priority first, then first in, first out."""
-    return virtual_tasks_where(conn, virtual_tasks.c.planned_at.is_(None), limit)
-
-
-def virtual_tasks_where(conn: Connection, condition: ColumnElement[bool], limit: int) -> list[VirtualTask]:
-    """Virtual tasks by a condition: higher priority first, then first in, first out."""
-    rows = conn.execute(
-        select(
-            virtual_tasks.c.id,
-            virtual_tasks.c.product_id,
-            products.c.name,
-            virtual_tasks.c.keywords,
-            virtual_tasks.c.aliases,
-            products.c.pages,
-            products.c.priority,
-            products.c.keywords.label("own"),
-            products.c.sites,
-        )
-        .join(products, products.c.id == virtual_tasks.c.product_id)
-        .where(condition)
-        .order_by(products.c.priority.desc(), virtual_tasks.c.id)
-        .limit(limit)
-    )
-    return [
-        VirtualTask(
-            id=r.id,
-            product_id=r.product_id,
-            product=r.name,
-            keywords=tuple(r.keywords),
-            aliases=tuple(tuple(words) for words in r.aliases),
-            pages=r.pages,
-            priority=r.priority,
-            own_keywords=bool(r.own),
-            sites=None if r.sites is None else tuple(r.sites),
-        )
-        for r in rows
-    ]
-
-
-def plan(conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]) -> int:
-    """Make the tasks of a virtual task, once, and the first subtask of each partition; returns how many tasks."""
-    claimed = conn.execute(
-        update(virtual_tasks)
-        .where(virtual_tasks.c.id == virtual_task.id, virtual_tasks.c.planned_at.is_(None))
-        .values(planned_at=later_of(virtual_tasks.c.created_at, now))
-    )
-    return insert_tasks(conn, now, virtual_task, planned) if claimed.rowcount == 1 else 0
-
-
-def insert_tasks(
-    conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]
-) -> int:
-    """Insert tasks of a virtual task and the first subtask of each partition; returns how many tasks."""
-    if not planned:
-        return 0
-    rows = [
-        {
-            "virtual_task_id": virtual_task.id,
-            "product_id": virtual_task.product_id,
-            "site": task.site,
-            "engine": task.engine,
-            "kind": task.kind,
-            "created_at": now,
-        }
-        for task in planned
-    ]
-    task_ids = conn.scalars(insert(tasks).returning(tasks.c.id, sort_by_parameter_order=True), rows)
-    partitions = [(task_id, task.partitions) for task_id, task in zip(task_ids, planned, strict=True)]
-    release_chunks(conn, now, insert_partitions(conn, partitions))
-    return len(planned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,100 +1,13 @@
-"""A recorded run: for another strategy to be tried on it (`simulate --from`), or run times to be learned."""
+"""Attempts that show how long nodes take, and the parameters of the nodes' machines, for run times to be learned."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, select
 
-from tasks.domain.states import State
-from tasks.store.database import columns_of
-from tasks.store.tables import attempts, nodes, subtasks, targets, tasks
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedAttempt:
-    """A closed attempt; `active_s` without waits for send times, `errors` of its requests by class.
-
-    Attributes:
-        requests: result pages and pages; 0: not known.
-    """
-
-    site: str
-    node: str
-    begun_at: datetime
-    ended_at: datetime
-    outcome: str
-    offered: int
-    tried: int
-    collected: int
-    active_s: float
-    requests: int = 0
-    errors: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedTask:
-    """A task: its site, the kind that is, and the hits known of it that no task before it has.
-
-    Attributes:
-        vain: attempts that read its result pages and found nothing to try.
-        read: its result pages were, or nobody will.
-    """
-
-    site: str
-    kind: str
-    hits: int
-    vain: int = 0
-    read: bool = True
-
-
-def recorded_attempts(conn: Connection) -> list[RecordedAttempt]:
-    """Every attempt that was closed, the oldest first; those given back only where they tried pages."""
-    rows = conn.execute(
-        select(*columns_of(RecordedAttempt, attempts), attempts.c.allocated_at.label("begun_at"))
-        .where(
-            attempts.c.outcome.in_(("succeeded", "failed", "silent"))
-            | ((attempts.c.outcome == "released") & (attempts.c.tried > 0)),
-            attempts.c.ended_at.is_not(None),
-        )
-        .order_by(attempts.c.allocated_at, attempts.c.id)
-    )
-    return [RecordedAttempt(**row._mapping) for row in rows]
-
-
-def recorded_tasks(conn: Connection) -> Sequence[RecordedTask]:
-    """Every task, in the order they were made, but for those with nothing to do. A page is fetched once: it is of the
-    first task that lists it.
-    """
-    first = select(func.min(targets.c.id)).where(targets.c.kind == "hit").group_by(targets.c.url_key)
-    hits = _by_task(select(targets.c.task_id, func.count()).where(targets.c.id.in_(first)), conn)
-    vain = _by_task(
-        select(subtasks.c.task_id, func.count())
-        .join(attempts, attempts.c.subtask_id == subtasks.c.id)
-        .where(attempts.c.outcome == "succeeded", attempts.c.offered == 0, attempts.c.requests > 0),
-        conn,
-    )
-    listed = _by_task(select(targets.c.task_id, func.count()).where(targets.c.kind == "hit"), conn)
-    settled = [state for state in State if state.settled]
-    is_open = _by_task(
-        select(subtasks.c.task_id, func.count()).where(subtasks.c.state.not_in(settled)),
-        conn,
-    )
-    found = [
-        RecordedTask(site, kind, hits.get(id_, 0), vain.get(id_, 0), id_ in listed or id_ not in is_open)
-        for id_, site, kind in conn.execute(
-            select(tasks.c.id, tasks.c.site, tasks.c.kind).order_by(tasks.c.id)
-        )
-    ]
-    return [one for one in found if one.hits or one.vain or not one.read]
-
-
-def _by_task(counted: Select[int, int], conn: Connection) -> dict[int, int]:
-    """Rows of (task, count), one for each task."""
-    rows = conn.execute(counted.group_by(counted.selected_columns[0]))
-    return {row[0]: row[1] for row in rows}
+from tasks.store.tables import attempts, nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,6 @@ _LAST_DECISIONS = 1000
 """Older decisions say nothing of what a permit is worth now."""
 
 
-_OPEN = [str(state) for state in State if not state.settled]
-
-
 def open_left(conn: Connection) -> int:
     """Hits to do of all open subtasks: as of the end of their last attempts, and what running ones have reported."""
     waiting = int(conn.execute(_OPEN_LEFT).scalar_one() or 0)
@@ -42,7 +39,7 @@ def open_left(conn: Connection) -> int:
 
 
 _OPEN_LEFT = select(func.sum(subtasks.c.left)).where(
-    subtasks.c.state.in_([state for state in _OPEN if state != State.CRAWL])
+    subtasks.c.state.in_([str(state) for state in State if not state.settled and state != State.CRAWL])
 )
 _RUNNING_LEFT = (
     select(subtasks.c.left, attempts.c.offered, attempts.c.collected)

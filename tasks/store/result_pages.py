@@ -1,7 +1,7 @@
-"""Result pages that were read: their hit counts, and their hits as targets or, where a page is known, as links.
+"""Result pages that were read: their hit counts, their hits as targets, and the known pages among their hits.
 
-A known page gets a link to the product and is not fetched, unless its site wants it fetched again after a while or its
-reviews were withheld (`tasks.store.page_links`).
+A known page is linked to the product (`tasks.store.known_pages`) and is not fetched, unless its site wants it fetched
+again after a while or its reviews were withheld (`tasks.store.page_links`).
 
 A batch of result pages of any size takes the same number of statements.
 """
@@ -14,16 +14,28 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, String, bindparam, cast, func, literal_column, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    String,
+    and_,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    select,
+    update,
+)
 
 from tasks.domain.hit_count import EngineLimits
 from tasks.domain.pages import ResultPage
-from tasks.store import near_links, page_links, partitions
-from tasks.store.known_pages import KnownPage, known_pages
+from tasks.domain.product_match import Verdict
+from tasks.store import partitions
+from tasks.store.database import columns_of
 from tasks.store.leases import Lease, WorkTarget, in_force
 from tasks.store.prepared import Prepared, new_rows, update_each
-from tasks.store.tables import attempts, subtasks, targets
-from tasks.store.writer import BatchOperation
+from tasks.store.tables import attempts, page_products, pages, subtasks, targets
+from tasks.store.tasks import KEYWORDS, KeywordSets, keyword_sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +88,75 @@ class StoredHits:
     known: frozenset[bytes] = frozenset()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KnownPage:
+    """A page that is stored.
+
+    Attributes:
+        checked_at: when it was asked for last.
+        etag, last_modified: as answered then.
+        reviews, withheld: how many reviews of it are stored, and how many are kept back.
+        linked_to: the products it is linked to, of those asked about.
+    """
+
+    id: int
+    title: str
+    content_hash: str
+    checked_at: datetime
+    etag: str | None
+    last_modified: str | None
+    reviews: int
+    withheld: int
+    linked_to: frozenset[int]
+
+    def time_of(self, now: datetime) -> datetime:
+        """Return the time at which a transaction of `now` changes this page: never before its last request."""
+        return max(now, self.checked_at)
+
+
+PagesToLink = Mapping[tuple[KnownPage, int], KeywordSets | None]
+"""Known pages and the products to link them to, each with the keyword sets it is judged by; None: it is not judged."""
+
+
+def known_pages(
+    conn: Connection, keys: Collection[bytes], product_ids: Collection[int] = ()
+) -> dict[bytes, KnownPage]:
+    """Those of these pages that are stored, by key.
+
+    Args:
+        product_ids: the products of which it is wanted whether the pages are linked to them.
+    """
+    if not keys:
+        return {}
+    rows = _WITH_LINKS.rows(conn, {"keys": list(keys), "products": list(product_ids)})
+    known: dict[bytes, KnownPage] = {}
+    for row in rows:
+        columns = row._asdict()
+        key, product_id = bytes(columns.pop("url_key")), columns.pop("product_id")
+        linked = frozenset([product_id] if product_id is not None else [])
+        known[key] = KnownPage(**columns, linked_to=linked | known[key].linked_to if key in known else linked)
+    return known
+
+
+ASKED = func.coalesce(pages.c.checked_at, pages.c.fetched_at, type_=pages.c.fetched_at.type)
+"""When a page was requested for the last time."""
+_KNOWN = (
+    pages.c.url_key,
+    *(column for column in columns_of(KnownPage, pages) if column.name != "checked_at"),
+    ASKED.label("checked_at"),
+)
+_LINK = and_(
+    page_products.c.page_id == pages.c.id,
+    page_products.c.product_id.in_(bindparam("products", expanding=True)),
+    page_products.c.verdict != Verdict.REMOVED.value,
+)
+_WITH_LINKS = Prepared(
+    select(*_KNOWN, page_products.c.product_id)
+    .select_from(pages.outerjoin(page_products, _LINK))
+    .where(pages.c.url_key.in_(bindparam("keys", expanding=True)))
+)
+
+
 _Source = tuple[int, int]
 """A result page: its subtask, and its target."""
 _Leases = Mapping[str, Any]
@@ -88,36 +169,35 @@ _UNREAD = (
     .label("unread")
 )
 """Numbers of the result pages that are still to be read."""
-_OF_SUBTASK = (subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id, *page_links.KEYWORDS, _UNREAD)
+_OF_SUBTASK = (subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id, *KEYWORDS, _UNREAD)
 
 
 def save_result_pages(
     conn: Connection, now: datetime, items: Sequence[ResultPageToStore]
-) -> list[StoredHits | None]:
+) -> tuple[list[StoredHits | None], PagesToLink]:
     """Store the hit counts and hits of result pages, and that these pages were read.
 
-    Nothing is stored, and None returned, where the lease is over: the subtask may be done. Another attempt reads the
-    page again. A page that was read before is not counted again: a COMMIT whose answer was lost is done twice.
+    If a lease is over, nothing is stored for it and its hits are `None`: the subtask may be done, and another attempt
+    reads the page again. A page that was read before is not counted again, because a COMMIT whose answer was lost is
+    done twice.
+
+    Returns:
+        The hits of each result page, and the known pages to link, which `tasks.store.known_pages` does.
     """
     leases = in_force(conn, [item.lease for item in items], *_OF_SUBTASK)
     valid = [item for item in items if item.lease.token in leases]
     asked = {hit.key for item in valid for hit in item.hits if not hit.new}
     known = known_pages(conn, asked, {subtask.product_id for subtask in leases.values()})
-    unread = _link_known_hits(conn, now, valid, leases, known)
-    made, todo = _new_targets(conn, now, valid, leases, known, unread)
+    made, todo = _new_targets(conn, now, valid, leases, known)
     _results_are_read(conn, valid)
     _count_hits(conn, valid, leases, made)
-    return [
+    stored = [
         _hits(item, todo.get((item.lease.subtask_id, item.target.id), []), known)
         if item.lease.token in leases
         else None
         for item in items
     ]
-
-
-STORE_RESULT_PAGES: BatchOperation[ResultPageToStore, StoredHits | None] = BatchOperation(
-    2, save_result_pages
-)
+    return stored, _pages_to_link(valid, leases, known)
 
 
 def _hits(item: ResultPageToStore, todo: Sequence[WorkTarget], known: Collection[bytes]) -> StoredHits:
@@ -127,30 +207,24 @@ def _hits(item: ResultPageToStore, todo: Sequence[WorkTarget], known: Collection
     )
 
 
-def _link_known_hits(
-    conn: Connection,
-    now: datetime,
-    items: Sequence[ResultPageToStore],
-    leases: _Leases,
-    known: Mapping[bytes, KnownPage],
-) -> set[tuple[int, int]]:
-    """Link hits that are stored to the products that found them; those (page, product) whose reviews were withheld."""
-    unread: set[tuple[int, int]] = set()
-    to_link: dict[tuple[KnownPage, int], page_links.KeywordSets | None] = {}
+def _pages_to_link(
+    items: Sequence[ResultPageToStore], leases: _Leases, known: Mapping[bytes, KnownPage]
+) -> PagesToLink:
+    """Return the known pages that the items' products are not linked to, without those that are fetched again."""
+    to_link: dict[tuple[KnownPage, int], KeywordSets | None] = {}
     for item in items:
         subtask = leases[item.lease.token]
-        sets = page_links.keyword_sets(subtask) if item.judge else None
+        sets = keyword_sets(subtask) if item.judge else None
         for hit in item.hits:
             page = known.get(hit.key)
-            if page is None or subtask.product_id in page.linked_to:
-                continue
-            if page.withheld:
-                unread.add((page.id, subtask.product_id))
-            else:
+            if page is not None and subtask.product_id not in page.linked_to and not page.withheld:
                 to_link.setdefault((page, subtask.product_id), sets)
-    page_links.link_known(conn, now, to_link)
-    near_links.settle(conn, {page.id for (page, _), sets in to_link.items() if sets is not None})
-    return unread
+    return to_link
+
+
+def _is_unread(page: KnownPage, product_id: int) -> bool:
+    """Return True if the page is new to the product and its reviews were withheld."""
+    return bool(page.withheld) and product_id not in page.linked_to
 
 
 def _new_targets(
@@ -159,7 +233,6 @@ def _new_targets(
     items: Sequence[ResultPageToStore],
     leases: _Leases,
     known: Mapping[bytes, KnownPage],
-    unread: Collection[tuple[int, int]],
 ) -> tuple[Counter[_Source], dict[_Source, list[WorkTarget]]]:
     """Insert hits as targets; how many each result page brought, and those to fetch, in their order."""
     rows: list[dict[str, Any]] = []
@@ -169,7 +242,7 @@ def _new_targets(
         for hit in item.hits:
             page = known.get(hit.key)
             again = page is not None and (
-                (page.id, product_id) in unread
+                _is_unread(page, product_id)
                 or (item.refresh is not None and page.checked_at <= now - item.refresh)
             )
             stored = page is not None and not again

@@ -25,9 +25,10 @@ from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.unasked import UnaskedHost
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import CLOSE_ATTEMPTS, Close
+from tasks.store.known_pages import STORE_RESULT_PAGES
 from tasks.store.leases import BEGIN_LEASES, Lease, Renewal, Work, WorkTarget
 from tasks.store.pages import NewPage
-from tasks.store.result_pages import STORE_RESULT_PAGES, FoundHit, ResultPageToStore
+from tasks.store.result_pages import FoundHit, ResultPageToStore
 from tasks.store.writer import Writer
 from tasks.worker.counters import AttemptCounters, Timing
 from tasks.worker.failures import Failures, failure_reason

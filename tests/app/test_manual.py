@@ -10,15 +10,16 @@ from splitter.errors import InputError
 from tasks.domain.errors import IllegalTransition, UnknownNode, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import Transition
-from tasks.store import closing, leases, manual, nodes, products, reports, schedules, transitions
+from tasks.store import closing, leases, manual, nodes, products, reports, schedules, tasks, transitions
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.database import read_now
 from tasks.store.leases import Counters, Grant
 from tasks.store.nodes import Node
 from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct, NewTask
+from tasks.store.products import NewProduct
 from tasks.store.reviews import ReviewFilter, review_rows
 from tasks.store.tables import subtasks, targets
+from tasks.store.tasks import NewTask
 from tasks.store.verify import verify
 
 LEASE = timedelta(seconds=60)
@@ -33,8 +34,8 @@ def conn(store):
         products.add(conn, now, NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏")))
         for name, kind in (("node1", Kind.META), ("node2", Kind.MICROBLOG)):
             nodes.register(conn, now, Node(name, frozenset({kind}), 2))
-        [wanted] = products.unplanned(conn, 10)
-        products.plan(
+        [wanted] = tasks.unplanned(conn, 10)
+        tasks.plan(
             conn,
             now,
             wanted,

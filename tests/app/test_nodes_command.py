@@ -12,13 +12,14 @@ from app.cli.nodes import node_notes
 from splitter.catalog.names import Kind
 from tasks.domain.states import Transition
 from tasks.scheduling.balance.parameters import NodeParameters
-from tasks.store import hosts, leases, nodes, products, transitions, views
+from tasks.store import hosts, leases, nodes, products, tasks, transitions, views
 from tasks.store.database import Store, read_now
 from tasks.store.hosts import Rest
 from tasks.store.leases import Grant, Renewal
 from tasks.store.nodes import Node, NodeLoad, NodeRow
 from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct, NewTask
+from tasks.store.products import NewProduct
+from tasks.store.tasks import NewTask
 
 
 @pytest.fixture
@@ -90,12 +91,12 @@ def test_what_a_node_told_of_its_machine_is_listed(refused, reviewloop):
 def _lease(conn, now, node, *, started, held):
     """Give a node leases, some of which it begins."""
     products.add(conn, now, NewProduct(name="特仑苏", keywords=("特仑苏",)))
-    (wanted,) = products.unplanned(conn, 1)
+    (wanted,) = tasks.unplanned(conn, 1)
     sites = [f"s{n}.cn" for n in range(started + held)]
     planned = [
         NewTask(site, "baidu", "meta", (NewPartition(("蒙牛",), [[f"http://s/{site}"]]),)) for site in sites
     ]
-    products.plan(conn, now, wanted, planned)
+    tasks.plan(conn, now, wanted, planned)
     within = timedelta(seconds=60)
     ids = [view.id for view in _admitted(conn, now)]
     given = leases.grant(conn, now, [Grant(i, node, 20, 30.0, {}) for i in ids], within)

@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
 from app.actions.products import new_product
-from tasks.store import nodes, products, todo
+from tasks.store import nodes, products, tasks, todo
 from tasks.store.database import read_now
 from tasks.store.tables import events, pages, subtasks
 
@@ -68,8 +68,8 @@ def nothing_to_do(store):
     product = new_product("牛奶")
     with store.begin() as conn:
         products.add(conn, read_now(conn), product)
-        (wanted,) = products.unplanned(conn, 1)
-        products.plan(conn, read_now(conn), wanted, [])
+        (wanted,) = tasks.unplanned(conn, 1)
+        tasks.plan(conn, read_now(conn), wanted, [])
 
 
 def nodes_seen(store):

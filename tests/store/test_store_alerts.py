@@ -10,7 +10,7 @@ from world import SITE, START, World, hit
 
 from tasks.jobs.alerting import Alerting, SendOutcome
 from tasks.scheduling.alerting import AlertRules, Completion
-from tasks.store import alerts, nodes
+from tasks.store import alert_facts, alerts, nodes
 from tasks.store.alerts import CLAIMED, QUIET, AlertRow
 from tasks.store.hosts import Rest, rest_host
 from tasks.store.leases import Counters
@@ -163,13 +163,15 @@ def test_the_facts_are_those_of_the_store(world: World) -> None:
     world.do(rest_host, "n1", rest)
     world.waiting()
     collect_one(world)
-    found = world.look(lambda conn: alerts.facts(conn, world.now, RULES, START, {"www.baidu.com": "baidu"}))
+    found = world.look(
+        lambda conn: alert_facts.facts(conn, world.now, RULES, START, {"www.baidu.com": "baidu"})
+    )
     (refusal,) = found.refusals
     assert (refusal.engine, list(refusal.nodes), refusal.times) == ("baidu", ["n1"], 1)
     assert found.completion == {SITE: Completion(1, 1, 0, 0)}
     assert (found.collected_at, found.manual, found.nodes) == (world.now, 0, {"n1": START})
     world.pass_s(3601)
-    later = world.look(lambda conn: alerts.facts(conn, world.now, RULES, START, {}))
+    later = world.look(lambda conn: alert_facts.facts(conn, world.now, RULES, START, {}))
     assert (later.completion, later.refusals) == ({}, [])
 
 

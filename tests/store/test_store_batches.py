@@ -27,6 +27,7 @@ from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import CLOSE_ATTEMPTS, Close
 from tasks.store.database import Store
 from tasks.store.hosts import Rest
+from tasks.store.known_pages import STORE_RESULT_PAGES
 from tasks.store.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, Work, WorkTarget
 from tasks.store.pages import (
     STORE_PAGES,
@@ -36,7 +37,7 @@ from tasks.store.pages import (
     TargetEnd,
     TargetEndToStore,
 )
-from tasks.store.result_pages import STORE_RESULT_PAGES, FoundHit, ResultPageToStore, StoredHits
+from tasks.store.result_pages import FoundHit, ResultPageToStore, StoredHits
 from tasks.store.tables import metadata, reviews
 from tasks.store.writer import BatchOperation
 

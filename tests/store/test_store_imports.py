@@ -6,7 +6,7 @@ import pytest
 from world import World, review
 
 from tasks.domain.pages import Review
-from tasks.store import imports, products, tables
+from tasks.store import imports, products, tables, tasks
 from tasks.store.database import Store
 from tasks.store.imports import ImportedReview, Source, page_of, review_key
 from tasks.store.products import NewProduct
@@ -89,13 +89,13 @@ class _Of:
 
 def test_an_imported_product_is_not_crawled_until_it_is_added(world: World) -> None:
     saved(world, imported("好喝"))
-    assert world.look(products.unplanned, 10) == []
+    assert world.look(tasks.unplanned, 10) == []
     assert not world.look(products.any_to_crawl)
     wanted = NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏"), priority=3)
     world.pass_s(60)
     assert world.do(products.add, wanted)
     assert not world.do(products.add, wanted)
-    [task] = world.look(products.unplanned, 10)
+    [task] = world.look(tasks.unplanned, 10)
     assert (task.keywords, task.priority, task.sites) == (("蒙牛", "特仑苏"), 3, None)
     assert world.look(products.any_to_crawl)
     assert world.verification().violations == ()

@@ -15,14 +15,15 @@ from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.jobs import sweeps
 from tasks.scheduling import query_refinement
-from tasks.store import coverage, products, result_pages
+from tasks.store import coverage, known_pages, products, tables, tasks
 from tasks.store.coverage import Relaxed
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct, NewTask
+from tasks.store.products import NewProduct
 from tasks.store.result_pages import FoundHit, ResultPageToStore
-from tasks.store.tables import events, subtasks, task_parts, tasks
+from tasks.store.tables import events, subtasks, task_parts
 from tasks.store.tables import pages as page_table
+from tasks.store.tasks import NewTask
 from tasks.store.verify import verify
 
 LIMITS = EngineLimits(most=20, per_page=10)
@@ -42,9 +43,9 @@ def small(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 def _task(world: World, words: tuple[str, ...] = WORDS, own: tuple[str, ...] = ()) -> None:
     assert world.do(products.add, NewProduct(name="甲", keywords=words, own_keywords=own))
-    (wanted,) = world.look(products.unplanned, 10)
+    (wanted,) = world.look(tasks.unplanned, 10)
     partition = NewPartition(words, [["http://s/1"], ["http://s/2"]], own_words=bool(own))
-    assert world.do(products.plan, wanted, [NewTask(SITE, "baidu", "meta", (partition,))]) == 1
+    assert world.do(tasks.plan, wanted, [NewTask(SITE, "baidu", "meta", (partition,))]) == 1
 
 
 def _read(
@@ -54,7 +55,7 @@ def _read(
     page = ResultPage(found, tuple(Hit(url, "标题") for url in urls), not urls, more)
     shown = [FoundHit(canonical(url), page_key(url)) for url in urls]
     (stored,) = world.do(
-        result_pages.save_result_pages,
+        known_pages.save_result_pages,
         [ResultPageToStore(lease=lease, target=target, page=page, hits=shown, more=more, limits=LIMITS)],
     )
     for one in stored.todo:
@@ -74,7 +75,7 @@ def _turn(world: World, *answers: tuple[list[int], int | None, bool]) -> None:
 
 
 def _found(world: World) -> tuple[int | None, str, int | None]:
-    (task,) = world.rows(tasks)
+    (task,) = world.rows(tables.tasks)
     return task.found, task.found_provenance, task.found_reported
 
 

@@ -50,13 +50,13 @@ from tasks.store import (
     closing,
     hosts,
     imports,
+    known_pages,
     manual,
     measurements,
     pages,
     products,
-    result_pages,
     schedules,
-    unplanned_sites,
+    tasks,
 )
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import Close
@@ -157,7 +157,7 @@ class Story:
         read = ResultPageToStore(
             lease=lease, target=target, page=page, hits=hits, more=more, limits=LIMITS, **how
         )
-        (stored,) = self.world.do(result_pages.save_result_pages, [read])
+        (stored,) = self.world.do(known_pages.save_result_pages, [read])
         found_targets: tuple[WorkTarget, ...] = stored.todo
         return found_targets
 
@@ -274,8 +274,8 @@ class Story:
         world.do(audit.record, audit.Entry("a person", "drain", "node n1", {}))
         world.do(measurements.save, {"turn": SweepTimes(1, 0.1, 0.1)}, {})
         world.do(alerts.keep, [Alert("silent", "n1", "node n1 is silent", 1.0)])
-        (weekly,) = [one for one in world.look(products.unplanned, 10) if one.product == "每周"]
-        world.do(unplanned_sites.put, weekly, {SITE: ("robots", "nobody answered")})
+        (weekly,) = [one for one in world.look(tasks.unplanned, 10) if one.product == "每周"]
+        world.do(tasks.put_off, weekly, {SITE: ("robots", "nobody answered")})
 
     def imported(self) -> None:
         """A product that came by an import alone, and its review."""

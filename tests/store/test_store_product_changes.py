@@ -8,7 +8,7 @@ import pytest
 from world import World
 
 from splitter.errors import InputError
-from tasks.store import product_changes, products, schedules, tables
+from tasks.store import product_changes, products, schedules, tables, tasks
 from tasks.store.database import Store
 from tasks.store.product_changes import Change
 from tasks.store.products import NewProduct
@@ -32,10 +32,10 @@ def test_a_removed_product_is_not_looked_for_and_keeps_its_reviews(world: World)
     assert states(world) == ["CANCELLED", "WAIT"]
     assert not world.look(product_changes.summary, "光明高钙牛奶").looked_for
     assert world.do(product_changes.remove, "光明高钙牛奶").open == 0
-    assert world.look(products.unplanned, 10) == []
+    assert world.look(tasks.unplanned, 10) == []
     assert world.verification().violations == ()
     assert world.do(products.add, NewProduct(name="光明高钙牛奶", keywords=("光明", "牛奶")))
-    assert [one.keywords for one in world.look(products.unplanned, 10)] == [("光明", "牛奶")]
+    assert [one.keywords for one in world.look(tasks.unplanned, 10)] == [("光明", "牛奶")]
     assert world.verification().violations == ()
 
 
@@ -44,7 +44,7 @@ def test_one_whose_tasks_were_never_made_gets_none(world: World) -> None:
     world.do(product_changes.remove, "每周")
     world.pass_s(8 * 86400)
     assert world.do(schedules.recrawl_due) == 0
-    assert world.look(products.unplanned, 10) == []
+    assert world.look(tasks.unplanned, 10) == []
     assert world.verification().violations == ()
 
 
@@ -54,7 +54,7 @@ def test_other_words_begin_a_new_round(world: World) -> None:
     words = (("光明", "牛奶"), ("光明", "牛奶"), ("高钙奶",), (("高钙奶",),))
     change = Change(priority=4, recrawl_every=timedelta(days=1), words=words)
     assert world.do(product_changes.edit, "光明高钙牛奶", change) == 1
-    [task] = world.look(products.unplanned, 10)
+    [task] = world.look(tasks.unplanned, 10)
     assert (task.keywords, task.aliases, task.priority) == (("光明", "牛奶"), (("高钙奶",),), 4)
     assert states(world) == ["CANCELLED"]
     assert world.verification().violations == ()

@@ -11,11 +11,12 @@ from world import SITE, World, hit
 from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
-from tasks.store import closing, products, schedules
+from tasks.store import closing, products, schedules, tasks
 from tasks.store.leases import Counters
 from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct, NewTask
+from tasks.store.products import NewProduct
 from tasks.store.tables import subtasks, virtual_tasks
+from tasks.store.tasks import NewTask
 
 
 @pytest.mark.parametrize(
@@ -33,12 +34,12 @@ def test_a_product_is_added_once(world: World, name: str) -> None:
 
 def test_a_virtual_task_is_planned_once(world: World) -> None:
     world.do(products.add, NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏")))
-    (wanted,) = world.look(products.unplanned, 10)
+    (wanted,) = world.look(tasks.unplanned, 10)
     partition = NewPartition(("蒙牛", "特仑苏"), [["http://search/1"]])
     planned = [NewTask(SITE, "baidu", "meta", (partition,))]
-    assert world.do(products.plan, wanted, planned) == 1
-    assert world.do(products.plan, wanted, planned) == 0
-    assert world.look(products.unplanned, 10) == []
+    assert world.do(tasks.plan, wanted, planned) == 1
+    assert world.do(tasks.plan, wanted, planned) == 0
+    assert world.look(tasks.unplanned, 10) == []
     assert len(world.rows(subtasks)) == 1
 
 

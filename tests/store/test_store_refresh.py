@@ -11,7 +11,7 @@ from world import SITE, World, hit, page_of, review
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Review
 from tasks.jobs import sweeps
-from tasks.store import pages, products, schedules
+from tasks.store import pages, products, schedules, tasks
 from tasks.store.leases import Counters, Lease, WorkTarget
 from tasks.store.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.partitions import NewPartition
@@ -79,9 +79,9 @@ def test_the_next_round_of_a_product_asks_again(world: World) -> None:
     every = timedelta(days=1)
     assert world.do(products.add, products.NewProduct(name="特仑苏", keywords=("蒙牛",), recrawl_every=every))
     for number in (1, 2):
-        (wanted,) = world.look(products.unplanned, 10)
+        (wanted,) = world.look(tasks.unplanned, 10)
         partition = NewPartition(("蒙牛",), [[f"http://search/{number}"]])
-        assert world.do(products.plan, wanted, [products.NewTask(SITE, "baidu", "meta", (partition,))]) == 1
+        assert world.do(tasks.plan, wanted, [tasks.NewTask(SITE, "baidu", "meta", (partition,))]) == 1
         world.sweep(sweeps.admit)
         lease, work = world.begin(world.rows(subtasks)[-1].id)
         (target,) = world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH).todo

@@ -12,7 +12,7 @@ from world import World, hit, review
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.product_match import matchable_text
-from tasks.store import page_links, pages, result_pages
+from tasks.store import known_pages, page_links, pages
 from tasks.store.leases import Lease, WorkTarget
 from tasks.store.page_links import RefusalCount
 from tasks.store.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
@@ -38,7 +38,7 @@ def _hits(
     page = ResultPage(len(urls), tuple(Hit(url, "t") for url in urls), empty=False, more=True)
     found = [FoundHit(url, page_key(url)) for url in urls]
     (hits,) = world.do(
-        result_pages.save_result_pages,
+        known_pages.save_result_pages,
         [ResultPageToStore(lease=lease, target=result, page=page, hits=found, judge=judge)],
     )
     assert hits is not None

@@ -23,6 +23,7 @@ from tasks.store.attempt_ends import AttemptReport
 from tasks.store.bulk import insert_rows, rows_with
 from tasks.store.closing import CLOSE_ATTEMPTS, Close, release
 from tasks.store.database import Store, read_now
+from tasks.store.known_pages import STORE_RESULT_PAGES
 from tasks.store.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, WorkTarget
 from tasks.store.outages import is_transient
 from tasks.store.pages import (
@@ -33,7 +34,7 @@ from tasks.store.pages import (
     TargetEndToStore,
     save_pages,
 )
-from tasks.store.result_pages import STORE_RESULT_PAGES, FoundHit, ResultPageToStore
+from tasks.store.result_pages import FoundHit, ResultPageToStore
 from tasks.store.statement_batch import defer
 from tasks.store.tables import hosts
 from tasks.store.writer import BatchOperation

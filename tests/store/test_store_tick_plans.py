@@ -27,13 +27,12 @@ from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
 from tasks.store import (
     nodes,
-    products,
     queue_counts,
     retention,
     run_time_model,
     set_aside,
+    tasks,
     todo,
-    unplanned_sites,
 )
 from tasks.store.database import Store, read_now, unhurried
 from tasks.store.nodes import Node
@@ -203,8 +202,8 @@ def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
         todo.all_settled(conn)
         assert sum(queue_counts.counts(conn).values()) >= SIZE
         set_aside.unreadable_rows(conn, now, _context().most_waiting)
-        products.unplanned(conn, 100)
-        unplanned_sites.sites(conn)
+        tasks.unplanned(conn, 100)
+        tasks.late_sites(conn)
         repost_linking.find(conn, now, 100)
         run_time_model.load(conn)
         recorded_parameters(conn)

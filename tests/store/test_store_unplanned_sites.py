@@ -10,9 +10,9 @@ from world import CATALOG, World
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.jobs.planning import plan
-from tasks.store import products, unplanned_sites
+from tasks.store import products, tables, tasks
 from tasks.store.products import NewProduct
-from tasks.store.tables import tasks, virtual_tasks
+from tasks.store.tables import virtual_tasks
 from tasks.store.writer import Writer
 
 SITES = tuple(CATALOG.sites)
@@ -37,7 +37,7 @@ def planned(
 
 
 def noted(world: World) -> dict[str, str]:
-    return {one.site: one.obstacle for one in world.look(unplanned_sites.listed)}
+    return {one.site: one.obstacle for one in world.look(tasks.list_late_sites)}
 
 
 def test_a_site_that_cannot_be_asked_gets_its_task_when_it_can(world: World) -> None:
@@ -51,7 +51,7 @@ def test_a_site_that_cannot_be_asked_gets_its_task_when_it_can(world: World) -> 
     assert planned(world, {}, late=True) == 1
     assert planned(world, {}, late=True) == 0
     assert noted(world) == {}
-    assert sorted(row.site for row in world.rows(tasks)) == sorted(SITES)
+    assert sorted(row.site for row in world.rows(tables.tasks)) == sorted(SITES)
 
 
 def test_a_site_that_robots_refuse_is_noted(world: World) -> None:
@@ -76,7 +76,9 @@ def test_a_new_round_waits_instead_of_the_old_one(world: World) -> None:
         values = {"product_id": first.product_id, "keywords": ["特仑苏"], "aliases": [], "round": 2}
         conn.execute(virtual_tasks.insert().values(**values, created_at=world.now))
     planned(world, {SITES[0]: (DOWN,)})
-    (waiting,) = world.look(unplanned_sites.listed)
+    (waiting,) = world.look(tasks.list_late_sites)
     assert waiting.products == 1
     assert planned(world, {}, late=True) == 1
-    assert {row.virtual_task_id for row in world.rows(tasks, tasks.c.site == SITES[0])} == {first.id + 1}
+    assert {row.virtual_task_id for row in world.rows(tables.tasks, tables.tasks.c.site == SITES[0])} == {
+        first.id + 1
+    }

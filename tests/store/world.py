@@ -19,16 +19,17 @@ from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
-from tasks.store import closing, leases, nodes, pages, products, result_pages
+from tasks.store import closing, known_pages, leases, nodes, pages, products, tasks
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import Close
 from tasks.store.database import Store
 from tasks.store.leases import Counters, Grant, Lease, Renewal, Work, WorkTarget
 from tasks.store.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct, NewTask
+from tasks.store.products import NewProduct
 from tasks.store.result_pages import FoundHit, ResultPageToStore, StoredHits
 from tasks.store.tables import attempts, pair_stats, subtasks, targets
+from tasks.store.tasks import NewTask
 from tasks.store.verify import Verification, verify
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -130,8 +131,8 @@ class World:
 
         def make(conn: Connection, now: datetime) -> int:
             assert products.add(conn, now, NewProduct(name=name, keywords=words, priority=priority))
-            (wanted,) = [v for v in products.unplanned(conn, 100) if v.product == name]
-            assert products.plan(conn, now, wanted, planned) == len(sites)
+            (wanted,) = [v for v in tasks.unplanned(conn, 100) if v.product == name]
+            assert tasks.plan(conn, now, wanted, planned) == len(sites)
             return wanted.product_id
 
         return [row.id for row in self.rows(subtasks, subtasks.c.product_id == self.do(make))]
@@ -176,7 +177,7 @@ class World:
     ) -> StoredHits:
         """Store a result page with these hits."""
         read = self.result_page(lease, target, urls, more=more, past_end=past_end, refresh=refresh)
-        (hits,) = self.do(result_pages.save_result_pages, [read])
+        (hits,) = self.do(known_pages.save_result_pages, [read])
         return hits
 
     @staticmethod

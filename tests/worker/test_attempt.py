@@ -18,14 +18,15 @@ from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import LocalPermits
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import closing, leases, nodes, products, transitions
+from tasks.store import closing, leases, nodes, products, tables, tasks, transitions
 from tasks.store.database import Store, read_now
 from tasks.store.hosts import Rest, rest_host
 from tasks.store.leases import Grant
 from tasks.store.nodes import Node
 from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct, NewTask
-from tasks.store.tables import attempts, host_rests, pages, pair_stats, reviews, subtasks, targets, tasks
+from tasks.store.products import NewProduct
+from tasks.store.tables import attempts, host_rests, pages, pair_stats, reviews, subtasks, targets
+from tasks.store.tasks import NewTask
 from tasks.store.writer import Writer
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
@@ -123,9 +124,9 @@ class World:
         self.floor = NO_FLOOR
         with self.store.begin() as conn:
             products.add(conn, NOW, NewProduct(name="牛奶", keywords=("牛奶",)))
-            (wanted,) = products.unplanned(conn, 1)
+            (wanted,) = tasks.unplanned(conn, 1)
             planned = NewTask(SITE, "baidu", "meta", (NewPartition(("牛奶",), [urls]),))
-            products.plan(conn, NOW, wanted, [planned])
+            tasks.plan(conn, NOW, wanted, [planned])
             nodes.register(conn, read_now(conn), Node("n1", frozenset(Kind), 1))
             self.subtask_id = conn.scalar(select(subtasks.c.id))
             transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.EventData())
@@ -215,7 +216,7 @@ def test_hits_become_pages_and_reviews_with_their_origin(world):
     assert (a.offered, a.tried, a.collected, a.errors) == (2, 2, 2, {})
     assert a.active_s > 0
     assert a.wait_s > 0
-    assert world.rows(tasks)[0].found == 2
+    assert world.rows(tables.tasks)[0].found == 2
 
 
 def test_a_proven_empty_answer_is_a_success_with_nothing(world):
@@ -535,7 +536,7 @@ def test_a_page_number_beyond_the_last_is_not_asked(sqlite_url):
     assert world.run()
     assert second not in world.web.asked
     assert [t.reason for t in world.rows(targets) if t.kind == "result"] == ["read", "past_end"]
-    assert world.rows(tasks)[0].found_provenance == "counted"
+    assert world.rows(tables.tasks)[0].found_provenance == "counted"
     world.store.close()
 
 

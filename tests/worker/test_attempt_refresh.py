@@ -13,7 +13,7 @@ from splitter.catalog.model import Catalog
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
-from tasks.store import products, transitions
+from tasks.store import tasks, transitions
 from tasks.store.partitions import NewPartition
 from tasks.store.tables import UtcDateTime, metadata, page_products, pages, reviews, subtasks, virtual_tasks
 from tasks.store.verify import verify
@@ -63,9 +63,9 @@ class Recrawled(World):
             (last,) = conn.execute(virtual_tasks.select()).all()
             again = {"keywords": last.keywords, "aliases": last.aliases, "round": 2, "created_at": NOW}
             conn.execute(virtual_tasks.insert().values(product_id=last.product_id, **again))
-            (wanted,) = products.unplanned(conn, 1)
+            (wanted,) = tasks.unplanned(conn, 1)
             partition = NewPartition(("牛奶",), [[SEARCH]])
-            products.plan(conn, NOW, wanted, [products.NewTask(SITE, "baidu", "meta", (partition,))])
+            tasks.plan(conn, NOW, wanted, [tasks.NewTask(SITE, "baidu", "meta", (partition,))])
             self.subtask_id = max(conn.scalars(subtasks.select().with_only_columns(subtasks.c.id)))
             transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.EventData())
 

@@ -22,14 +22,15 @@ from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.robots import RobotsRules
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import closing, leases, nodes, products, transitions
+from tasks.store import closing, leases, nodes, products, tasks, transitions
 from tasks.store.database import Store
 from tasks.store.leases import Grant, Lease
 from tasks.store.nodes import Node
 from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct, NewTask
+from tasks.store.products import NewProduct
 from tasks.store.tables import attempts, events, pages, subtasks
 from tasks.store.tables import nodes as node_table
+from tasks.store.tasks import NewTask
 from tasks.store.verify import verify
 from tasks.store.writer import Writer
 from tasks.worker.attempt import Attempt
@@ -187,9 +188,9 @@ class Scene:
         def grant(conn: Any, now: Any) -> Lease:
             self.now = now
             assert products.add(conn, now, NewProduct(name=name, keywords=(name,)))
-            (wanted,) = products.unplanned(conn, 1)
+            (wanted,) = tasks.unplanned(conn, 1)
             partition = NewPartition((name,), [[f"http://www.baidu.com/s?wd={name}"]])
-            products.plan(conn, now, wanted, [NewTask(SITE, "baidu", "meta", (partition,))])
+            tasks.plan(conn, now, wanted, [NewTask(SITE, "baidu", "meta", (partition,))])
             subtask_id = conn.scalar(select(subtasks.c.id).order_by(subtasks.c.id.desc()).limit(1))
             transitions.move(conn, now, subtask_id, Transition.ADMIT, transitions.EventData())
             (lease,) = leases.grant(conn, now, [Grant(subtask_id, "n1", 20, 100.0, {})], SILENT)

@@ -22,7 +22,7 @@ from tasks.domain.grants import Grants
 from tasks.fetching.redis_permits import RedisPermits
 from tasks.jobs.celery_tasks import request_turn
 from tasks.jobs.runtime import Opened
-from tasks.store import products, unplanned_sites
+from tasks.store import tasks
 from tasks.store.database import Store, read_now
 from tasks.store.known_pages import page_count, page_keys
 from tasks.store.writer import Operation, Writer
@@ -120,8 +120,8 @@ def _plan(
 ) -> None:
     """Make the tasks of new products; then let the loop turn at once."""
     with store.read() as conn:
-        late = askable.due and bool(unplanned_sites.sites(conn))
-        if not late and not products.unplanned(conn, 1):
+        late = askable.due and bool(tasks.late_sites(conn))
+        if not late and not tasks.unplanned(conn, 1):
             return
     if asyncio.run(_until_ending(ending, _make_tasks(settings, writer, askable, catalog))):
         request_turn()

@@ -17,7 +17,7 @@ from app.views.host_waits import unplanned_texts, wait_text
 from app.web.base.context import Context, Here
 from app.web.base.phrases import Translate
 from tasks.domain.states import State
-from tasks.store import nodes, queue_counts, trends, unplanned_sites
+from tasks.store import nodes, queue_counts, tasks, trends
 from tasks.store.host_waits import HostQueue, host_waits
 from tasks.store.nodes import NodeRow
 from tasks.store.trends import Pace, QueueTrend, Sizes, StoringTrend
@@ -73,7 +73,7 @@ def read_overview(context: Context) -> Overview:
             pace=trends.pace(conn, now, _PACE_S),
             left=time_left(conn, now, queues, waits),
             waits=waits,
-            unplanned=unplanned_texts(unplanned_sites.listed(conn)),
+            unplanned=unplanned_texts(tasks.list_late_sites(conn)),
             nodes=nodes.listed(conn),
         )
 

@@ -18,7 +18,7 @@ from research.bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, know
 from research.tools.addresses import keyword, site
 from tasks.domain.page_key import canonical, page_key
 from tasks.jobs import planning, sweeps
-from tasks.store import closing, leases, pages, products
+from tasks.store import closing, leases, pages, products, tasks
 from tasks.store.attempt_ends import AttemptReport
 from tasks.store.closing import Close
 from tasks.store.database import Store, read_now
@@ -120,9 +120,9 @@ def _plan(store: Store, names: list[str], sites: int = SITES) -> None:
         now = read_now(conn)
         for name in names:
             products.add(conn, now, NewProduct(name=name, keywords=(name,)))
-        for virtual_task in products.unplanned(conn, len(names)):
+        for virtual_task in tasks.unplanned(conn, len(names)):
             planned = planning.planned_tasks(wanted, virtual_task, tuple(site(n) for n in range(sites)))
-            products.plan(conn, now, virtual_task, planned)
+            tasks.plan(conn, now, virtual_task, planned)
 
 
 def _text(url: URL) -> str:

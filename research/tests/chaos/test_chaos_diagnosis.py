@@ -14,7 +14,7 @@ from research.chaos import diagnosis
 from research.chaos.stall import STALL_S, StallWatch
 from tasks.domain.breaker import FIRST_UNREACHABLE_S
 from tasks.domain.host_wait import UNREACHABLE
-from tasks.store import hosts, partitions, products
+from tasks.store import hosts, partitions, products, tasks
 from tasks.store.database import read_now
 
 WORKER = """
@@ -63,9 +63,9 @@ def waiting(postgres_store):
     with postgres_store.begin() as conn:
         now = read_now(conn)
         products.add(conn, now, new_product("光明高钙牛奶"))
-        (wanted,) = products.unplanned(conn, 1)
+        (wanted,) = tasks.unplanned(conn, 1)
         partition = partitions.NewPartition(("光明",), [["http://e.example/1"], ["http://e.example/2"]])
-        products.plan(conn, now, wanted, [products.NewTask("12315.com", "baidu", "meta", (partition,))])
+        tasks.plan(conn, now, wanted, [tasks.NewTask("12315.com", "baidu", "meta", (partition,))])
         conn.exec_driver_sql("UPDATE subtasks SET state = 'WAIT'")
         rest = hosts.Rest("e.example", UNREACHABLE, lambda times: times * FIRST_UNREACHABLE_S)
         hosts.rest_host(conn, now, "node1", rest)

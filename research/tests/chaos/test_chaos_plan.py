@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from research.chaos.compare import difference
 from research.chaos.faults import BEATS, CONTROLS, POSTGRES, REDIS, FaultKind, planned
+from research.chaos.movement import Contents
 from research.chaos.records import FaultRecord, Report, Session
 from research.chaos.watch import standstill_s
 from research.chaos.world import names
-from tasks.store.movement import Contents
 
 NODES = ("node1", "node2", "node3")
 MOST_S = 17 * 60

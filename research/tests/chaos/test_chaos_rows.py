@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from app.actions.products import new_product
-from tasks.store import partitions, products, spoiled_rows
+from research.chaos import spoiled_rows
+from tasks.store import partitions, products, tasks
 from tasks.store.database import read_now
 
 
@@ -31,10 +32,10 @@ def waiting(postgres_store):
     with postgres_store.begin() as conn:
         now = read_now(conn)
         products.add(conn, now, new_product("光明高钙牛奶"))
-        (wanted,) = products.unplanned(conn, 1)
+        (wanted,) = tasks.unplanned(conn, 1)
         chunks = [["http://e.example/1"], ["http://e.example/2"]]
         partition = partitions.NewPartition(("光明",), chunks)
-        products.plan(conn, now, wanted, [products.NewTask("12315.com", "baidu", "meta", (partition,))])
+        tasks.plan(conn, now, wanted, [tasks.NewTask("12315.com", "baidu", "meta", (partition,))])
         conn.exec_driver_sql("UPDATE subtasks SET state = 'WAIT'")
     return postgres_store
 

@@ -15,9 +15,9 @@ from research.simulator.recorded import RecordedBounds, RecordedEngine, Recorded
 from research.simulator.recorded_blocks import RecordedBlock, blocks
 from research.simulator.recorded_overheads import overheads
 from research.simulator.recorded_rates import Completions
+from research.simulator.recorded_rows import RecordedAttempt, RecordedTask
 from research.simulator.simulate import simulate
 from splitter.catalog.model import Bounds, Limits
-from tasks.store.recorded import RecordedAttempt, RecordedTask
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 from app.cli.main import cli
 from research.simulator.recorded import RecordedNode, recorded_scenario, write_scenario
+from research.simulator.recorded_rows import RecordedAttempt, RecordedTask
 from research.simulator.scenario import ScenarioError
 from research.simulator.scenario_file import load_scenario
 from research.simulator.world import World, draw_work
 from splitter.catalog.model import Limits
-from tasks.store.recorded import RecordedAttempt, RecordedTask
 
 TEXT = """
 duration_s: 300

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from research.simulator.recorded_rows import RecordedTask, recorded_attempts, recorded_tasks
 from tasks.store.leases import Counters
-from tasks.store.recorded import RecordedTask, recorded_attempts, recorded_tasks
 from tests.store.world import World, hit
 
 

@@ -26,11 +26,12 @@ from tasks.fetching.permits import LocalPermits
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store import nodes, products
+from tasks.store import nodes, products, tasks
 from tasks.store.nodes import Node
 from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct, NewTask
+from tasks.store.products import NewProduct
 from tasks.store.tables import attempts, subtasks
+from tasks.store.tasks import NewTask
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.node import CrawlNode
 from tasks.worker.robots_cache import RobotsCache
@@ -255,7 +256,7 @@ def _plan(store, wanted, catalog):
     with store.begin() as conn:
         for number in range(most):
             products.add(conn, START, NewProduct(name=f"牛奶{number}", keywords=("牛奶",)))
-        for virtual in products.unplanned(conn, most):
+        for virtual in tasks.unplanned(conn, most):
             number = int(virtual.product.removeprefix("牛奶"))
             planned = [
                 NewTask(
@@ -271,7 +272,7 @@ def _plan(store, wanted, catalog):
                 for site, of in wanted.hits.items()
                 if number < len(of)
             ]
-            products.plan(conn, START, virtual, planned)
+            tasks.plan(conn, START, virtual, planned)
 
 
 def _ran(store, ended_s, refused):
