@@ -17,7 +17,7 @@ from patience import PATIENCE_S
 from sqlalchemy import inspect
 
 from tasks.domain.errors import WrongRevision
-from tasks.store import queue_counts, schema
+from tasks.store import schema, transitions
 from tasks.store.database import Store, read_now
 from tasks.store.tables import metadata
 from tasks.store.verify import verify
@@ -122,7 +122,7 @@ def test_a_store_of_0_9_0_keeps_its_contents(old: Store, migrations: Path) -> No
         assert schema.revision(conn) == schema.newest(migrations)
         schema.check_revision(conn, migrations)
         verification = verify(conn, read_now(conn))
-        counted = {state: n for state, n in queue_counts.counts(conn).items() if n}
+        counted = {state: n for state, n in transitions.count_queues(conn).items() if n}
     assert verification.violations == ()
     assert counted == dict(before["queues"])
     assert {"WAIT", "MANUAL", "DONE"} <= counted.keys()

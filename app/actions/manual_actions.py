@@ -10,7 +10,7 @@ from typing import Any
 
 from splitter.errors import InputError
 from tasks.domain.errors import TaskError
-from tasks.store import added_nodes, audit, closing, manual, nodes
+from tasks.store import added_nodes, closing, manual, nodes, notices
 from tasks.store.database import Store, read_now
 from tasks.store.manual import Edit
 from tasks.store.nodes import Node
@@ -94,7 +94,7 @@ def act_on_each(store: Store, ids: Sequence[int], action: Action, who: str) -> O
             few = ", ".join(map(str, outcome.done[:20])) + (" ..." if len(outcome.done) > 20 else "")
             subject = f"subtask{'s' if len(outcome.done) > 1 else ''} {few}"
             detail = {"subtasks": outcome.done[:1000], "count": len(outcome.done), **action.detail}
-            audit.record(conn, now, audit.Entry(who, action.name, subject, detail))
+            notices.record_action(conn, now, notices.AuditEntry(who, action.name, subject, detail))
     return outcome
 
 
@@ -104,7 +104,7 @@ def add_node(store: Store, node: Node, number: int | None, who: str) -> None:
         now = read_now(conn)
         added_nodes.add(conn, now, node, number)
         how = {"address": node.address, "proxy": str(node.proxy) if node.proxy is not None else None}
-        audit.record(conn, now, audit.Entry(who, "add", f"node {node.name}", how))
+        notices.record_action(conn, now, notices.AuditEntry(who, "add", f"node {node.name}", how))
 
 
 def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> None:
@@ -112,12 +112,12 @@ def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> N
     with store.begin() as conn:
         now = read_now(conn)
         added_nodes.remove(conn, now, name, silent_after)
-        audit.record(conn, now, audit.Entry(who, "remove", f"node {name}", {}))
+        notices.record_action(conn, now, notices.AuditEntry(who, "remove", f"node {name}", {}))
 
 
 def set_drained(store: Store, name: str, drained: bool, who: str) -> None:
     """Drain a node, or take it back. Raises UnknownNode."""
     with store.begin() as conn:
         nodes.set_drained(conn, name, drained)
-        done = audit.Entry(who, "drain" if drained else "resume", f"node {name}", {})
-        audit.record(conn, read_now(conn), done)
+        done = notices.AuditEntry(who, "drain" if drained else "resume", f"node {name}", {})
+        notices.record_action(conn, read_now(conn), done)

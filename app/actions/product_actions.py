@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from app.actions.products import RefusedProduct, new_product, period
 from splitter.errors import InputError
-from tasks.store import audit, product_changes, products
+from tasks.store import notices, product_changes, products
 from tasks.store.database import Store, read_now
 from tasks.store.product_changes import Change, ProductSummary
 from tasks.store.products import NewProduct
@@ -105,7 +105,7 @@ def record_added(conn: Connection, now: datetime, names: Sequence[str], who: str
     """Record in the audit log that products were added, if there are any."""
     if names:
         few = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
-        audit.record(conn, now, audit.Entry(who, "add products", few, {"count": len(names)}))
+        notices.record_action(conn, now, notices.AuditEntry(who, "add products", few, {"count": len(names)}))
 
 
 def remove(store: Store, names: Sequence[str], who: str) -> list[ProductSummary]:
@@ -121,7 +121,9 @@ def remove(store: Store, names: Sequence[str], who: str) -> list[ProductSummary]
         now = read_now(conn)
         done = [product_changes.remove(conn, now, name) for name in dict.fromkeys(names)]
         for was in done:
-            audit.record(conn, now, audit.Entry(who, "remove product", was.name, {"cancelled": was.open}))
+            notices.record_action(
+                conn, now, notices.AuditEntry(who, "remove product", was.name, {"cancelled": was.open})
+            )
     return done
 
 
@@ -144,7 +146,7 @@ def remove_with_reviews(store: Store, names: Sequence[str], who: str) -> list[tu
             removed = remove_reviews(conn, was.id)
             compare_again(conn, removed.alone)
             told = {"cancelled": was.open, "deleted": removed.reviews, "kept": removed.kept}
-            audit.record(conn, now, audit.Entry(who, "remove product", name, told))
+            notices.record_action(conn, now, notices.AuditEntry(who, "remove product", name, told))
             done.append((was, removed))
     return done
 
@@ -184,7 +186,9 @@ def edit(store: Store, name: str, wanted: Edit, who: str) -> tuple[int, ProductS
         )
         cancelled = product_changes.edit(conn, now, name, change)
         if wanted != Edit():
-            audit.record(conn, now, audit.Entry(who, "edit product", name, _audit_detail(wanted, cancelled)))
+            notices.record_action(
+                conn, now, notices.AuditEntry(who, "edit product", name, _audit_detail(wanted, cancelled))
+            )
         return cancelled, product_changes.summary(conn, name)
 
 

@@ -6,17 +6,17 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from tasks.store import audit
+from tasks.store import notices
 from tasks.store.database import Store, read_now
 
 
 def record_import(conn: Connection, now: datetime, source: str, file: str, who: str) -> None:
     """Record that the reviews of a file are imported."""
-    audit.record(conn, now, audit.Entry(who, "import reviews", source, {"file": file}))
+    notices.record_action(conn, now, notices.AuditEntry(who, "import reviews", source, {"file": file}))
 
 
 def record_judging(store: Store, product: str | None, again: bool, who: str) -> None:
     """Record that stored reviews are judged again, all of them or those of a product."""
     with store.begin() as conn:
-        entry = audit.Entry(who, "judge reviews", product or "all products", {"again": again})
-        audit.record(conn, read_now(conn), entry)
+        entry = notices.AuditEntry(who, "judge reviews", product or "all products", {"again": again})
+        notices.record_action(conn, read_now(conn), entry)

@@ -12,7 +12,7 @@ from app.files.exporting import FORMATS, check_format
 from app.sending.delivery import checked_destination, shown_destination
 from splitter.errors import InputError
 from tasks.domain.recurrence import Recurrence, cron_rule
-from tasks.store import audit, product_changes, schedules, tables
+from tasks.store import notices, product_changes, schedules, tables
 from tasks.store.database import Store, read_now
 from tasks.store.reviews import check_products
 from tasks.store.schedules import Schedule, ScheduleKind
@@ -126,7 +126,7 @@ def act(store: Store, which: Sequence[str], action: ScheduleAction, who: str) ->
 def _record(
     conn: Any, now: datetime, action: str, row: Schedule, who: str, detail: Mapping[str, Any]
 ) -> None:
-    audit.record(conn, now, audit.Entry(who, action, f"{row.id}: {name_of(row)}", detail))
+    notices.record_action(conn, now, notices.AuditEntry(who, action, f"{row.id}: {name_of(row)}", detail))
 
 
 def name_of(row: Schedule) -> str:

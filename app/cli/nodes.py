@@ -29,7 +29,7 @@ from tasks.store import nodes as node_store
 from tasks.store.database import read_now
 from tasks.store.hosts import Breaker
 from tasks.store.nodes import CLOCK_S, NodeRow
-from tasks.store.views import BufferRule, node_load
+from tasks.store.snapshot import BufferRule, node_load
 
 
 @click.group()

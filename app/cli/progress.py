@@ -22,7 +22,7 @@ from app.views.host_waits import wait_text
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostCatalog
-from tasks.store import nodes, queue_counts, reports
+from tasks.store import nodes, reports, transitions
 from tasks.store.database import Store, read_now
 from tasks.store.host_waits import HostQueue, host_waits
 from tasks.store.nodes import NodeRow
@@ -204,7 +204,7 @@ class Progress:
             self._mark = reports.stored_since(conn, self._mark)
             load = reports.waiting_summary(conn, now)
             wait_s = max(0.0, (load.next_at - now).total_seconds()) if load.next_at else 0.0
-            queues = queue_counts.counts(conn)
+            queues = transitions.count_queues(conn)
             waits = host_waits(conn, now, self._hosts.of_site, _SILENT_AFTER)
             return Snapshot(
                 at_s=at_s,

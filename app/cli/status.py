@@ -16,7 +16,7 @@ from app.run.eta import Ending, TimeLeft, time_left
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_documents, wait_text
 from tasks.fetching.hosts import HostCatalog
-from tasks.store import coverage, nodes, page_links, queue_counts, reports, tasks
+from tasks.store import coverage, nodes, page_links, reports, tasks, transitions
 from tasks.store.database import read_now
 from tasks.store.host_waits import host_waits
 from tasks.store.reports import WaitingSummary
@@ -42,7 +42,7 @@ def status(db: str | None, as_json: bool) -> None:
         silent_after = timedelta(seconds=rule.silent_after_s)
         waits = host_waits(conn, now, HostCatalog(catalog).of_site, silent_after)
         queues, load, totals = (
-            queue_counts.counts(conn),
+            transitions.count_queues(conn),
             reports.waiting_summary(conn, now),
             reports.totals(conn),
         )

@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from tasks.store import manual, products, queue_counts, reports, tasks
+from tasks.store import manual, products, reports, tasks, transitions
 from tasks.store.database import Store, read_now
 from tasks.store.host_waits import HostQueue, HostsOf, host_waits
 from tasks.store.manual import ManualRow
@@ -77,7 +77,7 @@ def summary(
     with store.read() as conn:
         now = read_now(conn)
         return Summary(
-            queues=queue_counts.counts(conn),
+            queues=transitions.count_queues(conn),
             pairs=tuple(reports.pairs(conn)),
             totals=reports.totals(conn),
             added=reports.stored_since(conn, begin),

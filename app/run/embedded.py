@@ -28,7 +28,7 @@ from tasks.jobs.schedule import SWEEPS, Sweep, interval_s
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import TurnPace
 from tasks.scheduling import fluid
-from tasks.store import closing, nodes, todo
+from tasks.store import closing, nodes, snapshot
 from tasks.store.database import Store
 from tasks.store.leases import Lease
 from tasks.store.nodes import Node
@@ -310,7 +310,7 @@ class EmbeddedRunner:
         if event == self._settled_at_event and now_s < self._settled_look_s + _LOOK_EVERY_S:
             return
         self._settled_at_event, self._settled_look_s = event, now_s
-        if await self._writer.run(lambda conn, _now: todo.all_settled(conn)):
+        if await self._writer.run(lambda conn, _now: snapshot.all_settled(conn)):
             self._end.set()
 
     async def _watching(self) -> None:

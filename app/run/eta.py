@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection
 
-from tasks.store import reports, todo, trends
+from tasks.store import reports, snapshot, trends
 from tasks.store.host_waits import HostQueue
 
 _WINDOW_S = 300.0
@@ -54,7 +54,7 @@ def time_left(
     """
     unsettled, waiting = trends.open_subtasks(queues), sum(one.subtasks for one in waits)
     if not unsettled:
-        planned = sum(queues.values()) and todo.all_settled(conn)
+        planned = sum(queues.values()) and snapshot.all_settled(conn)
         return TimeLeft(Ending.NOTHING_LEFT if planned else Ending.NO_WORK)
     silent = [one for one in waits if one.unreachable]
     silent_subtasks = sum(one.subtasks for one in silent)

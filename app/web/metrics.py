@@ -17,11 +17,11 @@ from starlette.responses import Response
 from app.run.version import VERSION
 from app.web.base.context import Context, Here
 from tasks.domain.breaker import BreakerState
-from tasks.store import alerts, hosts, measurements, nodes, queue_counts, reports, trends
-from tasks.store.measurements import Measured
+from tasks.store import hosts, nodes, notices, reports, transitions, trends, upkeep
 from tasks.store.metrics import PairTotals, failures, pair_totals, recent_traffic
 from tasks.store.nodes import NodeRow
 from tasks.store.pair_history import NEWEST_ATTEMPTS
+from tasks.store.upkeep import Measured
 
 router = APIRouter()
 _PACE_S = 120.0
@@ -59,11 +59,11 @@ class _Reader:
             *_of_pairs(pair_totals(conn)),
             *_of_nodes(conn, now),
             *_of_hosts(conn, now),
-            *_of_scheduler(measurements.load(conn), now),
+            *_of_scheduler(upkeep.load_measurements(conn), now),
             _gauge(
                 "reviewloop_alert",
                 "1: an alert that is on.",
-                {(row.rule, row.subject): 1.0 for row in alerts.listed(conn) if row.firing},
+                {(row.rule, row.subject): 1.0 for row in notices.list_alerts(conn) if row.firing},
                 "rule",
                 "subject",
             ),
@@ -85,7 +85,7 @@ def _counter(name: str, said: str, values: Mapping[Any, float], *labels: str) ->
 
 
 def _of_queues(conn: Connection, now: datetime) -> Iterator[Metric]:
-    queues = queue_counts.counts(conn)
+    queues = transitions.count_queues(conn)
     yield _gauge(
         "reviewloop_subtasks",
         "Subtasks by queue.",

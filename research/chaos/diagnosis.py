@@ -12,7 +12,7 @@ import psutil
 from sqlalchemy import Connection
 
 from research.chaos import movement
-from tasks.store import hosts, measurements, nodes, queue_counts
+from tasks.store import hosts, nodes
 from tasks.store.postgres import open_transactions
 
 STACKS = signal.SIGUSR1

@@ -9,7 +9,7 @@ from typing import Any
 from research.chaos.compare import Difference
 from research.chaos.records import Report, Session
 from tasks.domain.states import State
-from tasks.store import queue_counts, reports
+from tasks.store import reports, transitions
 from tasks.store.database import Store, read_now
 from tasks.store.verify import verify
 
@@ -24,7 +24,7 @@ def reported(store: Store, session: Session, compared: Difference | None) -> Rep
     """
     with store.read() as conn:
         found = verify(conn, read_now(conn))
-        queues = queue_counts.counts(conn)
+        queues = transitions.count_queues(conn)
         recalls = reports.totals(conn).recalls
     left = {state: n for state, n in queues.items() if n and state not in _DONE}
     return Report(

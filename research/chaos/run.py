@@ -30,7 +30,7 @@ from research.chaos.watch import Watch
 from research.chaos.world import FAST_PER_S, PLENTY, Products, Supply, names, write_catalog
 from splitter.errors import ReviewloopError
 from tasks.domain.failures import FailureReason
-from tasks.store import manual, queue_counts, reports, tasks, todo
+from tasks.store import manual, reports, snapshot, tasks, transitions
 from tasks.store.database import Store, read_now
 
 log = logging.getLogger("reviewloop.chaos")
@@ -223,7 +223,7 @@ class ChaosRun:
             if self._watch.moved_since(moved_s):
                 moved_s = time.monotonic()
             with self._store.read() as conn:
-                settled = todo.all_settled(conn) and not queue_counts.counts(conn)["MANUAL"]
+                settled = snapshot.all_settled(conn) and not transitions.count_queues(conn)["MANUAL"]
             return settled or time.monotonic() > moved_s + _GIVE_UP_S
 
         self._until(done, _CALM_S)

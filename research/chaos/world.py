@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from app.actions.products import new_product
-from tasks.store import products, queue_counts, reports
+from tasks.store import products, reports, transitions
 from tasks.store.database import Store, read_now
 
 SITES = ("12315.com", "315ok.com", "315tousu.org", "cca.org.cn", "ccn.com.cn", "china315.com")
@@ -99,7 +99,7 @@ class Products:
     def feed(self) -> None:
         """Add the next product where there is little left to do. Raises what the database raises."""
         with self._store.read() as conn:
-            queues = queue_counts.counts(conn)
+            queues = transitions.count_queues(conn)
             waiting = queues["PRIORITY"] + queues["WAIT"]
             if reports.open_left(conn) >= self._supply.left and waiting >= self._supply.subtasks:
                 return

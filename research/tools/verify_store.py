@@ -18,19 +18,8 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import Transition
-from tasks.store import (
-    chunks,
-    closing,
-    known_pages,
-    leases,
-    pages,
-    products,
-    schema,
-    tasks,
-    transitions,
-)
-from tasks.store.attempt_ends import AttemptReport
-from tasks.store.closing import Close
+from tasks.store import closing, known_pages, leases, pages, products, schema, tasks, transitions
+from tasks.store.closing import AttemptReport, Close
 from tasks.store.database import Store, unhurried
 from tasks.store.leases import Counters, Grant, Lease, Renewal
 from tasks.store.pages import NewPage, PageToStore
@@ -131,7 +120,7 @@ def _collected(conn: Connection, subtask_id: int) -> None:
     counters = Counters(offered=_HITS, tried=_HITS, collected=_HITS, requests=_HITS + 1, active_s=1.0)
     closing.close_many(conn, _NOW, [Close(lease, AttemptReport(counters=counters))])
     done = Move(subtask_id, EventData(node=lease.node, detail={"left": 0}), {"left": 0})
-    assert not chunks.more_after(conn, [])
+    assert not tasks.more_after(conn, [])
     transitions.move_many(conn, _NOW, Transition.WAKE, [done])
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tasks.scheduling.alerting import AlertRules, alerts_on
-from tasks.store import alert_facts, alerts
-from tasks.store.alerts import AlertRow
+from tasks.store import alert_facts, notices
 from tasks.store.database import try_lock
+from tasks.store.notices import AlertRow
 from tasks.store.writer import Operation
 
 _LOCK_S = 2.0
@@ -63,11 +63,11 @@ class Alerting:
         self._looking_since = self._looking_since or now
         if not try_lock(conn, "alerts", _LOCK_S):
             return [], now  # another scheduler looks
-        before = alerts.open_alerts(alerts.listed(conn))
+        before = notices.open_alerts(notices.list_alerts(conn))
         facts = alert_facts.facts(conn, now, self._rules, self._looking_since, self._engines)
-        alerts.keep(conn, now, alerts_on(self._rules, facts, now, before))
-        return alerts.claim(conn, now), now
+        notices.keep_alerts(conn, now, alerts_on(self._rules, facts, now, before))
+        return notices.claim_alerts(conn, now), now
 
 
 def _note(rows: Sequence[AlertRow], done: SendOutcome, conn: Connection, now: datetime) -> None:
-    alerts.sent(conn, now, rows, told=done.told, trouble=done.trouble)
+    notices.note_sent_alerts(conn, now, rows, told=done.told, trouble=done.trouble)

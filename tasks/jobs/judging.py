@@ -18,8 +18,8 @@ from tasks.reading.relevance import screen_reviews
 from tasks.store import judging, page_links
 from tasks.store.database import Store, read_now
 from tasks.store.judging import JudgedPage, StoredPage
-from tasks.store.marks import mark_of, set_mark
 from tasks.store.refused import of_another_product
+from tasks.store.upkeep import mark_of, set_mark
 
 BATCH = 50
 """Pages of a transaction."""

@@ -18,7 +18,7 @@ from tasks.jobs.context import Context
 from tasks.scheduling.query_refinement import DropWord, LeaveFull, ReadPartition, SplitByTime, refined
 from tasks.store import partitions
 from tasks.store.partitions import NewPartition, PartitionRow
-from tasks.store.views import SleepingView
+from tasks.store.snapshot import SleepingView
 
 
 @dataclass(frozen=True, slots=True)

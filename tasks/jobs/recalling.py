@@ -14,7 +14,7 @@ from tasks.domain.states import Transition
 from tasks.jobs.context import Context
 from tasks.scheduling.recall import Recall, ToManual, after_failure
 from tasks.scheduling.unasked import answers_nobody
-from tasks.store import closing, hosts, leases, nodes, set_aside, transitions, views
+from tasks.store import closing, hosts, leases, manual, nodes, snapshot, transitions
 from tasks.store.leases import Lease
 from tasks.store.transitions import Move
 
@@ -39,7 +39,7 @@ def recall(conn: Connection, now: datetime, context: Context) -> None:
     if silent:
         closing.silence(conn, now, silent)
     again, given_up = [], []
-    failed = views.failed(conn, _BATCH)
+    failed = snapshot.failed(conn, _BATCH)
     unreachable = {view.site for view in failed if view.reason is FailureReason.HOST_UNREACHABLE}
     dead = _of_dead_hosts(conn, now, context, unreachable) if unreachable else {}
     for view in failed:
@@ -60,7 +60,7 @@ def recall(conn: Connection, now: datetime, context: Context) -> None:
             given_up.append(_given_up(view, decision))
     transitions.move_many(conn, now, Transition.RECALL, again)
     transitions.move_many(conn, now, Transition.GIVE_UP, given_up)
-    set_aside.unanswered(conn, now, dead)
+    manual.set_aside_unanswered(conn, now, dead)
 
 
 def _of_dead_hosts(
@@ -90,7 +90,7 @@ def _unanswered(rest: hosts.RestAt | None) -> int:
     return rest.times if rest is not None and rest.cause == UNREACHABLE else 0
 
 
-def _recalled(now: datetime, view: views.FailedView, decision: Recall) -> Move:
+def _recalled(now: datetime, view: snapshot.FailedView, decision: Recall) -> Move:
     note = transitions.EventData(
         node=view.node,
         reason=view.reason,
@@ -108,7 +108,7 @@ def _recalled(now: datetime, view: views.FailedView, decision: Recall) -> Move:
     return Move(view.id, note, values)
 
 
-def _given_up(view: views.FailedView, decision: ToManual) -> Move:
+def _given_up(view: snapshot.FailedView, decision: ToManual) -> Move:
     note = transitions.EventData(node=view.node, reason=view.reason, detail=asdict(decision))
     return Move(view.id, note, {})
 

@@ -16,10 +16,10 @@ from sqlalchemy import Connection
 
 from tasks.scheduling.balance.learned import LEAST_RUNS, TrainingEnded, train
 from tasks.scheduling.balance.parameters import NodeParameters, Sample
-from tasks.store import run_time_model
+from tasks.store import upkeep
 from tasks.store.database import Store, read_now
 from tasks.store.recorded import recorded_parameters, recorded_runs
-from tasks.store.run_time_model import StoredModel
+from tasks.store.upkeep import StoredModel
 from tasks.store.writer import Operation
 
 TRAIN_EVERY = timedelta(minutes=10)
@@ -66,7 +66,7 @@ def train_run_times(
 
 def training_set(conn: Connection, now: datetime) -> TrainingSet | None:
     """The newest attempts; None where training is not due: it was done lately, there are too few, or no new ones."""
-    before = run_time_model.load(conn)
+    before = upkeep.load_model(conn)
     if before is not None and abs(now - before.trained_at) < TRAIN_EVERY:
         return None
     machines = {node: NodeParameters.of(of) for node, of in recorded_parameters(conn).items()}
@@ -78,4 +78,4 @@ def training_set(conn: Connection, now: datetime) -> TrainingSet | None:
 
 
 def _save(model: StoredModel, conn: Connection, _now: object) -> None:
-    run_time_model.save(conn, model)
+    upkeep.save_model(conn, model)

@@ -34,9 +34,9 @@ from tasks.scheduling.decision import AllocationStrategy, Distances
 from tasks.scheduling.proximity.coordinates import Delays
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
-from tasks.store import nodes, run_time_model, stats, views
-from tasks.store.measurements import SweepTimes
+from tasks.store import nodes, snapshot, stats, upkeep
 from tasks.store.recorded import recorded_parameters
+from tasks.store.upkeep import SweepTimes
 
 _SHORT = timedelta(seconds=2)
 _LONG = timedelta(seconds=60)
@@ -160,7 +160,7 @@ class SchedulerState:
         if self._run_times_read is not None and abs(now - self._run_times_read) < _RUN_TIMES_EVERY:
             return
         self._run_times_read = now
-        model = run_time_model.load(conn)
+        model = upkeep.load_model(conn)
         if model is None:
             return
         machines = recorded_parameters(conn)
@@ -239,7 +239,7 @@ class SchedulerState:
         begin_s = self._clock()
         if self._count_at_s is not None and begin_s < self._count_at_s:
             return
-        self.ready.set_pending(views.pending(conn))
+        self.ready.set_pending(snapshot.pending(conn))
         end_s = self._clock()
         self._count_at_s = end_s + max(_COUNT_EVERY_S, (end_s - begin_s) / _COUNT_SHARE)
 

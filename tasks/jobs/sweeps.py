@@ -22,9 +22,9 @@ from tasks.scheduling import admission, rebalancing
 from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, as_detail, still_waiting
 from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.store import chunks, closing, leases, left_over, set_aside, transitions, views
-from tasks.store.chunks import LeftOver
+from tasks.store import closing, leases, manual, snapshot, tasks, transitions
 from tasks.store.leases import HITS_UNREAD, Grant, Lease
+from tasks.store.tasks import LeftOver
 from tasks.store.transitions import Move
 
 _BATCH = 1000
@@ -32,12 +32,12 @@ _BATCH = 1000
 
 def admit(conn: Connection, now: datetime, context: Context) -> int:
     """PRIORITY to WAIT: of every site a few, higher priority first; returns how many."""
-    heads = views.heads(conn)
+    heads = snapshot.heads(conn)
     if not heads:
         return 0
-    waiting = views.waiting_by_site(conn)
+    waiting = snapshot.waiting_by_site(conn)
     limit = context.settings.wait_limit
-    found = views.entrants(conn, admission.openings(heads, waiting, limit))
+    found = snapshot.entrants(conn, admission.openings(heads, waiting, limit))
     chosen = admission.admitted(found, heads, waiting, limit)
     ids = transitions.locked(conn, chosen[:_BATCH], state=State.PRIORITY)
     moves = [Move(subtask_id, transitions.EventData(), {}) for subtask_id in ids]
@@ -56,7 +56,7 @@ def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
 def open_nodes(conn: Connection, now: datetime, context: Context) -> list[NodeView]:
     """Nodes that are alive and not drained, with what each can be given now."""
     lacks = context.state.lacks(conn, context.entries)
-    found = views.open_nodes(conn, now, context.settings.buffer)
+    found = snapshot.open_nodes(conn, now, context.settings.buffer)
     return [replace(one, lacks=lacks[one.name]) if one.name in lacks else one for one in found]
 
 
@@ -94,10 +94,10 @@ def rebalance(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     so that nothing waits for them. What it gives to nobody stays. A new strategy and ready queue decide, for this case
     alone.
     """
-    loads = views.node_loads(conn, now, context.settings.buffer)
+    loads = snapshot.node_loads(conn, now, context.settings.buffer)
     if not rebalancing.unbalanced(loads):
         return []
-    prefetched = views.unstarted(conn, now, context.hosts_of)
+    prefetched = snapshot.unstarted(conn, now, context.hosts_of)
     context.state.learn(conn, now)
     hosts = _hosts(conn, now, context, {one.subtask.site for one in prefetched})
     moves = rebalancing.rebalance(loads, prefetched, hosts)
@@ -169,12 +169,12 @@ def _decide(
         keep: True leaves what waits of sites that left the catalog where it is; else it is set aside.
     """
     ready.clear()
-    waiting = views.waiting(conn, now, context.most_waiting, context.hosts_of)
+    waiting = snapshot.waiting(conn, now, context.most_waiting, context.hosts_of)
     if returned:
         waiting = sorted([*waiting, *returned], key=lambda one: (-one.priority, one.id))
     gone = {view.id: view.site for view in waiting if view.site not in context.catalog.sites}
     if gone and not keep:
-        set_aside.unknown_sites(conn, now, context.catalog, gone)
+        manual.set_aside_unknown_sites(conn, now, context.catalog, gone)
     waiting = [view for view in waiting if view.id not in gone]
     if not waiting:
         return []
@@ -207,7 +207,9 @@ def _bring_up_to_date(
 
 def _hosts(conn: Connection, now: datetime, context: Context, sites: Collection[str]) -> dict[str, HostView]:
     limits, state = context.hosts.limits, context.state
-    return views.host_views(conn, now, context.hosts_of, limits, state.request_s, LANES, sites, state.grants)
+    return snapshot.host_views(
+        conn, now, context.hosts_of, limits, state.request_s, LANES, sites, state.grants
+    )
 
 
 def modification(context: Context, now_s: float, site: str, node: str, left: int) -> Modification:
@@ -259,13 +261,13 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
     Modification takes effect here: the event shows quota and budget of what is left, before and after. The follow-up
     gets them anew for the node it goes to.
     """
-    sleeping = views.sleeping(conn, _BATCH)
+    sleeping = snapshot.sleeping(conn, _BATCH)
     if not sleeping:
         return 0
     context.state.learn(conn, now)
-    left = left_over.left_to_do(conn, [view.id for view in sleeping])
-    tries = left_over.most_tries(conn, [view.id for view in sleeping if left[view.id]])
-    follow_ups = chunks.follow_ups(
+    left = tasks.left_to_do(conn, [view.id for view in sleeping])
+    tries = tasks.most_tries(conn, [view.id for view in sleeping if left[view.id]])
+    follow_ups = tasks.follow_ups(
         conn,
         now,
         [
@@ -275,9 +277,9 @@ def wake(conn: Connection, now: datetime, context: Context) -> int:
         ],
     )
     refined = refine(conn, now, context, sleeping)
-    go_on = chunks.more_after(conn, {(view.part_id, view.chunk) for view in sleeping}) - refined.stop
+    go_on = tasks.more_after(conn, {(view.part_id, view.chunk) for view in sleeping}) - refined.stop
     next_ones = [(part_id, chunk + 1) for part_id, chunk in go_on]
-    released = chunks.release_chunks(conn, now, [*next_ones, *refined.begin])
+    released = tasks.release_chunks(conn, now, [*next_ones, *refined.begin])
     moves = []
     for view in sleeping:
         limits = modification(context, now.timestamp(), view.site, view.node, max(1, left[view.id]))

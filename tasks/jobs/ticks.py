@@ -10,15 +10,15 @@ from sqlalchemy import Connection
 
 from tasks.jobs import recalling, sweeps, turn
 from tasks.jobs.context import Context
-from tasks.store import lapses, measurements, queue_counts, schedules, set_aside
+from tasks.store import manual, schedules, transitions, upkeep
 from tasks.store.database import try_lock
 from tasks.store.leases import Lease
 
 
 def _measure(conn: Connection, now: datetime, context: Context) -> None:
     """Keep what people look at, and is cheap only here."""
-    measurements.save(conn, now, dict(context.state.sweep_times), context.state.grants)
-    queue_counts.add_up(conn)
+    upkeep.save_measurements(conn, now, dict(context.state.sweep_times), context.state.grants)
+    transitions.add_up_queues(conn)
 
 
 _SWEEPS: dict[str, Callable[[Connection, datetime, Context], object]] = {
@@ -53,10 +53,10 @@ def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]
     given: list[Lease] = []
     state, silent_after = context.state, timedelta(seconds=context.settings.recall.silent_after_s)
     try:
-        lapses.bridge(conn, now, state.looked_at, silent_after)
+        upkeep.bridge_lapse(conn, now, state.looked_at, silent_after)
         state.looked_at = now
-        if state.marked_at is None or abs(now - state.marked_at) >= lapses.longest(silent_after) / 3:
-            lapses.mark_look(conn, now)
+        if state.marked_at is None or abs(now - state.marked_at) >= upkeep.longest_lapse(silent_after) / 3:
+            upkeep.mark_look(conn, now)
             state.marked_at = now
         if state.unreadable:
             _set_aside_unreadable(conn, now, context)
@@ -68,7 +68,7 @@ def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]
                 _SWEEPS[name](conn, now, context)
             state.sweep_times[name].add(time.monotonic() - began_s)
     except BaseException as error:
-        state.unreadable = isinstance(error, set_aside.UNREADABLE)
+        state.unreadable = isinstance(error, manual.UNREADABLE)
         state.forget()  # it read what is now rolled back
         raise
     return given
@@ -78,6 +78,6 @@ def _set_aside_unreadable(conn: Connection, now: datetime, context: Context) -> 
     """After a tick that met what it could not read: set aside the rows that can't be read, so that this one goes on."""
     state = context.state
     state.unreadable = False
-    if state.checked_rows_at is None or abs(now - state.checked_rows_at) >= set_aside.AGAIN:
-        set_aside.unreadable_rows(conn, now, context.most_waiting)
+    if state.checked_rows_at is None or abs(now - state.checked_rows_at) >= manual.AGAIN:
+        manual.set_aside_unreadable_rows(conn, now, context.most_waiting)
         state.checked_rows_at = now

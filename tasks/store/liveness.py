@@ -85,7 +85,7 @@ def overdue_violations(
         sign = max(at for at in (row.allocated_at, row.started_at, row.progress_at) if at is not None)
         if row.lease_deadline is None or sign is None:
             continue
-        # After a lapse of the scheduler leases get a new time (`tasks.store.lapses`).
+        # After a lapse of the scheduler leases get a new time (`tasks.store.upkeep`).
         last = max(sign, live.as_of) if live.as_of is not None else sign
         if not sign <= row.lease_deadline <= last + bounds["lease_ahead"]:
             message = f"its lease runs until {row.lease_deadline}, the last sign of life was at {sign}"

@@ -1,11 +1,17 @@
-"""Subtasks that wait for a person: listed, chosen, tried again. `tasks.store.closing.cancel` abandons one."""
+"""Subtasks that wait for a person: listed by cause and by page, tried again, and set aside by the sweeps.
+
+`tasks.store.closing.cancel` abandons one. A sweep sets aside what no sweep can work on, so that it holds up nothing
+else. Work of a site that left the catalog is found when it would be given to a node. A row that can't be read makes the
+sweep fail that meets it; the next tick then looks at each row by itself, once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from splitter.catalog.names import Kind
@@ -13,11 +19,13 @@ from splitter.errors import InputError
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, literal_column, select, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
-from tasks.domain.failures import FetchError
+from tasks.domain.failures import FailureReason, FetchError
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.states import State, Transition
-from tasks.store import left_over, nodes, transitions
+from tasks.scheduling.recall import SUGGESTIONS
+from tasks.store import nodes, partitions, tasks, transitions
 from tasks.store.tables import events, products, subtasks, targets
+from tasks.store.transitions import EventData
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +145,7 @@ def retry(
         .where(targets.c.subtask_id == subtask_id, targets.c.state.in_(("todo", "given_up")))
         .values(state="todo", tries=0, reason=None)
     )
-    left = left_over.left_to_do(conn, [subtask_id])[subtask_id]
+    left = tasks.left_to_do(conn, [subtask_id])[subtask_id]
     quota = {"assigned_quota": edit.quota} if edit is not None and edit.quota is not None else {}
     transitions.move(
         conn,
@@ -245,3 +253,172 @@ def _check_kind(conn: Connection, subtask_id: int, kind: str, name: str) -> None
         raise InputError(
             f"subtask {subtask_id} is of kind {kind}, node {name} takes {', '.join(sorted(node.kinds))}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Subtasks that wait for a person for one reason at one site.
+
+    Attributes:
+        since: when the first of them came.
+    """
+
+    reason: str
+    site: str
+    count: int
+    since: datetime
+
+
+def causes(conn: Connection) -> list[Cause]:
+    """Every cause, the one with the most subtasks first."""
+    s = subtasks.c
+    count = func.count().label("n")
+    rows = conn.execute(
+        select(s.reason, s.site, count, func.min(s.changed_at))
+        .where(waiting())
+        .group_by(s.reason, s.site)
+        .order_by(count.desc(), s.reason, s.site)
+    )
+    return [Cause(reason or "", site, n, since) for reason, site, n, since in rows]
+
+
+def manual_page(
+    conn: Connection, *, after: int = 0, most: int, reason: str | None = None, site: str | None = None
+) -> list[ManualRow]:
+    """Subtasks in MANUAL by their numbers.
+
+    Args:
+        after: behind this subtask.
+        reason, site: only this one; None: all.
+    """
+    s = subtasks.c
+    ids = select(s.id).where(waiting(reason, site), after < IN_ORDER).order_by(IN_ORDER).limit(most)
+    rows = conn.execute(
+        select(subtasks, products.c.name)
+        .join(products, products.c.id == s.product_id)
+        .where(s.id.in_(conn.scalars(ids).all()))
+        .order_by(s.id)
+    ).all()
+    told = _why_given_up(conn, [row.id for row in rows])
+    return [manual_row(r, r.changed_at, *told.get(r.id, ("", ""))) for r in rows]
+
+
+def _why_given_up(conn: Connection, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """(why, suggestion) of each subtask, by the event that gave it to a person last."""
+    rows = conn.execute(
+        select(events.c.subtask_id, events.c.detail)
+        .where(
+            events.c.subtask_id.in_(ids),
+            events.c.transition.in_((Transition.GIVE_UP, Transition.SET_ASIDE)),
+        )
+        .order_by(events.c.id)
+    )
+    return {
+        subtask_id: ((detail or {}).get("why", ""), (detail or {}).get("suggestion", ""))
+        for subtask_id, detail in rows
+    }
+
+
+if TYPE_CHECKING:
+    from splitter.catalog.model import Catalog
+
+log = logging.getLogger("reviewloop.sweeps")
+
+UNREADABLE = (ValueError, TypeError, LookupError)
+"""Errors of reading a row that a newer version wrote, or no program of ours."""
+
+AGAIN = timedelta(seconds=30)
+"""Rows are looked at one by one no more often."""
+_AT_ONCE = 500
+_OF_SWEEP = 1000
+"""So many in FAILED, and in SLEEP, a sweep takes at most."""
+
+
+def set_aside_unknown_sites(conn: Connection, now: datetime, catalog: Catalog, found: dict[int, str]) -> int:
+    """Set aside subtasks of sites that the catalog has no more; returns how many.
+
+    Args:
+        found: their sites, by subtask.
+    """
+    told = {
+        subtask_id: _event(FailureReason.UNKNOWN_SITE, f"{catalog.name} has no site {site} (any more)")
+        for subtask_id, site in found.items()
+    }
+    return transitions.set_aside(conn, now, told)
+
+
+def set_aside_unanswered(conn: Connection, now: datetime, sites: Mapping[str, str]) -> int:
+    """Set aside what waits of sites whose host answers nobody; returns how many.
+
+    Args:
+        sites: their hosts that don't answer, by site.
+    """
+    if not sites:
+        return 0
+    waits = select(subtasks.c.id, subtasks.c.site).where(
+        subtasks.c.state == State.WAIT, subtasks.c.site.in_(sites)
+    )
+    reason = FailureReason.HOST_UNREACHABLE
+    told = {
+        subtask_id: _event(reason, f"{sites[site]} answers no node, however often it is asked")
+        for subtask_id, site in conn.execute(waits.limit(_AT_ONCE))
+    }
+    return transitions.set_aside(conn, now, told)
+
+
+def set_aside_unreadable_rows(conn: Connection, now: datetime, most: int) -> int:
+    """Look at the rows that the next sweeps would read, and set aside those that can't be read; returns how many.
+
+    No sweep reads a subtask in PRIORITY before it is in WAIT; of every other queue the sweeps read the first ones.
+
+    Args:
+        most: subtasks in WAIT that a decision reads.
+    """
+    told: dict[int, EventData] = {}
+    s = subtasks.c
+    due = s.state == State.WAIT, s.not_before.is_(None) | (s.not_before <= now)
+    heads = [select(s.id).where(*due).order_by(s.priority.desc(), s.id).limit(most)]
+    for state in (State.FAILED, State.SLEEP):
+        heads.append(select(s.id).where(s.state == state).order_by(s.id).limit(_OF_SWEEP))
+    for head in heads:
+        ids = list(conn.scalars(head))
+        for at in range(0, len(ids), _AT_ONCE):
+            told |= _unreadable(conn, ids[at : at + _AT_ONCE])
+    done = transitions.set_aside(conn, now, told)
+    for subtask_id, event in told.items():
+        log.error("subtask %d is set aside: %s", subtask_id, (event.detail or {}).get("why"))
+    return done
+
+
+def _unreadable(conn: Connection, ids: Sequence[int]) -> dict[int, EventData]:
+    try:
+        for row in _rows(conn, ids):
+            _read(conn, row)
+        return {}
+    except UNREADABLE as error:
+        if len(ids) == 1:
+            why = f"its row can't be read: {error}"
+            return {ids[0]: _event(FailureReason.UNREADABLE, why)}
+    half = len(ids) // 2
+    return _unreadable(conn, ids[:half]) | _unreadable(conn, ids[half:])
+
+
+def _rows(conn: Connection, ids: Collection[int]) -> Sequence[Row[tuple[object, ...]]]:
+    return conn.execute(select(subtasks).where(subtasks.c.id.in_(ids))).all()
+
+
+def _read(conn: Connection, row: Row[tuple[object, ...]]) -> None:
+    """Read a row as the sweeps do. Raises one of `UNREADABLE`."""
+    columns = row._mapping
+    Kind(columns["kind"])
+    if columns["state"] == State.FAILED:
+        FailureReason(columns["reason"])
+    failed_on = columns["failed_on"]
+    if not isinstance(failed_on, list) or not all(isinstance(name, str) for name in failed_on):
+        raise TypeError(f"failed_on is no list of nodes: {failed_on!r}")
+    if columns["state"] == State.SLEEP and columns["part_id"] is not None:
+        partitions.by_id(conn, {columns["part_id"]})
+
+
+def _event(reason: FailureReason, why: str) -> EventData:
+    return EventData(reason=reason, detail={"why": why, "suggestion": SUGGESTIONS[reason]})

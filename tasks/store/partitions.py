@@ -1,7 +1,7 @@
 """The partitions of tasks: their search URLs, their hit counts, and what replaces them (`tasks.domain.hit_count`).
 
 A partition is one query of a task: a keyword set, of any time or within a span. Its search URLs are cut into chunks,
-one subtask each (`tasks.store.chunks`). Chunks are numbered through all partitions of a task.
+one subtask each (`tasks.store.tasks`). Chunks are numbered through all partitions of a task.
 
 All partitions of a task are locked in the order of their ids before one of them, or the task's hit count, is written.
 """

@@ -1,7 +1,7 @@
 """Records of pages that are not among the reviews, kept word for word for a while: what was refused can be taken in.
 
 A record is here because it is no review (`tasks.reading.relevance`), or because its page is about no product that it
-was found for (`wrong_product`). A page has those of the last time it was read; `tasks.store.retention` drops old ones.
+was found for (`wrong_product`). A page has those of the last time it was read; `tasks.store.upkeep` drops old ones.
 """
 
 from __future__ import annotations

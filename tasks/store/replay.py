@@ -6,7 +6,7 @@ held at a time, so memory does not grow with the log. What went the happy path i
 what ends it names the same token, node and attempt, at the same moment.
 
 The `not_before`, `waits_for` and `idle_releases` of a subtask follow from the details of events. Where these
-were dropped (`tasks.store.retention`), or are of a version that did not record it, it is unknown until an event sets it
+were dropped (`tasks.store.upkeep`), or are of a version that did not record it, it is unknown until an event sets it
 again.
 """
 
@@ -322,7 +322,7 @@ def _different(subtask_id: int, told: _Told, row: Sequence[Any]) -> Iterator[Vio
 
 
 def _no_later(is_: Any, should: Any) -> bool:
-    """Whether a wait ends when it should: earlier where the database's clock was set back (`tasks.store.lapses`)."""
+    """Whether a wait ends when it should: earlier where the database's clock was set back (`tasks.store.upkeep`)."""
     return is_ is not None and should is not None and bool(as_time(is_) <= as_time(should))
 
 

@@ -221,7 +221,7 @@ subtasks = _table(
     _count("attempts"),
     _time("created_at", nullable=False),
     _time("changed_at", nullable=False),
-    _flag("log_dropped"),  # it ended so long ago that its events are gone (tasks.store.retention)
+    _flag("log_dropped"),  # it ended so long ago that its events are gone (tasks.store.upkeep)
     Index("ix_subtasks_queue", "state", text("priority DESC"), "id"),
     Index(None, "state", "lease_deadline"),
     # So that subtasks are counted from the index alone:
@@ -242,7 +242,7 @@ subtasks = _table(
 )
 
 queue_counts = _table(
-    "queue_counts",  # how many subtasks are in queues that grow without bound: the sum (tasks.store.queue_counts)
+    "queue_counts",  # how many subtasks are in queues that grow without bound: the sum (tasks.store.transitions)
     _id(),
     Column("state", String(12), nullable=False),
     Column("n", Integer, nullable=False),
@@ -501,7 +501,7 @@ sweep_marks = _table(
     Column("last_id", _Id, nullable=False),
 )
 
-# How long nodes take, learned from attempts, for a strategy (tasks.store.run_time_model).
+# How long nodes take, learned from attempts, for a strategy (tasks.store.upkeep).
 run_time_model = _table(
     "run_time_model",
     Column("strategy", String(40), primary_key=True),
@@ -526,7 +526,7 @@ events = _table(
     Index(None, "subtask_id", "id"),
 )
 
-# Actions of people: tasks.store.audit.
+# Actions of people: tasks.store.notices.
 audit_log = _table(
     "audit_log",
     _id(),
@@ -537,7 +537,7 @@ audit_log = _table(
     Column("detail", _Json, nullable=False),
 )
 
-# Alerts, told when something goes wrong and when it is over: tasks.store.alerts.
+# Alerts, told when something goes wrong and when it is over: tasks.store.notices.
 alerts = _table(
     "alerts",
     Column("rule", String(20), primary_key=True),
@@ -552,7 +552,7 @@ alerts = _table(
     Column("trouble", Text, nullable=False, server_default=text("''")),
 )
 
-# Measurements that only the scheduler's process has, for metrics: tasks.store.measurements.
+# Measurements that only the scheduler's process has, for metrics: tasks.store.upkeep.
 measurements = _table(
     "measurements",
     Column("name", String(40), primary_key=True),

@@ -1,26 +1,31 @@
-"""The one module that writes the state of a subtask.
+"""The one module that writes the state of a subtask, and counts the subtasks of each queue.
 
 Every transition is one compare-and-set on (state, lease token) plus one row in the append-only event log, in the
-caller's transaction, with the numbers that are kept of the queues. A transition whose compare fails changes nothing.
+caller's transaction, with the numbers of the queues. A transition whose compare fails changes nothing.
+
+The numbers of the queues that grow without bound are stored: each transaction adds a row for what it changed, and a
+sweep adds the rows up. So no transaction waits for another one's row, and the sum is exact in every view of the
+database. The other queues are short, and counted by their index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, union_all, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.states import LEGAL, State, Transition, source, target
-from tasks.store import queue_counts
 from tasks.store.bulk import as_table, insert_many
+from tasks.store.database import count_by
 from tasks.store.prepared import Prepared, insertion, update_each
 from tasks.store.statement_batch import defer
-from tasks.store.tables import events, subtasks
+from tasks.store.tables import events, queue_counts, subtasks
 
 _NO_LEASE: Mapping[str, Any] = {
     **dict.fromkeys(("lease_token", "lease_node", "lease_deadline", "attempt_id")),
@@ -302,7 +307,65 @@ def _log(
         for *moved, e in rows
     ]
     insert_many(conn, events, {"at": now}, _LOGGED, logged)
-    queue_counts.note(conn, ((begin, end) for _, _, begin, end, _ in rows))
+    _note_moves(conn, ((begin, end) for _, _, begin, end, _ in rows))
 
 
 _LOGGED = tuple(column.name for column in events.c if column.name not in ("id", "at"))
+
+
+KEPT = (State.PRIORITY, State.MANUAL, State.DONE, State.CANCELLED)
+"""Queues whose numbers are kept."""
+
+_SHORT = [str(state) for state in State if state not in KEPT]
+_MANY_ROWS = 100
+"""So many rows are read as fast as one; more are added up."""
+
+
+def _note_moves(conn: Connection, moved: Iterable[tuple[State | None, State]]) -> None:
+    """Keep what a transaction changed: the queue that each subtask left (None: none), and the one it came to."""
+    changed: Counter[State] = Counter()
+    for begin, end in moved:
+        if begin in KEPT:
+            changed[begin] -= 1
+        if end in KEPT:
+            changed[end] += 1
+    rows = [(str(state), n) for state, n in changed.items() if n]
+    if rows:
+        insert_many(conn, queue_counts, {}, ("state", "n"), rows)
+
+
+def count_queues(conn: Connection) -> dict[str, int]:
+    """Subtasks per queue, every queue named."""
+    return dict.fromkeys(map(str, State), 0) | {row.state: row.n for row in _COUNTS.rows(conn)}
+
+
+_q, _s = queue_counts.c, subtasks.c
+_COUNTED = union_all(
+    select(_q.state, func.sum(_q.n).label("n")).group_by(_q.state),
+    select(_s.state, func.count()).where(_s.state.in_(_SHORT)).group_by(_s.state),
+).subquery("counted")
+_COUNTS = Prepared(select(_COUNTED.c.state, _COUNTED.c.n))
+
+
+def add_up_queues(conn: Connection) -> None:
+    """Make one row a queue of the rows that transactions left, where these are many."""
+    if conn.execute(select(func.count()).select_from(queue_counts)).scalar_one() < _MANY_ROWS:
+        return
+    # Rows of transactions that are still under way are not seen: they stay.
+    total: Counter[str] = Counter()
+    for row in conn.execute(delete(queue_counts).returning(_q.state, _q.n)):
+        total[row.state] += row.n
+    if total:  # else another transaction added them up meanwhile
+        conn.execute(insert(queue_counts), [{"state": state, "n": n} for state, n in total.items()])
+
+
+def wrong_queue_counts(conn: Connection) -> Iterator[str]:
+    """What is kept and is not what the subtasks count, one sentence a queue."""
+    kept = {
+        row.state: row.n
+        for row in conn.execute(select(_q.state, func.sum(_q.n).label("n")).group_by(_q.state))
+    }
+    counted = count_by(conn, _s.state, _s.state.in_(KEPT))
+    for state in sorted({*kept, *counted}):
+        if kept.get(state, 0) != counted.get(state, 0):
+            yield f"{state} is kept as {kept.get(state, 0)} subtasks, and there are {counted.get(state, 0)}"

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, case, func, select
 
 from tasks.domain.states import State
-from tasks.store import queue_counts
+from tasks.store import transitions
 from tasks.store.tables import events, pages, reviews, subtasks
 
 NEWEST_EVENTS = 50_000
@@ -42,7 +42,7 @@ def queue_trend(conn: Connection) -> QueueTrend:
 
     Points are as many events apart, not as long: numbers of rows are cheaper to sort by than times.
     """
-    counts = queue_counts.counts(conn)
+    counts = transitions.count_queues(conn)
     newest = conn.execute(select(func.max(events.c.id))).scalar_one()
     if newest is None:
         return QueueTrend((), {}, True)

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, and_, func, or_, select
 from tasks.domain.hit_count import PartitionState
 from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import State
-from tasks.store import queue_counts
+from tasks.store import transitions
 from tasks.store.grouped import TargetSums
 from tasks.store.invariants import Violation, order_violations, row_violations
 from tasks.store.liveness import BOUNDS, Liveness, liveness, overdue_violations
@@ -69,7 +69,7 @@ def verify(conn: Connection, now: datetime, bounds: Mapping[str, timedelta] | No
         *row_violations(conn),
         *order_violations(conn),
         *plan_violations(conn, of_tasks),
-        *(Violation("counters", None, told) for told in queue_counts.wrong(conn)),
+        *(Violation("counters", None, told) for told in transitions.wrong_queue_counts(conn)),
         *_statistics(conn),
         *_faded(conn),
         *_lost_chunks(conn),

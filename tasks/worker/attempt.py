@@ -23,8 +23,7 @@ from tasks.domain.hit_count import EngineLimits
 from tasks.fetching.permits import WaitTooLong
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.unasked import UnaskedHost
-from tasks.store.attempt_ends import AttemptReport
-from tasks.store.closing import CLOSE_ATTEMPTS, Close
+from tasks.store.closing import CLOSE_ATTEMPTS, AttemptReport, Close
 from tasks.store.known_pages import STORE_RESULT_PAGES
 from tasks.store.leases import BEGIN_LEASES, Lease, Renewal, Work, WorkTarget
 from tasks.store.pages import NewPage

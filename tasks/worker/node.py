@@ -20,8 +20,7 @@ from sqlalchemy import Connection
 from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import RecallSettings
 from tasks.store import closing, leases, nodes
-from tasks.store.attempt_ends import AttemptReport
-from tasks.store.closing import CLOSE_ATTEMPTS, Close
+from tasks.store.closing import CLOSE_ATTEMPTS, AttemptReport, Close
 from tasks.store.leases import Counters, Lease
 from tasks.store.nodes import CLOCK_S, Node, NodeLoad
 from tasks.store.writer import Writer

@@ -21,9 +21,9 @@ from app.run.settings import as_environment, load_settings
 from app.sending.alert_sending import Receivers, place_of, without_secrets
 from splitter.errors import InputError
 from tasks.scheduling.alerting import Alert
-from tasks.store import alerts
-from tasks.store.alerts import AlertRow
+from tasks.store import notices
 from tasks.store.database import Store, read_now
+from tasks.store.notices import AlertRow
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECRET = "very-secret-token"
@@ -250,7 +250,7 @@ def test_the_test_message_says_of_each_receiver_whether_it_took_it(hook: Hook, r
 def test_what_is_on_is_listed_with_since_when(sqlite_url: str, reviewloop: Any) -> None:
     store = Store.open(sqlite_url)
     with store.begin() as conn:
-        alerts.keep(conn, read_now(conn), [Alert("silent", "n1", "node n1 is away")])
+        notices.keep_alerts(conn, read_now(conn), [Alert("silent", "n1", "node n1 is away")])
     store.close()
     listed = json.loads(reviewloop("alerts", "list", "--db", sqlite_url, "--json").stdout)
     assert [(one["rule"], one["subject"]) for one in listed["on"]] == [("silent", "n1")]

@@ -11,7 +11,7 @@ from tasks.domain.errors import IllegalTransition, UnknownNode, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import Transition
 from tasks.store import closing, leases, manual, nodes, products, reports, schedules, tasks, transitions
-from tasks.store.attempt_ends import AttemptReport
+from tasks.store.closing import AttemptReport
 from tasks.store.database import read_now
 from tasks.store.leases import Counters, Grant
 from tasks.store.nodes import Node

@@ -27,7 +27,7 @@ from app.run.settings import load_settings
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy
-from tasks.store import added_nodes, audit, nodes
+from tasks.store import added_nodes, nodes, notices
 from tasks.store.database import Store, read_now
 from tasks.store.nodes import Node
 
@@ -206,7 +206,7 @@ def test_adding_and_removing(reviewloop, db):
     assert names() == []
     store = Store.open(f"sqlite:///{db}")
     with store.read() as conn:
-        assert [(row.action, row.subject) for row in audit.listed(conn, most=9)] == [
+        assert [(row.action, row.subject) for row in notices.list_audit_rows(conn, most=9)] == [
             ("remove", "node second"),
             ("add", "node second"),
         ]

@@ -12,7 +12,7 @@ from app.cli.nodes import node_notes
 from splitter.catalog.names import Kind
 from tasks.domain.states import Transition
 from tasks.scheduling.balance.parameters import NodeParameters
-from tasks.store import hosts, leases, nodes, products, tasks, transitions, views
+from tasks.store import hosts, leases, nodes, products, snapshot, tasks, transitions
 from tasks.store.database import Store, read_now
 from tasks.store.hosts import Rest
 from tasks.store.leases import Grant, Renewal
@@ -104,9 +104,9 @@ def _lease(conn, now, node, *, started, held):
 
 
 def _admitted(conn, now):
-    for entrant in views.entrants(conn, dict.fromkeys(views.heads(conn), 100)):
+    for entrant in snapshot.entrants(conn, dict.fromkeys(snapshot.heads(conn), 100)):
         transitions.move(conn, now, entrant.id, Transition.ADMIT, transitions.EventData())
-    return views.waiting(conn, now, 100, lambda site: (site, site))
+    return snapshot.waiting(conn, now, 100, lambda site: (site, site))
 
 
 def test_a_node_without_a_browser_has_no_other_catalog():

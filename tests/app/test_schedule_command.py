@@ -13,7 +13,7 @@ from tiny_world import PRODUCTS
 from app.reports.scheduled_files import deliver_due
 from app.run.settings import load_settings
 from app.run.wiring import delivery_tools
-from tasks.store import audit
+from tasks.store import notices
 from tasks.store.database import Store, read_now
 from tasks.store.tables import schedules
 
@@ -51,7 +51,7 @@ def test_pause_resume_run_and_remove(crawled):
     assert listed(crawled) == []
     store = Store.open(crawled.url)
     with store.read() as conn:
-        done = [(row.action, row.subject) for row in audit.listed(conn, most=9)]
+        done = [(row.action, row.subject) for row in notices.list_audit_rows(conn, most=9)]
     store.close()
     words = ["remove", "resume", "run", "pause", "set"]
     assert done[:5] == [(f"{word} schedule", f"1: {FIRST}") for word in words]

@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
 from app.actions.products import new_product
-from tasks.store import nodes, products, tasks, todo
+from tasks.store import nodes, products, snapshot, tasks
 from tasks.store.database import read_now
 from tasks.store.tables import events, pages, subtasks
 
@@ -139,4 +139,4 @@ def pages_in(store):
 
 def settled(store):
     with store.read() as conn:
-        return todo.all_settled(conn)
+        return snapshot.all_settled(conn)

@@ -11,7 +11,7 @@ from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.scheduling.admission import Entrant
 from tasks.scheduling.ready_queue import Backlog
-from tasks.store import views
+from tasks.store import snapshot
 from tasks.store.tables import subtasks
 
 OTHER = next(site for site in CATALOG.sites if site != SITE)
@@ -22,29 +22,29 @@ def test_heads_and_the_first_of_each_site(world: World) -> None:
     low, other = world.add("甲", sites=[SITE, OTHER])
     (high,) = world.add("乙", priority=3)
     (last,) = world.add("丙")
-    assert world.look(views.heads) == {SITE: 3, OTHER: 0}
-    assert set(world.look(views.entrants, {SITE: 2, OTHER: 5})) == {
+    assert world.look(snapshot.heads) == {SITE: 3, OTHER: 0}
+    assert set(world.look(snapshot.entrants, {SITE: 2, OTHER: 5})) == {
         Entrant(high, SITE, 3),
         Entrant(low, SITE, 0),
         Entrant(other, OTHER, 0),
     }
-    assert world.look(views.entrants, {SITE: 9})[-1] == Entrant(last, SITE, 0)
-    assert world.look(views.entrants, {}) == []
+    assert world.look(snapshot.entrants, {SITE: 9})[-1] == Entrant(last, SITE, 0)
+    assert world.look(snapshot.entrants, {}) == []
 
 
 def test_nothing_queued_has_no_heads(world: World) -> None:
-    assert world.look(views.heads) == {}
-    assert world.look(views.pending) == {}
+    assert world.look(snapshot.heads) == {}
+    assert world.look(snapshot.pending) == {}
 
 
 def test_pending_counts_what_is_not_let_in(world: World) -> None:
     world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
     for name in "甲乙丙丁戊己":
         world.add(name)
-    assert world.look(views.pending) == {SITE: Backlog(6, 6 * LEFT)}
+    assert world.look(snapshot.pending) == {SITE: Backlog(6, 6 * LEFT)}
     world.sweep(sweeps.admit)
-    assert world.look(views.waiting_by_site) == {(SITE, 0): 4}
-    assert world.look(views.pending) == {SITE: Backlog(2, 2 * LEFT)}
+    assert world.look(snapshot.waiting_by_site) == {(SITE, 0): 4}
+    assert world.look(snapshot.pending) == {SITE: Backlog(2, 2 * LEFT)}
 
 
 def test_a_site_nobody_serves_does_not_keep_another_out(world: World) -> None:
@@ -71,8 +71,8 @@ def test_the_index_answers(world: World) -> None:
     """Neither statement sorts or scans: each is by the index of (state, site, priority, id)."""
     world.add("甲", sites=[SITE, OTHER])
     with statements(world.store) as asked, world.store.begin() as conn:
-        views.heads(conn)
-        views.entrants(conn, {SITE: 1})
+        snapshot.heads(conn)
+        snapshot.entrants(conn, {SITE: 1})
     with world.store.engine.connect() as conn:
         if not world.store.is_sqlite:  # so many that a plan matters, and known to the planner
             others = [one.name for one in subtasks.c if one.name not in ("id", "task_id", "chunk")]

@@ -10,10 +10,10 @@ from world import SITE, START, World, hit
 
 from tasks.jobs.alerting import Alerting, SendOutcome
 from tasks.scheduling.alerting import AlertRules, Completion
-from tasks.store import alert_facts, alerts, nodes
-from tasks.store.alerts import CLAIMED, QUIET, AlertRow
+from tasks.store import alert_facts, nodes, notices
 from tasks.store.hosts import Rest, rest_host
 from tasks.store.leases import Counters
+from tasks.store.notices import CLAIMED, QUIET, AlertRow
 
 RULES = AlertRules(completion=50, silent=2, manual=1, idle=30, refusing=1)
 
@@ -58,7 +58,7 @@ def test_an_alert_is_told_once_and_once_when_it_is_over(world: World, receiver: 
         look(world, looker(receiver))  # a restart, or a second scheduler
         world.pass_s(60)
     assert receiver.got == [(True, "silent", "n1")]
-    (row,) = world.look(alerts.listed)
+    (row,) = world.look(notices.list_alerts)
     assert (row.firing, row.told, row.since) == (True, True, START + timedelta(seconds=121))
     world.do(nodes.heartbeat, "n1", nodes.NodeLoad(0.0, 0, 0))
     for _ in range(3):
@@ -99,7 +99,7 @@ def test_a_message_that_reaches_nobody_is_tried_again_later_and_told(
     alerting = looker(receiver)
     receiver.answer = SendOutcome(told=False, trouble="json://127.0.0.1: refused")
     look(world, alerting)
-    (row,) = world.look(alerts.listed)
+    (row,) = world.look(notices.list_alerts)
     assert (row.told, row.trouble) == (False, "json://127.0.0.1: refused")
     receiver.answer = SendOutcome(told=True)
     look(world, alerting)
@@ -107,7 +107,7 @@ def test_a_message_that_reaches_nobody_is_tried_again_later_and_told(
     world.pass_s(CLAIMED.total_seconds() + 1)
     look(world, alerting)
     assert receiver.got == [(True, "silent", "n1")]
-    (row,) = world.look(alerts.listed)
+    (row,) = world.look(notices.list_alerts)
     assert (row.told, row.trouble) == (True, "")
 
 
@@ -136,7 +136,7 @@ def test_what_is_over_and_told_leaves_nothing_behind(world: World, receiver: Rec
     look(world, alerting)
     world.pass_s(QUIET.total_seconds() + 1)
     look(world, alerting)
-    assert world.look(alerts.listed) == []
+    assert world.look(notices.list_alerts) == []
 
 
 def test_work_that_waits_and_gives_no_page_is_told_and_is_over_with_a_page(

@@ -23,8 +23,7 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.states import Transition
 from tasks.store import closing, transitions
-from tasks.store.attempt_ends import AttemptReport
-from tasks.store.closing import CLOSE_ATTEMPTS, Close
+from tasks.store.closing import CLOSE_ATTEMPTS, AttemptReport, Close
 from tasks.store.database import Store
 from tasks.store.hosts import Rest
 from tasks.store.known_pages import STORE_RESULT_PAGES

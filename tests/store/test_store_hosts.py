@@ -17,7 +17,7 @@ from tasks.domain.states import State
 from tasks.domain.views import HostView
 from tasks.jobs import sweeps
 from tasks.scheduling.capacity import HostCapacity
-from tasks.store import hosts, leases, nodes, views
+from tasks.store import hosts, leases, nodes, snapshot
 from tasks.store.database import Store
 from tasks.store.hosts import Breaker, Rest
 from tasks.store.leases import Counters, Renewal
@@ -109,7 +109,7 @@ def test_allocation_sees_who_probes(world: World) -> None:
     world.pass_s(600)
     world.begin(world.waiting())
     seen = world.look(
-        views.host_views, world.now, world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE], {}
+        snapshot.host_views, world.now, world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE], {}
     )
     assert seen[SITE].probing == {"n1"}
     assert seen[SITE].resting == frozenset()
@@ -131,7 +131,7 @@ def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(
 
     def seen(grants: Grants = NOTHING_KNOWN) -> dict[str, HostView]:
         return world.look(
-            views.host_views,
+            snapshot.host_views,
             world.now,
             lambda site: ("engine.cn", site),
             lambda host: limits.get(host, of_site),
@@ -163,7 +163,7 @@ def test_capacity_is_what_hosts_grant_now(world: World) -> None:
         grants = {SITE: granted}
         limits = Limits(per_address_per_s=2, total_per_s=8)
         of = (world.now, lambda site: (site, site), lambda _: limits, {SITE: 0.2}, 4, [SITE], grants)
-        return world.look(views.host_views, *of)[SITE]
+        return world.look(snapshot.host_views, *of)[SITE]
 
     assert seen(HostGrants(share=0.25)).room == 1
     assert seen(HostGrants(share=0.25)).pages_per_s == 2.0
@@ -185,7 +185,7 @@ def test_attempts_are_given_where_permits_go_unused(world: World) -> None:
     def room(next_s: float) -> int:
         grants = {SITE: HostGrants(next_s=next_s)}
         of = (world.now, lambda site: (site, site), lambda _: limits, {SITE: 0.2}, 4, [SITE], grants)
-        return world.look(views.host_views, *of)[SITE].room
+        return world.look(snapshot.host_views, *of)[SITE].room
 
     world.begin(world.waiting())
     assert room(0.1) == 0  # it may still be at its result page
@@ -201,7 +201,7 @@ def test_one_site_that_answers_at_once_holds_back_no_other_of_its_engine(world: 
 
     def of_one_address(request_s: dict[str, float]) -> int | None:
         seen = world.look(
-            views.host_views,
+            snapshot.host_views,
             world.now,
             lambda site: ("engine.cn", site),
             lambda _: limits,
@@ -246,7 +246,7 @@ def test_an_attempt_that_was_given_only_hits_asks_its_engine_nothing(world: Worl
     of = world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE], {}
 
     def held(host: str) -> int:
-        return sum(world.look(views.host_views, world.now, *of)[host].held.values())
+        return sum(world.look(snapshot.host_views, world.now, *of)[host].held.values())
 
     lease, work = world.begin(world.waiting())
     assert (held(engine), held(site)) == (1, 1)

@@ -14,7 +14,7 @@ from tasks.domain.product_match import matchable_text
 from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import judging
 from tasks.jobs.judging import Judged, judge, page_judge
-from tasks.store import imports, products, retention
+from tasks.store import imports, products, upkeep
 from tasks.store.imports import ImportedReview, Source, review_key
 from tasks.store.imports import page_of as page_of_import
 from tasks.store.pages import PageToStore, save_pages
@@ -215,8 +215,8 @@ def test_a_page_that_changed_meanwhile_is_left_as_it_is(world: World) -> None:
 def test_refused_texts_go_with_time(world: World) -> None:
     save(world, YOGURT, ["甲", "乙"], refused=[("empty", review("y", "！"))])
     assert len(world.rows(refused_reviews)) == 3
-    world.now += retention.KEEP_DETAIL
-    assert world.do(retention.drop_refused) == 0
+    world.now += upkeep.KEEP_DETAIL
+    assert world.do(upkeep.drop_refused) == 0
     world.pass_s(1)
-    assert world.do(retention.drop_refused) == 3
+    assert world.do(upkeep.drop_refused) == 3
     assert judged(world).taken_in == 0, "of such a page there is nothing to judge"

@@ -8,10 +8,10 @@ from world import SILENT, World
 from tasks.domain.states import State
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store import lapses, leases
+from tasks.store import leases, upkeep
 from tasks.store.leases import Counters, Lease, Renewal
 
-LATE_S = lapses.longest(SILENT).total_seconds() + 1
+LATE_S = upkeep.longest_lapse(SILENT).total_seconds() + 1
 
 
 def look(world: World) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from research.tools import verify_store
-from tasks.store import manual, manual_pages, pair_history, product_pages, reports, review_search
+from tasks.store import manual, pair_history, product_pages, reports, review_search
 from tasks.store.database import Store, read_now
 
 EVENTS = 2_000
@@ -22,10 +22,10 @@ READS: dict[str, Callable[[Connection], object]] = {
     "recent attempts": pair_history.recent_attempts,
     "counts of reviews": review_search.counts,
     "search URLs": lambda conn: product_pages.search_urls(conn, 1),
-    "causes": manual_pages.causes,
-    "failed tasks": lambda conn: manual_pages.manual_page(conn, most=10),
-    "failed tasks, the second page": lambda conn: manual_pages.manual_page(conn, after=30, most=10),
-    "failed tasks of a cause": lambda conn: manual_pages.manual_page(
+    "causes": manual.causes,
+    "failed tasks": lambda conn: manual.manual_page(conn, most=10),
+    "failed tasks, the second page": lambda conn: manual.manual_page(conn, after=30, most=10),
+    "failed tasks of a cause": lambda conn: manual.manual_page(
         conn, most=10, reason="blocked", site="site1.cn"
     ),
     "all of a cause": lambda conn: manual.chosen(conn, reason="blocked", site="site1.cn"),

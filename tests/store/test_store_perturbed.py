@@ -45,34 +45,31 @@ from tasks.jobs.repost_linking import link_reposts
 from tasks.scheduling.alerting import Alert
 from tasks.store import (
     added_nodes,
-    alerts,
-    audit,
     closing,
     hosts,
     imports,
     known_pages,
     manual,
-    measurements,
+    notices,
     pages,
     products,
     schedules,
     tasks,
+    upkeep,
 )
-from tasks.store.attempt_ends import AttemptReport
-from tasks.store.closing import Close
+from tasks.store.closing import AttemptReport, Close
 from tasks.store.database import Store
 from tasks.store.hosts import Robots
 from tasks.store.imports import ImportedReview, Source, review_key
 from tasks.store.imports import page_of as page_of_import
 from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.measurements import SweepTimes
 from tasks.store.nodes import Node
 from tasks.store.pages import PageToStore, TargetEnd
 from tasks.store.products import NewProduct
 from tasks.store.result_pages import FoundHit, ResultPageToStore
-from tasks.store.run_time_model import StoredModel, save
 from tasks.store.schedules import ScheduleKind
 from tasks.store.tables import UtcDateTime, events, metadata
+from tasks.store.upkeep import StoredModel, SweepTimes, save_model
 from tasks.store.verify import verify
 
 DOCS = Path(__file__).parents[2] / "docs" / "verify.md"
@@ -262,7 +259,7 @@ class Story:
         assert world.do(
             products.add, NewProduct(name="每周", keywords=("每周",), recrawl_every=timedelta(days=7))
         )
-        world.do(lambda conn, now: save(conn, StoredModel(now, 1, {})))
+        world.do(lambda conn, now: save_model(conn, StoredModel(now, 1, {})))
         second = Node("second", frozenset(Kind), 4, None, "proxy.cn:80", Proxy("http://proxy.cn:80"))
         world.do(added_nodes.add, second, 4)
         report = world.do(
@@ -271,9 +268,9 @@ class Story:
         world.pass_s(10 * 86_400)
         world.do(schedules.handed_over, world.do(schedules.claim_due, report.id), "no answer")
         world.pass_s(-10 * 86_400)
-        world.do(audit.record, audit.Entry("a person", "drain", "node n1", {}))
-        world.do(measurements.save, {"turn": SweepTimes(1, 0.1, 0.1)}, {})
-        world.do(alerts.keep, [Alert("silent", "n1", "node n1 is silent", 1.0)])
+        world.do(notices.record_action, notices.AuditEntry("a person", "drain", "node n1", {}))
+        world.do(upkeep.save_measurements, {"turn": SweepTimes(1, 0.1, 0.1)}, {})
+        world.do(notices.keep_alerts, [Alert("silent", "n1", "node n1 is silent", 1.0)])
         (weekly,) = [one for one in world.look(tasks.unplanned, 10) if one.product == "每周"]
         world.do(tasks.put_off, weekly, {SITE: ("robots", "nobody answered")})
 

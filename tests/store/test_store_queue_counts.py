@@ -7,7 +7,7 @@ from world import World
 
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
-from tasks.store import closing, manual, queue_counts
+from tasks.store import closing, manual, transitions
 from tasks.store.database import Store
 from tasks.store.tables import queue_counts as table
 from tasks.store.tables import subtasks
@@ -15,7 +15,7 @@ from tasks.store.tables import subtasks
 
 def kept(world: World) -> dict[str, int]:
     """Those that are not empty."""
-    return {state: n for state, n in world.look(queue_counts.counts).items() if n}
+    return {state: n for state, n in world.look(transitions.count_queues).items() if n}
 
 
 def rows(world: World) -> int:
@@ -48,32 +48,32 @@ def test_every_queue_is_counted_as_subtasks_move(world: World) -> None:
 
 
 def test_rows_are_added_up_to_one_a_queue_and_say_the_same(world: World) -> None:
-    for n in range(queue_counts._MANY_ROWS - 1):
+    for n in range(transitions._MANY_ROWS - 1):
         world.add(f"牛奶{n}")
     before, many = kept(world), rows(world)
-    world.do(lambda conn, _now: queue_counts.add_up(conn))
+    world.do(lambda conn, _now: transitions.add_up_queues(conn))
     assert rows(world) == many, "few rows are left as they are"
     world.sweep(sweeps.admit)
     world.add("特仑苏")
     before = kept(world)
-    world.do(lambda conn, _now: queue_counts.add_up(conn))
-    assert rows(world) <= len(queue_counts.KEPT)
+    world.do(lambda conn, _now: transitions.add_up_queues(conn))
+    assert rows(world) <= len(transitions.KEPT)
     assert kept(world) == before
     assert world.verification().violations == ()
 
 
 def test_a_row_of_a_transaction_under_way_is_neither_lost_nor_waited_for(postgres_store: Store) -> None:
     def note(conn, moved):
-        for _ in range(queue_counts._MANY_ROWS):
-            queue_counts.note(conn, [moved])
+        for _ in range(transitions._MANY_ROWS):
+            transitions._note_moves(conn, [moved])
 
     with postgres_store.begin() as conn:
         note(conn, (None, State.DONE))
     with postgres_store.begin() as late:
         note(late, (None, State.DONE))
         with postgres_store.begin() as conn:
-            queue_counts.add_up(conn)
+            transitions.add_up_queues(conn)
         with postgres_store.read() as conn:
-            assert queue_counts.counts(conn)["DONE"] == queue_counts._MANY_ROWS
+            assert transitions.count_queues(conn)["DONE"] == transitions._MANY_ROWS
     with postgres_store.read() as conn:
-        assert queue_counts.counts(conn)["DONE"] == 2 * queue_counts._MANY_ROWS
+        assert transitions.count_queues(conn)["DONE"] == 2 * transitions._MANY_ROWS

@@ -24,13 +24,13 @@ from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
 from tasks.scheduling import rebalancing
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import closing, leases, nodes, views
+from tasks.store import closing, leases, nodes, snapshot
 from tasks.store.database import Store
 from tasks.store.hosts import Rest, rest_host
 from tasks.store.leases import Lease, Renewal
 from tasks.store.nodes import Node, NodeLoad
+from tasks.store.snapshot import BufferRule
 from tasks.store.tables import attempts, events
-from tasks.store.views import BufferRule
 from tasks.store.writer import Writer
 from tasks.worker import node as crawl_node
 from tasks.worker.fetcher import Dependencies
@@ -62,7 +62,7 @@ def unstarted(world: World) -> dict[str, int]:
 
 
 def opened(world: World) -> dict[str, NodeView]:
-    return {view.name: view for view in world.do(views.open_nodes, BUFFER)}
+    return {view.name: view for view in world.do(snapshot.open_nodes, BUFFER)}
 
 
 @pytest.fixture
@@ -300,7 +300,7 @@ class Held:
         self.writer = Writer(store)
         self.free = asyncio.Event()
         self.leases = [
-            self.world.grant(row.id) for row in self.world.do(views.waiting, 100, lambda s: (s, s))
+            self.world.grant(row.id) for row in self.world.do(snapshot.waiting, 100, lambda s: (s, s))
         ]
 
     def node(self) -> CrawlNode:

@@ -12,11 +12,11 @@ from world import START, World, hit
 
 from tasks.domain.failures import FailureReason
 from tasks.jobs import sweeps
-from tasks.store import closing, hosts, retention
+from tasks.store import closing, hosts, upkeep
 from tasks.store.hosts import Rest
 from tasks.store.leases import Counters
-from tasks.store.retention import drop_old
 from tasks.store.tables import attempts, events, host_rests, subtasks
+from tasks.store.upkeep import drop_old
 
 YEAR = timedelta(days=365)
 
@@ -45,7 +45,7 @@ def test_old_details_go_and_transitions_stay(world: World) -> None:
     last = done(world, "二")
     before = count(world, events)
     newest = world.rows(events)[-1]
-    world.now = START + retention.KEEP_DETAIL
+    world.now = START + upkeep.KEEP_DETAIL
     assert drop_old(writing(world), None) == 0
     world.pass_s(1)
     assert drop_old(writing(world), None) == before - 1 + 1  # but the newest event; the first attempt
@@ -58,7 +58,7 @@ def test_old_details_go_and_transitions_stay(world: World) -> None:
 
 def test_rests_that_nobody_probed_go(world: World) -> None:
     world.do(hosts.rest_host, "n1", Rest("a.cn", "captcha", lambda _times: 60.0))
-    world.now = START + timedelta(seconds=60) + retention.KEEP_BREAKER - timedelta(seconds=1)
+    world.now = START + timedelta(seconds=60) + upkeep.KEEP_BREAKER - timedelta(seconds=1)
     assert drop_old(writing(world), None) == 0
     world.pass_s(1)
     assert drop_old(writing(world), None) == 1
@@ -68,7 +68,7 @@ def test_rests_that_nobody_probed_go(world: World) -> None:
 def test_the_log_of_what_ended_long_ago_goes_as_a_whole(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "BATCH", 3)  # a log is cut by the batches
+    monkeypatch.setattr(upkeep, "BATCH", 3)  # a log is cut by the batches
     old = [done(world, name) for name in ("一", "二", "三")]
     failed = world.waiting("四")  # as old, and not settled
     lease, _ = world.begin(failed)

@@ -15,7 +15,7 @@ from tasks.jobs.context import LoopSettings
 from tasks.jobs.run_time_training import MOST_RUNS, TRAIN_EVERY, train_run_times, training_set
 from tasks.scheduling.balance.learned import LEAST_RUNS
 from tasks.scheduling.balance.parameters import NodeParameters
-from tasks.store import nodes, run_time_model
+from tasks.store import nodes, upkeep
 from tasks.store.database import Store, read_now
 from tasks.store.tables import attempts, subtasks
 
@@ -108,9 +108,9 @@ def test_a_network_is_trained_again_after_ten_minutes_if_there_are_new_attempts(
     record(balanced, LEAST_RUNS, *MACHINES)
     first = balanced.look(training_set, START)
     assert first is not None
-    model = run_time_model.StoredModel(START, first.newest_attempt, {"weights": [0.1]})
-    balanced.do(lambda conn, _now: run_time_model.save(conn, model))
-    assert balanced.look(run_time_model.load) == model
+    model = upkeep.StoredModel(START, first.newest_attempt, {"weights": [0.1]})
+    balanced.do(lambda conn, _now: upkeep.save_model(conn, model))
+    assert balanced.look(upkeep.load_model) == model
     later = START + TRAIN_EVERY
     assert balanced.look(training_set, later) is None, "nothing is new"
     record(balanced, 1, *MACHINES, outcome="failed")
@@ -121,9 +121,9 @@ def test_a_network_is_trained_again_after_ten_minutes_if_there_are_new_attempts(
     assert again is not None
     assert len(again.samples) == MOST_RUNS
     assert again.newest_attempt == balanced.rows(attempts)[-1].id
-    newer = run_time_model.StoredModel(later, again.newest_attempt, {"weights": [0.2]})
-    balanced.do(lambda conn, _now: run_time_model.save(conn, newer))
-    assert balanced.look(run_time_model.load) == newer
+    newer = upkeep.StoredModel(later, again.newest_attempt, {"weights": [0.2]})
+    balanced.do(lambda conn, _now: upkeep.save_model(conn, newer))
+    assert balanced.look(upkeep.load_model) == newer
 
 
 def test_training_that_is_not_to_go_on_stores_nothing(balanced: World) -> None:
@@ -134,4 +134,4 @@ def test_training_that_is_not_to_go_on_stores_nothing(balanced: World) -> None:
         raise AssertionError("nothing was trained to the end")
 
     assert train_run_times(balanced.store, never, lambda: next(answers)) == 0
-    assert balanced.look(run_time_model.load) is None
+    assert balanced.look(upkeep.load_model) is None

@@ -19,9 +19,8 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.domain.states import Transition
 from tasks.store import transitions
-from tasks.store.attempt_ends import AttemptReport
 from tasks.store.bulk import insert_rows, rows_with
-from tasks.store.closing import CLOSE_ATTEMPTS, Close, release
+from tasks.store.closing import CLOSE_ATTEMPTS, AttemptReport, Close, release
 from tasks.store.database import Store, read_now
 from tasks.store.known_pages import STORE_RESULT_PAGES
 from tasks.store.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, WorkTarget

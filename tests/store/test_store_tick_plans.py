@@ -25,15 +25,7 @@ from tasks.jobs import repost_linking
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store import (
-    nodes,
-    queue_counts,
-    retention,
-    run_time_model,
-    set_aside,
-    tasks,
-    todo,
-)
+from tasks.store import manual, nodes, snapshot, tasks, transitions, upkeep
 from tasks.store.database import Store, read_now, unhurried
 from tasks.store.nodes import Node
 from tasks.store.recorded import recorded_parameters
@@ -199,17 +191,17 @@ def test_no_sweep_reads_a_large_table_whole(filled: Store, name: str) -> None:
 def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
     with _explained(filled) as found, filled.begin() as conn, unhurried(conn):
         now = read_now(conn)
-        todo.all_settled(conn)
-        assert sum(queue_counts.counts(conn).values()) >= SIZE
-        set_aside.unreadable_rows(conn, now, _context().most_waiting)
+        snapshot.all_settled(conn)
+        assert sum(transitions.count_queues(conn).values()) >= SIZE
+        manual.set_aside_unreadable_rows(conn, now, _context().most_waiting)
         tasks.unplanned(conn, 100)
         tasks.late_sites(conn)
         repost_linking.find(conn, now, 100)
-        run_time_model.load(conn)
+        upkeep.load_model(conn)
         recorded_parameters(conn)
         # A batch is 2 % of these tables: servers whose disks seek slowly may rather read all of so small a one.
         conn.exec_driver_sql("SET LOCAL random_page_cost = 1.1")
-        for step in retention.steps(timedelta(days=365)):
+        for step in upkeep.retention_steps(timedelta(days=365)):
             step(conn, now + timedelta(days=400))
         conn.rollback()
     assert not found, _told(found)

@@ -9,7 +9,7 @@ from world import SILENT, SITE, World, hit
 
 from app.run.eta import Ending, TimeLeft, time_left
 from tasks.domain.host_wait import UNREACHABLE
-from tasks.store import closing, hosts, products, queue_counts
+from tasks.store import closing, hosts, products, transitions
 from tasks.store.host_waits import host_waits
 from tasks.store.hosts import Rest
 from tasks.store.leases import Counters
@@ -21,7 +21,7 @@ def left(world: World) -> TimeLeft:
         lambda conn: time_left(
             conn,
             world.now,
-            queue_counts.counts(conn),
+            transitions.count_queues(conn),
             host_waits(conn, world.now, world.context.hosts.of_site, SILENT),
         )
     )

@@ -17,7 +17,7 @@ from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.unasked import UnaskedHost
-from tasks.store import closing, hosts, nodes, views
+from tasks.store import closing, hosts, nodes, snapshot
 from tasks.store.database import Store
 from tasks.store.host_waits import HostQueue, host_waits
 from tasks.store.hosts import Rest
@@ -302,7 +302,7 @@ def test_the_scheduler_sees_who_is_not_answered_and_who_is_refused(two: World) -
     two.do(hosts.rest_host, "n1", no_answer())
     two.do(hosts.rest_host, "n2", Rest(SITE, "captcha", lambda _: 600.0))
     of = two.context.hosts_of, two.context.hosts.limits
-    view = two.look(views.host_views, two.now, *of, {}, 4, [SITE], {})[SITE]
+    view = two.look(snapshot.host_views, two.now, *of, {}, 4, [SITE], {})[SITE]
     assert (view.resting, view.unanswered) == ({"n1", "n2"}, {"n1"})
 
 

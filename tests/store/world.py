@@ -20,8 +20,7 @@ from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.store import closing, known_pages, leases, nodes, pages, products, tasks
-from tasks.store.attempt_ends import AttemptReport
-from tasks.store.closing import Close
+from tasks.store.closing import AttemptReport, Close
 from tasks.store.database import Store
 from tasks.store.leases import Counters, Grant, Lease, Renewal, Work, WorkTarget
 from tasks.store.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore

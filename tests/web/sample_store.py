@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tasks.domain.states import State
-from tasks.store import queue_counts, tables
+from tasks.store import tables, transitions
 from tasks.store.database import Store
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202egnp.exe"
@@ -92,7 +92,7 @@ def _nodes(conn: Connection) -> None:
 
 def _subtasks(conn: Connection) -> None:
     states = ("DONE", "WAIT", "MANUAL", "MANUAL", "PRIORITY")
-    queue_counts.note(conn, [(None, State(state)) for state in states])
+    transitions._note_moves(conn, [(None, State(state)) for state in states])
     for number, state in enumerate(states, 1):
         at = BEGIN + timedelta(minutes=number)
         failed = state == "MANUAL"

@@ -24,7 +24,7 @@ from app.web.api import acting
 from app.web.application import _PAGES
 from splitter.errors import InputError
 from tasks.domain.states import State
-from tasks.store import audit
+from tasks.store import notices
 from tasks.store.database import Store
 from tasks.store.tables import subtasks
 
@@ -141,7 +141,7 @@ class _Actions:
     def new(self) -> list[str]:
         """Return the actions since the last call, the first one first."""
         with self._store.read() as conn:
-            rows = audit.listed(conn, most=100)
+            rows = notices.list_audit_rows(conn, most=100)
         fresh = [row.action for row in reversed(rows) if row.id > self._seen]
         self._seen = max((row.id for row in rows), default=0)
         return fresh

@@ -16,10 +16,10 @@ from sqlalchemy import func, select, update
 
 from tasks.domain.grants import AddressGrants, HostGrants
 from tasks.scheduling.alerting import Alert
-from tasks.store import alerts, measurements
+from tasks.store import notices, upkeep
 from tasks.store.database import read_now
-from tasks.store.measurements import SweepTimes
 from tasks.store.tables import attempts
+from tasks.store.upkeep import SweepTimes
 
 _EXAMPLES = 8
 
@@ -127,8 +127,8 @@ def test_metrics_of_the_scheduler_and_of_alerts_are_those_it_kept(served: Served
     }
     with served.store.begin() as conn:
         now = read_now(conn)
-        measurements.save(conn, now, {"turn": SweepTimes(4, 0.5, 0.3)}, grants)
-        alerts.keep(conn, now, [Alert("silent", "node1", "away")])
+        upkeep.save_measurements(conn, now, {"turn": SweepTimes(4, 0.5, 0.3)}, grants)
+        notices.keep_alerts(conn, now, [Alert("silent", "node1", "away")])
         conn.execute(update(attempts).values(ended_at=now, requests=12, bytes=1200))
         n = conn.execute(select(func.count()).select_from(attempts)).scalar_one()
     text = served.get("/metrics").text

@@ -12,7 +12,7 @@ from sample_store import PRODUCT, SITE
 from sqlalchemy import select, update
 
 from tasks.domain.states import State
-from tasks.store import queue_counts
+from tasks.store import transitions
 from tasks.store.tables import subtasks
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -98,7 +98,7 @@ def test_the_overview_brings_itself_up_to_date(served: Served, tab: sync_api.Pag
     assert tile.text_content() == "2"
     with served.store.begin() as conn:
         conn.execute(update(subtasks).where(subtasks.c.id == 3).values(state="DONE"))
-        queue_counts.note(conn, [(State.MANUAL, State.DONE)])
+        transitions._note_moves(conn, [(State.MANUAL, State.DONE)])
     tab.locator(".queue-manual b", has_text="1").wait_for()
 
 

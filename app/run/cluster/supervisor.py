@@ -29,7 +29,7 @@ from app.run.until import Until
 from app.run.version import DEFAULT_DATABASE
 from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s
-from tasks.store import todo
+from tasks.store import snapshot
 from tasks.store.database import Store
 from tasks.store.nodes import Node, set_addresses
 from tasks.store.outages import is_outage
@@ -270,7 +270,7 @@ class Cluster:
         try:
             watch()
             with store.read() as conn:
-                return todo.all_settled(conn)
+                return snapshot.all_settled(conn)
         except DBAPIError as error:
             if not is_outage(error):
                 raise

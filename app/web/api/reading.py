@@ -18,10 +18,9 @@ from app.web.pages.overview import read_overview
 from app.web.pages.schedules import read_schedules
 from app.web.pages.sites import read_sites
 from tasks.domain.voices import Voice
-from tasks.store import audit, manual_pages, pair_history, product_pages, review_search
-from tasks.store.audit import AuditRow
-from tasks.store.manual import ManualRow
-from tasks.store.manual_pages import Cause
+from tasks.store import manual, notices, pair_history, product_pages, review_search
+from tasks.store.manual import Cause, ManualRow
+from tasks.store.notices import AuditRow
 from tasks.store.pair_history import PairAttempt, RecentAttempts
 from tasks.store.product_pages import ProductOnPage, SiteProgress
 from tasks.store.review_search import FoundReview, Wanted
@@ -220,9 +219,7 @@ class CauseOfMany(BaseModel):
 def causes(page: Here) -> list[CauseOfMany]:
     """Subtasks that wait for a person, by cause."""
     with page.context.store.read() as conn:
-        return [
-            CauseOfMany(cause=one, suggestion=suggestion(one.reason)) for one in manual_pages.causes(conn)
-        ]
+        return [CauseOfMany(cause=one, suggestion=suggestion(one.reason)) for one in manual.causes(conn)]
 
 
 @router.get("/failed", responses=PROBLEMS)
@@ -231,16 +228,14 @@ def failed(
 ) -> list[ManualRow]:
     """Subtasks that wait for a person; go on with `after` = the last one's subtask_id."""
     with page.context.store.read() as conn:
-        return manual_pages.manual_page(
-            conn, after=after, most=limit, reason=reason or None, site=site or None
-        )
+        return manual.manual_page(conn, after=after, most=limit, reason=reason or None, site=site or None)
 
 
 @router.get("/audit", responses=PROBLEMS)
 def audit_log(page: Here, before: Number = 0, limit: Limit = _ROWS) -> list[AuditRow]:
     """Entries of the audit log, the newest first; go on with `before` = the last one's id."""
     with page.context.store.read() as conn:
-        return list(audit.listed(conn, before=before or None, most=limit))
+        return list(notices.list_audit_rows(conn, before=before or None, most=limit))
 
 
 class Reviews(BaseModel):

@@ -17,7 +17,7 @@ from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import SUGGESTIONS
-from tasks.store import audit, manual, manual_pages, nodes, reports
+from tasks.store import manual, nodes, notices, reports
 from tasks.store.manual import Edit
 
 router = APIRouter()
@@ -42,10 +42,10 @@ def suggestion(reason: str) -> str:
 def failed(page: Here, reason: str = "", site: str = "", after: int = 0) -> Response:
     """The causes, and the subtasks of all or of one of them."""
     context = page.context
-    causes = context.read("causes", lambda conn, _now: manual_pages.causes(conn))
+    causes = context.read("causes", lambda conn, _now: manual.causes(conn))
     names = context.read("node names", lambda conn, _now: [row.node.name for row in nodes.listed(conn)])
     with context.store.read() as conn:
-        rows = manual_pages.manual_page(
+        rows = manual.manual_page(
             conn,
             after=min(max(after, 0), MOST_ID),
             most=_ROWS + 1,
@@ -71,9 +71,7 @@ def story(page: Here, subtask: SubtaskId) -> Response:
         row = reports.subtask(conn, subtask)
         if row is None:
             raise UnknownSubtask(page.t("There is no subtask {n}.", n=subtask))
-        waiting = (
-            manual_pages.manual_page(conn, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
-        )
+        waiting = manual.manual_page(conn, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
         attempts = reports.attempts_of(conn, subtask)
         targets = [one for one in reports.targets_of(conn, subtask) if one["state"] != "stored"]
         events = reports.events_of(conn, subtask)
@@ -199,5 +197,5 @@ def _back(path: str) -> str:
 def audit_log(page: Here, before: int = 0) -> Response:
     """The audit log."""
     with page.context.store.read() as conn:
-        rows = audit.listed(conn, before=before if 0 < before <= MOST_ID else None, most=_ROWS + 1)
+        rows = notices.list_audit_rows(conn, before=before if 0 < before <= MOST_ID else None, most=_ROWS + 1)
     return page.html("audit.html", rows=rows[:_ROWS], more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0)

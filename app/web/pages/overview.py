@@ -17,7 +17,7 @@ from app.views.host_waits import unplanned_texts, wait_text
 from app.web.base.context import Context, Here
 from app.web.base.phrases import Translate
 from tasks.domain.states import State
-from tasks.store import nodes, queue_counts, tasks, trends
+from tasks.store import nodes, tasks, transitions, trends
 from tasks.store.host_waits import HostQueue, host_waits
 from tasks.store.nodes import NodeRow
 from tasks.store.trends import Pace, QueueTrend, Sizes, StoringTrend
@@ -64,7 +64,7 @@ def read_overview(context: Context) -> Overview:
     """The state of the loop."""
 
     def read(conn: Connection, now: datetime) -> Overview:
-        queues = queue_counts.counts(conn)
+        queues = transitions.count_queues(conn)
         waits = host_waits(conn, now, context.hosts.of_site, context.silent_after)
         return Overview(
             now=now,

@@ -19,8 +19,7 @@ from research.tools.addresses import keyword, site
 from tasks.domain.page_key import canonical, page_key
 from tasks.jobs import planning, sweeps
 from tasks.store import closing, leases, pages, products, tasks
-from tasks.store.attempt_ends import AttemptReport
-from tasks.store.closing import Close
+from tasks.store.closing import AttemptReport, Close
 from tasks.store.database import Store, read_now
 from tasks.store.leases import Counters, Grant, Lease, Renewal
 from tasks.store.pages import NewPage, PageToStore

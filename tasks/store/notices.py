@@ -1,16 +1,17 @@
-"""The states of alerts: which of them are on, and what people were told of them."""
+"""The states of alerts, with what people were told of them, and the audit log of what people did."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
 
 from tasks.scheduling.alerting import Alert, OpenAlert
 from tasks.store.database import columns_of
-from tasks.store.tables import alerts
+from tasks.store.tables import alerts, audit_log
 
 QUIET = timedelta(minutes=15)
 """An alert that is over is not told again within this time: one that comes and goes would send without end."""
@@ -44,7 +45,7 @@ class AlertRow:
     trouble: str
 
 
-def listed(conn: Connection) -> list[AlertRow]:
+def list_alerts(conn: Connection) -> list[AlertRow]:
     """Every alert, the oldest first."""
     rows = conn.execute(select(*columns_of(AlertRow, alerts)).order_by(alerts.c.since, *alerts.primary_key))
     return [AlertRow(**row._mapping) for row in rows]
@@ -56,9 +57,9 @@ def open_alerts(rows: Sequence[AlertRow]) -> dict[tuple[str, str], OpenAlert]:
     return {one.alert.key: one for one in found}
 
 
-def keep(conn: Connection, now: datetime, on: Sequence[Alert]) -> None:
+def keep_alerts(conn: Connection, now: datetime, on: Sequence[Alert]) -> None:
     """Note which alerts are on now; all others are over."""
-    known = {(row.rule, row.subject): row for row in listed(conn)}
+    known = {(row.rule, row.subject): row for row in list_alerts(conn)}
     for one in on:
         row = known.pop(one.key, None)
         values = {"text": one.text, "level": one.level}
@@ -82,7 +83,7 @@ def keep(conn: Connection, now: datetime, on: Sequence[Alert]) -> None:
     )
 
 
-def claim(conn: Connection, now: datetime) -> list[AlertRow]:
+def claim_alerts(conn: Connection, now: datetime) -> list[AlertRow]:
     """Take what people are to be told now, so that no other process tells it."""
     a = alerts.c
     due = and_(
@@ -98,7 +99,9 @@ def claim(conn: Connection, now: datetime) -> list[AlertRow]:
     return sorted(rows, key=lambda row: (not row.firing, row.since, row.rule, row.subject))
 
 
-def sent(conn: Connection, now: datetime, rows: Sequence[AlertRow], *, told: bool, trouble: str) -> None:
+def note_sent_alerts(
+    conn: Connection, now: datetime, rows: Sequence[AlertRow], *, told: bool, trouble: str
+) -> None:
     """Note what became of a message.
 
     Args:
@@ -114,3 +117,57 @@ def sent(conn: Connection, now: datetime, rows: Sequence[AlertRow], *, told: boo
 
 def _is(rule: str, subject: str) -> ColumnElement[bool]:
     return and_(alerts.c.rule == rule, alerts.c.subject == subject)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """An entry of the audit log: what a person did.
+
+    Attributes:
+        who: as the dashboard knows them, or the user of the command line.
+        action: one word: retry, assign, abandon, drain ...
+        subject: what it was done to, for people.
+        detail: the rest: numbers of subtasks, what was said.
+    """
+
+    who: str
+    action: str
+    subject: str
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """A row of the log."""
+
+    id: int
+    at: datetime
+    who: str
+    action: str
+    subject: str
+    detail: Mapping[str, Any]
+
+
+def record_action(conn: Connection, now: datetime, entry: AuditEntry) -> None:
+    """Add a row, in the transaction of what was done."""
+    conn.execute(
+        insert(audit_log).values(
+            at=now,
+            who=entry.who[:200],
+            action=entry.action,
+            subject=entry.subject[:500],
+            detail=dict(entry.detail),
+        )
+    )
+
+
+def list_audit_rows(conn: Connection, *, before: int | None = None, most: int) -> Sequence[AuditRow]:
+    """The newest rows first.
+
+    Args:
+        before: only older than this row; None: from the newest on.
+    """
+    statement = select(audit_log).order_by(audit_log.c.id.desc()).limit(most)
+    if before is not None:
+        statement = statement.where(audit_log.c.id < before)
+    return [AuditRow(**row._mapping) for row in conn.execute(statement)]

@@ -1,4 +1,7 @@
-"""Facts for the strategies: waiting subtasks, nodes, hosts, failed and sleeping subtasks, queues by site."""
+"""The facts of a scheduling pass: waiting subtasks, nodes, hosts, failed and sleeping subtasks, and if there is work.
+
+`todo` is one statement that only looks into indexes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,20 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Integer, Select, String, bindparam, exists, func, or_, select, true
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    String,
+    bindparam,
+    exists,
+    false,
+    func,
+    or_,
+    select,
+    true,
+)
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.grants import Grants
@@ -26,7 +42,7 @@ from tasks.store.database import columns_of
 from tasks.store.leases import HITS_UNREAD
 from tasks.store.nodes import NodeRow
 from tasks.store.prepared import Prepared
-from tasks.store.tables import attempts, subtasks, targets
+from tasks.store.tables import UtcDateTime, attempts, events, host_rests, subtasks, targets, virtual_tasks
 
 if TYPE_CHECKING:
     from splitter.catalog.model import Limits
@@ -348,3 +364,88 @@ def pending(conn: Connection) -> dict[str, Backlog]:
         .group_by(subtasks.c.site)
     )
     return {site: Backlog(n, int(left)) for site, n, left in rows}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Todo:
+    """The work of a turn, now.
+
+    Attributes:
+        last_event: number of the newest event: it grows with every transition; 0 where there is none.
+        under_way: attempts past their result pages, as a rule (`tasks.store.snapshot.UNDER_WAY`).
+        overdue, failed, sleeping, queued: a lease has run out; something is in FAILED, in SLEEP, in PRIORITY.
+        due: something in WAIT may be given to a node.
+        due_at: when the next of what waits there may be.
+        rested_at: when the next rest of a node at a host ends.
+    """
+
+    last_event: int
+    under_way: int
+    overdue: bool
+    failed: bool
+    sleeping: bool
+    queued: bool
+    due: bool
+    due_at: datetime | None
+    rested_at: datetime | None
+
+
+def todo(conn: Connection, now: datetime) -> Todo:
+    """The work there is."""
+    (found,) = _TODO.rows(conn, {"now": now, "before": now - UNDER_WAY})
+    return Todo(**found._asdict())
+
+
+def any_in(state: State, *where: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Whether anything is in a queue: the first of it, by the queue's index.
+
+    Of EXISTS, PostgreSQL makes a scan of the table where it believes that many rows are in the queue. It stops at the
+    first one, but that may stand behind all that is done.
+    """
+    first = select(subtasks.c.id).where(subtasks.c.state == state, *where)
+    return first.order_by(subtasks.c.priority.desc(), subtasks.c.id).limit(1).scalar_subquery().is_not(None)
+
+
+def all_settled(conn: Connection) -> bool:
+    """True where every product is planned and every subtask DONE, CANCELLED or MANUAL."""
+    return not _UNSETTLED.rows(conn)[0].unsettled
+
+
+_UNSETTLED = Prepared(
+    select(
+        or_(
+            exists().where(virtual_tasks.c.planned_at.is_(None)),
+            *(any_in(state) for state in State if not state.settled),
+        ).label("unsettled")
+    )
+)
+
+
+_now, _before = (bindparam(name, type_=UtcDateTime()) for name in ("now", "before"))
+_state, _not_before = subtasks.c.state, subtasks.c.not_before
+_TODO = Prepared(
+    select(
+        select(func.coalesce(func.max(events.c.id), 0)).scalar_subquery().label("last_event"),
+        select(func.count())
+        .where(_state == State.CRAWL, subtasks.c.lease_started, subtasks.c.changed_at <= _before)
+        .scalar_subquery()
+        .label("under_way"),
+        func.coalesce(
+            select(func.min(subtasks.c.lease_deadline)).where(_state == State.CRAWL).scalar_subquery()
+            <= _now,
+            false(),
+        ).label("overdue"),
+        any_in(State.FAILED).label("failed"),
+        any_in(State.SLEEP).label("sleeping"),
+        any_in(State.PRIORITY).label("queued"),
+        any_in(State.WAIT, or_(_not_before.is_(None), _not_before <= _now)).label("due"),
+        select(func.min(_not_before))
+        .where(_state == State.WAIT, _not_before > _now)
+        .scalar_subquery()
+        .label("due_at"),
+        select(func.min(host_rests.c.until))
+        .where(host_rests.c.until > _now)
+        .scalar_subquery()
+        .label("rested_at"),
+    )
+)
