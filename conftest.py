@@ -20,8 +20,8 @@ from hypothesis import is_hypothesis_test, settings
 from redis import Redis
 from sqlalchemy import URL
 
-from tasks.store import schema
-from tasks.store.database import Store
+from tasks.store.sql import schema
+from tasks.store.sql.database import Store
 
 # pytest-xdist sets 80; the output of a command must be as wide as in a file.
 os.environ.pop("COLUMNS", None)

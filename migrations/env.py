@@ -1,8 +1,8 @@
-"""Run the migrations on the open connection that `tasks.store.schema` hands over."""
+"""Run the migrations on the open connection that `tasks.store.sql.schema` hands over."""
 
 from alembic import context
 
-from tasks.store.tables import metadata
+from tasks.store.sql.tables import metadata
 
 connection = context.config.attributes["connection"]
 context.configure(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from tasks.store.database import Store
-from tasks.store.tables import metadata
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import metadata
 
 _CHILDREN_FIRST = tuple(reversed(metadata.sorted_tables))
 _DELETES = [f"DELETE FROM {table.name}" for table in _CHILDREN_FIRST]

@@ -23,6 +23,9 @@ ROOMS: tuple[
     ("scheduling",),
     ("domain",),
 )
+STORE: tuple[tuple[str, ...], ...] = (("queries", "verify"), ("content",), ("queue",), ("sql",))
+"""The packages of tasks/store/, from the top down; packages on one line don't import each other."""
+
 GROUND_KNOWS_NOT = {
     *("sqlalchemy", "alembic", "sqlite3", "psycopg2", "redis", "aiohttp", "requests", "socket", "urllib3"),
     *("http", "asyncio", "celery", "kombu", "apscheduler", "time"),
@@ -86,10 +89,10 @@ def _clock(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in ("now", "utcnow", "today")
 
 
-def _above(room: str) -> set[str]:
-    """The rooms of tasks/ that a room must not import: those on its own line and above."""
-    line = next(place for place, rooms in enumerate(ROOMS) if room in rooms)
-    return {f"tasks.{name}" for rooms in ROOMS[: line + 1] for name in rooms if name != room}
+def _above(room: str, order: tuple[tuple[str, ...], ...] = ROOMS, parent: str = "tasks") -> set[str]:
+    """Return the packages of `parent` that one of them must not import: those on its own line and above."""
+    line = next(place for place, rooms in enumerate(order) if room in rooms)
+    return {f"{parent}.{name}" for rooms in order[: line + 1] for name in rooms if name != room}
 
 
 @pytest.mark.parametrize("room", [name for rooms in ROOMS for name in rooms])
@@ -100,6 +103,19 @@ def test_rooms_import_only_rooms_below(room: str) -> None:
 def test_every_room_has_its_place() -> None:
     there = {path.name for path in (ROOT / "tasks").iterdir() if (path / "__init__.py").exists()}
     assert there == {name for rooms in ROOMS for name in rooms}
+
+
+@pytest.mark.parametrize("package", [name for packages in STORE for name in packages])
+def test_packages_of_the_store_import_only_those_below(package: str) -> None:
+    assert _offenders(_modules(f"tasks/store/{package}"), _above(package, STORE, "tasks.store")) == []
+
+
+def test_the_store_has_no_other_packages_and_no_loose_modules() -> None:
+    store = ROOT / "tasks" / "store"
+    assert {path.parent.name for path in store.glob("*/__init__.py")} == {
+        name for line in STORE for name in line
+    }
+    assert [path.name for path in store.glob("*.py")] == ["__init__.py"]
 
 
 @pytest.mark.parametrize("room", [name for rooms in ROOMS[1:] for name in rooms])

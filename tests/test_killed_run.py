@@ -19,9 +19,9 @@ from app.lab.running import running_lab
 from app.run.version import ROOT
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog, Limits
-from tasks.store.database import Store, read_now
-from tasks.store.tables import events, pages
-from tasks.store.verify import verify
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.tables import events, pages
+from tasks.store.verify.verify import verify
 
 SITES = ("cca.org.cn", "315ok.com", "weibo.com")
 FAST = Limits(per_address_per_s=300, total_per_s=900)

@@ -17,10 +17,11 @@ from patience import PATIENCE_S
 from sqlalchemy import inspect
 
 from tasks.domain.errors import WrongRevision
-from tasks.store import schema, transitions
-from tasks.store.database import Store, read_now
-from tasks.store.tables import metadata
-from tasks.store.verify import verify
+from tasks.store.queue import transitions
+from tasks.store.sql import schema
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.tables import metadata
+from tasks.store.verify.verify import verify
 
 DUMPS = Path(__file__).parent / "store" / "data"
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from splitter.errors import InputError
 from tasks.domain.errors import TaskError
-from tasks.store import added_nodes, closing, manual, nodes, notices
-from tasks.store.database import Store, read_now
-from tasks.store.manual import Edit
-from tasks.store.nodes import Node
+from tasks.store.queue import added_nodes, closing, manual, nodes, notices
+from tasks.store.queue.manual import Edit
+from tasks.store.queue.nodes import Node
+from tasks.store.sql.database import Store, read_now
 
 MOST_URL = 2000
 """Characters of an address that a person gives."""

@@ -11,11 +11,12 @@ from sqlalchemy import Connection
 
 from app.actions.products import RefusedProduct, new_product, period
 from splitter.errors import InputError
-from tasks.store import notices, product_changes, products
-from tasks.store.database import Store, read_now
-from tasks.store.product_changes import Change, ProductSummary
-from tasks.store.products import NewProduct
-from tasks.store.review_removal import Removed, remove_reviews
+from tasks.store.content import product_changes, products
+from tasks.store.content.product_changes import Change, ProductSummary
+from tasks.store.content.products import NewProduct
+from tasks.store.content.review_removal import Removed, remove_reviews
+from tasks.store.queue import notices
+from tasks.store.sql.database import Store, read_now
 
 _NEVER = "never"
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60}

@@ -12,7 +12,7 @@ from typing import Any
 from app.files.table_files import TableRow, is_workbook, read_table, text_of
 from splitter.errors import InputError
 from splitter.query import product_query
-from tasks.store.products import NewProduct
+from tasks.store.content.products import NewProduct
 
 MOST_PAGES = 1000
 _MOST_PRIORITY = 1_000_000

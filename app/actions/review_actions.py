@@ -6,8 +6,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from tasks.store import notices
-from tasks.store.database import Store, read_now
+from tasks.store.queue import notices
+from tasks.store.sql.database import Store, read_now
 
 
 def record_import(conn: Connection, now: datetime, source: str, file: str, who: str) -> None:

@@ -12,10 +12,12 @@ from app.files.exporting import FORMATS, check_format
 from app.sending.delivery import checked_destination, shown_destination
 from splitter.errors import InputError
 from tasks.domain.recurrence import Recurrence, cron_rule
-from tasks.store import notices, product_changes, schedules, tables
-from tasks.store.database import Store, read_now
-from tasks.store.reviews import check_products
-from tasks.store.schedules import Schedule, ScheduleKind
+from tasks.store.content import product_changes
+from tasks.store.content.reviews import check_products
+from tasks.store.queue import notices, schedules
+from tasks.store.queue.schedules import Schedule, ScheduleKind
+from tasks.store.sql import tables
+from tasks.store.sql.database import Store, read_now
 
 FORMATS_OF: Mapping[ScheduleKind, tuple[str, ...]] = {
     ScheduleKind.REPORT: ("html",),

@@ -46,8 +46,8 @@ def list_(db: str | None = None, as_json: bool = False) -> None:
       reviewloop alerts list --json
     """
     from app.sending.alert_sending import LOG, place_of
-    from tasks.store.database import read_now
-    from tasks.store.notices import list_alerts
+    from tasks.store.queue.notices import list_alerts
+    from tasks.store.sql.database import read_now
 
     settings = settings_of(db)
     path = sqlite_file(settings.database_url)

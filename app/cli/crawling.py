@@ -22,10 +22,11 @@ from app.reports.summary import Summary, mark, summary
 from app.run.preflight import Preflight, check_lab
 from splitter.errors import InputError
 from tasks.fetching.hosts import HostCatalog
-from tasks.store import products, tasks
-from tasks.store.database import Store
-from tasks.store.nodes import Node
-from tasks.store.products import NewProduct
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import tasks
+from tasks.store.queue.nodes import Node
+from tasks.store.sql.database import Store
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings

@@ -28,11 +28,11 @@ from app.run.setting_fields import Settings
 from app.run.setting_values import database
 from app.run.version import DEFAULT_DATABASE
 from splitter.query import product_query
-from tasks.store.database import read_now
-from tasks.store.verify import Verification, verify
+from tasks.store.sql.database import read_now
+from tasks.store.verify.verify import Verification, verify
 
 if TYPE_CHECKING:
-    from tasks.store.reviews import ReviewRow
+    from tasks.store.content.reviews import ReviewRow
 
 PRODUCTS = ("光明高钙牛奶", "特仑苏", "蒙牛早餐奶", "雀巢中老年奶粉")
 NODES = 4
@@ -105,7 +105,7 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
     from app.run import open_store
     from app.run.embedded import crawl
     from app.run.until import Until
-    from tasks.store.reviews import review_rows
+    from tasks.store.content.reviews import review_rows
 
     with ExitStack() as stack:
         lab = stack.enter_context(running_lab(settings.catalog(), "demo", reviews=None))

@@ -22,8 +22,9 @@ from tasks.domain.errors import UnknownSubtask
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.states import State
 from tasks.scheduling.decision import Ruling
-from tasks.store import page_links, reports
-from tasks.store.database import Store, read_now
+from tasks.store.content import page_links
+from tasks.store.queries import reports
+from tasks.store.sql.database import Store, read_now
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings

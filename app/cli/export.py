@@ -24,10 +24,10 @@ from app.files.exporting import (
 from splitter.errors import InputError
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice, voices_of
-from tasks.store import export_cursor
-from tasks.store.database import read_now
-from tasks.store.export_cursor import Cursor, cursor_of
-from tasks.store.reviews import ReviewFilter, ReviewRow, review_rows
+from tasks.store.content.reviews import ReviewFilter, ReviewRow, review_rows
+from tasks.store.queries import export_cursor
+from tasks.store.queries.export_cursor import Cursor, cursor_of
+from tasks.store.sql.database import read_now
 
 
 @click.group()

@@ -35,7 +35,8 @@ from app.files.harmless import shown
 from app.reports.summary import by_cause
 from app.views.durations import seconds
 from tasks.domain.errors import UnknownSubtask
-from tasks.store import manual, reports
+from tasks.store.queries import reports
+from tasks.store.queue import manual
 
 
 @click.group()

@@ -14,9 +14,10 @@ from app.cli.output import messages, print_json, printed, say, table
 from app.files.harmless import shown
 from splitter.errors import InputError
 from tasks.domain.failures import FailureReason
-from tasks.store import manual, reports
-from tasks.store.database import Store
-from tasks.store.manual import Edit
+from tasks.store.queries import reports
+from tasks.store.queue import manual
+from tasks.store.queue.manual import Edit
+from tasks.store.sql.database import Store
 
 _TOLD = ("product", "site", "state", "reason")
 

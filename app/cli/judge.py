@@ -15,7 +15,7 @@ from app.cli.options import db_option, json_option, person, settings_of, sites_o
 from app.cli.output import labelled, print_json, printed, say, short, table
 from app.files.harmless import shown
 from tasks.domain.voices import Voice
-from tasks.store import product_changes
+from tasks.store.content import product_changes
 
 if TYPE_CHECKING:
     from tasks.jobs.judging import Judged

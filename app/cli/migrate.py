@@ -6,7 +6,7 @@ import click
 
 from app.cli.options import db_option, json_option, settings_of, store_for_work
 from app.cli.output import print_json, say
-from tasks.store.schema import revision
+from tasks.store.sql.schema import revision
 
 
 @click.command()

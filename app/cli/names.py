@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from splitter.errors import InputError
-from tasks.store import names
+from tasks.store.queries import names
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings

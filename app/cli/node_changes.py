@@ -15,7 +15,7 @@ from app.run.setting_values import read_kinds, read_proxy
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy
-from tasks.store.nodes import Node
+from tasks.store.queue.nodes import Node
 
 _ANSWERS_WITHIN_S = 3.0
 _MOST_SLOTS = 1000

@@ -23,13 +23,15 @@ from app.reports.summary import pair_document
 from app.views.durations import seconds
 from app.views.permit_worth import PermitWorth, permit_worths
 from tasks.domain.breaker import BreakerState
-from tasks.store import added_nodes, page_links, reports
-from tasks.store import hosts as host_store
-from tasks.store import nodes as node_store
-from tasks.store.database import read_now
-from tasks.store.hosts import Breaker
-from tasks.store.nodes import CLOCK_S, NodeRow
-from tasks.store.snapshot import BufferRule, node_load
+from tasks.store.content import page_links
+from tasks.store.queries import reports
+from tasks.store.queue import added_nodes
+from tasks.store.queue import hosts as host_store
+from tasks.store.queue import nodes as node_store
+from tasks.store.queue.hosts import Breaker
+from tasks.store.queue.nodes import CLOCK_S, NodeRow
+from tasks.store.queue.snapshot import BufferRule, node_load
+from tasks.store.sql.database import read_now
 
 
 @click.group()
@@ -246,7 +248,7 @@ def node_notes(rows: Sequence[NodeRow], unrendered: Mapping[str, int]) -> list[s
     """Problems of nodes beside their state: catalogs that differ, no browser, clocks that are off.
 
     Args:
-        unrendered: by node without a browser, how many sites need one (`tasks.store.nodes.unrendered`).
+        unrendered: by node without a browser, how many sites need one (`tasks.store.queue.nodes.unrendered`).
     """
     alive = [row for row in rows if row.seen_at is not None]
     # Of nodes without a browser the hash tells that, too.

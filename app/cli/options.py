@@ -21,7 +21,7 @@ from splitter.errors import InputError, ReviewloopError
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
     from splitter.catalog.model import Catalog
-    from tasks.store.database import Store
+    from tasks.store.sql.database import Store
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)

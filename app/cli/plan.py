@@ -18,10 +18,10 @@ from app.run.preflight import LONGEST_S, Preflight, preflight
 from app.run.setting_values import sqlite_file
 from app.views.durations import seconds
 from splitter.errors import InputError
-from tasks.store import added_nodes, tasks
-from tasks.store.nodes import Node
-from tasks.store.products import NewProduct
-from tasks.store.tasks import VirtualTask
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import added_nodes, tasks
+from tasks.store.queue.nodes import Node
+from tasks.store.queue.tasks import VirtualTask
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings

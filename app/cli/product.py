@@ -32,7 +32,8 @@ from app.cli.product_changes import edit, remove
 from app.cli.tables import coverage_text
 from app.views.durations import seconds
 from splitter.errors import InputError
-from tasks.store import coverage, products
+from tasks.store.content import products
+from tasks.store.queries import coverage
 
 _MOST_LINES = 20
 _NAMED = 5

@@ -27,8 +27,8 @@ from app.cli.options import (
 )
 from app.cli.output import answer
 from splitter.errors import InputError
-from tasks.store import product_changes
-from tasks.store.product_changes import ProductSummary
+from tasks.store.content import product_changes
+from tasks.store.content.product_changes import ProductSummary
 
 _CHANGES = "--keywords, --alias, --priority, --pages, --group, --site, --all-sites or --recrawl"
 

@@ -22,11 +22,12 @@ from app.views.host_waits import wait_text
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostCatalog
-from tasks.store import nodes, reports, transitions
-from tasks.store.database import Store, read_now
-from tasks.store.host_waits import HostQueue, host_waits
-from tasks.store.nodes import NodeRow
-from tasks.store.reports import Stored, WaitingSummary
+from tasks.store.queries import reports
+from tasks.store.queries.host_waits import HostQueue, host_waits
+from tasks.store.queries.reports import Stored, WaitingSummary
+from tasks.store.queue import nodes, transitions
+from tasks.store.queue.nodes import NodeRow
+from tasks.store.sql.database import Store, read_now
 
 _WINDOW_S = 15.0
 _LINE_EVERY_S = 5.0

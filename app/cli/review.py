@@ -29,9 +29,9 @@ from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
 from app.run.setting_values import sqlite_file
 from splitter.errors import InputError
-from tasks.store import imports, products
-from tasks.store.database import Store
-from tasks.store.imports import Source, shape_of
+from tasks.store.content import imports, products
+from tasks.store.content.imports import Source, shape_of
+from tasks.store.sql.database import Store
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings

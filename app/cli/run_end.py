@@ -12,7 +12,7 @@ from app.cli.output import print_json, printed, say, table
 from app.cli.tables import print_samples, print_summary
 from app.reports.summary import Summary, document
 from app.views.durations import seconds
-from tasks.store.run_statistics import RunStatistics
+from tasks.store.queries.run_statistics import RunStatistics
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings

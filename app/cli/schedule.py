@@ -33,9 +33,9 @@ from app.cli.output import answer, clock, print_json, printed, say, table, table
 from app.run.setting_values import sqlite_file
 from app.views.durations import seconds
 from tasks.jobs.schedule import SWEEPS
-from tasks.store import schedules
-from tasks.store.database import read_now
-from tasks.store.schedules import Schedule, ScheduleKind
+from tasks.store.queue import schedules
+from tasks.store.queue.schedules import Schedule, ScheduleKind
+from tasks.store.sql.database import read_now
 
 _NEAR = timedelta(days=180)
 
@@ -220,7 +220,7 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
     """
     from app.reports.scheduled_files import deliver_due
     from app.run.wiring import delivery_tools
-    from tasks.store.writer import Operation
+    from tasks.store.sql.writer import Operation
 
     settings = settings_of(db)
     with store_there(settings) as store:

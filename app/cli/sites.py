@@ -34,10 +34,10 @@ from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.jobs.planning import Permission, addresses, permission
-from tasks.store import reports
-from tasks.store.database import read_now
-from tasks.store.hosts import load_robots
-from tasks.store.reports import SiteRow
+from tasks.store.queries import reports
+from tasks.store.queries.reports import SiteRow
+from tasks.store.queue.hosts import load_robots
+from tasks.store.sql.database import read_now
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings

@@ -16,11 +16,13 @@ from app.run.eta import Ending, TimeLeft, time_left
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_documents, wait_text
 from tasks.fetching.hosts import HostCatalog
-from tasks.store import coverage, nodes, page_links, reports, tasks, transitions
-from tasks.store.database import read_now
-from tasks.store.host_waits import host_waits
-from tasks.store.reports import WaitingSummary
-from tasks.store.verify import verify as check_invariants
+from tasks.store.content import page_links
+from tasks.store.queries import coverage, reports
+from tasks.store.queries.host_waits import host_waits
+from tasks.store.queries.reports import WaitingSummary
+from tasks.store.queue import nodes, tasks, transitions
+from tasks.store.sql.database import read_now
+from tasks.store.verify.verify import verify as check_invariants
 
 
 @click.command()

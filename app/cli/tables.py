@@ -16,11 +16,11 @@ from app.reports.summary import Summary, by_cause
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_text
 from app.views.permit_worth import PermitWorth
-from tasks.store.coverage import Coverage
-from tasks.store.manual import ManualRow
-from tasks.store.products import ProductRow
-from tasks.store.reports import PairRow
-from tasks.store.reviews import ReviewRow
+from tasks.store.content.products import ProductRow
+from tasks.store.content.reviews import ReviewRow
+from tasks.store.queries.coverage import Coverage
+from tasks.store.queries.reports import PairRow
+from tasks.store.queue.manual import ManualRow
 
 if TYPE_CHECKING:
     from splitter.catalog.model import Catalog

@@ -13,7 +13,7 @@ from app.cli.output import answer, print_json, say
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
-    from tasks.store.database import Store
+    from tasks.store.sql.database import Store
 
 
 @click.command()

@@ -20,8 +20,8 @@ from tasks.domain.pages import Review
 from tasks.domain.product_match import matchable_text, product_match
 from tasks.reading.add_voices import judgement
 from tasks.reading.dates import read_date
-from tasks.store.imports import ImportedReview, page_of, review_key
-from tasks.store.products import KnownName, NewProduct
+from tasks.store.content.imports import ImportedReview, page_of, review_key
+from tasks.store.content.products import KnownName, NewProduct
 from tasks.worker.pseudonyms import Pseudonyms
 
 NO_SITE = "imported"

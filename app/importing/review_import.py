@@ -12,9 +12,9 @@ from app.actions.review_actions import record_import
 from app.files.table_files import BadRow
 from app.importing.review_checks import ProductNames, RefusedReview, ReviewChecks
 from app.importing.review_files import Record
-from tasks.store import imports, products
-from tasks.store.database import Store, read_now
-from tasks.store.imports import ImportedReview, Source
+from tasks.store.content import imports, products
+from tasks.store.content.imports import ImportedReview, Source
+from tasks.store.sql.database import Store, read_now
 
 BATCH = 1000
 """Lines of one transaction."""

@@ -14,8 +14,9 @@ from app.files.exporting import write_rows
 from app.files.harmless import one_line, shown
 from app.reports.report import page
 from app.reports.summary import by_cause
-from tasks.store import manual, reports
-from tasks.store.database import read_now
+from tasks.store.queries import reports
+from tasks.store.queue import manual
+from tasks.store.sql.database import read_now
 
 FORMATS = {".html": "html", ".md": "md", ".csv": "csv", ".xlsx": "xlsx"}
 """By the ending of a file's name."""

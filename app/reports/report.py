@@ -19,10 +19,11 @@ from app.reports.summary import SHORTEST_SAMPLE
 from splitter.catalog.model import Catalog
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice
-from tasks.store import coverage, products
-from tasks.store.database import read_now
-from tasks.store.review_counts import NOT_JUDGED, counted
-from tasks.store.reviews import ReviewFilter, ReviewRow, check_products, review_rows
+from tasks.store.content import products
+from tasks.store.content.reviews import ReviewFilter, ReviewRow, check_products, review_rows
+from tasks.store.queries import coverage
+from tasks.store.queries.review_counts import NOT_JUDGED, counted
+from tasks.store.sql.database import read_now
 
 _SHOWN = 30
 """Products and sites in a chart, those with most reviews."""

@@ -17,11 +17,11 @@ from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
-from tasks.store import schedules
-from tasks.store.database import Store, read_now
-from tasks.store.reviews import ReviewFilter, ReviewRow, review_rows
-from tasks.store.schedules import Schedule, ScheduleKind
-from tasks.store.writer import Operation
+from tasks.store.content.reviews import ReviewFilter, ReviewRow, review_rows
+from tasks.store.queue import schedules
+from tasks.store.queue.schedules import Schedule, ScheduleKind
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.writer import Operation
 from tasks.worker.pseudonyms import Pseudonyms
 
 log = logging.getLogger("reviewloop.schedules")

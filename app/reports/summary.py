@@ -9,15 +9,17 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from tasks.store import manual, products, reports, tasks, transitions
-from tasks.store.database import Store, read_now
-from tasks.store.host_waits import HostQueue, HostsOf, host_waits
-from tasks.store.manual import ManualRow
-from tasks.store.products import ProductRow
-from tasks.store.reports import PairRow, Stored, Totals
-from tasks.store.reviews import ReviewRow, review_rows
-from tasks.store.run_statistics import RunStatistics, newest_attempt, run_statistics
-from tasks.store.tasks import UnplannedSite
+from tasks.store.content import products
+from tasks.store.content.products import ProductRow
+from tasks.store.content.reviews import ReviewRow, review_rows
+from tasks.store.queries import reports
+from tasks.store.queries.host_waits import HostQueue, HostsOf, host_waits
+from tasks.store.queries.reports import PairRow, Stored, Totals
+from tasks.store.queries.run_statistics import RunStatistics, newest_attempt, run_statistics
+from tasks.store.queue import manual, tasks, transitions
+from tasks.store.queue.manual import ManualRow
+from tasks.store.queue.tasks import UnplannedSite
+from tasks.store.sql.database import Store, read_now
 
 SHORTEST_SAMPLE = 20
 _LOOKED_AT = 2_000

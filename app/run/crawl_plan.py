@@ -11,8 +11,8 @@ from app.run.preflight import Preflight
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
-from tasks.store.products import NewProduct
-from tasks.store.tasks import VirtualTask
+from tasks.store.content.products import NewProduct
+from tasks.store.queue.tasks import VirtualTask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,8 +24,8 @@ from splitter.errors import InputError, ReviewloopError
 from tasks.domain.errors import WrongRevision
 from tasks.fetching.chromium import find_chromium
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
-from tasks.store import schema
-from tasks.store.database import Store, read_now
+from tasks.store.sql import schema
+from tasks.store.sql.database import Store, read_now
 
 _LEAST_FREE_BYTES = 1_000_000_000
 _MOST_SKEW_S = 10.0

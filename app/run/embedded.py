@@ -28,11 +28,11 @@ from tasks.jobs.schedule import SWEEPS, Sweep, interval_s
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import TurnPace
 from tasks.scheduling import fluid
-from tasks.store import closing, nodes, snapshot
-from tasks.store.database import Store
-from tasks.store.leases import Lease
-from tasks.store.nodes import Node
-from tasks.store.writer import Writer
+from tasks.store.queue import closing, nodes, snapshot
+from tasks.store.queue.leases import Lease
+from tasks.store.queue.nodes import Node
+from tasks.store.sql.database import Store
+from tasks.store.sql.writer import Writer
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.list_cache import ListCache
 from tasks.worker.node import CrawlNode

@@ -9,8 +9,9 @@ from enum import StrEnum
 
 from sqlalchemy import Connection
 
-from tasks.store import reports, snapshot, trends
-from tasks.store.host_waits import HostQueue
+from tasks.store.queries import reports, trends
+from tasks.store.queries.host_waits import HostQueue
+from tasks.store.queue import snapshot
 
 _WINDOW_S = 300.0
 

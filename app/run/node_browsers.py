@@ -8,8 +8,8 @@ from app.run.setting_fields import Settings
 from app.run.setting_values import sqlite_file
 from splitter.errors import ReviewloopError
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
-from tasks.store import nodes
-from tasks.store.database import Store, read_now
+from tasks.store.queue import nodes
+from tasks.store.sql.database import Store, read_now
 
 NO_NODE_HAS_ONE = Obstacle(
     kind=ObstacleKind.BROWSER,

@@ -9,9 +9,9 @@ from app.run.addresses import is_loopback, own_address, system_choice
 from app.run.setting_fields import Settings
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
-from tasks.store import added_nodes
-from tasks.store.database import Store
-from tasks.store.nodes import Node
+from tasks.store.queue import added_nodes
+from tasks.store.queue.nodes import Node
+from tasks.store.sql.database import Store
 
 OWN = "node1"
 """The node of this machine's own address, as the system chooses it; one added by this name takes its place."""

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from app.run.setting_fields import Settings
 from app.run.version import MIGRATIONS
-from tasks.store.database import Store
-from tasks.store.schema import check_revision, newest, revision, upgrade
+from tasks.store.sql.database import Store
+from tasks.store.sql.schema import check_revision, newest, revision, upgrade
 
 
 @contextmanager

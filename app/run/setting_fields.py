@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from splitter.catalog.model import Catalog
     from tasks.jobs.context import LoopSettings
     from tasks.scheduling.recall import RecallSettings
-    from tasks.store.snapshot import BufferRule
+    from tasks.store.queue.snapshot import BufferRule
 
 _SEARXNG = "searxng"
 
@@ -251,7 +251,7 @@ class Settings(BaseModel):
 
     def buffer(self) -> BufferRule:
         """Return how many leases a node holds, and when it counts as silent."""
-        from tasks.store.snapshot import BufferRule
+        from tasks.store.queue.snapshot import BufferRule
 
         return BufferRule(silent_after_s=self._recall().node_silent_after_s)
 

@@ -42,9 +42,9 @@ from tasks.signin.credentials import Credentials
 from tasks.signin.errors import MissingCredential
 from tasks.signin.granted import SignInFile
 from tasks.signin.signins import OwnMethod, SignIns, signing
-from tasks.store import nodes
-from tasks.store.database import Store
-from tasks.store.writer import Writer
+from tasks.store.queue import nodes
+from tasks.store.sql.database import Store
+from tasks.store.sql.writer import Writer
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
 from tasks.worker.list_cache import ListCache

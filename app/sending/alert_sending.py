@@ -22,7 +22,7 @@ from app.sending.parcel import DeliveryFailed, Letter
 from app.views.durations import seconds
 from splitter.errors import InputError
 from tasks.jobs.alerting import SendOutcome
-from tasks.store.notices import AlertRow
+from tasks.store.queue.notices import AlertRow
 
 log = logging.getLogger("reviewloop.alerts")
 

@@ -21,8 +21,8 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.permits import LocalPermits, WaitTooLong
 from tasks.scheduling.proximity.response_times import without_noise
-from tasks.store.database import Store
-from tasks.store.writer import Writer
+from tasks.store.sql.database import Store
+from tasks.store.sql.writer import Writer
 from tasks.worker.counters import FEWEST_TIMED, Timing
 from tasks.worker.fetcher import Fetcher
 from tasks.worker.robots_cache import RobotsCache

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from app.files.harmless import shown
 from app.views.durations import seconds
 from tasks.domain.host_wait import NO_PERMIT
-from tasks.store.host_waits import HostQueue
-from tasks.store.tasks import UnplannedSite
+from tasks.store.queries.host_waits import HostQueue
+from tasks.store.queue.tasks import UnplannedSite
 
 if TYPE_CHECKING:
     from splitter.catalog.model import Catalog

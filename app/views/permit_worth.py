@@ -8,7 +8,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from tasks.store import reports, stats
+from tasks.store.queries import reports
+from tasks.store.queue import stats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,11 +17,12 @@ from starlette.responses import Response
 from app.run.version import VERSION
 from app.web.base.context import Context, Here
 from tasks.domain.breaker import BreakerState
-from tasks.store import hosts, nodes, notices, reports, transitions, trends, upkeep
-from tasks.store.metrics import PairTotals, failures, pair_totals, recent_traffic
-from tasks.store.nodes import NodeRow
-from tasks.store.pair_history import NEWEST_ATTEMPTS
-from tasks.store.upkeep import Measured
+from tasks.store.queries import reports, trends
+from tasks.store.queries.metrics import PairTotals, failures, pair_totals, recent_traffic
+from tasks.store.queries.pair_history import NEWEST_ATTEMPTS
+from tasks.store.queue import hosts, nodes, notices, transitions, upkeep
+from tasks.store.queue.nodes import NodeRow
+from tasks.store.queue.upkeep import Measured
 
 router = APIRouter()
 _PACE_S = 120.0

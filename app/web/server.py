@@ -22,7 +22,7 @@ from app.web.pages.overview import read_overview, read_trends
 from app.web.pages.reviews import read_counts
 from splitter.errors import InputError, ReviewloopError
 from tasks.fetching.hosts import HostCatalog
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 from tasks.worker.pseudonyms import kept_key
 
 _START_S = 10.0

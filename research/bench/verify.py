@@ -15,15 +15,15 @@ from typing import Any
 
 from research.tools import scale_store, verify_store
 from research.tools.cputime import family_s
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 EVENTS = 1_000_000
 
 _MEASURED = """
 import json, re, sys, time
 from pathlib import Path
-from tasks.store.database import Store, read_now
-from tasks.store.verify import verify
+from tasks.store.sql.database import Store, read_now
+from tasks.store.verify.verify import verify
 store = Store.open(sys.argv[1])
 began_s, cpu_s = time.monotonic(), time.process_time()
 store.patient = True

@@ -12,8 +12,8 @@ import psutil
 from sqlalchemy import Connection
 
 from research.chaos import movement
-from tasks.store import hosts, nodes
-from tasks.store.postgres import open_transactions
+from tasks.store.queue import hosts, nodes, transitions, upkeep
+from tasks.store.sql.postgres import open_transactions
 
 STACKS = signal.SIGUSR1
 """Signal on which a Celery worker writes the stacks of its threads to its log."""
@@ -21,7 +21,7 @@ STACKS = signal.SIGUSR1
 
 def stood_still(conn: Connection, now: datetime) -> str:
     """Return filled queues, due and leased work, heartbeats, rests, paces and the oldest transactions as text."""
-    queues = ", ".join(f"{n} in {state}" for state, n in queue_counts.counts(conn).items() if n)
+    queues = ", ".join(f"{n} in {state}" for state, n in transitions.count_queues(conn).items() if n)
     due, leased = movement.due(conn, now), movement.leased(conn)
     heard = ", ".join(
         f"{node.node.name} {(now - node.seen_at).total_seconds():.0f} s ago"
@@ -48,7 +48,7 @@ def _as_text(counts: Mapping[str, int]) -> str:
 
 def _paces(conn: Connection, now: datetime) -> str:
     """Return the hosts that granted less than their limits when the scheduler last measured."""
-    found = measurements.load(conn)
+    found = upkeep.load_measurements(conn)
     if found is None:
         return "not measured"
     slow = ", ".join(

@@ -13,7 +13,7 @@ from research.chaos.messages import MessageThief, Trick
 from research.chaos.proxy import Proxy
 from research.chaos.world import SITES
 from tasks.jobs.queues import CONTROL, crawl_queue
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 Undo = Callable[[], str]
 """Ends a fault; says what came of it, or nothing."""

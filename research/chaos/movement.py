@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Select, exists, func, or_, select
 
 from tasks.domain.states import State
-from tasks.store.tables import (
+from tasks.store.sql.tables import (
     events,
     page_products,
     pages,

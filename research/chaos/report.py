@@ -9,9 +9,10 @@ from typing import Any
 from research.chaos.compare import Difference
 from research.chaos.records import Report, Session
 from tasks.domain.states import State
-from tasks.store import reports, transitions
-from tasks.store.database import Store, read_now
-from tasks.store.verify import verify
+from tasks.store.queries import reports
+from tasks.store.queue import transitions
+from tasks.store.sql.database import Store, read_now
+from tasks.store.verify.verify import verify
 
 _DONE = (State.DONE, State.CANCELLED)
 

@@ -30,8 +30,9 @@ from research.chaos.watch import Watch
 from research.chaos.world import FAST_PER_S, PLENTY, Products, Supply, names, write_catalog
 from splitter.errors import ReviewloopError
 from tasks.domain.failures import FailureReason
-from tasks.store import manual, reports, snapshot, tasks, transitions
-from tasks.store.database import Store, read_now
+from tasks.store.queries import reports
+from tasks.store.queue import manual, snapshot, tasks, transitions
+from tasks.store.sql.database import Store, read_now
 
 log = logging.getLogger("reviewloop.chaos")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from research.chaos.diagnosis import stood_still
 from research.chaos.movement import can_go_on
 from research.chaos.watch import Watch
-from tasks.store.database import Store, read_now
+from tasks.store.sql.database import Store, read_now
 
 STALL_S = 20.0
 """They go on within this time after the fault, or after the return of the server that was the fault."""

@@ -12,7 +12,7 @@ from threading import Event, Thread
 from sqlalchemy.exc import DBAPIError
 
 from research.chaos.movement import Movement, movement
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 log = logging.getLogger("reviewloop.chaos")
 

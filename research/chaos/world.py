@@ -12,8 +12,10 @@ from pathlib import Path
 import yaml
 
 from app.actions.products import new_product
-from tasks.store import products, reports, transitions
-from tasks.store.database import Store, read_now
+from tasks.store.content import products
+from tasks.store.queries import reports
+from tasks.store.queue import transitions
+from tasks.store.sql.database import Store, read_now
 
 SITES = ("12315.com", "315ok.com", "315tousu.org", "cca.org.cn", "ccn.com.cn", "china315.com")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from research.simulator.world import Course
 from tasks.domain.views import SubtaskView
-from tasks.store.leases import HITS_UNREAD
+from tasks.store.queue.leases import HITS_UNREAD
 
 
 class Events:

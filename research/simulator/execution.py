@@ -25,7 +25,7 @@ from tasks.scheduling.modification import Modification
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.recall import Recall, RecallSettings, after_failure
 from tasks.scheduling.statistics import Knowledge
-from tasks.store.snapshot import UNDER_WAY
+from tasks.store.queue.snapshot import UNDER_WAY
 from tasks.worker.failures import failure_reason
 
 

@@ -27,7 +27,7 @@ from research.simulator.scenario import (
 from splitter.catalog.model import Bounds, Catalog, Limits
 from splitter.catalog.names import Kind
 from tasks.fetching.hosts import HostCatalog
-from tasks.store import nodes
+from tasks.store.queue import nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from datetime import datetime
 from sqlalchemy import Connection, Select, func, select
 
 from tasks.domain.states import State
-from tasks.store.database import columns_of
-from tasks.store.tables import attempts, subtasks, targets, tasks
+from tasks.store.sql.database import columns_of
+from tasks.store.sql.tables import attempts, subtasks, targets, tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

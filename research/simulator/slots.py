@@ -27,7 +27,7 @@ class NodeState:
         self.alive = self.shown = False
 
     def free(self, waiting: int) -> int:
-        """Attempts that strategies may give it; those that only wait hold no slot (`tasks.store.snapshot`).
+        """Attempts that strategies may give it; those that only wait hold no slot (`tasks.store.queue.snapshot`).
 
         Args:
             waiting: its attempts that only wait.

@@ -33,10 +33,11 @@ from tasks.fetching.hosts import HostCatalog
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store import nodes, schema, tables
-from tasks.store.database import Store, read_now
-from tasks.store.nodes import Node
-from tasks.store.tables import pair_stats, products, tasks, virtual_tasks
+from tasks.store.queue import nodes
+from tasks.store.queue.nodes import Node
+from tasks.store.sql import schema, tables
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.tables import pair_stats, products, tasks, virtual_tasks
 
 _ENGINES = 8
 _FULL = 1000

@@ -18,17 +18,19 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import Transition
-from tasks.store import closing, known_pages, leases, pages, products, schema, tasks, transitions
-from tasks.store.closing import AttemptReport, Close
-from tasks.store.database import Store, unhurried
-from tasks.store.leases import Counters, Grant, Lease, Renewal
-from tasks.store.pages import NewPage, PageToStore
-from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct
-from tasks.store.result_pages import FoundHit, ResultPageToStore
-from tasks.store.tables import events, metadata, pair_stats, subtasks
-from tasks.store.tasks import NewTask
-from tasks.store.transitions import EventData, Move
+from tasks.store.content import known_pages, pages, products
+from tasks.store.content.pages import NewPage, PageToStore
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import closing, leases, tasks, transitions
+from tasks.store.queue.closing import AttemptReport, Close
+from tasks.store.queue.leases import Counters, Grant, Lease, Renewal
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
+from tasks.store.queue.tasks import NewTask
+from tasks.store.queue.transitions import EventData, Move
+from tasks.store.sql import schema
+from tasks.store.sql.database import Store, unhurried
+from tasks.store.sql.tables import events, metadata, pair_stats, subtasks
 
 _SITES = 96
 _HITS = 5

@@ -11,10 +11,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tasks.scheduling.alerting import AlertRules, alerts_on
-from tasks.store import alert_facts, notices
-from tasks.store.database import try_lock
-from tasks.store.notices import AlertRow
-from tasks.store.writer import Operation
+from tasks.store.queries import alert_facts
+from tasks.store.queue import notices
+from tasks.store.queue.notices import AlertRow
+from tasks.store.sql.database import try_lock
+from tasks.store.sql.writer import Operation
 
 _LOCK_S = 2.0
 

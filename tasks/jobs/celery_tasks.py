@@ -18,9 +18,9 @@ from splitter.split import chunks
 from tasks.jobs import runtime, ticks
 from tasks.jobs.queues import CLOCKS_S, CONTROL, crawl_queue
 from tasks.jobs.schedule import SWEEPS
-from tasks.store.database import read_now
-from tasks.store.leases import Lease
-from tasks.store.outages import is_outage, is_transient
+from tasks.store.queue.leases import Lease
+from tasks.store.sql.database import read_now
+from tasks.store.sql.outages import is_outage, is_transient
 
 log = logging.getLogger("reviewloop.sweeps")
 

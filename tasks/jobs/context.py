@@ -19,7 +19,7 @@ from tasks.scheduling.admission import bound
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Distances
 from tasks.scheduling.recall import RecallSettings
-from tasks.store.snapshot import BufferRule
+from tasks.store.queue.snapshot import BufferRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

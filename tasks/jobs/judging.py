@@ -15,11 +15,11 @@ from tasks.domain.pages import PageRead, Review
 from tasks.domain.product_match import Verdict, matchable_text
 from tasks.domain.voices import VoiceJudgement
 from tasks.reading.relevance import screen_reviews
-from tasks.store import judging, page_links
-from tasks.store.database import Store, read_now
-from tasks.store.judging import JudgedPage, StoredPage
-from tasks.store.refused import of_another_product
-from tasks.store.upkeep import mark_of, set_mark
+from tasks.store.content import judging, page_links
+from tasks.store.content.judging import JudgedPage, StoredPage
+from tasks.store.content.refused import of_another_product
+from tasks.store.queue.upkeep import mark_of, set_mark
+from tasks.store.sql.database import Store, read_now
 
 BATCH = 50
 """Pages of a transaction."""

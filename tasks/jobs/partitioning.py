@@ -16,9 +16,9 @@ from sqlalchemy import Connection
 from tasks.domain.hit_count import EngineLimits, PartitionState
 from tasks.jobs.context import Context
 from tasks.scheduling.query_refinement import DropWord, LeaveFull, ReadPartition, SplitByTime, refined
-from tasks.store import partitions
-from tasks.store.partitions import NewPartition, PartitionRow
-from tasks.store.snapshot import SleepingView
+from tasks.store.queue import partitions
+from tasks.store.queue.partitions import NewPartition, PartitionRow
+from tasks.store.queue.snapshot import SleepingView
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from sqlalchemy import Connection
 
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
-from tasks.store import tasks
-from tasks.store.partitions import NewPartition
-from tasks.store.tasks import NewTask, VirtualTask
-from tasks.store.writer import Writer
+from tasks.store.queue import tasks
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.queue.tasks import NewTask, VirtualTask
+from tasks.store.sql.writer import Writer
 
 RobotsOf = Callable[[str], Awaitable[RobotsRules]]
 FindObstacles = Callable[[], Mapping[str, tuple[Obstacle, ...]]]

@@ -14,9 +14,9 @@ from tasks.domain.states import Transition
 from tasks.jobs.context import Context
 from tasks.scheduling.recall import Recall, ToManual, after_failure
 from tasks.scheduling.unasked import answers_nobody
-from tasks.store import closing, hosts, leases, manual, nodes, snapshot, transitions
-from tasks.store.leases import Lease
-from tasks.store.transitions import Move
+from tasks.store.queue import closing, hosts, leases, manual, nodes, snapshot, transitions
+from tasks.store.queue.leases import Lease
+from tasks.store.queue.transitions import Move
 
 _BATCH = 1000
 

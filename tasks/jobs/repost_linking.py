@@ -1,7 +1,7 @@
 """The sweep that links reposts to their originals, in small steps, off the hot path. No review is dropped.
 
 A review is compared with those before it that are no reposts themselves. A step is `find`, which only reads and
-computes, so that no writer waits for it, then `tasks.store.reposts.save`, which writes little.
+computes, so that no writer waits for it, then `tasks.store.content.reposts.save`, which writes little.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from tasks.reading.near_duplicates import bands, plain, shingles, similarity_if_near
-from tasks.store import reposts
-from tasks.store.database import Store, read_now
-from tasks.store.writer import Operation
+from tasks.store.content import reposts
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.writer import Operation
 
 COMPARED_AT_ONCE = 200
 """Reviews of a step. Their bands are 2 to 3 ms of work in a transaction that SQLite's other writers wait for."""

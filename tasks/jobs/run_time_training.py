@@ -16,11 +16,11 @@ from sqlalchemy import Connection
 
 from tasks.scheduling.balance.learned import LEAST_RUNS, TrainingEnded, train
 from tasks.scheduling.balance.parameters import NodeParameters, Sample
-from tasks.store import upkeep
-from tasks.store.database import Store, read_now
-from tasks.store.recorded import recorded_parameters, recorded_runs
-from tasks.store.upkeep import StoredModel
-from tasks.store.writer import Operation
+from tasks.store.queries.recorded import recorded_parameters, recorded_runs
+from tasks.store.queue import upkeep
+from tasks.store.queue.upkeep import StoredModel
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.writer import Operation
 
 TRAIN_EVERY = timedelta(minutes=10)
 MOST_RUNS = 500

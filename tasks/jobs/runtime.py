@@ -13,9 +13,9 @@ from typing import Any
 from tasks.domain.errors import TaskError
 from tasks.domain.grants import Grants
 from tasks.jobs.context import Context
-from tasks.store.database import Store
-from tasks.store.leases import Lease
-from tasks.store.writer import Operation
+from tasks.store.queue.leases import Lease
+from tasks.store.sql.database import Store
+from tasks.store.sql.writer import Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ def _train(control: Control) -> None:
 
 
 def _drop_old(control: Control) -> None:
-    from tasks.store.upkeep import drop_old
+    from tasks.store.queue.upkeep import drop_old
 
     drop_old(control.write, control.context.settings.keep_log, control.goes_on)
 

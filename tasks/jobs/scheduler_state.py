@@ -6,8 +6,8 @@ on 2,000 sites are 400,000 pairs, of which a turn changes a few.
 A change is found by `faded_at`, the database's time when the transaction began that added an attempt to the pair. That
 transaction may commit after a later read. So each read goes back `_SHORT` before the last one, longer than a
 transaction of the loop usually takes; and every `_LONG_EVERY` a read goes back `_LONG`, twice as long as a transaction
-may wait for SQLite's lock before it fails (`tasks.store.database.BUSY_TIMEOUT_S`). Reading a row twice changes nothing,
-and a row that was missed all the same comes with the pair's next attempt.
+may wait for SQLite's lock before it fails (`tasks.store.sql.database.BUSY_TIMEOUT_S`). Reading a row twice changes
+nothing, and a row that was missed all the same comes with the pair's next attempt.
 
 Round trips change slowly, and the coordinates of all hosts take a second at that size. So they are made anew every 10
 minutes; as long as there are too few round trips, every minute. The strategy is made anew with them and loses only its
@@ -34,9 +34,9 @@ from tasks.scheduling.decision import AllocationStrategy, Distances
 from tasks.scheduling.proximity.coordinates import Delays
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
-from tasks.store import nodes, snapshot, stats, upkeep
-from tasks.store.recorded import recorded_parameters
-from tasks.store.upkeep import SweepTimes
+from tasks.store.queries.recorded import recorded_parameters
+from tasks.store.queue import nodes, snapshot, stats, upkeep
+from tasks.store.queue.upkeep import SweepTimes
 
 _SHORT = timedelta(seconds=2)
 _LONG = timedelta(seconds=60)

@@ -22,10 +22,10 @@ from tasks.scheduling import admission, rebalancing
 from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, as_detail, still_waiting
 from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.store import closing, leases, manual, snapshot, tasks, transitions
-from tasks.store.leases import HITS_UNREAD, Grant, Lease
-from tasks.store.tasks import LeftOver
-from tasks.store.transitions import Move
+from tasks.store.queue import closing, leases, manual, snapshot, tasks, transitions
+from tasks.store.queue.leases import HITS_UNREAD, Grant, Lease
+from tasks.store.queue.tasks import LeftOver
+from tasks.store.queue.transitions import Move
 
 _BATCH = 1000
 

@@ -10,9 +10,9 @@ from sqlalchemy import Connection
 
 from tasks.jobs import recalling, sweeps, turn
 from tasks.jobs.context import Context
-from tasks.store import manual, schedules, transitions, upkeep
-from tasks.store.database import try_lock
-from tasks.store.leases import Lease
+from tasks.store.queue import manual, schedules, transitions, upkeep
+from tasks.store.queue.leases import Lease
+from tasks.store.sql.database import try_lock
 
 
 def _measure(conn: Connection, now: datetime, context: Context) -> None:

@@ -19,8 +19,8 @@ from tasks.jobs import recalling, sweeps
 from tasks.jobs.context import Context
 from tasks.jobs.scheduler_state import EmptyDecision
 from tasks.scheduling.capacity import IDLE_S
-from tasks.store.leases import Lease
-from tasks.store.snapshot import Todo, todo
+from tasks.store.queue.leases import Lease
+from tasks.store.queue.snapshot import Todo, todo
 
 
 def turn(conn: Connection, now: datetime, context: Context) -> list[Lease]:

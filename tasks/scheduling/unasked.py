@@ -9,8 +9,9 @@
   node (drain, stop, not started in time, rebalanced) don't count: they are not the host's fault.
 - After `RecallSettings.most_unanswered` of them a person is asked, where the host did not answer. Many subtasks may
   share the few attempts at a host: so also after as many rests of all nodes together, once each rested `SILENT_RESTS`
-  times in a row. Then all that waits for it goes to a person at once (`tasks.store.manual.set_aside_unanswered`).
-- A host that left all of them unanswered is probed from one address after each rest (`tasks.store.hosts.rest_for_all`).
+  times in a row. Then all that waits for it goes to a person at once (`tasks.store.queue.manual.set_aside_unanswered`).
+- A host that left all of them unanswered is probed from one address after each rest
+(`tasks.store.queue.hosts.rest_for_all`).
 """
 
 from __future__ import annotations

@@ -23,12 +23,12 @@ from tasks.domain.hit_count import EngineLimits
 from tasks.fetching.permits import WaitTooLong
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.unasked import UnaskedHost
-from tasks.store.closing import CLOSE_ATTEMPTS, AttemptReport, Close
-from tasks.store.known_pages import STORE_RESULT_PAGES
-from tasks.store.leases import BEGIN_LEASES, Lease, Renewal, Work, WorkTarget
-from tasks.store.pages import NewPage
-from tasks.store.result_pages import FoundHit, ResultPageToStore
-from tasks.store.writer import Writer
+from tasks.store.content.known_pages import STORE_RESULT_PAGES
+from tasks.store.content.pages import NewPage
+from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close
+from tasks.store.queue.leases import BEGIN_LEASES, Lease, Renewal, Work, WorkTarget
+from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
+from tasks.store.sql.writer import Writer
 from tasks.worker.counters import AttemptCounters, Timing
 from tasks.worker.failures import Failures, failure_reason
 from tasks.worker.fetcher import Dependencies, Fetcher, HostStopped

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from tasks.scheduling.proximity.response_times import RoundTrip, without_noise
-from tasks.store.leases import Counters
+from tasks.store.queue.leases import Counters
 
 MOST_TIMED = 50
 """Response times an attempt keeps."""

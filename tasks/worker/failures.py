@@ -13,7 +13,7 @@ from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.fetching.pace import OF_FREQUENCY, AnswerSample
 from tasks.reading.decode import decode
-from tasks.store.hosts import Rest
+from tasks.store.queue.hosts import Rest
 from tasks.worker.fetcher import Dependencies, NotAsked, RefusedRedirect
 
 _UNREACHABLE_AFTER = 3

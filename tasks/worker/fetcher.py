@@ -20,7 +20,7 @@ from tasks.fetching.permits import Permits, WaitTooLong
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules, RobotsState
 from tasks.reading.interstitials import check_blocked, redirect_target
 from tasks.signin.signins import SignIns
-from tasks.store.leases import Lease
+from tasks.store.queue.leases import Lease
 from tasks.worker.counters import Timing
 from tasks.worker.list_cache import ListCache
 from tasks.worker.page_parts import RENEW_EVERY_S, PageParts

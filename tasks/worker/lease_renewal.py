@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Set
 from datetime import timedelta
 
-from tasks.store.leases import RENEW_LEASES, Lease, Renewal
-from tasks.store.writer import Writer
+from tasks.store.queue.leases import RENEW_LEASES, Lease, Renewal
+from tasks.store.sql.writer import Writer
 from tasks.worker.counters import AttemptCounters
 
 REPORT_EVERY_S = 5.0

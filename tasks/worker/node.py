@@ -19,11 +19,11 @@ from sqlalchemy import Connection
 
 from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import closing, leases, nodes
-from tasks.store.closing import CLOSE_ATTEMPTS, AttemptReport, Close
-from tasks.store.leases import Counters, Lease
-from tasks.store.nodes import CLOCK_S, Node, NodeLoad
-from tasks.store.writer import Writer
+from tasks.store.queue import closing, leases, nodes
+from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close
+from tasks.store.queue.leases import Counters, Lease
+from tasks.store.queue.nodes import CLOCK_S, Node, NodeLoad
+from tasks.store.sql.writer import Writer
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.slots import Slots

@@ -15,8 +15,8 @@ from tasks.domain.product_match import matchable_text
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.page_jobs import PageJob
 from tasks.reading.relevance import screen_reviews
-from tasks.store.leases import WorkTarget
-from tasks.store.pages import NewPage
+from tasks.store.content.pages import NewPage
+from tasks.store.queue.leases import WorkTarget
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
 from tasks.worker.list_searcher import ListSearcher

@@ -15,8 +15,8 @@ from tasks.domain.address import authority_of
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.robots import RobotsRules
-from tasks.store.hosts import Robots, load_robots, save_robots
-from tasks.store.writer import BatchOperation, Writer
+from tasks.store.queue.hosts import Robots, load_robots, save_robots
+from tasks.store.sql.writer import BatchOperation, Writer
 
 log = logging.getLogger("reviewloop.robots")
 

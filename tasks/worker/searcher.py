@@ -17,7 +17,7 @@ from tasks.fetching.permits import WaitTooLong
 from tasks.reading.interstitials import check_blocked
 from tasks.reading.page_jobs import ResultJob
 from tasks.reading.redirect_links import address_in
-from tasks.store.result_pages import FoundHit
+from tasks.store.queue.result_pages import FoundHit
 from tasks.worker.fetcher import Dependencies, Fetcher, NotAsked
 
 NoteError = Callable[[str, FetchError], Awaitable[None]]

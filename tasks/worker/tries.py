@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.page_floor import PageFloor
-from tasks.store.leases import WorkTarget
-from tasks.store.pages import TargetEnd
+from tasks.store.content.pages import TargetEnd
+from tasks.store.queue.leases import WorkTarget
 from tasks.worker.counters import AttemptCounters
 from tasks.worker.failures import Failures
 from tasks.worker.fetcher import NotAsked

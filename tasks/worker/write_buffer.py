@@ -9,9 +9,7 @@ from typing import Any
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Review
-from tasks.store.database import unstorable
-from tasks.store.leases import Lease, WorkTarget
-from tasks.store.pages import (
+from tasks.store.content.pages import (
     STORE_PAGES,
     STORE_TARGET_ENDS,
     NewPage,
@@ -19,7 +17,9 @@ from tasks.store.pages import (
     TargetEnd,
     TargetEndToStore,
 )
-from tasks.store.writer import Writer
+from tasks.store.queue.leases import Lease, WorkTarget
+from tasks.store.sql.database import unstorable
+from tasks.store.sql.writer import Writer
 from tasks.worker.counters import AttemptCounters
 from tasks.worker.fetcher import Dependencies
 
@@ -31,7 +31,7 @@ class WriteBuffer:
     """Pages and ended targets of one attempt that are not committed yet.
 
     Args:
-        judge: as in `tasks.store.result_pages.ResultPageToStore`.
+        judge: as in `tasks.store.queue.result_pages.ResultPageToStore`.
         on_unstorable: called with a page that the database refuses for good.
     """
 

@@ -21,9 +21,9 @@ from app.run.settings import as_environment, load_settings
 from app.sending.alert_sending import Receivers, place_of, without_secrets
 from splitter.errors import InputError
 from tasks.scheduling.alerting import Alert
-from tasks.store import notices
-from tasks.store.database import Store, read_now
-from tasks.store.notices import AlertRow
+from tasks.store.queue import notices
+from tasks.store.queue.notices import AlertRow
+from tasks.store.sql.database import Store, read_now
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECRET = "very-secret-token"

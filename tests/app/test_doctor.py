@@ -19,9 +19,10 @@ from app.run.version import MIGRATIONS
 from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.load import builtin_text
 from tasks.jobs.obstacles import NO_NETWORK, Obstacle, ObstacleKind
-from tasks.store import nodes, schema
-from tasks.store.database import Store, read_now
-from tasks.store.nodes import Node
+from tasks.store.queue import nodes
+from tasks.store.queue.nodes import Node
+from tasks.store.sql import schema
+from tasks.store.sql.database import Store, read_now
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DOWN = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")

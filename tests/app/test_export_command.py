@@ -17,8 +17,8 @@ from app.files import xlsx
 from app.files.exporting import FORMATS, format_of, whole_file, write_rows
 from splitter.errors import InputError
 from splitter.spans import CHINA
-from tasks.store.database import Store
-from tasks.store.reviews import ReviewRow, review_rows
+from tasks.store.content.reviews import ReviewRow, review_rows
+from tasks.store.sql.database import Store
 
 COLUMNS = [
     *(

@@ -10,7 +10,7 @@ import pytest
 from app.files.harmless import HarmlessFormatter, one_line, shown
 from app.run.setting_fields import Settings
 from splitter.errors import InputError
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 
 @pytest.mark.parametrize(

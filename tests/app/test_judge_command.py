@@ -12,7 +12,7 @@ from app.cli import judge
 from splitter.errors import InputError
 from tasks.domain.voices import Voice
 from tasks.jobs import judging
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 UNTOLD = "UPDATE reviews SET voice = NULL, voice_probability = NULL, buyer = NULL, sentiment = NULL, voice_model = NULL"
 

@@ -10,17 +10,19 @@ from splitter.errors import InputError
 from tasks.domain.errors import IllegalTransition, UnknownNode, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import Transition
-from tasks.store import closing, leases, manual, nodes, products, reports, schedules, tasks, transitions
-from tasks.store.closing import AttemptReport
-from tasks.store.database import read_now
-from tasks.store.leases import Counters, Grant
-from tasks.store.nodes import Node
-from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct
-from tasks.store.reviews import ReviewFilter, review_rows
-from tasks.store.tables import subtasks, targets
-from tasks.store.tasks import NewTask
-from tasks.store.verify import verify
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.content.reviews import ReviewFilter, review_rows
+from tasks.store.queries import reports
+from tasks.store.queue import closing, leases, manual, nodes, schedules, tasks, transitions
+from tasks.store.queue.closing import AttemptReport
+from tasks.store.queue.leases import Counters, Grant
+from tasks.store.queue.nodes import Node
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.queue.tasks import NewTask
+from tasks.store.sql.database import read_now
+from tasks.store.sql.tables import subtasks, targets
+from tasks.store.verify.verify import verify
 
 LEASE = timedelta(seconds=60)
 URLS = tuple(f"http://www.baidu.com/s?wd=%E7%89%B9%E4%BB%91%E8%8B%8F&pn={n}" for n in (0, 10))

@@ -27,9 +27,9 @@ from app.run.settings import load_settings
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy
-from tasks.store import added_nodes, nodes, notices
-from tasks.store.database import Store, read_now
-from tasks.store.nodes import Node
+from tasks.store.queue import added_nodes, nodes, notices
+from tasks.store.queue.nodes import Node
+from tasks.store.sql.database import Store, read_now
 
 PASSWORD = "pa55-w0rd"
 SECRET_URL = f"http://user:{PASSWORD}@proxy.example:8080"

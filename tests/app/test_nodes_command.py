@@ -12,14 +12,15 @@ from app.cli.nodes import node_notes
 from splitter.catalog.names import Kind
 from tasks.domain.states import Transition
 from tasks.scheduling.balance.parameters import NodeParameters
-from tasks.store import hosts, leases, nodes, products, snapshot, tasks, transitions
-from tasks.store.database import Store, read_now
-from tasks.store.hosts import Rest
-from tasks.store.leases import Grant, Renewal
-from tasks.store.nodes import Node, NodeLoad, NodeRow
-from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct
-from tasks.store.tasks import NewTask
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import hosts, leases, nodes, snapshot, tasks, transitions
+from tasks.store.queue.hosts import Rest
+from tasks.store.queue.leases import Grant, Renewal
+from tasks.store.queue.nodes import Node, NodeLoad, NodeRow
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.queue.tasks import NewTask
+from tasks.store.sql.database import Store, read_now
 
 
 @pytest.fixture

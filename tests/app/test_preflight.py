@@ -14,7 +14,7 @@ from app.run.setting_fields import Settings
 from splitter.catalog.load import load_catalog
 from tasks.jobs.obstacles import NameState, Obstacle, ObstacleKind, Reachability, obstacles
 from tasks.jobs.planning import planned_tasks
-from tasks.store.tasks import VirtualTask
+from tasks.store.queue.tasks import VirtualTask
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CATALOG = """

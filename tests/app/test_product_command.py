@@ -3,8 +3,8 @@ import json
 import pytest
 from sqlalchemy import func, select
 
-from tasks.store.database import Store
-from tasks.store.tables import products, virtual_tasks
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import products, virtual_tasks
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from openpyxl import load_workbook
 from sqlalchemy import update
 from tiny_world import PRODUCTS
 
-from tasks.store.database import Store
-from tasks.store.tables import attempts, reviews
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import attempts, reviews
 
 NASTY = '<script>alert(1)</script><img src=http://evil.cn onerror="x"> \x1b[2J ' + "很长的评论" * 10
 

@@ -20,9 +20,9 @@ from app.cli import progress
 from app.cli.tables import pair_matrices, permit_list, permit_matrices
 from app.views.permit_worth import PermitWorth
 from tasks.domain.pair_stats import PairStats
-from tasks.store.database import Store
-from tasks.store.reports import PairRow
-from tasks.store.tables import events
+from tasks.store.queries.reports import PairRow
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import events
 
 
 def test_the_document_of_a_run(crawled):

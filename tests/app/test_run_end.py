@@ -10,8 +10,8 @@ from app.cli.run_end import finish
 from app.reports.summary import mark, summary
 from app.run.setting_fields import Settings
 from app.run.until import Until
-from tasks.store.database import Store
-from tasks.store.reports import Stored
+from tasks.store.queries.reports import Stored
+from tasks.store.sql.database import Store
 
 
 @pytest.fixture

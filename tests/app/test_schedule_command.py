@@ -13,9 +13,9 @@ from tiny_world import PRODUCTS
 from app.reports.scheduled_files import deliver_due
 from app.run.settings import load_settings
 from app.run.wiring import delivery_tools
-from tasks.store import notices
-from tasks.store.database import Store, read_now
-from tasks.store.tables import schedules
+from tasks.store.queue import notices
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.tables import schedules
 
 FIRST, SECOND = PRODUCTS[:2]
 

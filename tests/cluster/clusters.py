@@ -19,10 +19,10 @@ from sqlalchemy import select
 from app.actions.products import new_product
 from app.run.setting_fields import Settings
 from app.run.settings import as_environment
-from tasks.store import products
-from tasks.store.database import Store, read_now
-from tasks.store.tables import pages
-from tasks.store.verify import verify
+from tasks.store.content import products
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.tables import pages
+from tasks.store.verify.verify import verify
 
 PRODUCTS = ("光明高钙牛奶", "特仑苏", "蒙牛早餐奶")
 SITES = ("cca.org.cn", "315ok.com", "12315.com")

@@ -18,7 +18,7 @@ from app.run.embedded import EmbeddedRunner
 from app.run.setting_fields import Settings
 from app.run.until import Until
 from splitter.catalog.names import Kind
-from tasks.store.nodes import Node
+from tasks.store.queue.nodes import Node
 
 BUILTIN = Path(__file__).parents[2] / "splitter" / "data" / "paper-2014.yaml"
 

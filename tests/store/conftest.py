@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from world import World
 
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from world import World
 
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 
 def work(store: Store) -> World:

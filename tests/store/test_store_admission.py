@@ -11,8 +11,8 @@ from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.scheduling.admission import Entrant
 from tasks.scheduling.ready_queue import Backlog
-from tasks.store import snapshot
-from tasks.store.tables import subtasks
+from tasks.store.queue import snapshot
+from tasks.store.sql.tables import subtasks
 
 OTHER = next(site for site in CATALOG.sites if site != SITE)
 LEFT = 10  # of a subtask with one result page

@@ -10,10 +10,11 @@ from world import SITE, START, World, hit
 
 from tasks.jobs.alerting import Alerting, SendOutcome
 from tasks.scheduling.alerting import AlertRules, Completion
-from tasks.store import alert_facts, nodes, notices
-from tasks.store.hosts import Rest, rest_host
-from tasks.store.leases import Counters
-from tasks.store.notices import CLAIMED, QUIET, AlertRow
+from tasks.store.queries import alert_facts
+from tasks.store.queue import nodes, notices
+from tasks.store.queue.hosts import Rest, rest_host
+from tasks.store.queue.leases import Counters
+from tasks.store.queue.notices import CLAIMED, QUIET, AlertRow
 
 RULES = AlertRules(completion=50, silent=2, manual=1, idle=30, refusing=1)
 

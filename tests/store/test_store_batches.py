@@ -22,13 +22,8 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.states import Transition
-from tasks.store import closing, transitions
-from tasks.store.closing import CLOSE_ATTEMPTS, AttemptReport, Close
-from tasks.store.database import Store
-from tasks.store.hosts import Rest
-from tasks.store.known_pages import STORE_RESULT_PAGES
-from tasks.store.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, Work, WorkTarget
-from tasks.store.pages import (
+from tasks.store.content.known_pages import STORE_RESULT_PAGES
+from tasks.store.content.pages import (
     STORE_PAGES,
     STORE_TARGET_ENDS,
     NewPage,
@@ -36,9 +31,14 @@ from tasks.store.pages import (
     TargetEnd,
     TargetEndToStore,
 )
-from tasks.store.result_pages import FoundHit, ResultPageToStore, StoredHits
-from tasks.store.tables import metadata, reviews
-from tasks.store.writer import BatchOperation
+from tasks.store.queue import closing, transitions
+from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close
+from tasks.store.queue.hosts import Rest
+from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, Work, WorkTarget
+from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import metadata, reviews
+from tasks.store.sql.writer import BatchOperation
 
 OLD = hit("old")
 Item = tuple[BatchOperation[Any, Any], Any]
@@ -160,7 +160,7 @@ _SCENES: dict[bool, tuple[Scene, Snapshot]] = {}
 def _scene(store: Store) -> Scene:
     """The scene in a store: made once, then put back, which takes a tenth of the statements."""
     if store.is_sqlite not in _SCENES:
-        with patch("tasks.store.leases.uuid.uuid4", _tokens()):
+        with patch("tasks.store.queue.leases.uuid.uuid4", _tokens()):
             _SCENES[store.is_sqlite] = Scene(store), Snapshot(store)
     made, rows = _SCENES[store.is_sqlite]
     rows.restore(store)

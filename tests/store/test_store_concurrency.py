@@ -15,10 +15,10 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
-from tasks.store import closing, leases
-from tasks.store.database import try_lock
-from tasks.store.leases import Counters, Grant, Lease
-from tasks.store.tables import attempts, events, pages, reviews, targets
+from tasks.store.queue import closing, leases
+from tasks.store.queue.leases import Counters, Grant, Lease
+from tasks.store.sql.database import try_lock
+from tasks.store.sql.tables import attempts, events, pages, reviews, targets
 
 
 def _at_once(n: int, work: Callable[[int], Any]) -> list[Any]:

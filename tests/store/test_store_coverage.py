@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlalchemy import insert, update
 from world import World
 
-from tasks.store import coverage
-from tasks.store.coverage import Coverage
-from tasks.store.tables import subtasks, targets, tasks
+from tasks.store.queries import coverage
+from tasks.store.queries.coverage import Coverage
+from tasks.store.sql.tables import subtasks, targets, tasks
 
 
 def _store_hits(world, subtask_id: int, stored: int, todo: int) -> None:

@@ -14,10 +14,10 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.page_key import page_key
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
-from tasks.store import manual
-from tasks.store.leases import Counters, Lease
-from tasks.store.manual import Edit
-from tasks.store.tables import attempts, subtasks, targets
+from tasks.store.queue import manual
+from tasks.store.queue.leases import Counters, Lease
+from tasks.store.queue.manual import Edit
+from tasks.store.sql.tables import attempts, subtasks, targets
 
 
 @pytest.fixture

@@ -11,15 +11,16 @@ from world import World, hit, review
 
 from splitter.errors import InputError
 from tasks.domain.product_match import Verdict
-from tasks.store import export_cursor, page_links, products, reviews
-from tasks.store import reviews as review_store
-from tasks.store.export_cursor import Cursor, cursor_of
-from tasks.store.page_links import Link
-from tasks.store.products import NewProduct
-from tasks.store.reviews import ALL, ReviewFilter
-from tasks.store.tables import page_products, pages
-from tasks.store.tables import products as product_table
-from tasks.store.tables import reviews as table
+from tasks.store.content import page_links, products, reviews
+from tasks.store.content import reviews as review_store
+from tasks.store.content.page_links import Link
+from tasks.store.content.products import NewProduct
+from tasks.store.content.reviews import ALL, ReviewFilter
+from tasks.store.queries import export_cursor
+from tasks.store.queries.export_cursor import Cursor, cursor_of
+from tasks.store.sql.tables import page_products, pages
+from tasks.store.sql.tables import products as product_table
+from tasks.store.sql.tables import reviews as table
 
 Exported = tuple[str, int]
 """Product and review of a row."""

@@ -17,11 +17,11 @@ from tasks.domain.states import State
 from tasks.domain.views import HostView
 from tasks.jobs import sweeps
 from tasks.scheduling.capacity import HostCapacity
-from tasks.store import hosts, leases, nodes, snapshot
-from tasks.store.database import Store
-from tasks.store.hosts import Breaker, Rest
-from tasks.store.leases import Counters, Renewal
-from tasks.store.tables import host_rests, subtasks
+from tasks.store.queue import hosts, leases, nodes, snapshot
+from tasks.store.queue.hosts import Breaker, Rest
+from tasks.store.queue.leases import Counters, Renewal
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import host_rests, subtasks
 
 NOTHING_KNOWN: Grants = {}
 

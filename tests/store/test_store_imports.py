@@ -6,11 +6,13 @@ import pytest
 from world import World, review
 
 from tasks.domain.pages import Review
-from tasks.store import imports, products, tables, tasks
-from tasks.store.database import Store
-from tasks.store.imports import ImportedReview, Source, page_of, review_key
-from tasks.store.products import NewProduct
-from tasks.store.reviews import ReviewFilter, review_rows
+from tasks.store.content import imports, products
+from tasks.store.content.imports import ImportedReview, Source, page_of, review_key
+from tasks.store.content.products import NewProduct
+from tasks.store.content.reviews import ReviewFilter, review_rows
+from tasks.store.queue import tasks
+from tasks.store.sql import tables
+from tasks.store.sql.database import Store
 
 SOURCE = Source("shop", b"s" * 16, {})
 

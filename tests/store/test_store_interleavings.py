@@ -17,10 +17,10 @@ from world import World, hit
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
-from tasks.store import closing
-from tasks.store.database import Store
-from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.pages import TargetEnd
+from tasks.store.content.pages import TargetEnd
+from tasks.store.queue import closing
+from tasks.store.queue.leases import Counters, Lease, WorkTarget
+from tasks.store.sql.database import Store
 
 POSTGRES_PLAYS = 12
 """Number of histories of each story that PostgreSQL plays, evenly chosen."""

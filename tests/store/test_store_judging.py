@@ -14,16 +14,17 @@ from tasks.domain.product_match import matchable_text
 from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import judging
 from tasks.jobs.judging import Judged, judge, page_judge
-from tasks.store import imports, products, upkeep
-from tasks.store.imports import ImportedReview, Source, review_key
-from tasks.store.imports import page_of as page_of_import
-from tasks.store.pages import PageToStore, save_pages
-from tasks.store.product_changes import Change, edit
-from tasks.store.products import NewProduct
-from tasks.store.reviews import review_rows
-from tasks.store.tables import page_products, page_refusals, refused_reviews, reviews
-from tasks.store.tables import pages as page_table
-from tasks.store.tables import products as product_table
+from tasks.store.content import imports, products
+from tasks.store.content.imports import ImportedReview, Source, review_key
+from tasks.store.content.imports import page_of as page_of_import
+from tasks.store.content.pages import PageToStore, save_pages
+from tasks.store.content.product_changes import Change, edit
+from tasks.store.content.products import NewProduct
+from tasks.store.content.reviews import review_rows
+from tasks.store.queue import upkeep
+from tasks.store.sql.tables import page_products, page_refusals, refused_reviews, reviews
+from tasks.store.sql.tables import pages as page_table
+from tasks.store.sql.tables import products as product_table
 
 MILK, YOGURT = ("光明", "高钙", "牛奶"), ("蒙牛", "酸奶")
 

@@ -6,7 +6,7 @@ import pytest
 from world import World, hit
 
 from tasks.domain.page_key import page_key
-from tasks.store.known_pages import page_count, page_keys
+from tasks.store.content.known_pages import page_count, page_keys
 
 
 def test_an_empty_store_has_no_keys(world: World) -> None:

@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy import Connection, text
 
 from research.tools import verify_store
-from tasks.store import manual, pair_history, product_pages, reports, review_search
-from tasks.store.database import Store, read_now
+from tasks.store.queries import pair_history, product_pages, reports, review_search
+from tasks.store.queue import manual
+from tasks.store.sql.database import Store, read_now
 
 EVENTS = 2_000
 TIMES = 4

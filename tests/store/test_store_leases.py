@@ -10,11 +10,12 @@ from world import SILENT, START, World, hit
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
-from tasks.store import closing, leases, pages
-from tasks.store.hosts import Rest
-from tasks.store.leases import Counters, Lease
-from tasks.store.pages import TargetEnd
-from tasks.store.tables import attempts, events, host_rests, targets
+from tasks.store.content import pages
+from tasks.store.content.pages import TargetEnd
+from tasks.store.queue import closing, leases
+from tasks.store.queue.hosts import Rest
+from tasks.store.queue.leases import Counters, Lease
+from tasks.store.sql.tables import attempts, events, host_rests, targets
 
 TICK = timedelta(microseconds=1)
 

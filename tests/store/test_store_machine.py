@@ -22,11 +22,11 @@ from world import World, hit
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
-from tasks.store import closing, manual, nodes
-from tasks.store.database import Store
-from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.pages import TargetEnd
-from tasks.store.tables import subtasks, targets
+from tasks.store.content.pages import TargetEnd
+from tasks.store.queue import closing, manual, nodes
+from tasks.store.queue.leases import Counters, Lease, WorkTarget
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import subtasks, targets
 
 NODES = ("n1", "n2", "n3")
 PLACES = st.integers(0, 5)

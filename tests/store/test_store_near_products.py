@@ -13,13 +13,13 @@ from world import World, review
 from app.actions import product_actions
 from tasks.domain.page_key import page_key
 from tasks.domain.product_match import matchable_text
-from tasks.store import page_links, pages
-from tasks.store.leases import Lease, WorkTarget
-from tasks.store.pages import PageToStore, TargetEnd, TargetEndToStore
-from tasks.store.result_pages import StoredHits
-from tasks.store.reviews import review_rows
-from tasks.store.tables import page_products, reviews
-from tasks.store.tables import products as product_table
+from tasks.store.content import page_links, pages
+from tasks.store.content.pages import PageToStore, TargetEnd, TargetEndToStore
+from tasks.store.content.reviews import review_rows
+from tasks.store.queue.leases import Lease, WorkTarget
+from tasks.store.queue.result_pages import StoredHits
+from tasks.store.sql.tables import page_products, reviews
+from tasks.store.sql.tables import products as product_table
 
 CARS = {"宝马3系": ("宝马", "3系"), "宝马X1": ("宝马", "X1"), "宝马": ("宝马",)}
 THREE, X1, ANY = CARS

@@ -19,14 +19,14 @@ from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store import leases
-from tasks.store.database import Store, begun, committed, try_lock
-from tasks.store.known_pages import STORE_RESULT_PAGES
-from tasks.store.leases import RENEW_LEASES, Counters, Renewal
-from tasks.store.outages import is_outage, is_transient
-from tasks.store.postgres import AnswerWatch
-from tasks.store.tables import attempts, subtasks, targets, task_parts
-from tasks.store.writer import Writer
+from tasks.store.content.known_pages import STORE_RESULT_PAGES
+from tasks.store.queue import leases
+from tasks.store.queue.leases import RENEW_LEASES, Counters, Renewal
+from tasks.store.sql.database import Store, begun, committed, try_lock
+from tasks.store.sql.outages import is_outage, is_transient
+from tasks.store.sql.postgres import AnswerWatch
+from tasks.store.sql.tables import attempts, subtasks, targets, task_parts
+from tasks.store.sql.writer import Writer
 
 
 class LosesAnswers(Store):

@@ -7,10 +7,10 @@ from sqlalchemy.exc import IntegrityError
 from world import World, hit, review
 
 from tasks.domain.hit_count import Provenance
-from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.pages import TargetEnd
-from tasks.store.tables import page_products, reviews, targets, tasks
-from tasks.store.tables import pages as page_table
+from tasks.store.content.pages import TargetEnd
+from tasks.store.queue.leases import Counters, Lease, WorkTarget
+from tasks.store.sql.tables import page_products, reviews, targets, tasks
+from tasks.store.sql.tables import pages as page_table
 
 
 def _with_hits(world: World, product: str, urls: list[str]) -> tuple[Lease, tuple[WorkTarget, ...]]:

@@ -15,16 +15,19 @@ from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.jobs import sweeps
 from tasks.scheduling import query_refinement
-from tasks.store import coverage, known_pages, products, tables, tasks
-from tasks.store.coverage import Relaxed
-from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct
-from tasks.store.result_pages import FoundHit, ResultPageToStore
-from tasks.store.tables import events, subtasks, task_parts
-from tasks.store.tables import pages as page_table
-from tasks.store.tasks import NewTask
-from tasks.store.verify import verify
+from tasks.store.content import known_pages, products
+from tasks.store.content.products import NewProduct
+from tasks.store.queries import coverage
+from tasks.store.queries.coverage import Relaxed
+from tasks.store.queue import tasks
+from tasks.store.queue.leases import Counters, Lease, WorkTarget
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
+from tasks.store.queue.tasks import NewTask
+from tasks.store.sql import tables
+from tasks.store.sql.tables import events, subtasks, task_parts
+from tasks.store.sql.tables import pages as page_table
+from tasks.store.verify.verify import verify
 
 LIMITS = EngineLimits(most=20, per_page=10)
 WORDS = ("光明", "高钙", "牛奶")

@@ -43,34 +43,22 @@ from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.repost_linking import link_reposts
 from tasks.scheduling.alerting import Alert
-from tasks.store import (
-    added_nodes,
-    closing,
-    hosts,
-    imports,
-    known_pages,
-    manual,
-    notices,
-    pages,
-    products,
-    schedules,
-    tasks,
-    upkeep,
-)
-from tasks.store.closing import AttemptReport, Close
-from tasks.store.database import Store
-from tasks.store.hosts import Robots
-from tasks.store.imports import ImportedReview, Source, review_key
-from tasks.store.imports import page_of as page_of_import
-from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.nodes import Node
-from tasks.store.pages import PageToStore, TargetEnd
-from tasks.store.products import NewProduct
-from tasks.store.result_pages import FoundHit, ResultPageToStore
-from tasks.store.schedules import ScheduleKind
-from tasks.store.tables import UtcDateTime, events, metadata
-from tasks.store.upkeep import StoredModel, SweepTimes, save_model
-from tasks.store.verify import verify
+from tasks.store.content import imports, known_pages, pages, products
+from tasks.store.content.imports import ImportedReview, Source, review_key
+from tasks.store.content.imports import page_of as page_of_import
+from tasks.store.content.pages import PageToStore, TargetEnd
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import added_nodes, closing, hosts, manual, notices, schedules, tasks, upkeep
+from tasks.store.queue.closing import AttemptReport, Close
+from tasks.store.queue.hosts import Robots
+from tasks.store.queue.leases import Counters, Lease, WorkTarget
+from tasks.store.queue.nodes import Node
+from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
+from tasks.store.queue.schedules import ScheduleKind
+from tasks.store.queue.upkeep import StoredModel, SweepTimes, save_model
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import UtcDateTime, events, metadata
+from tasks.store.verify.verify import verify
 
 DOCS = Path(__file__).parents[2] / "docs" / "verify.md"
 LIMITS = EngineLimits(most=20, per_page=10)

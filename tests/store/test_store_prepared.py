@@ -7,9 +7,9 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import IntegrityError
 from world import START, World
 
-from tasks.store.database import Store
-from tasks.store.prepared import Prepared, insertion, new_rows
-from tasks.store.tables import pages, sweep_marks
+from tasks.store.sql.database import Store
+from tasks.store.sql.prepared import Prepared, insertion, new_rows
+from tasks.store.sql.tables import pages, sweep_marks
 
 MARKS = ("sweep", "last_id")
 ROWS = [{"sweep": f"s{n}", "last_id": n} for n in range(1, 5)]

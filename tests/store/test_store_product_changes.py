@@ -8,10 +8,12 @@ import pytest
 from world import World
 
 from splitter.errors import InputError
-from tasks.store import product_changes, products, schedules, tables, tasks
-from tasks.store.database import Store
-from tasks.store.product_changes import Change
-from tasks.store.products import NewProduct
+from tasks.store.content import product_changes, products
+from tasks.store.content.product_changes import Change
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import schedules, tasks
+from tasks.store.sql import tables
+from tasks.store.sql.database import Store
 
 
 @pytest.fixture

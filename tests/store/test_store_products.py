@@ -11,12 +11,13 @@ from world import SITE, World, hit
 from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
-from tasks.store import closing, products, schedules, tasks
-from tasks.store.leases import Counters
-from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct
-from tasks.store.tables import subtasks, virtual_tasks
-from tasks.store.tasks import NewTask
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import closing, schedules, tasks
+from tasks.store.queue.leases import Counters
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.queue.tasks import NewTask
+from tasks.store.sql.tables import subtasks, virtual_tasks
 
 
 @pytest.mark.parametrize(

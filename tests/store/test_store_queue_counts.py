@@ -7,10 +7,10 @@ from world import World
 
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
-from tasks.store import closing, manual, transitions
-from tasks.store.database import Store
-from tasks.store.tables import queue_counts as table
-from tasks.store.tables import subtasks
+from tasks.store.queue import closing, manual, transitions
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import queue_counts as table
+from tasks.store.sql.tables import subtasks
 
 
 def kept(world: World) -> dict[str, int]:

@@ -24,14 +24,14 @@ from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
 from tasks.scheduling import rebalancing
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import closing, leases, nodes, snapshot
-from tasks.store.database import Store
-from tasks.store.hosts import Rest, rest_host
-from tasks.store.leases import Lease, Renewal
-from tasks.store.nodes import Node, NodeLoad
-from tasks.store.snapshot import BufferRule
-from tasks.store.tables import attempts, events
-from tasks.store.writer import Writer
+from tasks.store.queue import closing, leases, nodes, snapshot
+from tasks.store.queue.hosts import Rest, rest_host
+from tasks.store.queue.leases import Lease, Renewal
+from tasks.store.queue.nodes import Node, NodeLoad
+from tasks.store.queue.snapshot import BufferRule
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import attempts, events
+from tasks.store.sql.writer import Writer
 from tasks.worker import node as crawl_node
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.node import CrawlNode

@@ -11,13 +11,14 @@ from world import SITE, World, hit, page_of, review
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Review
 from tasks.jobs import sweeps
-from tasks.store import pages, products, schedules, tasks
-from tasks.store.leases import Counters, Lease, WorkTarget
-from tasks.store.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
-from tasks.store.partitions import NewPartition
-from tasks.store.result_pages import StoredHits
-from tasks.store.tables import page_products, reviews, subtasks
-from tasks.store.tables import pages as page_table
+from tasks.store.content import pages, products
+from tasks.store.content.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
+from tasks.store.queue import schedules, tasks
+from tasks.store.queue.leases import Counters, Lease, WorkTarget
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.queue.result_pages import StoredHits
+from tasks.store.sql.tables import page_products, reviews, subtasks
+from tasks.store.sql.tables import pages as page_table
 
 REFRESH = timedelta(hours=6)
 PAGE = hit("1")

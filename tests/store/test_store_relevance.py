@@ -12,14 +12,14 @@ from world import World, hit, review
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.product_match import matchable_text
-from tasks.store import known_pages, page_links, pages
-from tasks.store.leases import Lease, WorkTarget
-from tasks.store.page_links import RefusalCount
-from tasks.store.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
-from tasks.store.result_pages import FoundHit, ResultPageToStore, StoredHits
-from tasks.store.reviews import review_rows
-from tasks.store.tables import page_products, page_refusals, reviews
-from tasks.store.tables import pages as page_table
+from tasks.store.content import known_pages, page_links, pages
+from tasks.store.content.page_links import RefusalCount
+from tasks.store.content.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
+from tasks.store.content.reviews import review_rows
+from tasks.store.queue.leases import Lease, WorkTarget
+from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
+from tasks.store.sql.tables import page_products, page_refusals, reviews
+from tasks.store.sql.tables import pages as page_table
 
 MILK, YOGURT, PLAIN, CHEESE = "光明高钙牛奶", "蒙牛酸奶", "光明牛奶", "妙可蓝多奶酪"
 WORDS = {

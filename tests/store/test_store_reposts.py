@@ -14,9 +14,9 @@ from world import World, hit, review
 
 from tasks.jobs import repost_linking
 from tasks.reading.near_duplicates import SHORTEST, plain
-from tasks.store import reposts
-from tasks.store.reviews import review_rows
-from tasks.store.tables import review_bands, review_links, reviews, sweep_marks
+from tasks.store.content import reposts
+from tasks.store.content.reviews import review_rows
+from tasks.store.sql.tables import review_bands, review_links, reviews, sweep_marks
 
 FIRST = "蒙牛纯牛奶喝出活虫子，客服一直推脱，要求赔偿并公开道歉，以后再也不买了！"
 FORWARD = f"太过分了//@牛奶观察：{FIRST}"

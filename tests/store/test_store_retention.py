@@ -12,11 +12,11 @@ from world import START, World, hit
 
 from tasks.domain.failures import FailureReason
 from tasks.jobs import sweeps
-from tasks.store import closing, hosts, upkeep
-from tasks.store.hosts import Rest
-from tasks.store.leases import Counters
-from tasks.store.tables import attempts, events, host_rests, subtasks
-from tasks.store.upkeep import drop_old
+from tasks.store.queue import closing, hosts, upkeep
+from tasks.store.queue.hosts import Rest
+from tasks.store.queue.leases import Counters
+from tasks.store.queue.upkeep import drop_old
+from tasks.store.sql.tables import attempts, events, host_rests, subtasks
 
 YEAR = timedelta(days=365)
 

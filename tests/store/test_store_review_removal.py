@@ -12,13 +12,15 @@ from world import World, hit, page_of, review
 
 from app.actions import product_actions
 from tasks.domain.product_match import Verdict
-from tasks.store import coverage, imports, pages, products, reposts, review_removal, tables
-from tasks.store.leases import WorkTarget
-from tasks.store.page_links import Link, judge_again
-from tasks.store.pages import PageToStore
-from tasks.store.products import NewProduct
-from tasks.store.result_pages import known_pages
-from tasks.store.reviews import ReviewFilter, review_rows
+from tasks.store.content import imports, pages, products, reposts, review_removal
+from tasks.store.content.page_links import Link, judge_again
+from tasks.store.content.pages import PageToStore
+from tasks.store.content.products import NewProduct
+from tasks.store.content.reviews import ReviewFilter, review_rows
+from tasks.store.queries import coverage
+from tasks.store.queue.leases import WorkTarget
+from tasks.store.queue.result_pages import known_pages
+from tasks.store.sql import tables
 
 OURS, THEIRS = "光明高钙牛奶", "特仑苏"
 

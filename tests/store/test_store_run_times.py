@@ -15,9 +15,9 @@ from tasks.jobs.context import LoopSettings
 from tasks.jobs.run_time_training import MOST_RUNS, TRAIN_EVERY, train_run_times, training_set
 from tasks.scheduling.balance.learned import LEAST_RUNS
 from tasks.scheduling.balance.parameters import NodeParameters
-from tasks.store import nodes, upkeep
-from tasks.store.database import Store, read_now
-from tasks.store.tables import attempts, subtasks
+from tasks.store.queue import nodes, upkeep
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.tables import attempts, subtasks
 
 SECONDS_PER_PAGE = {"swift": 0.5, "slow": 3.0, "unknown": 1.0}
 MACHINES = {"swift": NodeParameters(8, 3.0, 16, 200, 900), "slow": NodeParameters(2, 2.0, 4, 20, None)}

@@ -16,9 +16,9 @@ from tasks.jobs.ticks import tick
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.decision import AllocationSettings, Distances
 from tasks.scheduling.feedback import Feedback
-from tasks.store import stats
-from tasks.store.leases import Counters
-from tasks.store.tables import pair_stats
+from tasks.store.queue import stats
+from tasks.store.queue.leases import Counters
+from tasks.store.sql.tables import pair_stats
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)
 

@@ -9,11 +9,13 @@ from world import START, World
 
 from tasks.domain.errors import UnknownSchedule
 from tasks.domain.recurrence import Recurrence
-from tasks.store import product_changes, products, schedules, tables
-from tasks.store.product_changes import Change
-from tasks.store.products import NewProduct
-from tasks.store.schedules import MOST_TRIES, Schedule, ScheduleKind
-from tasks.store.tables import virtual_tasks
+from tasks.store.content import product_changes, products
+from tasks.store.content.product_changes import Change
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import schedules
+from tasks.store.queue.schedules import MOST_TRIES, Schedule, ScheduleKind
+from tasks.store.sql import tables
+from tasks.store.sql.tables import virtual_tasks
 
 DAY = 86_400
 DAILY = Recurrence(every=timedelta(days=1))

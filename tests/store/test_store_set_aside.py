@@ -18,10 +18,10 @@ from tasks.jobs import recalling, sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store import closing, manual, nodes
-from tasks.store.leases import Counters
-from tasks.store.tables import attempts, subtasks
-from tasks.store.tables import nodes as node_rows
+from tasks.store.queue import closing, manual, nodes
+from tasks.store.queue.leases import Counters
+from tasks.store.sql.tables import attempts, subtasks
+from tasks.store.sql.tables import nodes as node_rows
 
 OTHER = "315ok.com"
 

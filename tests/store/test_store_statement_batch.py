@@ -18,14 +18,8 @@ from world import SILENT, World, hit, page_of, review
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.domain.states import Transition
-from tasks.store import transitions
-from tasks.store.bulk import insert_rows, rows_with
-from tasks.store.closing import CLOSE_ATTEMPTS, AttemptReport, Close, release
-from tasks.store.database import Store, read_now
-from tasks.store.known_pages import STORE_RESULT_PAGES
-from tasks.store.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, WorkTarget
-from tasks.store.outages import is_transient
-from tasks.store.pages import (
+from tasks.store.content.known_pages import STORE_RESULT_PAGES
+from tasks.store.content.pages import (
     STORE_PAGES,
     STORE_TARGET_ENDS,
     PageToStore,
@@ -33,10 +27,16 @@ from tasks.store.pages import (
     TargetEndToStore,
     save_pages,
 )
-from tasks.store.result_pages import FoundHit, ResultPageToStore
-from tasks.store.statement_batch import defer
-from tasks.store.tables import hosts
-from tasks.store.writer import BatchOperation
+from tasks.store.queue import transitions
+from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close, release
+from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, WorkTarget
+from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
+from tasks.store.sql.bulk import insert_rows, rows_with
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.outages import is_transient
+from tasks.store.sql.statement_batch import defer
+from tasks.store.sql.tables import hosts
+from tasks.store.sql.writer import BatchOperation
 
 Sent = list[str]
 

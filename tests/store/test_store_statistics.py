@@ -8,9 +8,10 @@ from world import SITE, World, hit
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY
 from tasks.scheduling.proximity.response_times import RoundTrip
-from tasks.store import closing, leases, reports, stats
-from tasks.store.closing import AttemptReport, Close
-from tasks.store.leases import Counters
+from tasks.store.queries import reports
+from tasks.store.queue import closing, leases, stats
+from tasks.store.queue.closing import AttemptReport, Close
+from tasks.store.queue.leases import Counters
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0, requests=6)
 

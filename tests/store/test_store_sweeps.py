@@ -12,9 +12,9 @@ from app.run.setting_fields import Settings
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State, Transition
 from tasks.jobs import recalling, sweeps
-from tasks.store import closing, manual, nodes
-from tasks.store.leases import Counters
-from tasks.store.tables import events, subtasks
+from tasks.store.queue import closing, manual, nodes
+from tasks.store.queue.leases import Counters
+from tasks.store.sql.tables import events, subtasks
 
 
 def _events(world: World, subtask_id: int) -> list[str]:

@@ -25,11 +25,11 @@ from tasks.jobs import repost_linking
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store import manual, nodes, snapshot, tasks, transitions, upkeep
-from tasks.store.database import Store, read_now, unhurried
-from tasks.store.nodes import Node
-from tasks.store.recorded import recorded_parameters
-from tasks.store.statement_batch import _BEGIN
+from tasks.store.queries.recorded import recorded_parameters
+from tasks.store.queue import manual, nodes, snapshot, tasks, transitions, upkeep
+from tasks.store.queue.nodes import Node
+from tasks.store.sql.database import Store, read_now, unhurried
+from tasks.store.sql.statement_batch import _BEGIN
 
 SIZE = int(os.environ.get("REVIEWLOOP_TEST_SUBTASKS", "40000"))
 LARGE = ("subtasks", "targets", "events", "attempts")
@@ -112,7 +112,7 @@ def _explained(store: Store) -> Iterator[list[tuple[str, str]]]:
     """Table and text of each statement that reads a large table whole; each is explained before it is executed."""
     found: list[tuple[str, str]] = []
     seen: set[str] = set()
-    from tasks.store import postgres
+    from tasks.store.sql import postgres
 
     plain: Callable[..., Any] = postgres._WatchedCursor.execute
 

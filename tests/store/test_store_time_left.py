@@ -9,11 +9,12 @@ from world import SILENT, SITE, World, hit
 
 from app.run.eta import Ending, TimeLeft, time_left
 from tasks.domain.host_wait import UNREACHABLE
-from tasks.store import closing, hosts, products, transitions
-from tasks.store.host_waits import host_waits
-from tasks.store.hosts import Rest
-from tasks.store.leases import Counters
-from tasks.store.products import NewProduct
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.queries.host_waits import host_waits
+from tasks.store.queue import closing, hosts, transitions
+from tasks.store.queue.hosts import Rest
+from tasks.store.queue.leases import Counters
 
 
 def left(world: World) -> TimeLeft:

@@ -13,9 +13,9 @@ from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import LEGAL, State, Transition, source, target
 from tasks.jobs import recalling, sweeps
-from tasks.store import closing, transitions
-from tasks.store.tables import attempts, events, subtasks
-from tasks.store.transitions import EventData
+from tasks.store.queue import closing, transitions
+from tasks.store.queue.transitions import EventData
+from tasks.store.sql.tables import attempts, events, subtasks
 
 _FROM_SEVERAL = (Transition.CANCEL, Transition.SET_ASIDE)
 _MOVES = [t for t in Transition if t not in (Transition.CREATE, *_FROM_SEVERAL)]

@@ -17,9 +17,9 @@ from tasks.jobs import recalling, sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import OUT_OF_WORK_S, PAUSE, SHORTEST_S, TurnPace
-from tasks.store.hosts import Rest, rest_host
-from tasks.store.leases import Lease
-from tasks.store.tables import attempts, events, subtasks
+from tasks.store.queue.hosts import Rest, rest_host
+from tasks.store.queue.leases import Lease
+from tasks.store.sql.tables import attempts, events, subtasks
 
 CLOSED = {SITE: HostGrants(next_s=100.0)}
 """The site's host grants nothing for a while."""

@@ -17,14 +17,14 @@ from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.unasked import UnaskedHost
-from tasks.store import closing, hosts, nodes, snapshot
-from tasks.store.database import Store
-from tasks.store.host_waits import HostQueue, host_waits
-from tasks.store.hosts import Rest
-from tasks.store.leases import Counters
-from tasks.store.nodes import Node
-from tasks.store.tables import events, host_rests
-from tasks.store.tables import nodes as node_rows
+from tasks.store.queries.host_waits import HostQueue, host_waits
+from tasks.store.queue import closing, hosts, nodes, snapshot
+from tasks.store.queue.hosts import Rest
+from tasks.store.queue.leases import Counters
+from tasks.store.queue.nodes import Node
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import events, host_rests
+from tasks.store.sql.tables import nodes as node_rows
 
 SILENT_AFTER = timedelta(seconds=60)
 NO_GRANTS = HostGrants()

@@ -10,10 +10,12 @@ from world import CATALOG, World
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.jobs.planning import plan
-from tasks.store import products, tables, tasks
-from tasks.store.products import NewProduct
-from tasks.store.tables import virtual_tasks
-from tasks.store.writer import Writer
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import tasks
+from tasks.store.sql import tables
+from tasks.store.sql.tables import virtual_tasks
+from tasks.store.sql.writer import Writer
 
 SITES = tuple(CATALOG.sites)
 DOWN = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")

@@ -11,13 +11,13 @@ from world import START, World, hit, statements
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
-from tasks.store import closing, manual, nodes
-from tasks.store.database import Store
-from tasks.store.leases import Counters
-from tasks.store.liveness import BOUNDS
-from tasks.store.nodes import NodeLoad
-from tasks.store.tables import events, pages, reviews, subtasks
-from tasks.store.verify import verify
+from tasks.store.queue import closing, manual, nodes
+from tasks.store.queue.leases import Counters
+from tasks.store.queue.nodes import NodeLoad
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import events, pages, reviews, subtasks
+from tasks.store.verify.liveness import BOUNDS
+from tasks.store.verify.verify import verify
 
 DONE, CRAWLING, WAITING, FAILED_ONCE = 1, 2, 3, 4
 

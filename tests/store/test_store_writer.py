@@ -14,9 +14,9 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from tasks.domain.errors import TaskError
-from tasks.store.database import Store
-from tasks.store.tables import hosts
-from tasks.store.writer import _TRIES, BatchOperation, Writer
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import hosts
+from tasks.store.sql.writer import _TRIES, BatchOperation, Writer
 
 
 @pytest.fixture

@@ -19,17 +19,18 @@ from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
-from tasks.store import closing, known_pages, leases, nodes, pages, products, tasks
-from tasks.store.closing import AttemptReport, Close
-from tasks.store.database import Store
-from tasks.store.leases import Counters, Grant, Lease, Renewal, Work, WorkTarget
-from tasks.store.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
-from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct
-from tasks.store.result_pages import FoundHit, ResultPageToStore, StoredHits
-from tasks.store.tables import attempts, pair_stats, subtasks, targets
-from tasks.store.tasks import NewTask
-from tasks.store.verify import Verification, verify
+from tasks.store.content import known_pages, pages, products
+from tasks.store.content.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import closing, leases, nodes, tasks
+from tasks.store.queue.closing import AttemptReport, Close
+from tasks.store.queue.leases import Counters, Grant, Lease, Renewal, Work, WorkTarget
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
+from tasks.store.queue.tasks import NewTask
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import attempts, pair_stats, subtasks, targets
+from tasks.store.verify.verify import Verification, verify
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SILENT = timedelta(seconds=60)

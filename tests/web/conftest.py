@@ -16,7 +16,7 @@ from dashboard import Serve, Served
 from app.run.setting_fields import Settings
 from app.web.address import listening
 from app.web.server import serving
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 
 @pytest.fixture(scope="session")

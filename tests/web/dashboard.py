@@ -10,7 +10,7 @@ from typing import Any
 import requests
 from patience import PATIENCE_S
 
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 
 @dataclass

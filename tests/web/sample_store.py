@@ -8,8 +8,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tasks.domain.states import State
-from tasks.store import tables, transitions
-from tasks.store.database import Store
+from tasks.store.queue import transitions
+from tasks.store.sql import tables
+from tasks.store.sql.database import Store
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202egnp.exe"
 PRODUCT, OTHER = "光明高钙牛奶", "特仑苏"

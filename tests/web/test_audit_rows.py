@@ -24,9 +24,9 @@ from app.web.api import acting
 from app.web.application import _PAGES
 from splitter.errors import InputError
 from tasks.domain.states import State
-from tasks.store import notices
-from tasks.store.database import Store
-from tasks.store.tables import subtasks
+from tasks.store.queue import notices
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import subtasks
 
 CLI = Path(__file__).parents[2] / "app" / "cli"
 

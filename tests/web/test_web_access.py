@@ -13,7 +13,7 @@ from app.web.address import listening
 from app.web.base.access import Access, Role, Tokens, TooManySignIns, new_token, token_hash
 from app.web.server import with_tokens
 from splitter.errors import InputError
-from tasks.store.tables import subtasks
+from tasks.store.sql.tables import subtasks
 
 VIEWER, OPERATOR = "a-viewers-token", "an-operators-token"
 TOKENS = {"web_viewer": token_hash(VIEWER), "web_operator": token_hash(OPERATOR)}

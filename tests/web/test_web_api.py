@@ -16,10 +16,10 @@ from sqlalchemy import func, select, update
 
 from tasks.domain.grants import AddressGrants, HostGrants
 from tasks.scheduling.alerting import Alert
-from tasks.store import notices, upkeep
-from tasks.store.database import read_now
-from tasks.store.tables import attempts
-from tasks.store.upkeep import SweepTimes
+from tasks.store.queue import notices, upkeep
+from tasks.store.queue.upkeep import SweepTimes
+from tasks.store.sql.database import read_now
+from tasks.store.sql.tables import attempts
 
 _EXAMPLES = 8
 

@@ -12,8 +12,8 @@ from sample_store import PRODUCT, SITE
 from sqlalchemy import select, update
 
 from tasks.domain.states import State
-from tasks.store import transitions
-from tasks.store.tables import subtasks
+from tasks.store.queue import transitions
+from tasks.store.sql.tables import subtasks
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 

@@ -13,8 +13,8 @@ from sqlalchemy import select, update
 
 from app.lab.running import running_lab
 from splitter.catalog.load import builtin
-from tasks.store.hosts import Robots, save_robots
-from tasks.store.tables import attempts, audit_log, nodes, subtasks, targets
+from tasks.store.queue.hosts import Robots, save_robots
+from tasks.store.sql.tables import attempts, audit_log, nodes, subtasks, targets
 
 PAGES = (
     "/",

@@ -27,7 +27,7 @@ from tasks.reading.decode import decode
 from tasks.reading.maintext import main_text
 from tasks.scheduling import eligibility, modification, recall
 from tasks.scheduling.recall import RecallSettings
-from tasks.store.host_waits import HostQueue
+from tasks.store.queries.host_waits import HostQueue
 
 
 def test_every_phrase_is_there_in_chinese_and_none_is_left_over() -> None:

@@ -18,16 +18,18 @@ from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import LocalPermits
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import closing, leases, nodes, products, tables, tasks, transitions
-from tasks.store.database import Store, read_now
-from tasks.store.hosts import Rest, rest_host
-from tasks.store.leases import Grant
-from tasks.store.nodes import Node
-from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct
-from tasks.store.tables import attempts, host_rests, pages, pair_stats, reviews, subtasks, targets
-from tasks.store.tasks import NewTask
-from tasks.store.writer import Writer
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import closing, leases, nodes, tasks, transitions
+from tasks.store.queue.hosts import Rest, rest_host
+from tasks.store.queue.leases import Grant
+from tasks.store.queue.nodes import Node
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.queue.tasks import NewTask
+from tasks.store.sql import tables
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.tables import attempts, host_rests, pages, pair_stats, reviews, subtasks, targets
+from tasks.store.sql.writer import Writer
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.robots_cache import RobotsCache

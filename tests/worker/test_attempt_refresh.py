@@ -13,10 +13,18 @@ from splitter.catalog.model import Catalog
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
-from tasks.store import tasks, transitions
-from tasks.store.partitions import NewPartition
-from tasks.store.tables import UtcDateTime, metadata, page_products, pages, reviews, subtasks, virtual_tasks
-from tasks.store.verify import verify
+from tasks.store.queue import tasks, transitions
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.sql.tables import (
+    UtcDateTime,
+    metadata,
+    page_products,
+    pages,
+    reviews,
+    subtasks,
+    virtual_tasks,
+)
+from tasks.store.verify.verify import verify
 
 
 class Tagged:

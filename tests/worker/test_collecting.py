@@ -15,8 +15,8 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Response
 from tasks.fetching.permits import WaitTooLong
-from tasks.store.leases import WorkTarget
-from tasks.store.pages import NewPage
+from tasks.store.content.pages import NewPage
+from tasks.store.queue.leases import WorkTarget
 from tasks.worker.counters import Timing
 from tasks.worker.page_collector import PageCollector
 from tasks.worker.page_reader import PageReader

@@ -12,8 +12,8 @@ from test_attempt import NOW, SEARCH, SITE, World
 from splitter.catalog.names import Kind
 from splitter.catalog.rules import PostRules, ResultRules
 from tasks.domain.states import State
-from tasks.store.tables import page_products, pages, reviews
-from tasks.store.verify import verify
+from tasks.store.sql.tables import page_products, pages, reviews
+from tasks.store.verify.verify import verify
 
 RULES = ResultRules(
     format="json",

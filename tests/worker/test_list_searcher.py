@@ -16,7 +16,7 @@ from splitter.urls import list_url, listed_keywords
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Hit, Response
 from tasks.domain.states import State
-from tasks.store.tables import pages, targets
+from tasks.store.sql.tables import pages, targets
 from tasks.worker import list_cache, list_searcher
 from tasks.worker.list_cache import ListCache, ListEntries
 

@@ -22,17 +22,18 @@ from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.robots import RobotsRules
 from tasks.scheduling.recall import RecallSettings
-from tasks.store import closing, leases, nodes, products, tasks, transitions
-from tasks.store.database import Store
-from tasks.store.leases import Grant, Lease
-from tasks.store.nodes import Node
-from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct
-from tasks.store.tables import attempts, events, pages, subtasks
-from tasks.store.tables import nodes as node_table
-from tasks.store.tasks import NewTask
-from tasks.store.verify import verify
-from tasks.store.writer import Writer
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import closing, leases, nodes, tasks, transitions
+from tasks.store.queue.leases import Grant, Lease
+from tasks.store.queue.nodes import Node
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.queue.tasks import NewTask
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import attempts, events, pages, subtasks
+from tasks.store.sql.tables import nodes as node_table
+from tasks.store.sql.writer import Writer
+from tasks.store.verify.verify import verify
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.node import CrawlNode

@@ -8,9 +8,9 @@ import pytest
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
-from tasks.store.database import Store
-from tasks.store.tables import hosts
-from tasks.store.writer import Writer
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import hosts
+from tasks.store.sql.writer import Writer
 from tasks.worker.robots_cache import KEEP_UNANSWERED_S, RobotsCache
 
 PAGE = "http://a.cn/x"

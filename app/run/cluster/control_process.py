@@ -22,10 +22,10 @@ from tasks.domain.grants import Grants
 from tasks.fetching.redis_permits import RedisPermits
 from tasks.jobs.celery_tasks import request_turn
 from tasks.jobs.runtime import Opened
-from tasks.store import tasks
-from tasks.store.database import Store, read_now
-from tasks.store.known_pages import page_count, page_keys
-from tasks.store.writer import Operation, Writer
+from tasks.store.content.known_pages import page_count, page_keys
+from tasks.store.queue import tasks
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.writer import Operation, Writer
 from tasks.worker.redis_seen import RedisSeen
 from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages

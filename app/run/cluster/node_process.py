@@ -29,12 +29,12 @@ from splitter.errors import InputError
 from tasks.domain.errors import TaskError, WrongRevision
 from tasks.fetching.redis_permits import RedisPermits
 from tasks.jobs.celery_tasks import open_broker_connection, request_turn
-from tasks.store import closing, nodes
-from tasks.store.database import Store
-from tasks.store.leases import Lease
-from tasks.store.nodes import Node
-from tasks.store.schema import check_revision
-from tasks.store.writer import Writer
+from tasks.store.queue import closing, nodes
+from tasks.store.queue.leases import Lease
+from tasks.store.queue.nodes import Node
+from tasks.store.sql.database import Store
+from tasks.store.sql.schema import check_revision
+from tasks.store.sql.writer import Writer
 from tasks.worker.node import CrawlNode
 from tasks.worker.redis_seen import RedisSeen
 from tasks.worker.robots_cache import RobotsCache

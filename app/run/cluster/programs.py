@@ -10,7 +10,7 @@ from app.run.nodes import own_settings
 from app.run.setting_fields import Settings
 from app.run.settings import as_environment
 from tasks.jobs.queues import CONTROL, crawl_queue
-from tasks.store.nodes import Node
+from tasks.store.queue.nodes import Node
 
 _QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 _CONTROL_THREADS = 2

@@ -27,7 +27,7 @@ from sqlalchemy.exc import OperationalError
 
 from app.run.cluster.processes import Program, account, last_lines
 from splitter.errors import InputError, ReviewloopError
-from tasks.store.database import open_engine
+from tasks.store.sql.database import open_engine
 
 POSTGRES = "postgres"
 """Of a cluster's folder: the one with PostgreSQL's data."""

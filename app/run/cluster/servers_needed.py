@@ -34,7 +34,7 @@ def servers_answer(settings: Settings) -> bool:
     from sqlalchemy.exc import DBAPIError
 
     from app.run.cluster.broker import open_redis
-    from tasks.store.database import open_engine
+    from tasks.store.sql.database import open_engine
 
     async def ping() -> None:
         async with asyncio.timeout(_PING_S), open_redis(settings) as redis:

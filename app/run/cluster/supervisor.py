@@ -29,10 +29,10 @@ from app.run.until import Until
 from app.run.version import DEFAULT_DATABASE
 from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s
-from tasks.store import snapshot
-from tasks.store.database import Store
-from tasks.store.nodes import Node, set_addresses
-from tasks.store.outages import is_outage
+from tasks.store.queue import snapshot
+from tasks.store.queue.nodes import Node, set_addresses
+from tasks.store.sql.database import Store
+from tasks.store.sql.outages import is_outage
 
 _CHECK_EVERY_S = 0.1
 _WATCH_EVERY_S = 0.5

@@ -18,12 +18,13 @@ from app.web.pages.overview import read_overview
 from app.web.pages.schedules import read_schedules
 from app.web.pages.sites import read_sites
 from tasks.domain.voices import Voice
-from tasks.store import manual, notices, pair_history, product_pages, review_search
-from tasks.store.manual import Cause, ManualRow
-from tasks.store.notices import AuditRow
-from tasks.store.pair_history import PairAttempt, RecentAttempts
-from tasks.store.product_pages import ProductOnPage, SiteProgress
-from tasks.store.review_search import FoundReview, Wanted
+from tasks.store.queries import pair_history, product_pages, review_search
+from tasks.store.queries.pair_history import PairAttempt, RecentAttempts
+from tasks.store.queries.product_pages import ProductOnPage, SiteProgress
+from tasks.store.queries.review_search import FoundReview, Wanted
+from tasks.store.queue import manual, notices
+from tasks.store.queue.manual import Cause, ManualRow
+from tasks.store.queue.notices import AuditRow
 
 router = APIRouter(prefix="/api", tags=["reading"])
 

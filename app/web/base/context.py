@@ -23,7 +23,7 @@ from app.web.base.guard import visitor_of
 from app.web.base.rendering import rendered
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
-from tasks.store.database import Store, read_now
+from tasks.store.sql.database import Store, read_now
 
 T = TypeVar("T")
 _MOST_KEPT = 100

@@ -17,8 +17,9 @@ from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import SUGGESTIONS
-from tasks.store import manual, nodes, notices, reports
-from tasks.store.manual import Edit
+from tasks.store.queries import reports
+from tasks.store.queue import manual, nodes, notices
+from tasks.store.queue.manual import Edit
 
 router = APIRouter()
 

@@ -19,8 +19,9 @@ from app.web.base.phrases import length
 from app.web.base.rendering import number, percent
 from app.web.pages.node_ratings import FEW, Verdict, verdicts
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
-from tasks.store import hosts, nodes, pair_history
-from tasks.store.pair_history import PairAttempt, RecentAttempts
+from tasks.store.queries import pair_history
+from tasks.store.queries.pair_history import PairAttempt, RecentAttempts
+from tasks.store.queue import hosts, nodes
 
 router = APIRouter()
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tasks.domain.pair_stats import PairStats
-from tasks.store.pair_history import RecentAttempts
+from tasks.store.queries.pair_history import RecentAttempts
 
 FEWEST_ATTEMPTS = 3
 """With fewer, nothing is said about a pair."""

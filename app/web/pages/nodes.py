@@ -12,9 +12,9 @@ from starlette.responses import Response
 
 from app.actions import manual_actions
 from app.web.base.context import Change, Context, Here, Notice
-from tasks.store import hosts, nodes
-from tasks.store.hosts import Breaker
-from tasks.store.nodes import NodeRow
+from tasks.store.queue import hosts, nodes
+from tasks.store.queue.hosts import Breaker
+from tasks.store.queue.nodes import NodeRow
 
 router = APIRouter()
 

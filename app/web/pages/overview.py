@@ -17,10 +17,11 @@ from app.views.host_waits import unplanned_texts, wait_text
 from app.web.base.context import Context, Here
 from app.web.base.phrases import Translate
 from tasks.domain.states import State
-from tasks.store import nodes, tasks, transitions, trends
-from tasks.store.host_waits import HostQueue, host_waits
-from tasks.store.nodes import NodeRow
-from tasks.store.trends import Pace, QueueTrend, Sizes, StoringTrend
+from tasks.store.queries import trends
+from tasks.store.queries.host_waits import HostQueue, host_waits
+from tasks.store.queries.trends import Pace, QueueTrend, Sizes, StoringTrend
+from tasks.store.queue import nodes, tasks, transitions
+from tasks.store.queue.nodes import NodeRow
 
 router = APIRouter()
 

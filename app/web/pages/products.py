@@ -21,8 +21,8 @@ from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
 from splitter.split import SearchScope, SearchUrl, split
-from tasks.store import product_pages
-from tasks.store.products import NewProduct
+from tasks.store.content.products import NewProduct
+from tasks.store.queries import product_pages
 
 router = APIRouter()
 

@@ -16,8 +16,8 @@ from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
 from splitter.query import product_query
 from tasks.domain.voices import Voice
-from tasks.store import review_search
-from tasks.store.review_search import Wanted
+from tasks.store.queries import review_search
+from tasks.store.queries.review_search import Wanted
 
 router = APIRouter()
 

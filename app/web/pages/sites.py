@@ -23,9 +23,10 @@ from tasks.domain.address import sendable
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, Review
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
-from tasks.store import hosts, pair_history
-from tasks.store.hosts import Robots
-from tasks.store.pair_history import RecentAttempts
+from tasks.store.queries import pair_history
+from tasks.store.queries.pair_history import RecentAttempts
+from tasks.store.queue import hosts
+from tasks.store.queue.hosts import Robots
 
 router = APIRouter()
 

@@ -33,8 +33,8 @@ from research.bench.buffer_peers.web import catalog
 from research.tools.delayproxy import delayed
 from splitter.errors import ReviewloopError
 from tasks.jobs.queues import CONTROL, crawl_queue
-from tasks.store.database import Store
-from tasks.store.known_pages import page_count, page_keys
+from tasks.store.content.known_pages import page_count, page_keys
+from tasks.store.sql.database import Store
 from tasks.worker.redis_seen import RedisSeen
 
 NODE = "far"

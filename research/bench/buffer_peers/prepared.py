@@ -18,13 +18,14 @@ from research.bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, know
 from research.tools.addresses import keyword, site
 from tasks.domain.page_key import canonical, page_key
 from tasks.jobs import planning, sweeps
-from tasks.store import closing, leases, pages, products, tasks
-from tasks.store.closing import AttemptReport, Close
-from tasks.store.database import Store, read_now
-from tasks.store.leases import Counters, Grant, Lease, Renewal
-from tasks.store.pages import NewPage, PageToStore
-from tasks.store.products import NewProduct
-from tasks.store.tables import attempts, subtasks, targets
+from tasks.store.content import pages, products
+from tasks.store.content.pages import NewPage, PageToStore
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import closing, leases, tasks
+from tasks.store.queue.closing import AttemptReport, Close
+from tasks.store.queue.leases import Counters, Grant, Lease, Renewal
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.tables import attempts, subtasks, targets
 
 _TEMPLATE = "prepared"
 _SILENT = timedelta(seconds=60)

@@ -21,7 +21,7 @@ from research.bench.field.stored import StoredPages, counts, served
 from research.bench.field.worlds import World, hits
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 SLOTS = 4
 OURS = "feedback"

@@ -17,8 +17,8 @@ from app.run.cluster import processes
 from app.run.cluster.servers import PostgresServer
 from research.bench.field.worlds import TaskHits
 from tasks.domain.states import State, Transition
-from tasks.store.database import Store
-from tasks.store.tables import attempts, events, pages, subtasks, targets, virtual_tasks
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import attempts, events, pages, subtasks, targets, virtual_tasks
 
 SHARES: Mapping[str, float] = MappingProxyType({"half": 0.5, "most": 0.9, "all": 1.0})
 """Shares of what is there whose times are measured."""

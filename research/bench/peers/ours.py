@@ -37,10 +37,10 @@ from research.tools.pages import RESULT_RULES, RULES
 from splitter.catalog.model import Catalog, Engine, Limits
 from splitter.catalog.model import Site as CatalogSite
 from splitter.catalog.names import Kind
-from tasks.store import products
-from tasks.store.database import Store, read_now
-from tasks.store.products import NewProduct
-from tasks.store.tables import pages
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.tables import pages
 
 NODES = 4
 SLOTS = 4

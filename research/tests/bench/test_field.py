@@ -29,7 +29,7 @@ from research.bench.field.report import draw_pages, table, written
 from research.bench.field.worlds import Regime, draw, hits
 from splitter.catalog.load import parse_catalog
 from splitter.errors import InputError
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 FREE = Host(per_address_per_s=1e6, total_per_s=1e6, pieces={"a": (Piece(0, 1.0),)})
 

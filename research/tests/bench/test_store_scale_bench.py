@@ -8,8 +8,8 @@ from pathlib import Path
 from sqlalchemy import func, select
 
 from research.tools import cputime, scale_store
-from tasks.store.database import Store
-from tasks.store.tables import attempts, events, subtasks
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import attempts, events, subtasks
 
 _SIZE, _SITES, _NODES, _SLOTS = 60, 4, 3, 5
 

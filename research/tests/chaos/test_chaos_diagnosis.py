@@ -14,8 +14,9 @@ from research.chaos import diagnosis
 from research.chaos.stall import STALL_S, StallWatch
 from tasks.domain.breaker import FIRST_UNREACHABLE_S
 from tasks.domain.host_wait import UNREACHABLE
-from tasks.store import hosts, partitions, products, tasks
-from tasks.store.database import read_now
+from tasks.store.content import products
+from tasks.store.queue import hosts, partitions, tasks
+from tasks.store.sql.database import read_now
 
 WORKER = """
 import signal, sys, time

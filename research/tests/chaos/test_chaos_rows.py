@@ -8,8 +8,9 @@ import pytest
 
 from app.actions.products import new_product
 from research.chaos import spoiled_rows
-from tasks.store import partitions, products, tasks
-from tasks.store.database import read_now
+from tasks.store.content import products
+from tasks.store.queue import partitions, tasks
+from tasks.store.sql.database import read_now
 
 
 class Only:

@@ -13,9 +13,9 @@ from sqlalchemy import func, select
 from app.run.version import ROOT
 from research.tests.simulator.virtual_run import START, Wanted, run
 from splitter.catalog.model import Limits
-from tasks.store import schema
-from tasks.store.database import Store
-from tasks.store.tables import attempts, events, pages
+from tasks.store.sql import schema
+from tasks.store.sql.database import Store
+from tasks.store.sql.tables import attempts, events, pages
 
 SITES = ("12365hn.com", "315tousu.org", "cca.org.cn")
 AWAY_S = 10.0

@@ -26,7 +26,7 @@ from research.simulator.simulate import simulate
 from research.tests.simulator.virtual_run import ENGINE_HOST, ENGINE_S, Pair, Wanted, run
 from splitter.catalog.model import Limits
 from tasks.jobs.strategies import ALLOCATION
-from tasks.store.database import Store
+from tasks.store.sql.database import Store
 
 SITES = ("12365hn.com", "315tousu.org", "cca.org.cn")
 NODES = ("node1", "node2", "node3")

@@ -26,12 +26,13 @@ from tasks.fetching.permits import LocalPermits
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store import nodes, products, tasks
-from tasks.store.nodes import Node
-from tasks.store.partitions import NewPartition
-from tasks.store.products import NewProduct
-from tasks.store.tables import attempts, subtasks
-from tasks.store.tasks import NewTask
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.queue import nodes, tasks
+from tasks.store.queue.nodes import Node
+from tasks.store.queue.partitions import NewPartition
+from tasks.store.queue.tasks import NewTask
+from tasks.store.sql.tables import attempts, subtasks
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.node import CrawlNode
 from tasks.worker.robots_cache import RobotsCache

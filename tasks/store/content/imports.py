@@ -1,0 +1,237 @@
+"""Reviews that people have already, stored beside those that were crawled; and the sources that they came from.
+
+An imported page is all reviews with one site, address and name of a product. No attempt brought it, and its key is none
+of `tasks.domain.page_key`: where a crawl finds the same address, it fetches it, as a file rarely holds all of a page.
+An imported review is known by what it says: the same one is stored once, whatever file it comes from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, tuple_, update
+
+from tasks.domain.pages import Review
+from tasks.store.content import page_links
+from tasks.store.content.page_links import Link
+from tasks.store.content.reviews import NOT_JUDGED, insert_reviews, text_hash
+from tasks.store.queue.result_pages import ASKED
+from tasks.store.sql.bulk import time_writer
+from tasks.store.sql.database import insert_or, later_of
+from tasks.store.sql.prepared import new_rows
+from tasks.store.sql.tables import import_sources, pages, reviews
+
+_KEY_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedReview:
+    """A review of a file, ready to be stored.
+
+    Attributes:
+        product: name of the product it is stored for.
+        written: name of the product as the file has it.
+        url: canonical; empty where the file gives none.
+        review: with the key of `review_key`.
+        page: `page_of` its site, address and product as written.
+    """
+
+    product: str
+    written: str
+    site: str
+    url: str
+    review: Review
+    page: bytes
+
+
+def page_of(site: str, url: str, written: str) -> bytes:
+    """16 bytes that an imported page is known by."""
+    return _digest("imported", site, url, written)
+
+
+def review_key(author: str, date: str, title: str, body: str, rating: float | None) -> str:
+    """The key of a review within its page: a hash of all it says."""
+    return _digest(author, date, title, body, "" if rating is None else repr(rating)).hex()
+
+
+def _digest(*parts: str) -> bytes:
+    """16 bytes; parts are told apart by their lengths."""
+    digest = blake2b(digest_size=_KEY_BYTES)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.digest()
+
+
+def known(conn: Connection, came: Sequence[ImportedReview]) -> list[bool]:
+    """Of each review, whether it is stored already, or came before in the sequence."""
+    there = _stored(conn, _page_ids(conn, {one.page for one in came}, lock=False), came)
+    return _repeated(came, there)
+
+
+def save(
+    conn: Connection,
+    now: datetime,
+    source: str,
+    came: Sequence[ImportedReview],
+    product_ids: Mapping[str, int],
+) -> list[bool]:
+    """Store reviews that are not stored yet; of each, whether it was known.
+
+    Two imports at once wait for each other where they meet in a page.
+
+    Args:
+        source: is among `import_sources`.
+        product_ids: of their products, by name.
+    """
+    if not came:
+        return []
+    of_page = {one.page: one for one in came}
+    numbers = _page_ids(conn, of_page, lock=True)
+    fresh = _new_pages(conn, now, source, {key: one for key, one in of_page.items() if key not in numbers})
+    page_links.add(
+        conn, now, [Link(number, product_ids[of_page[key].product]) for key, number in fresh.items()]
+    )
+    # Of a page that another import made meanwhile.
+    numbers |= _page_ids(conn, of_page.keys() - numbers.keys() - fresh.keys(), lock=True)
+    repeated = _repeated(came, _stored(conn, numbers, came))
+    numbers |= fresh
+    in_database = time_writer(conn)
+    new = [(numbers[one.page], one) for one, is_known in zip(came, repeated, strict=True) if not is_known]
+    asked = select(pages.c.id, later_of(ASKED, now)).where(pages.c.id.in_({number for number, _ in new}))
+    times = {number: in_database(at) for number, at in conn.execute(asked)}
+    insert_reviews(conn, [_row(number, one, times[number], in_database) for number, one in new])
+    _count(conn, now, Counter(number for number, _ in new), set(fresh.values()))
+    return repeated
+
+
+def _new_pages(
+    conn: Connection, now: datetime, source: str, of_page: Mapping[bytes, ImportedReview]
+) -> dict[bytes, int]:
+    """Insert pages; the numbers of those that were not there."""
+    if not of_page:
+        return {}
+    rows = [
+        {
+            "url": one.url,
+            "url_key": key,
+            "site": one.site,
+            "title": one.written,
+            "content_hash": "",
+            "encoding": "",
+            "fetched_at": now,
+            "node": "",
+            "source": source,
+        }
+        for key, one in sorted(of_page.items())
+    ]
+    added = new_rows(conn, pages, tuple(rows[0]), pages.c.url_key, pages.c.id)
+    return {bytes(key): number for key, number in added.rows_of_each(conn, rows)}
+
+
+def _row(page_id: int, one: ImportedReview, at: Any, in_database: Any) -> tuple[Any, ...]:
+    key, title, body, author, date_text, date, rating, variant, voice = one.review
+    texts = (key, title, body, author, date_text)
+    return (
+        page_id,
+        *texts,
+        in_database(date),
+        rating,
+        variant,
+        one.url,
+        one.site,
+        text_hash(body),
+        at,
+        "",
+        None,
+        *(voice or NOT_JUDGED),
+    )
+
+
+def _count(conn: Connection, now: datetime, added: Counter[int], fresh: set[int]) -> None:
+    """Count new reviews with their pages; one that was there before notes when it got them."""
+    for these, noted in ((fresh, {}), (added.keys() - fresh, {"checked_at": later_of(ASKED, now)})):
+        given = [{"of": page_id, "more": added[page_id]} for page_id in sorted(these) if added[page_id]]
+        if given:
+            more = update(pages).where(pages.c.id == bindparam("of"))
+            conn.execute(more.values(reviews=pages.c.reviews + bindparam("more"), **noted), given)
+
+
+def _page_ids(conn: Connection, keys: Iterable[bytes], *, lock: bool) -> dict[bytes, int]:
+    """The numbers of those of these pages that are stored; locked in the order of their numbers."""
+    wanted = list(keys)
+    if not wanted:
+        return {}
+    query = select(pages.c.url_key, pages.c.id).where(pages.c.url_key.in_(wanted)).order_by(pages.c.id)
+    return {bytes(key): page_id for key, page_id in conn.execute(query.with_for_update() if lock else query)}
+
+
+def _stored(
+    conn: Connection, page_ids: Mapping[bytes, int], came: Sequence[ImportedReview]
+) -> set[tuple[bytes, str]]:
+    """Those (page, review) of these pages that are stored, by their keys."""
+    pairs = {(page_ids[one.page], one.review.key) for one in came if one.page in page_ids}
+    if not pairs:
+        return set()
+    of = tuple_(reviews.c.page_id, reviews.c.key)
+    rows = conn.execute(select(reviews.c.page_id, reviews.c.key).where(of.in_(sorted(pairs))))
+    key_of = {page_id: key for key, page_id in page_ids.items()}
+    return {(key_of[page_id], key) for page_id, key in rows}
+
+
+def _repeated(came: Sequence[ImportedReview], stored: set[tuple[bytes, str]]) -> list[bool]:
+    seen = set(stored)
+    repeated = []
+    for one in came:
+        pair = one.page, one.review.key
+        repeated.append(pair in seen)
+        seen.add(pair)
+    return repeated
+
+
+# --- sources ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source of imported reviews.
+
+    Attributes:
+        shape: 16 bytes; the columns of its files (`shape_of`).
+        columns: field to column, as a person said; an empty column leaves the field out.
+    """
+
+    name: str
+    shape: bytes
+    columns: Mapping[str, str]
+
+
+def shape_of(columns: Iterable[str]) -> bytes:
+    """16 bytes that files with the same columns share, whatever their order."""
+    return _digest(*sorted(set(columns)))
+
+
+def find_source(conn: Connection, name: str | None, shape: bytes) -> Source | None:
+    """The source of that name; without a name the one used last with files of this shape."""
+    query = select(import_sources)
+    if name is not None:
+        query = query.where(import_sources.c.name == name)
+    else:
+        query = (
+            query.where(import_sources.c.shape == shape).order_by(import_sources.c.used_at.desc()).limit(1)
+        )
+    row = conn.execute(query).one_or_none()
+    return Source(row.name, bytes(row.shape), dict(row.columns)) if row is not None else None
+
+
+def use_source(conn: Connection, now: datetime, source: Source) -> None:
+    """Remember a source and its columns."""
+    values = {"shape": source.shape, "columns": dict(source.columns), "used_at": now}
+    statement = insert_or(conn.dialect, import_sources).values(name=source.name, **values)
+    newer = {**values, "used_at": later_of(import_sources.c.used_at, now)}
+    conn.execute(statement.on_conflict_do_update(index_elements=[import_sources.c.name], set_=newer))

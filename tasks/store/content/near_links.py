@@ -1,0 +1,78 @@
+"""Near products compete for the pages they are both linked to (`tasks.domain.near_products`): a page's other links say.
+
+Whenever a stored page that is judged gets another link or another text, its links are settled in the same transaction,
+so it does not matter for which product it was found first. Who loses is linked by `Verdict.NEAR_PRODUCT`; the reviews
+stay stored, and the page is the loser's again where the winner's claim ends.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from tasks.domain.near_products import may_compete
+from tasks.domain.product_match import Verdict, matchable_text
+from tasks.store.content import linked_products, page_links
+from tasks.store.content.page_links import Link, judge_again, settled
+from tasks.store.queue.result_pages import PagesToLink
+from tasks.store.sql.statement_batch import DEFERRED
+from tasks.store.sql.tables import page_products, pages, reviews
+
+_MATCHED = (Verdict.REVIEW, Verdict.NEAR_PRODUCT)
+
+
+def link_known(conn: Connection, now: datetime, pairs: PagesToLink) -> None:
+    """Link stored pages to products (`page_links.link_known`) and settle the pages that are judged."""
+    page_links.link_known(conn, now, pairs)
+    settle(conn, {page.id for (page, _), sets in pairs.items() if sets is not None})
+
+
+def settle(conn: Connection, page_ids: Collection[int]) -> None:
+    """Say again which of their near products stored pages are reviews of, by what is stored of them.
+
+    Two transactions that link one page wait for each other here.
+    """
+    if not page_ids:
+        return
+    if conn.dialect.name != "sqlite":
+        p = pages.c.id
+        lock = select(p).where(p.in_(page_ids)).order_by(p).with_for_update(key_share=True)
+        conn.execute(lock, execution_options=DEFERRED)
+    link = page_products.c
+    asked = select(link.page_id, link.verdict).where(link.page_id.in_(page_ids), link.verdict.in_(_MATCHED))
+    verdicts: dict[int, list[str]] = defaultdict(list)
+    for page_id, verdict in conn.execute(asked):
+        verdicts[page_id].append(verdict)
+    several = [page for page, of in verdicts.items() if len(of) > 1]
+    alone = [page for page, of in verdicts.items() if of == [Verdict.NEAR_PRODUCT]]
+    linked = linked_products.of_pages(conn, [*several, *alone], _MATCHED) if several or alone else {}
+    rivals = [page for page, of in linked.items() if may_compete([one.sets for one in of])]
+    texts = _texts(conn, rivals)
+    changed: list[Link] = []
+    for page_id, products in linked.items():
+        before = [one.link for one in products]
+        found = [replace(link, verdict=Verdict.REVIEW, refused=0) for link in before]
+        if page_id in texts:
+            found = settled(found, [one.sets for one in products], *texts[page_id])
+        changed += [new for new, old in zip(found, before, strict=True) if new != old]
+    judge_again(conn, changed)
+
+
+def _texts(conn: Connection, page_ids: Collection[int]) -> dict[int, tuple[str, str, int]]:
+    """Titles of stored pages, what they say, and how many reviews they have."""
+    if not page_ids:
+        return {}
+    of_reviews: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    r = reviews.c
+    asked = select(r.page_id, r.title, r.body).where(r.page_id.in_(page_ids)).order_by(r.id)
+    for page_id, title, body in conn.execute(asked):
+        of_reviews[page_id].append((title, body))
+    titles = conn.execute(select(pages.c.id, pages.c.title).where(pages.c.id.in_(page_ids)))
+    return {
+        page_id: (title, matchable_text(title, of_reviews[page_id]), len(of_reviews[page_id]))
+        for page_id, title in titles
+    }

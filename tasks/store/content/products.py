@@ -1,0 +1,219 @@
+"""Products: what is wanted. `tasks.store.queue.tasks` holds their virtual tasks and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, Text, case, cast, func, insert, or_, select, update
+
+from tasks.domain.product_match import Verdict
+from tasks.domain.recurrence import Recurrence
+from tasks.store.content.review_removal import restore_links
+from tasks.store.queue import schedules
+from tasks.store.sql.bulk import rows_with
+from tasks.store.sql.database import insert_new
+from tasks.store.sql.tables import page_products, pages, products, virtual_tasks
+from tasks.store.sql.tables import schedules as of_products
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewProduct:
+    """A product to add.
+
+    Attributes:
+        keywords: its AND keywords (the splitter's, or what a person set).
+        own_keywords: what a person set; empty where the splitter decided.
+        aliases: alternative names; `alias_keywords` are theirs.
+        pages: result pages a site; None = the site's own.
+        recrawl_every: None = once.
+        sites: only these; None = all of the catalog; empty = none: it came by an import, and is not crawled.
+    """
+
+    name: str
+    keywords: tuple[str, ...]
+    own_keywords: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    alias_keywords: tuple[tuple[str, ...], ...] = ()
+    priority: int = 0
+    pages: int | None = None
+    recrawl_every: timedelta | None = None
+    sites: tuple[str, ...] | None = None
+
+
+def add(conn: Connection, now: datetime, product: NewProduct) -> bool:
+    """Add a product and its first virtual task; False if a product of that name is there already.
+
+    A product that came by an import is added by its name a second time: from then on it is crawled.
+    """
+    nowhere = product.sites == ()
+    row = insert_new(conn.dialect, products).values(name=product.name, created_at=now, **_given(product))
+    product_id = conn.execute(row.returning(products.c.id)).scalar_one_or_none()
+    round_, created_at = 1, now
+    if product_id is None:
+        if nowhere or (product_id := _imported(conn, product.name)) is None:
+            return False
+        conn.execute(update(products).where(products.c.id == product_id).values(**_given(product)))
+        restore_links(conn, product_id)
+        last = _last_round(conn, product_id)
+        round_, created_at = last.round + 1, max(now, last.created_at)
+    conn.execute(
+        insert(virtual_tasks).values(
+            product_id=product_id,
+            keywords=list(product.keywords),
+            aliases=[list(words) for words in product.alias_keywords],
+            round=round_,
+            created_at=created_at,
+            planned_at=created_at if nowhere else None,  # no task is made of it
+        )
+    )
+    if (every := product.recrawl_every) is not None:
+        schedules.recrawl(conn, product_id, Recurrence(every=every), now + every)
+    return True
+
+
+def _given(product: NewProduct) -> dict[str, Any]:
+    """The columns that a person decides on."""
+    return {
+        "keywords": list(product.own_keywords),
+        "aliases": list(product.aliases),
+        "sites": None if product.sites is None else list(product.sites),
+        "priority": product.priority,
+        "pages": product.pages,
+    }
+
+
+def _imported(conn: Connection, name: str) -> int | None:
+    """The product of that name, where it only came by an import."""
+    row = conn.execute(select(products.c.id, products.c.sites).where(products.c.name == name)).one()
+    return int(row.id) if row.sites == [] else None
+
+
+def keeps_out(conn: Connection, product: NewProduct) -> bool:
+    """Whether a product of that name is looked for, but not at all the sites that are wanted now."""
+    kept = conn.execute(select(products.c.sites).where(products.c.name == product.name)).scalar_one_or_none()
+    return bool(kept and (product.sites is None or not set(product.sites) <= set(kept)))
+
+
+def _last_round(conn: Connection, product_id: int) -> Row[Any]:
+    """A product's last virtual task."""
+    of_product = select(virtual_tasks).where(virtual_tasks.c.product_id == product_id)
+    return conn.execute(of_product.order_by(virtual_tasks.c.round.desc()).limit(1)).one()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownName:
+    """A product by its names: its own and its aliases, and the keyword sets of each."""
+
+    name: str
+    aliases: tuple[str, ...]
+    keyword_sets: tuple[tuple[str, ...], ...]
+
+
+def known_names(conn: Connection) -> list[KnownName]:
+    """The names of every product, in the order they were added; the keywords of its last round."""
+    rows = conn.execute(
+        select(
+            products.c.id,
+            products.c.name,
+            products.c.aliases,
+            virtual_tasks.c.keywords,
+            virtual_tasks.c.aliases,
+        )
+        .join(virtual_tasks, virtual_tasks.c.product_id == products.c.id)
+        .order_by(products.c.id, virtual_tasks.c.round)
+    )
+    last = {
+        product_id: KnownName(name, tuple(aliases), tuple(tuple(words) for words in (keywords, *sets)))
+        for product_id, name, aliases, keywords, sets in rows
+    }
+    return list(last.values())
+
+
+def ids(conn: Connection, names: Collection[str]) -> dict[str, int]:
+    """The numbers of products, by name."""
+    return dict(rows_with(conn, products, "name, id", "name", names))
+
+
+def any_to_crawl(conn: Connection) -> bool:
+    """Whether there is any product but those that only came by an import."""
+    wanted = or_(products.c.sites.is_(None), cast(products.c.sites, Text) != "[]")
+    return conn.execute(select(products.c.id).where(wanted).limit(1)).one_or_none() is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductRow:
+    """A product as listed.
+
+    Attributes:
+        recrawl_every_s, recrawl_cron: when it is crawled again: so long after the last time, or by a cron expression.
+        looked_for: False: at no site, as it was removed or came by an import.
+    """
+
+    id: int
+    name: str
+    keywords: tuple[str, ...]
+    aliases: tuple[str, ...]
+    priority: int
+    recrawl_every_s: float | None
+    recrawl_cron: str | None
+    pages: int
+    reviews: int
+    looked_for: bool = True
+
+
+def listed(conn: Connection) -> list[ProductRow]:
+    """Every product with the number of pages and reviews it has."""
+    latest = (
+        select(virtual_tasks.c.product_id, func.max(virtual_tasks.c.round).label("round"))
+        .group_by(virtual_tasks.c.product_id)
+        .subquery()
+    )
+    stored = (
+        select(
+            page_products.c.product_id,
+            func.count().label("pages"),
+            func.sum(case((page_products.c.verdict == Verdict.REVIEW, pages.c.reviews), else_=0)).label(
+                "reviews"
+            ),
+        )
+        .join(pages, pages.c.id == page_products.c.page_id)
+        .where(page_products.c.verdict != Verdict.REMOVED)
+        .group_by(page_products.c.product_id)
+        .subquery()
+    )
+    rows = conn.execute(
+        select(
+            products,
+            virtual_tasks.c.keywords.label("words"),
+            stored.c.pages.label("n"),
+            stored.c.reviews,
+            of_products.c.every_s,
+            of_products.c.cron,
+        )
+        .join(latest, latest.c.product_id == products.c.id)
+        .join(
+            virtual_tasks,
+            (virtual_tasks.c.product_id == products.c.id) & (virtual_tasks.c.round == latest.c.round),
+        )
+        .outerjoin(stored, stored.c.product_id == products.c.id)
+        .outerjoin(of_products, of_products.c.product_id == products.c.id)
+        .order_by(products.c.priority.desc(), products.c.id)
+    )
+    return [
+        ProductRow(
+            id=r.id,
+            name=r.name,
+            keywords=tuple(r.words),
+            aliases=tuple(r.aliases),
+            priority=r.priority,
+            recrawl_every_s=r.every_s,
+            recrawl_cron=r.cron,
+            pages=r.n or 0,
+            reviews=int(r.reviews or 0),
+            looked_for=r.sites != [],
+        )
+        for r in rows
+    ]

@@ -1,0 +1,446 @@
+"""The end of an attempt: closed by its node, released before it began, silent, or cancelled.
+
+Each attempt ends once, and its share of the statistics is added once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, Row, bindparam, func, select
+
+from tasks.domain.failures import FailureReason
+from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
+from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
+from tasks.domain.states import Transition
+from tasks.scheduling import unasked
+from tasks.scheduling.proximity.response_times import RoundTrip
+from tasks.scheduling.unasked import NodeAccess, UnaskedHost
+from tasks.store.queue import nodes, stats, transitions
+from tasks.store.queue.hosts import Rest, RestAt, recovered, rest_for_all, rest_host, rests_at
+from tasks.store.queue.leases import Counters, Lease, in_force, open_leases
+from tasks.store.queue.tasks import left_to_do
+from tasks.store.queue.transitions import Move
+from tasks.store.sql.prepared import Prepared, update_each
+from tasks.store.sql.tables import attempts, pages, subtasks
+from tasks.store.sql.writer import BatchOperation
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """An attempt whose node closes it.
+
+    Attributes:
+        given_back: why the rest goes back to WAIT without a recall (drain, shutdown, nothing left of the host);
+            None: it succeeded or failed, as the report says.
+    """
+
+    lease: Lease
+    report: AttemptReport
+    given_back: str | None = None
+
+
+def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[bool]:
+    """Close attempts as their nodes report: subtasks, attempts, statistics and host rests in one transaction.
+
+    Returns:
+        False where the lease was lost before: nothing changes then.
+    """
+    rows = in_force(conn, (item.lease for item in items), *_NEEDED)
+    first: dict[str, Close] = {}
+    for item in items:
+        if item.lease.token in rows:
+            first.setdefault(item.lease.token, item)
+    closed = list(first.values())
+    left = left_to_do(conn, [item.lease.subtask_id for item in closed])
+    recovered(conn, now, {(host, item.lease.node) for item in closed for host in item.report.page_hosts})
+    for item in closed:
+        for rest in item.report.rests:
+            rest_host(conn, now, item.lease.node, rest)
+    ends = _ends(conn, now, closed, rows)
+    moves: dict[Transition, list[Move]] = {}
+    for item, end in zip(closed, ends, strict=True):
+        values = {"left": left[item.lease.subtask_id], **end.values}
+        moves.setdefault(_TRANSITION[end.outcome], []).append(_move(item.lease, values, **end.event))
+    for transition, its in moves.items():
+        transitions.move_many(conn, now, transition, its)
+    ended = zip(closed, ends, strict=True)
+    end_attempts(conn, now, [Ended(item.lease.attempt_id, end.outcome, item.report) for item, end in ended])
+    return [first.get(item.lease.token) is item for item in items]
+
+
+_NEEDED = tuple(
+    subtasks.c[name]
+    for name in ("failed_on", "kind", "assigned_node", "not_before", "waits_for", "idle_releases")
+)
+_TRANSITION = {
+    AttemptOutcome.RELEASED: Transition.RELEASE,
+    AttemptOutcome.SUCCEEDED: Transition.SUCCEED,
+    AttemptOutcome.FAILED: Transition.FAIL,
+}
+CLOSE_ATTEMPTS: BatchOperation[Close, bool] = BatchOperation(6, close_many)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How an attempt ended.
+
+    Attributes:
+        values: columns of its subtask to set.
+        event: reason and detail of the event that closes it.
+    """
+
+    outcome: AttemptOutcome
+    values: Mapping[str, Any]
+    event: Mapping[str, Any]
+
+
+def _ends(
+    conn: Connection, now: datetime, closed: Sequence[Close], rows: Mapping[str, Row[Any]]
+) -> list[_End]:
+    """How each attempt ended; where its host could not be asked, the other nodes are looked at."""
+    hosts = {one.host for item in closed if (one := item.report.unasked) is not None}
+    rests = rests_at(conn, hosts) if hosts else {}
+    for item in closed:
+        if _rested_for_all(conn, now, item, rows[item.lease.token], rests):
+            rests = rests_at(conn, hosts)
+    ends = []
+    for item in closed:
+        row, report = rows[item.lease.token], item.report
+        if report.unasked is not None:
+            accesses = _accesses(conn, now, row, report.unasked, rests)
+            ends.append(_unasked(now, item, row, report.unasked, accesses, rests))
+        elif item.given_back is not None:
+            ends.append(_released(item, row, why=item.given_back))
+        elif report.reason is None:
+            event = {"reason": None, "detail": _counted(report)}
+            ends.append(_End(AttemptOutcome.SUCCEEDED, {"idle_releases": 0}, event))
+        else:
+            ends.append(_failed(item, row, 0 if report.answered else row.idle_releases))
+    return ends
+
+
+def _rested_for_all(
+    conn: Connection, now: datetime, item: Close, row: Row[Any], rests: Mapping[tuple[str, str], RestAt]
+) -> bool:
+    """Where its host has left every node unanswered that may ask it, it rests for all of them; whether that is so."""
+    host = item.report.unasked
+    if host is None or not host.unreachable or row.assigned_node is not None:
+        return False
+    accesses = _accesses(conn, now, row, host, rests)
+    if not all(one.unanswered for one in accesses):
+        return False
+    for rest in item.report.rests:
+        if rest.host == host.host:
+            rest_for_all(conn, now, item.lease.node, [one.node for one in accesses], rest)
+    return True
+
+
+def _released(item: Close, row: Row[Any], **detail: Any) -> _End:
+    """Given back by its node: that is not the host's fault, and the subtask may go again at once."""
+    idle = 0 if item.report.answered else row.idle_releases
+    values = {"idle_releases": idle, "not_before": row.not_before, "waits_for": None}
+    return _End(AttemptOutcome.RELEASED, values, {"detail": {**detail, "idle_releases": idle}})
+
+
+def _failed(item: Close, row: Row[Any], idle: int) -> _End:
+    values = {"idle_releases": idle, **_failure(row, item.lease, item.report.reason)}
+    detail = {**_counted(item.report), "idle_releases": idle}
+    return _End(AttemptOutcome.FAILED, values, {"reason": item.report.reason, "detail": detail})
+
+
+def _unasked(
+    now: datetime,
+    item: Close,
+    row: Row[Any],
+    host: UnaskedHost,
+    accesses: Sequence[NodeAccess],
+    rests: Mapping[tuple[str, str], RestAt],
+) -> _End:
+    """Ended as its host could not be asked (`tasks.scheduling.unasked` says what follows)."""
+    idle = 0 if item.report.answered else row.idle_releases + 1
+    if host.unreachable and (
+        not host.settings.enabled
+        or idle >= host.settings.most_unanswered
+        or unasked.answers_nobody([one.times for one in accesses], host.settings)
+        or unasked.another_could(item.lease.node, accesses)
+    ):
+        return _failed(item, row, idle)
+    wait_s = unasked.wait_s(accesses, idle, host.factor)
+    rest = rests.get((host.host, item.lease.node), RestAt(NO_PERMIT, now, 0))
+    if host.unreachable or rest.until > now:
+        waits = HostWait(host.host, UNREACHABLE if host.unreachable else rest.cause)
+    else:
+        waits = HostWait(host.host, NO_PERMIT)
+    values = {
+        "idle_releases": idle,
+        "not_before": now + timedelta(seconds=wait_s) if wait_s > 0.0 else row.not_before,
+        "waits_for": str(waits) if wait_s > 0.0 else None,
+    }
+    why = str(waits) if host.unreachable else item.given_back
+    detail = {"why": why, "delay_s": wait_s, "idle_releases": idle, "waits_for": values["waits_for"]}
+    return _End(AttemptOutcome.RELEASED, values, {"detail": detail})
+
+
+def _accesses(
+    conn: Connection,
+    now: datetime,
+    row: Row[Any],
+    host: UnaskedHost,
+    rests: Mapping[tuple[str, str], RestAt],
+) -> list[NodeAccess]:
+    """When each live node that may take the subtask could ask the host."""
+    accesses = []
+    for node in nodes.live(conn, now, timedelta(seconds=host.settings.node_silent_after_s)):
+        if row.kind not in node.kinds or row.assigned_node not in (None, node.name):
+            continue
+        rest = rests.get((host.host, node.name), RestAt("", now, 0))
+        unanswered = rest.cause == UNREACHABLE
+        granted = host.grants.of(node.permit_address).next_s
+        accesses.append(
+            NodeAccess(
+                node=node.name,
+                rest_s=max(0.0, (rest.until - now).total_seconds()),
+                unanswered=unanswered,
+                times=rest.times if unanswered else 0,
+                permit_s=max(granted, host.grants.next_s),
+            )
+        )
+    return accesses
+
+
+def _counted(report: AttemptReport) -> dict[str, Any]:
+    """An attempt's counters and note, as its event keeps them."""
+    return report.counters.columns() | ({"note": report.note} if report.note else {})
+
+
+def release(
+    conn: Connection, now: datetime, given_back: Mapping[Lease, str], *, skip_locked: bool = False
+) -> list[Lease]:
+    """Move leases that have not begun back to WAIT without a recall.
+
+    Args:
+        given_back: each lease with the reason, for the event log.
+        skip_locked: pass over those that another transaction has locked (`transitions.locked`).
+
+    Returns:
+        Those that were released: not the ones that are over or have begun.
+    """
+    rows = in_force(conn, given_back, subtasks.c.lease_started, skip_locked=skip_locked)
+    released = [one for one in given_back if one.token in rows and not rows[one.token].lease_started]
+    moves = [_move(lease, {}, detail={"why": given_back[lease]}) for lease in released]
+    transitions.move_many(conn, now, Transition.RELEASE, moves)
+    nothing = AttemptReport(counters=Counters())
+    end_attempts(conn, now, [Ended(one.attempt_id, "released", nothing) for one in released])
+    return released
+
+
+def release_leases(conn: Connection, now: datetime, node: str | None, why: str) -> int:
+    """Move the leases of a process that is gone back to WAIT, begun or not, without a recall; returns how many.
+
+    Args:
+        node: whose; None: of every node (one process runs them all).
+        why: for the event log.
+    """
+    open_ones = open_leases(conn, node)
+    rows = in_force(conn, open_ones, subtasks.c.idle_releases)
+    gone = [lease for lease in open_ones if lease.token in rows]
+    left = left_to_do(conn, [lease.subtask_id for lease in gone])
+    moves = [_move(lease, {"left": left[lease.subtask_id]}, detail={"why": why}) for lease in gone]
+    transitions.move_many(conn, now, Transition.RELEASE, moves)
+    end_attempts(conn, now, [Ended(lease.attempt_id, "released") for lease in gone])
+    return len(gone)
+
+
+def silence(conn: Connection, now: datetime, overdue: Mapping[Lease, FailureReason]) -> list[Lease]:
+    """Take back leases that ran out, each with its reason: CRAWL to FAILED, attempts closed as silent.
+
+    Returns:
+        Those that were taken back: not the ones that are over, nor those renewed since `leases.overdue` read them, nor
+        those that another transaction has locked: it may be renewing them, or closing.
+    """
+    rows = in_force(conn, overdue, subtasks.c.lease_deadline, subtasks.c.failed_on, skip_locked=True)
+    silent = [one for one in overdue if one.token in rows and rows[one.token].lease_deadline <= now]
+    if not silent:
+        return []
+    last_sign = {
+        row.id: row.progress_at or row.allocated_at
+        for row in conn.execute(
+            select(attempts.c.id, attempts.c.progress_at, attempts.c.allocated_at).where(
+                attempts.c.id.in_([lease.attempt_id for lease in silent])
+            )
+        )
+    }
+    left = left_to_do(conn, [lease.subtask_id for lease in silent])
+    moves, ended = [], []
+    for lease in silent:
+        reason = overdue[lease]
+        lost_s = (now - last_sign[lease.attempt_id]).total_seconds()
+        values = {"left": left[lease.subtask_id], **_failure(rows[lease.token], lease, reason)}
+        moves.append(_move(lease, values, reason=reason, detail={"silent_s": lost_s}))
+        ended.append(Ended(lease.attempt_id, "silent", reason=reason, lost_s=lost_s))
+    transitions.move_many(conn, now, Transition.SILENT, moves)
+    end_attempts(conn, now, ended)
+    return silent
+
+
+def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> None:
+    """Cancel a subtask for good, from any queue but DONE; an attempt that runs is closed as cancelled.
+
+    Raises:
+        IllegalTransition: it is DONE or CANCELLED.
+        UnknownSubtask: there is no such subtask.
+    """
+    attempt_id = transitions.cancel(conn, now, subtask_id, why)
+    if attempt_id is not None:
+        end_attempts(conn, now, [Ended(attempt_id, "cancelled")])
+
+
+def _move(lease: Lease, values: Mapping[str, Any], **event: Any) -> Move:
+    """The end of a lease as a transition of its subtask."""
+    of: dict[str, Any] = {"token": lease.token, "attempt_id": lease.attempt_id, "node": lease.node}
+    return Move(lease.subtask_id, transitions.EventData(**of, **event), values, lease.token)
+
+
+def _failure(row: Row[Any], lease: Lease, reason: FailureReason | None) -> dict[str, Any]:
+    """Columns of a subtask that failed: its node is now the last of those it failed on."""
+    return {"reason": reason, "failed_on": [n for n in row.failed_on if n != lease.node] + [lease.node]}
+
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptReport:
+    """How an attempt ended, as its node reports it.
+
+    Attributes:
+        reason: None = it succeeded.
+        rests: hosts that refused the node's address, or did not answer it.
+        last_response: the last response, for `failed show`: url, status, head of the body.
+        page_hosts: hosts that gave it a page.
+        round_trip: to its site; None: too few of its requests were answered.
+        answered: True where a request of it was answered, by any host.
+        unasked: the host that it could not ask, where it ended because of that alone.
+    """
+
+    counters: Counters
+    reason: FailureReason | None = None
+    rests: tuple[Rest, ...] = ()
+    last_response: Mapping[str, Any] | None = None
+    note: str = ""
+    page_hosts: frozenset[str] = frozenset()
+    round_trip: RoundTrip | None = None
+    answered: bool = False
+    unasked: UnaskedHost | None = None
+
+    def __str__(self) -> str:
+        """For the log."""
+        did, how = self.counters, self.reason or self.note or "ended"
+        return (
+            f"{how}; {did.collected} of {did.offered} hits stored, {did.requests} requests, "
+            f"{did.active_s:.1f} s active, {did.wait_s:.1f} s waited"
+        )
+
+
+def _storable(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the characters that PostgreSQL's JSON does not take."""
+    return {
+        name: _UNSTORABLE.sub("\ufffd", value) if isinstance(value, str) else value
+        for name, value in response.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An attempt at its end.
+
+    Attributes:
+        report: of its node; None: the counters of its last sign of life stand.
+        reason: where there is no report.
+        lost_s: seconds lost to silence.
+    """
+
+    attempt_id: int
+    outcome: str
+    report: AttemptReport | None = None
+    reason: FailureReason | None = None
+    lost_s: float = 0.0
+
+
+def end_attempts(conn: Connection, now: datetime, ended: Sequence[Ended]) -> None:
+    """Close the rows of attempts that are open, and add them to their pairs' statistics, exactly once."""
+    if not ended:
+        return
+    by_id = {end.attempt_id: end for end in ended}
+    rows = {row.id: row for row in _OPEN.rows(conn, {"ids": list(by_id)})}
+    if not rows:
+        return
+    # The pages that are stored count, whatever the node had time to report.
+    stored = _COLLECTED.rows(conn, {"ids": list(rows)})
+    collected = {row.attempt_id: row.stored for row in stored}
+    # In the order in which they ended: older ones count less.
+    changes = {
+        attempt_id: _closed_columns(end, rows[attempt_id], collected.get(attempt_id, 0))
+        for attempt_id, end in by_id.items()
+        if attempt_id in rows
+    }
+    rows_to_close = [{"id": attempt_id, **change} for attempt_id, change in changes.items()]
+    update_each(conn, attempts, ("id",), rows_to_close, ended_at=now)
+    folds = []
+    for attempt_id, change in changes.items():
+        report = by_id[attempt_id].report
+        round_trip = report.round_trip if report is not None else None
+        result = _result(rows[attempt_id], change)
+        folds.append(stats.Fold(result, change["wait_s"], change["requests"], round_trip))
+    stats.fold_many(conn, now, folds)
+
+
+_ids = bindparam("ids", expanding=True, type_=BigInteger())
+_COUNTED = tuple(Counters().columns())
+_OPEN = Prepared(
+    select(*(attempts.c[name] for name in ("id", "site", "node", *_COUNTED)))
+    .where(attempts.c.id.in_(_ids), attempts.c.outcome.is_(None))
+    .order_by(attempts.c.id)
+    .with_for_update()
+)
+_COLLECTED = Prepared(
+    select(pages.c.attempt_id, func.count().label("stored"))
+    .where(pages.c.attempt_id.in_(_ids), pages.c.late.is_(False))
+    .group_by(pages.c.attempt_id)
+)
+
+
+def _closed_columns(end: Ended, row: Any, collected: int) -> dict[str, Any]:
+    """Columns of an attempt's row that its end changes."""
+    counted = {name: getattr(row, name) for name in _COUNTED}
+    reason, last_response = end.reason, None
+    if end.report is not None:
+        counted = end.report.counters.columns()
+        if end.outcome != AttemptOutcome.RELEASED:
+            reason, last_response = end.report.reason, end.report.last_response
+    return {
+        **counted,
+        "collected": collected,
+        "tried": max(counted["tried"], collected),
+        "offered": max(counted["offered"], collected),
+        "outcome": end.outcome,
+        "reason": reason,
+        "last_response": _storable(last_response) if last_response is not None else None,
+        "lost_s": end.lost_s,
+    }
+
+
+def _result(row: Any, closed: Mapping[str, Any]) -> AttemptResult:
+    """A closed attempt as the statistics count it: a cancelled one like a released one."""
+    outcome = closed["outcome"]
+    return AttemptResult(
+        site=row.site,
+        node=row.node,
+        outcome=AttemptOutcome.RELEASED if outcome == "cancelled" else AttemptOutcome(outcome),
+        **{name: closed[name] for name in ("offered", "tried", "collected", "active_s", "lost_s")},
+    )

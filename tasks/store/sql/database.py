@@ -1,0 +1,326 @@
+"""Opening the database and beginning transactions, the same for SQLite and PostgreSQL.
+
+SQLite: WAL, a busy timeout, and BEGIN IMMEDIATE for every transaction that writes, so that a writer never finds out
+half-way that somebody else wrote. PostgreSQL: READ COMMITTED, in few round trips (`tasks.store.sql.statement_batch`),
+and an advisory lock (`try_lock`) around anything that must not run twice at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+import uuid
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import fields
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, TypeVar
+
+from splitter.errors import InputError
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Subquery,
+    Table,
+    case,
+    create_engine,
+    event,
+    func,
+    literal,
+    make_url,
+    select,
+    text,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, OperationalError
+
+from tasks.domain.errors import StoreBusy
+from tasks.store.sql.statement_batch import batching
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT_S = 30.0
+
+# 64 MiB of pages kept in memory, and a checkpoint every 16 MiB of log: random places of an index are met again before
+# they are written (measured: 8 % less CPU a page stored, docs/benchmarks.md).
+_MEMORY = ("cache_size=-65536", "wal_autocheckpoint=4000")
+
+
+def open_engine(url: str, *, pool_size: int = 5) -> Engine:
+    """An engine for ``sqlite:///FILE`` or ``postgresql://...`` (read as ``postgresql+psycopg2``).
+
+    Raises:
+        InputError: the URL cannot be read or names another database.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        _, at, place = url.rpartition("@")  # what stands before it may hold a password
+        raise InputError(
+            f"database URL {f'***@{place}' if at else url!r} cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
+        ) from None
+    if parsed.get_backend_name() == "sqlite":
+        return _open_sqlite(url)
+    if parsed.get_backend_name() == "postgresql":
+        from tasks.store.sql.postgres import open_postgres  # with its driver, which SQLite does without
+
+        return open_postgres(parsed.set(drivername="postgresql+psycopg2"), pool_size)
+    raise InputError(
+        f"database {parsed.get_backend_name()!r} is not supported: write sqlite:///FILE or "
+        "postgresql://USER@HOST/NAME"
+    )
+
+
+def _open_sqlite(url: str) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False})
+
+    @event.listens_for(engine, "do_connect")
+    def _before(_dialect: object, _record: object, _args: object, _given: object) -> None:
+        _owners_alone(engine.url.database)
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # the driver must not begin transactions by itself
+        cursor = connection.cursor()
+        _to_wal(cursor)
+        for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "temp_store=MEMORY", *_MEMORY):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        mode = connection.get_execution_options().get("sqlite_begin", "IMMEDIATE")
+        connection.exec_driver_sql(f"BEGIN {mode}")
+
+    return engine
+
+
+def _owners_alone(file: str | None) -> None:
+    """Make a new database file readable by its owner alone; SQLite gives its -wal and -shm the same rights.
+
+    Otherwise SQLite itself says so.
+    """
+    if file and file != ":memory:" and not file.startswith("file:"):
+        with suppress(OSError):
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def _to_wal(cursor: Any) -> None:
+    """Switch to WAL; SQLite ignores its busy timeout here, so programs that start at once would collide."""
+    give_up = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+
+
+class Store:
+    """An open database: `begin` a transaction that writes, `read` in one that does not.
+
+    Thread safe: each call takes a connection of its own from the pool.
+
+    Attributes:
+        patient: True lets `read` take as long as it needs (reports); a runner's reads have the limits of
+            `tasks.store.sql.postgres`, so that no process waits for good.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.patient = False
+
+    @classmethod
+    def open(cls, url: str, *, pool_size: int = 5) -> Store:
+        """Open `url` (see `open_engine`); creates no tables (see `tasks.store.sql.schema`)."""
+        return cls(open_engine(url, pool_size=pool_size))
+
+    @property
+    def is_sqlite(self) -> bool:
+        """True for the embedded database."""
+        return self.engine.dialect.name == "sqlite"
+
+    def connect(self) -> Connection:
+        """A connection to keep, for `begin`; the caller closes it."""
+        return batching(self.engine.connect())
+
+    @contextmanager
+    def begin(self, connection: Connection | None = None) -> Iterator[Connection]:
+        """A transaction that may write: committed at the end, rolled back on an exception.
+
+        Args:
+            connection: of the caller (`connect`), to use instead of one from the pool.
+
+        Raises:
+            StoreBusy: SQLite stayed locked by another process for longer than the busy timeout.
+        """
+        try:
+            with self.connect() if connection is None else nullcontext(connection) as conn, conn.begin():
+                yield conn
+        except OperationalError as error:
+            if "database is locked" in str(error.orig):
+                raise StoreBusy(
+                    f"the database stayed locked for {BUSY_TIMEOUT_S:.0f} s: is another process stuck in it?"
+                ) from error
+            raise
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads: one consistent view, and no writer waits for it."""
+        options: dict[str, Any] = (
+            {"sqlite_begin": "DEFERRED"} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        )
+        with self.engine.connect().execution_options(**options) as conn:
+            if not self.patient or self.is_sqlite:
+                yield conn
+                return
+            with unhurried(conn):
+                yield conn
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+
+def read_now(conn: Connection) -> datetime:
+    """The database's clock: the one clock of the loop, read once a tick and passed on."""
+    if conn.dialect.name == "sqlite":
+        # The database is a library of this process: its clock is this machine's.
+        return datetime.now(UTC)
+    now: datetime = conn.execute(text("SELECT clock_timestamp()")).scalar_one()
+    return now.astimezone(UTC)
+
+
+def begun(conn: Connection) -> tuple[datetime, int | None]:
+    """The database's clock (`read_now`), and the number of this transaction, for `committed`; None with SQLite."""
+    if conn.dialect.name == "sqlite":
+        return read_now(conn), None
+    now, number = conn.execute(text("SELECT clock_timestamp(), txid_current()")).one()
+    return now.astimezone(UTC), number
+
+
+def committed(conn: Connection, number: int) -> bool | None:
+    """Whether a transaction whose COMMIT got no answer was committed; None: that is not decided yet."""
+    # After a failover the number may not have been reached yet, which PostgreSQL would call an error.
+    known = text("SELECT CASE WHEN :number < txid_current() THEN txid_status(:number) END")
+    status = conn.execute(known, {"number": number}).scalar_one()
+    return None if status == "in progress" else status == "committed"
+
+
+@contextmanager
+def unhurried(conn: Connection) -> Iterator[None]:
+    """Lift the limits on statements and silence from this transaction; nothing to lift with SQLite."""
+    if conn.dialect.name == "sqlite":
+        yield
+        return
+    from tasks.store.sql.postgres import UNHURRIED
+
+    driver: Any = conn.connection.driver_connection
+    driver.patient = True
+    try:
+        conn.exec_driver_sql(UNHURRIED)
+        yield
+    finally:
+        driver.patient = False
+
+
+def try_lock(conn: Connection, name: str, lock_timeout_s: float) -> bool:
+    """Take the lock `name` until the transaction ends; False if another transaction has it.
+
+    With SQLite every writing transaction excludes the others already.
+
+    Args:
+        lock_timeout_s: from now on in this transaction, the most that a statement waits for a row.
+    """
+    if conn.dialect.name == "sqlite":
+        return True
+    key = zlib.crc32(name.encode())
+    both = text("SELECT set_config('lock_timeout', :most, true), pg_try_advisory_xact_lock(:key)")
+    given = {"key": key, "most": f"{1000 * lock_timeout_s:.0f}ms"}
+    return bool(conn.execute(both, given).one()[1])
+
+
+def unstorable(error: BaseException) -> bool:
+    """Whether an error lies in the values to be stored, so that another try would fail too."""
+    return isinstance(error, DataError | IntegrityError | UnicodeError)
+
+
+def insert_new(dialect: Dialect, table: Table, *returning: Column[Any]) -> Any:
+    """An INSERT that skips rows whose key is there already (ON CONFLICT DO NOTHING), and returns these columns."""
+    return _insert_new(dialect.name, table, returning)
+
+
+@cache
+def _insert_new(dialect: str, table: Table, returning: tuple[Column[Any], ...]) -> Any:
+    skipping = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table).on_conflict_do_nothing()
+    return skipping.returning(*returning) if returning else skipping
+
+
+def later_of(stored: ColumnElement[datetime], now: datetime) -> ColumnElement[datetime]:
+    """Return SQL for the later of a stored time and `now`; for `now` if nothing is stored.
+
+    A transaction may have begun before one that committed first: the times of a row never run backwards.
+    """
+    given = literal(now, stored.type)
+    return case((stored > given, stored), else_=given)
+
+
+def insert_or(dialect: Dialect, table: Table) -> Any:
+    """The dialect's INSERT, for ``on_conflict_do_update``."""
+    return (sqlite.insert if dialect.name == "sqlite" else postgresql.insert)(table)
+
+
+def columns_of(record: type, *of: Table) -> list[Column[Any]]:
+    """The columns that a dataclass has fields for, each of the first of these tables that has it."""
+    found = {
+        field.name: [table.c[field.name] for table in of if field.name in table.c] for field in fields(record)
+    }
+    return [columns[0] for columns in found.values() if columns]
+
+
+def count_by(conn: Connection, column: ColumnElement[T], *where: ColumnElement[bool]) -> dict[T, int]:
+    """How many rows of a table have each value of a column.
+
+    Args:
+        where: conditions on the rows.
+    """
+    rows = conn.execute(select(column, func.count()).where(*where).group_by(column))
+    return {row[0]: row[1] for row in rows}
+
+
+def newest(most: int, key: Column[int], *columns: ColumnElement[Any]) -> Subquery:
+    """The newest rows of a table, at most so many, for counting.
+
+    As a subquery, since SQLite might else choose another index, and go through the whole table by it.
+
+    Args:
+        key: its number.
+        columns: what is read of it.
+    """
+    return select(*columns).order_by(key.desc()).limit(most).subquery()
+
+
+def stream(conn: Connection, statement: str, at_once: int = 5_000) -> Iterator[Sequence[Any]]:
+    """The rows of a plain SQL query, as the driver has them, without the whole result in memory.
+
+    A server-side cursor of PostgreSQL, the cursor of SQLite: nothing of SQLAlchemy's cost a row.
+    """
+    cursor: Any
+    if conn.dialect.name == "sqlite":
+        cursor = conn.connection.cursor()
+    else:
+        cursor = conn.connection.cursor(name=f"stream_{uuid.uuid4().hex}", withhold=True)
+        cursor.itersize = at_once
+    try:
+        cursor.execute(statement)
+        yield from cursor
+    finally:
+        cursor.close()

@@ -1,0 +1,166 @@
+"""A connection that outlasts the database's absences: what is to be written waits for its return, and is written once.
+
+After a COMMIT without an answer the database is asked whether it was made, before anything is written again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from tasks.store.sql.database import Store, begun, committed
+from tasks.store.sql.outages import is_outage
+
+log = logging.getLogger("reviewloop.store")
+
+T = TypeVar("T")
+
+_AGAIN_S = (0.1, 1.0)
+"""How soon a database that is away is tried again: at first, and at most."""
+_LAST_S = 5.0
+"""How long it is tried again once the process is closing."""
+
+
+class Absence:
+    """Whether the database is away; told once when it goes, and once when it is back. For several threads.
+
+    Args:
+        clock: monotonic seconds.
+
+    Attributes:
+        closing: set it to end the waiting.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.closing = threading.Event()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._since: float | None = None
+
+    def met(self, error: Exception) -> None:
+        """A transaction found it away."""
+        with self._lock:
+            if self._since is None:
+                self._since = self._clock()
+                told = str(getattr(error, "orig", error)).strip().splitlines() or [type(error).__name__]
+                log.warning("the database is away (%s): what is to be written waits for it", told[0])
+
+    def over(self) -> None:
+        """A transaction was committed."""
+        if self._since is None:
+            return
+        with self._lock:
+            if self._since is not None:
+                log.warning("the database is back after %.1f s", self._clock() - self._since)
+                self._since = None
+
+    def wait(self, seconds: float) -> bool:
+        """Wait before the next try; False where there is to be none, as the process is closing."""
+        if not self.closing.wait(seconds):
+            return True
+        time.sleep(seconds)
+        since = self._since
+        return since is None or self._clock() - since < _LAST_S
+
+
+@dataclass(slots=True)
+class _Transaction(Generic[T]):
+    """A transaction as far as it is known.
+
+    Attributes:
+        number: the database's; None: not begun, or there is no way to ask.
+        results: one, where all is written and only COMMIT was left.
+    """
+
+    number: int | None = None
+    results: tuple[T, ...] = ()
+
+
+class LastingConnection:
+    """A connection that is kept from one transaction to the next, and replaced after an error. For one thread.
+
+    Args:
+        stack: closes it.
+        absence: of the database, shared with other connections.
+    """
+
+    def __init__(self, store: Store, stack: ExitStack, absence: Absence) -> None:
+        self._store = store
+        self._absence = absence
+        self._conn: Connection | None = None
+        stack.callback(self._drop)
+
+    def open_early(self) -> None:
+        """Connect before there is anything to write; if that fails, the first write tries again."""
+        with suppress(SQLAlchemyError):
+            self._conn = self._store.connect()
+
+    def write(self, operation: Callable[[Connection, datetime], T]) -> T:
+        """Run an operation in a transaction and commit it, once, however long the database is away meanwhile.
+
+        An operation may run several times; all but one of these are rolled back. Any error but the database's absence
+        is raised, and nothing is written then.
+        """
+        pause_s = _AGAIN_S[0]
+        while True:
+            transaction: _Transaction[T] = _Transaction()
+            try:
+                self._commit(operation, transaction)
+                self._absence.over()
+                return transaction.results[0]
+            except Exception as error:
+                if not is_outage(error):
+                    raise
+                self._absence.met(error)
+                if transaction.results and self._made(transaction):
+                    return transaction.results[0]
+                if not self._absence.wait(pause_s):
+                    raise
+            pause_s = min(2 * pause_s, _AGAIN_S[1])
+
+    def _commit(self, operation: Callable[[Connection, datetime], T], transaction: _Transaction[T]) -> None:
+        with self._begin() as conn:
+            now, transaction.number = begun(conn)
+            transaction.results = (operation(conn, now),)
+
+    def _made(self, transaction: _Transaction[T]) -> bool:
+        """Whether a transaction was committed whose COMMIT got no answer; asks until that is known."""
+        pause_s = _AGAIN_S[0]
+        while transaction.number is not None and self._absence.wait(pause_s):
+            try:
+                with self._begin() as conn:
+                    made = committed(conn, transaction.number)
+                if made is not None:
+                    self._absence.over()
+                    return made
+            except Exception as error:
+                if not is_outage(error):
+                    raise
+            pause_s = min(2 * pause_s, _AGAIN_S[1])
+        return False
+
+    @contextmanager
+    def _begin(self) -> Iterator[Connection]:
+        """A transaction; after an error, the next one gets a new connection."""
+        if self._conn is None:
+            self._conn = self._store.connect()
+        try:
+            with self._store.begin(self._conn) as conn:
+                yield conn
+        except Exception:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            conn.close()

@@ -1,0 +1,90 @@
+"""The schema of a database: its revision, and the upgrade to this version's revision by Alembic's migrations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from tasks.domain.errors import WrongRevision
+from tasks.store.sql.database import Store, unhurried
+
+_LOCK = 7_203_118  # any number, the same in every process
+
+
+def revision(conn: Connection) -> str | None:
+    """Return the database's revision; `None` if it has no tables of reviewloop."""
+    if not inspect(conn).has_table("alembic_version"):
+        return None
+    found: str | None = conn.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+    return found
+
+
+def newest(scripts: Path) -> str:
+    """Return the newest revision in the folder ``migrations``."""
+    return _list_revisions(scripts)[-1]
+
+
+def _list_revisions(scripts: Path) -> list[str]:
+    return sorted(path.name[:4] for path in (scripts / "versions").glob("[0-9][0-9][0-9][0-9]_*.py"))
+
+
+def check_revision(conn: Connection, scripts: Path) -> None:
+    """Refuse a database that has another revision than this version's; change nothing.
+
+    Args:
+        scripts: the folder ``migrations``.
+
+    Raises:
+        WrongRevision: its message names the command that upgrades the database.
+    """
+    found = upgradable_revision(conn, scripts)
+    if found is None:
+        raise WrongRevision("the database has no tables yet: make them with `reviewloop migrate`")
+    if found != newest(scripts):
+        raise WrongRevision(
+            f"the database has revision {found}, and this version works with {newest(scripts)}: back it up, end what "
+            "runs on it, then bring it up with `reviewloop migrate` (`run`, `up` and the control worker do so, too)"
+        )
+
+
+def upgradable_revision(conn: Connection, scripts: Path) -> str | None:
+    """Return the database's revision, `None` for an empty database; raise `WrongRevision` if it can't be upgraded."""
+    known, found = _list_revisions(scripts), revision(conn)
+    if found is None or found in known:
+        return found
+    if found > known[-1]:
+        raise WrongRevision(
+            f"the database has revision {found}, which a newer version of reviewloop made; this one knows up to "
+            f"{known[-1]}: update reviewloop"
+        )
+    raise WrongRevision(
+        f"the database has revision {found}, which a version of reviewloop before 0.9.0 made; this one upgrades from "
+        f"{known[0]} on: upgrade it with version 0.9.0 first (`reviewloop migrate`)"
+    )
+
+
+def upgrade(store: Store, scripts: Path) -> None:
+    """Bring the database to the newest schema; processes that start at once wait for each other.
+
+    Args:
+        scripts: the folder ``migrations``.
+
+    Raises:
+        WrongRevision: a newer version made the database, or one before 0.9.0.
+    """
+    with store.begin() as conn, unhurried(conn):
+        if not store.is_sqlite:
+            conn.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        if upgradable_revision(conn, scripts) != newest(scripts):
+            _run_migrations(conn, scripts)
+
+
+def _run_migrations(conn: Connection, scripts: Path) -> None:
+    from alembic import command  # slow to import, and a store of this version does without
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(scripts))
+    config.attributes["connection"] = conn
+    command.upgrade(config, "head")

@@ -1,0 +1,561 @@
+"""The tables. Times are aware UTC; JSON columns hold small lists or maps; keys of URLs are 16 bytes (page_key)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import SchemaItem
+from sqlalchemy.types import BigInteger
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Aware UTC in, aware UTC out, on databases with and without time zones. Refuses naive times."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """To the database: UTC, without zone where the database has none."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"naive time {value!r}: give an aware one")
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """From the database: aware UTC."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite numbers rows by itself only for INTEGER keys; PostgreSQL gets 64 bits.
+_Id = BigInteger().with_variant(Integer(), "sqlite")
+_Json = JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
+
+
+def _table(name: str, *columns: SchemaItem, **options: Any) -> Table:
+    return Table(name, metadata, *columns, **options)
+
+
+def _id() -> Column[int]:
+    return Column("id", _Id, primary_key=True, autoincrement=True)
+
+
+def _count(name: str) -> Column[int]:
+    return Column(name, Integer, nullable=False, server_default=text("0"))
+
+
+def _big_count(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False, server_default=text("0"))
+
+
+def _seconds(name: str) -> Column[float]:
+    return Column(name, Float, nullable=False, server_default=text("0"))
+
+
+def _flag(name: str) -> Column[bool]:
+    return Column(name, Boolean, nullable=False, server_default=text("false"))
+
+
+def _ref(name: str, to: str, *, nullable: bool = False) -> Column[int]:
+    return Column(name, _Id, ForeignKey(f"{to}.id"), nullable=nullable)
+
+
+def _time(name: str, *, nullable: bool = True) -> Column[Any]:
+    return Column(name, UtcDateTime(), nullable=nullable)
+
+
+products = _table(
+    "products",
+    _id(),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("keywords", _Json, nullable=False),  # what a person set; [] = the splitter's
+    Column("aliases", _Json, nullable=False),  # alternative names
+    Column("sites", _Json),  # only these sites; null = all of the catalog; [] = none: it came by an import
+    _count("priority"),
+    Column("pages", Integer),  # result pages a site; null = the site's own
+    _time("created_at", nullable=False),
+)
+
+schedules = _table(
+    "schedules",  # what comes again by the clock (tasks.store.queue.schedules)
+    _id(),
+    Column("what", String(20), nullable=False),
+    Column("product_id", _Id, ForeignKey("products.id"), unique=True),  # of a recrawl; null: of all, or none
+    Column("cron", String(200)),
+    Column("zone", String(64)),  # of the cron expression
+    Column("every_s", Float),
+    Column("options", _Json, nullable=False),
+    _flag("paused"),
+    _time("next_at"),
+    _time("last_at"),
+    _time("taken_until"),  # somebody makes and hands over its file
+    _count("tries"),
+    Column("problem", Text),
+    Index(None, "next_at"),
+)
+
+virtual_tasks = _table(
+    "virtual_tasks",
+    _id(),
+    _ref("product_id", "products"),
+    Column("keywords", _Json, nullable=False),
+    Column("aliases", _Json, nullable=False),  # keyword lists
+    Column("round", Integer, nullable=False, server_default=text("1")),
+    _time("created_at", nullable=False),
+    _time("planned_at"),  # null: its tasks are still to be made
+    UniqueConstraint("product_id", "round"),
+    Index(None, "planned_at"),
+)
+
+unplanned_sites = _table(
+    "unplanned_sites",  # a task is still to be made there, when the site can be asked
+    Column("virtual_task_id", _Id, ForeignKey("virtual_tasks.id"), primary_key=True),
+    Column("site", String(255), primary_key=True),
+    Column("obstacle", String(20), nullable=False),
+    Column("why", Text, nullable=False),
+    _time("since", nullable=False),
+    Index(None, "site"),
+)
+
+tasks = _table(
+    "tasks",
+    _id(),
+    _ref("virtual_task_id", "virtual_tasks"),
+    _ref("product_id", "products"),
+    Column("site", String(255), nullable=False),
+    Column("engine", String(100), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("found", BigInteger),
+    Column("found_provenance", String(20), nullable=False, server_default=text("'unknown'")),
+    Column("found_reported", BigInteger),  # the engine's number, where found is a better one
+    _time("created_at", nullable=False),
+    UniqueConstraint("virtual_task_id", "site"),
+    Index(None, "product_id"),
+)
+
+# The partitions of tasks: the queries of each keyword set, and those that they were divided into or relaxed to.
+task_parts = _table(
+    "task_parts",
+    _id(),
+    _ref("task_id", "tasks"),
+    _ref("parent_id", "task_parts", nullable=True),  # the one that it replaces, wholly or for its span
+    Column("first_chunk", Integer, nullable=False),  # number of its first chunk in its task
+    Column("chunks", _Json, nullable=False, server_default=text("'[]'")),  # its search URLs: a list a chunk
+    Column("keywords", _Json, nullable=False),
+    Column("dropped", _Json, nullable=False),  # words its answer was empty with, the first one dropped first
+    _flag("own_words"),  # a person chose them
+    _time("start_at"),  # both null: of any time
+    _time("end_at"),
+    Column("state", String(12), nullable=False, server_default=text("'open'")),
+    _count("pages_read"),
+    _count("listed"),  # hits on these pages
+    _count("new_hits"),  # those of them that became targets: the task had not listed them before
+    _flag("ended"),  # the last one had no next page
+    Column("reported", BigInteger),
+    Column("found", BigInteger),
+    Column("provenance", String(20), nullable=False, server_default=text("'unknown'")),
+    UniqueConstraint("task_id", "first_chunk"),
+)
+
+_MANUAL = text("state = 'MANUAL'")
+subtasks = _table(
+    "subtasks",
+    _id(),
+    _ref("task_id", "tasks"),
+    _ref("product_id", "products"),
+    _ref("parent_id", "subtasks", nullable=True),  # whose left-over targets it carries on
+    Column("site", String(255), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("chunk", Integer, nullable=False),
+    Column("part_id", _Id),  # of its task, which the chunk belongs to
+    Column("state", String(12), nullable=False),
+    _count("priority"),
+    Column("round", Integer, nullable=False, server_default=text("1")),
+    _count("recalls"),
+    Column("failed_on", _Json, nullable=False),  # nodes, the oldest failure first, in this round
+    Column("assigned_node", String(100)),  # chosen by a person
+    Column("assigned_quota", Integer),  # likewise: most hits of an attempt, also of what carries it on
+    _count("left"),  # targets to do, as far as known
+    _time("not_before"),  # not given to a node earlier
+    _count("idle_releases"),  # in a row, of attempts that nobody answered
+    Column("waits_for", Text),  # host and cause, where it waits for one
+    Column("reason", String(40)),  # why it failed last
+    Column("lease_token", String(32)),
+    Column("lease_node", String(100)),
+    _time("lease_deadline"),
+    _flag("lease_started"),
+    Column("attempt_id", _Id),
+    _count("attempts"),
+    _time("created_at", nullable=False),
+    _time("changed_at", nullable=False),
+    _flag("log_dropped"),  # it ended so long ago that its events are gone (tasks.store.queue.upkeep)
+    Index("ix_subtasks_queue", "state", text("priority DESC"), "id"),
+    Index(None, "state", "lease_deadline"),
+    # So that subtasks are counted from the index alone:
+    Index("ix_subtasks_by_site", "state", "site", text("priority DESC"), "id", "left"),
+    # So that those that wait for a person are found, and counted, by cause (tasks.store.queue.manual.waiting). The
+    # queue is the first column: else SQLite takes another index that begins with it.
+    Index(
+        "ix_subtasks_manual",
+        "state",
+        "reason",
+        "site",
+        "id",
+        "changed_at",
+        sqlite_where=_MANUAL,
+        postgresql_where=_MANUAL,
+    ),
+    Index(None, "task_id"),
+)
+
+queue_counts = _table(
+    "queue_counts",  # how many subtasks are in queues that grow without bound: the sum (tasks.store.queue.transitions)
+    _id(),
+    Column("state", String(12), nullable=False),
+    Column("n", Integer, nullable=False),
+)
+
+targets = _table(
+    "targets",
+    _id(),
+    _ref("task_id", "tasks"),
+    _ref("subtask_id", "subtasks"),
+    Column("kind", String(8), nullable=False),  # result | hit
+    Column("url", Text, nullable=False),
+    Column("url_key", LargeBinary(16), nullable=False),
+    Column("state", String(12), nullable=False, server_default=text("'todo'")),  # stored | refused | given_up
+    Column("reason", String(40)),
+    _count("tries"),
+    UniqueConstraint("task_id", "url_key"),
+    Index(None, "subtask_id", "state"),
+)
+
+attempts = _table(
+    "attempts",
+    _id(),
+    _ref("subtask_id", "subtasks"),
+    _ref("product_id", "products"),
+    Column("no", Integer, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("site", String(255), nullable=False),
+    Column("node", String(100), nullable=False),
+    Column("token", String(32), nullable=False),
+    Column("quota", Integer, nullable=False),
+    Column("budget_s", Float, nullable=False),
+    _seconds("least_share"),  # tasks.domain.page_floor
+    _seconds("slack"),
+    _time("allocated_at", nullable=False),
+    _time("started_at"),
+    _time("progress_at"),
+    _time("ended_at"),
+    Column("outcome", String(12)),  # null: open | succeeded | failed | silent | released | cancelled
+    Column("reason", String(40)),
+    Column("found", BigInteger),
+    Column("found_provenance", String(20)),
+    _count("offered"),
+    _count("tried"),
+    _count("collected"),
+    _count("known"),
+    _count("late"),  # pages that arrived after the lease was lost
+    _seconds("active_s"),
+    _seconds("wait_s"),
+    _seconds("lost_s"),
+    _big_count("bytes"),
+    _count("requests"),
+    Column("errors", _Json, nullable=False),  # error class -> count
+    # HTTP status, or the error where there was none -> count
+    Column("statuses", _Json, nullable=False, server_default=text("'{}'")),
+    Column("last_response", _Json),
+    _flag("more"),  # the last result page showed that there is more
+    Column(
+        "entry", String(16), nullable=False, server_default=text("''")
+    ),  # hash of its site's, splitter.catalog.entries
+    UniqueConstraint("subtask_id", "no"),
+    Index(None, "site", "node"),
+)
+
+_SUMMED_COUNTS = ("attempts", "failed", "silent", "offered", "tried", "collected")
+
+pair_stats = _table(
+    "pair_stats",
+    Column("site", String(255), primary_key=True),
+    Column("node", String(100), primary_key=True),
+    # Plain sums, for people and for `verify`.
+    *(_count(name) for name in _SUMMED_COUNTS),
+    *(_seconds(name) for name in ("active_s", "wait_s", "lost_s")),
+    _count("requests"),
+    # The same, faded to `faded_at`, for the strategies.
+    *(_seconds(f"f_{name}") for name in (*_SUMMED_COUNTS, "active_s", "lost_s")),
+    _time("faded_at", nullable=False),
+    # Response time of the site (tasks.scheduling.proximity.response_times); null: not measured.
+    Column("rtt_ms", Float),
+    _count("rtt_n"),  # response times it rests on
+    Index(None, "faded_at"),
+)
+
+hosts = _table(
+    "hosts",
+    Column("host", String(255), primary_key=True),
+    Column("robots", Text),  # the body; null: none
+    Column("robots_status", Integer),  # HTTP status; null: no answer
+    _time("robots_at"),
+)
+
+host_rests = _table(
+    "host_rests",
+    Column("host", String(255), primary_key=True),
+    Column("node", String(100), primary_key=True),
+    Column("cause", String(40), nullable=False),
+    _time("until", nullable=False),
+    _count("times"),
+)
+
+nodes = _table(
+    "nodes",
+    Column("name", String(100), primary_key=True),
+    Column("kinds", _Json, nullable=False),
+    Column("slots", Integer, nullable=False),
+    Column("address", String(64)),
+    Column("machine", String(255)),  # whose permits the node uses, where it binds no address
+    _flag("drained"),
+    _time("seen_at"),
+    _seconds("attempts_per_s"),  # mean over a fixed window, from the heartbeat
+    _count("backlog"),  # leases not begun, as of the last heartbeat
+    _count("idle"),  # attempts begun that hold no slot, as of the last heartbeat
+    _count("storing"),  # those of them that wait for the database
+    Column("parameters", _Json),  # tasks.scheduling.balance.parameters; null: not reported
+    Column("catalog", String(16)),  # splitter.catalog.entries: hash of all its entries
+    Column("entries", _Json),  # and of each, by site; null: not reported
+    _seconds("clock_s"),  # how far its clock is ahead of the database's
+    _time("registered_at", nullable=False),
+)
+
+# Nodes that a person added to the usual one: tasks.store.queue.added_nodes.
+added_nodes = _table(
+    "added_nodes",
+    Column("name", String(100), primary_key=True),
+    Column("kinds", _Json, nullable=False),
+    Column("slots", Integer),  # null: as many as the run gives each node
+    Column("address", String(64)),
+    Column("proxy", Text),  # with its password: nothing but the node itself reads it
+    _time("added_at", nullable=False),
+)
+
+pages = _table(
+    "pages",
+    _id(),
+    Column("url", Text, nullable=False),
+    Column("url_key", LargeBinary(16), nullable=False, unique=True),
+    Column("site", String(255), nullable=False),
+    Column("title", Text, nullable=False, server_default=text("''")),
+    Column("content_hash", String(32), nullable=False),
+    Column("encoding", String(20), nullable=False),
+    _count("bytes"),
+    _count("reviews"),
+    _time("fetched_at", nullable=False),
+    Column("node", String(100), nullable=False),  # empty: imported
+    _ref("attempt_id", "attempts", nullable=True),  # null: imported
+    _flag("late"),
+    _time("checked_at"),  # when it was fetched again; null: never since fetched_at
+    Column("etag", Text),
+    Column("last_modified", Text),
+    _count("withheld"),  # reviews read and not stored, as the page is about no product that it was found for
+    Column("source", String(100)),  # of import_sources, which it was imported from; null: crawled
+    Index(None, "attempt_id"),
+)
+
+page_products = _table(
+    "page_products",
+    Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
+    Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
+    _time("linked_at", nullable=False),
+    # The page to the product: review | wrong_product | near_product | no_review | removed
+    Column("verdict", String(20), nullable=False, server_default=text("'review'")),
+    # Keywords it lacks, separated by blanks.
+    Column("missing", Text, nullable=False, server_default=text("''")),
+    _count("refused"),  # reviews of the page that are not about this product
+    Index(None, "product_id"),
+)
+
+# Sources of people's own reviews, and which columns of their files hold what (tasks.store.content.imports).
+import_sources = _table(
+    "import_sources",
+    Column("name", String(100), primary_key=True),
+    Column("shape", LargeBinary(16), nullable=False),  # hash of the columns of its last file
+    Column("columns", _Json, nullable=False),  # field -> column, as a person said; empty column: left out
+    _time("used_at", nullable=False),
+)
+
+# How many records of a page are no reviews of any product, by reason.
+page_refusals = _table(
+    "page_refusals",
+    Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
+    Column("reason", String(20), primary_key=True),
+    Column("n", Integer, nullable=False),
+)
+
+_COPIES = text("same_as IS NOT NULL")
+reviews = _table(
+    "reviews",
+    _id(),
+    _ref("page_id", "pages"),
+    Column("key", String(200), nullable=False),  # its id on the page, or #place
+    Column("title", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("date_text", Text, nullable=False),
+    _time("published_at"),
+    Column("rating", Float),
+    Column("variant", Text, nullable=False, server_default=text("''")),  # an app's version, a car's model
+    Column("url", Text, nullable=False),
+    Column("site", String(255), nullable=False),
+    Column("text_hash", LargeBinary(16), nullable=False),
+    _ref("same_as", "reviews", nullable=True),  # the first review with an equal text
+    _time("collected_at", nullable=False),
+    Column("node", String(100), nullable=False),
+    _ref("attempt_id", "attempts", nullable=True),
+    # The voice (tasks.domain.voices); null: not judged.
+    Column("voice", String(10)),
+    Column("voice_probability", Float),
+    Column("buyer", Float),
+    Column("sentiment", Float),
+    Column("voice_model", String(20)),
+    UniqueConstraint("page_id", "key"),
+    Index(None, "text_hash"),
+    # So that a review is deleted without a look at all others:
+    Index(None, "same_as", sqlite_where=_COPIES, postgresql_where=_COPIES),
+    Index(None, "voice"),  # so that they are counted from the index alone
+)
+
+# Records of pages that are no reviews of theirs, word for word: `judge` can take them in (tasks.store.content.refused).
+refused_reviews = _table(
+    "refused_reviews",
+    _id(),
+    _ref("page_id", "pages"),
+    Column("key", String(200), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("date_text", Text, nullable=False),
+    _time("published_at"),
+    Column("rating", Float),
+    Column("variant", Text, nullable=False, server_default=text("''")),
+    Column("reason", String(20), nullable=False),  # wrong_product, or tasks.reading.relevance.RejectReason
+    _time("refused_at", nullable=False),
+    UniqueConstraint("page_id", "key"),
+)
+
+review_links = _table(
+    "review_links",
+    Column("review_id", _Id, ForeignKey("reviews.id"), primary_key=True),
+    _ref("original_id", "reviews"),  # the earlier review whose text is nearly the same; no repost itself
+    Column("similarity", Float, nullable=False),  # Jaccard of 3-grams, 0 to 1
+    Index(None, "original_id"),
+)
+
+# An index of the texts of reviews that are no reposts (tasks.reading.near_duplicates.bands).
+review_bands = _table(
+    "review_bands",
+    Column("band", BigInteger, primary_key=True, autoincrement=False),
+    Column("review_id", _Id, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+# The last row that a sweep through a table has processed.
+sweep_marks = _table(
+    "sweep_marks",
+    Column("sweep", String(40), primary_key=True),
+    Column("last_id", _Id, nullable=False),
+)
+
+# How long nodes take, learned from attempts, for a strategy (tasks.store.queue.upkeep).
+run_time_model = _table(
+    "run_time_model",
+    Column("strategy", String(40), primary_key=True),
+    _time("trained_at", nullable=False),
+    Column("newest_attempt", _Id, nullable=False),
+    Column("network", _Json, nullable=False),  # tasks.scheduling.balance.learned.Trained
+)
+
+events = _table(
+    "events",
+    _id(),
+    _time("at", nullable=False),
+    _ref("subtask_id", "subtasks"),
+    Column("transition", String(12), nullable=False),
+    Column("from_state", String(12)),
+    Column("to_state", String(12), nullable=False),
+    Column("token", String(32)),
+    Column("attempt_id", _Id),
+    Column("node", String(100)),
+    Column("reason", String(40)),
+    Column("detail", _Json),
+    Index(None, "subtask_id", "id"),
+)
+
+# Actions of people: tasks.store.queue.notices.
+audit_log = _table(
+    "audit_log",
+    _id(),
+    _time("at", nullable=False),
+    Column("who", String(200), nullable=False),
+    Column("action", String(40), nullable=False),
+    Column("subject", String(500), nullable=False),
+    Column("detail", _Json, nullable=False),
+)
+
+# Alerts, told when something goes wrong and when it is over: tasks.store.queue.notices.
+alerts = _table(
+    "alerts",
+    Column("rule", String(20), primary_key=True),
+    Column("subject", String(255), primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("level", Float),  # what the rule compares with while it is on
+    _time("since", nullable=False),
+    _flag("firing"),
+    _flag("told"),
+    _time("told_at"),
+    _time("claimed_at"),  # since when it is being sent
+    Column("trouble", Text, nullable=False, server_default=text("''")),
+)
+
+# Measurements that only the scheduler's process has, for metrics: tasks.store.queue.upkeep.
+measurements = _table(
+    "measurements",
+    Column("name", String(40), primary_key=True),
+    _time("at", nullable=False),
+    Column("data", _Json, nullable=False),
+)
