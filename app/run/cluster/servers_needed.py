@@ -30,7 +30,6 @@ def servers_answer(settings: Settings) -> bool:
     """Return True if PostgreSQL and Redis answer within a few seconds."""
     # `check` is called by every program of a cluster, and must not make all of them import these.
     from redis.exceptions import RedisError
-    from sqlalchemy import make_url
     from sqlalchemy.exc import DBAPIError
 
     from app.run.cluster.broker import open_redis
@@ -40,8 +39,7 @@ def servers_answer(settings: Settings) -> bool:
         async with asyncio.timeout(_PING_S), open_redis(settings) as redis:
             await redis.ping()
 
-    limited = make_url(settings.database_url).update_query_dict({"connect_timeout": f"{_PING_S:.0f}"})
-    engine = open_engine(limited.render_as_string(hide_password=False), pool_size=1)
+    engine = open_engine(settings.database_url, pool_size=1, connect_s=round(_PING_S))
     try:
         asyncio.run(ping())
         engine.connect().close()

@@ -52,8 +52,11 @@ BUSY_TIMEOUT_S = 30.0
 _MEMORY = ("cache_size=-65536", "wal_autocheckpoint=4000")
 
 
-def open_engine(url: str, *, pool_size: int = 5) -> Engine:
-    """An engine for ``sqlite:///FILE`` or ``postgresql://...`` (read as ``postgresql+psycopg2``).
+def open_engine(url: str, *, pool_size: int = 5, connect_s: int | None = None) -> Engine:
+    """Return an engine for ``sqlite:///FILE`` or ``postgresql://...`` (read as ``postgresql+psycopg2``).
+
+    Args:
+        connect_s: seconds that a PostgreSQL server has to take a connection; `None` leaves the driver's default.
 
     Raises:
         InputError: the URL cannot be read or names another database.
@@ -70,6 +73,8 @@ def open_engine(url: str, *, pool_size: int = 5) -> Engine:
     if parsed.get_backend_name() == "postgresql":
         from tasks.store.sql.postgres import open_postgres  # with its driver, which SQLite does without
 
+        if connect_s is not None:
+            parsed = parsed.update_query_dict({"connect_timeout": f"{connect_s}"})
         return open_postgres(parsed.set(drivername="postgresql+psycopg2"), pool_size)
     raise InputError(
         f"database {parsed.get_backend_name()!r} is not supported: write sqlite:///FILE or "
