@@ -9,14 +9,11 @@ Settings come from REVIEWLOOP_* (docs/cluster.md).
 
 from __future__ import annotations
 
-from app.run import garbage
-from app.run.cluster.broker import make_app
-from app.run.cluster.worker import Runtime
+from app.run.cluster.celery_app import make_app
+from app.run.process import collect_seldom
 from app.run.settings import cache_folder, load_settings
 from splitter.words import keep_cache_in
 
-garbage.collect_seldom()
+collect_seldom()
 keep_cache_in(cache_folder())
-settings = load_settings()
-app = make_app(settings)
-app.steps["worker"].add(Runtime)
+app = make_app(load_settings())

@@ -183,8 +183,8 @@ _OPENS = """
 import sys
 from pathlib import Path
 from app.run.setting_fields import Settings
-from app.run.open_store import opened_store
-with opened_store(Settings(database_url=sys.argv[1])):
+from app.run.open_store import open_store
+with open_store(Settings(database_url=sys.argv[1])):
     print("alembic" in sys.modules)
 """
 

@@ -102,15 +102,15 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
     """Add the products, run the loop on a lab of its own until all is settled, and show what came of it."""
     # Slow to import (aiohttp, APScheduler): only where the demo really runs.
     from app.lab.running import running_lab
-    from app.run import open_store
     from app.run.embedded import crawl
+    from app.run.open_store import open_store
     from app.run.until import Until
     from tasks.store.content.reviews import review_rows
 
     with ExitStack() as stack:
         lab = stack.enter_context(running_lab(settings.catalog(), "demo", reviews=None))
         settings = settings.with_(lab=(lab.host, lab.port))
-        store = stack.enter_context(open_store.opened_store(settings))
+        store = stack.enter_context(open_store(settings))
         address = stack.enter_context(dashboard_beside(settings, store, "127.0.0.1")) if web else ""
         product_actions.add(store, named_products(PRODUCTS), person())
         rows = numbered_nodes(NODES, settings.slots, lab=True)

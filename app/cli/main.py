@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from app.cli.program import GROUPS, as_called, program
-from app.run import garbage
+from app.run.process import collect_seldom
 from app.run.version import VERSION
 from splitter.errors import InputError, ReviewloopError
 
@@ -130,7 +130,7 @@ def cli(verbose: bool, log_format: str | None) -> None:
 
 def main() -> None:
     """Entry point. Exit status: 0 done, 1 the work failed, 2 the input was wrong."""
-    garbage.collect_seldom()
+    collect_seldom()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end the command.
         if hasattr(stream, "reconfigure"):

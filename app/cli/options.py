@@ -95,9 +95,9 @@ def store_for_work(settings: Settings) -> Iterator[Store]:
     Raises:
         DatabaseUnusable: it cannot be opened, or is no database of ours.
     """
-    from app.run import open_store
+    from app.run.open_store import open_store
 
-    with _opened(settings, open_store.opened_store) as store:
+    with _opened(settings, open_store) as store:
         yield store
 
 
@@ -105,16 +105,16 @@ def store_for_work(settings: Settings) -> Iterator[Store]:
 def store_there(settings: Settings) -> Iterator[Store]:
     """The store of commands that only read or change what is there: a missing SQLite file is an error.
 
-    A cluster's store that `reviewloop up` left is served for as long as the block runs (`app.run.cluster.left_store`).
+    A cluster's store that `reviewloop up` left is served for as long as the block runs (`app.run.cluster.servers`).
 
     Raises:
         InputError: there is no such file.
         WrongRevision: it has another version's schema: this one brings no database up.
         DatabaseUnusable: it cannot be opened, or is no database of ours.
     """
-    from app.run import open_store
+    from app.run.open_store import open_store_as_it_is
 
-    with _found(settings) as found, _opened(found, open_store.store_as_it_is) as store:
+    with _found(settings) as found, _opened(found, open_store_as_it_is) as store:
         store.patient = True
         yield store
 
@@ -135,9 +135,9 @@ def _found(settings: Settings) -> Iterator[Settings]:
             )
         yield settings
         return
-    from app.run.cluster.left_store import served  # it brings the servers
+    from app.run.cluster.servers import serve_store  # it brings the servers
 
-    with served(folder, lambda text: say(text, "dim")) as address:
+    with serve_store(folder, lambda text: say(text, "dim")) as address:
         yield settings.with_(database_url=address)
 
 
@@ -146,9 +146,9 @@ def left_by_up(settings: Settings) -> Path | None:
     folder = DEFAULT_DATA if settings.database_url == DEFAULT_DATABASE else Path(settings.database_url)
     if "://" in str(folder) or not folder.is_dir():
         return None
-    from app.run.cluster.left_store import is_left
+    from app.run.cluster.servers import has_store
 
-    return folder if is_left(folder) else None
+    return folder if has_store(folder) else None
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from rich.text import Text
 from app.cli.fitted_table import FittedTable
 from app.cli.program import as_called
 from app.files.harmless import HarmlessFormatter, shown
-from app.run.logs import JsonFormatter
+from app.run.process import JsonFormatter
 from app.views.durations import seconds
 
 _WIDTH_OF_FILES = 160

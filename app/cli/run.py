@@ -18,7 +18,7 @@ from app.cli.options import (
 from app.cli.output import say
 from app.cli.runner_options import runner_options
 from app.cli.web import dashboard_beside
-from app.run.held_file import alone_on, refuse_busy
+from app.run.open_store import hold_database, refuse_busy
 from app.run.setting_values import sqlite_file
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from splitter.errors import InputError
@@ -96,7 +96,7 @@ def run(
         )
         return
     with ExitStack() as stack:
-        stack.enter_context(alone_on(sqlite_file(settings.database_url)))
+        stack.enter_context(hold_database(sqlite_file(settings.database_url)))
         store = stack.enter_context(store_for_work(settings))
         rows = nodes_of(settings, store, nodes, otherwise)
         refused = crawling.add_names(store, given, may_be_none=web)
@@ -200,8 +200,8 @@ def up(
                 f"Look at it from another terminal, now or when it has ended: reviewloop status{where}", "dim"
             )
         until = Until(until_done, seconds)
-        beside = [_dashboard(cluster)] if not until_done and seconds is None else []
-        crawl = partial(cluster.run, store, rows, until, beside=beside)
+        others = [_dashboard(cluster)] if not until_done and seconds is None else []
+        crawl = partial(cluster.run, store, rows, until, others=others)
         done = crawling.watched(cluster.settings, store, len(rows), crawl, until_done)
     hint = f" --db {db}" if db else "" if data == DEFAULT_DATA else f" --db {data}"
     finish(done, settings, until, as_json=as_json, refused=refused, matrix=matrix, stats=stats, db_hint=hint)
@@ -209,12 +209,12 @@ def up(
 
 def _dashboard(cluster: Cluster) -> Program:
     """Return the dashboard as a program, at its usual port if that is free."""
-    from app.run.cluster import programs
+    from app.run.cluster import processes
     from app.web.address import DEFAULT_PORT, address_of, listening_near
 
     with listening_near(DEFAULT_PORT) as sock:
         say(f"Dashboard: {address_of(sock)}")
-        return programs.web(cluster.settings, cluster.log("web"), sock.getsockname()[1])
+        return processes.web_program(cluster.settings, cluster.log("web"), sock.getsockname()[1])
 
 
 def _settings(db: str | None, *, no_modification: bool, no_recall: bool, **options: Any) -> Settings:

@@ -11,7 +11,7 @@ from threading import Thread
 from app.lab.pages import DEFAULT_REVIEWS
 from app.lab.profile import Profile
 from app.lab.server import Lab
-from app.run import event_loops
+from app.run.process import event_loop_runner
 from splitter.catalog.model import Catalog
 
 
@@ -34,7 +34,7 @@ def running_lab(
         InputError: As `Lab` and `Lab.start`.
     """
     lab = Lab(catalog, profile, seed=seed, log_path=log_path, reviews=reviews)
-    with event_loops.runner() as runner:
+    with event_loop_runner() as runner:
         loop = runner.get_loop()
         thread = Thread(target=loop.run_forever, name="lab", daemon=True)
         thread.start()

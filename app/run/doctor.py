@@ -251,7 +251,7 @@ def _clock(machine: datetime, database: datetime | None) -> Check:
 async def _redis(settings: Settings) -> Check:
     from redis.exceptions import RedisError
 
-    from app.run.cluster.broker import open_redis
+    from app.run.open_store import open_redis
 
     try:
         async with asyncio.timeout(_REDIS_S), open_redis(settings) as redis:

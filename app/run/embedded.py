@@ -16,9 +16,10 @@ from threading import Event
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from sqlalchemy import Connection
 
-from app.run import event_loops, wiring
+from app.run import wiring
 from app.run.nodes import own_settings
 from app.run.preflight import Askable, Preflight, preflight
+from app.run.process import run_coroutine
 from app.run.setting_fields import Settings
 from app.run.until import Until
 from splitter.catalog.model import Catalog
@@ -63,7 +64,7 @@ def crawl(
         found: what can be asked, as far as it is known; None: it is looked up.
     """
     runner = EmbeddedRunner(settings, settings.catalog(), store, nodes, until, watch, found)
-    event_loops.run(runner.run())
+    run_coroutine(runner.run())
 
 
 class EmbeddedRunner:

@@ -1,26 +1,53 @@
-"""Opens the store that settings name. Without what crawls: commands that only read start at once."""
+"""Opens the store and the Redis that the settings name, and holds the locks of a database or folder.
+
+Commands import this module to be refused at once, so it imports the drivers late.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+import fcntl
+import json
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
-from app.run.setting_fields import Settings
 from app.run.version import MIGRATIONS
-from tasks.store.sql.database import Store
-from tasks.store.sql.schema import check_revision, newest, revision, upgrade
+from splitter.errors import InputError
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from app.run.setting_fields import Settings
+    from tasks.store.sql.database import Store
+
+ANSWER_S = 5.0
+"""Longest time that a Redis may take for an answer."""
+_PING_S = 2.0
+_SENTINEL_PORT = 26379
+_SCHEMES = ("redis", "rediss", "sentinel")
+# An attempt waits for a Redis that is away (a restart, a failover), however long.
+_FOR_EVER = -1
+_RETRY_FIRST_S, _RETRY_MOST_S = 0.1, 1.0
 
 
 @contextmanager
-def opened_store(settings: Settings) -> Iterator[Store]:
-    """Open the store and bring it to the newest schema.
+def open_store(settings: Settings) -> Iterator[Store]:
+    """Open the store and upgrade it to the newest schema.
 
     Raises:
         WrongRevision: a newer version of reviewloop made it, or one before 0.9.0.
     """
+    from tasks.store.sql.database import Store
+    from tasks.store.sql.schema import newest, revision, upgrade
+
     store = Store.open(settings.database_url)
     try:
-        with store.begin() as conn:  # what may not be written to is told now
+        with store.begin() as conn:  # a store that can't be written to is refused now
             is_newest = revision(conn) == newest(MIGRATIONS)
         if not is_newest:
             upgrade(store, MIGRATIONS)
@@ -30,12 +57,15 @@ def opened_store(settings: Settings) -> Iterator[Store]:
 
 
 @contextmanager
-def store_as_it_is(settings: Settings) -> Iterator[Store]:
-    """The store, with the schema it has.
+def open_store_as_it_is(settings: Settings) -> Iterator[Store]:
+    """Open the store without an upgrade.
 
     Raises:
-        WrongRevision: that is not this version's.
+        WrongRevision: it doesn't have this version's schema.
     """
+    from tasks.store.sql.database import Store
+    from tasks.store.sql.schema import check_revision
+
     store = Store.open(settings.database_url)
     try:
         with store.read() as conn:
@@ -43,3 +73,151 @@ def store_as_it_is(settings: Settings) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+@asynccontextmanager
+async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
+    """Open a client of the cluster's Redis on this event loop. It waits through restarts and failovers."""
+    from redis.asyncio import Redis
+    from redis.asyncio.retry import Retry
+    from redis.asyncio.sentinel import Sentinel
+    from redis.backoff import ExponentialBackoff
+    from redis.exceptions import ConnectionError as RedisConnectionError
+    from redis.exceptions import TimeoutError as RedisTimeoutError
+    from redis.maint_notifications import MaintNotificationsConfig
+
+    options: dict[str, Any] = {
+        # Each costs every connection a round trip, and nothing here reads them.
+        "driver_info": None,
+        "maint_notifications_config": MaintNotificationsConfig(enabled=False),
+        "retry": Retry(ExponentialBackoff(cap=_RETRY_MOST_S, base=_RETRY_FIRST_S), _FOR_EVER),
+        "retry_on_error": [RedisConnectionError, RedisTimeoutError],
+        "socket_timeout": ANSWER_S,
+        "socket_connect_timeout": ANSWER_S,
+    }
+    if not settings.redis_url.startswith("sentinel:"):
+        async with Redis.from_url(settings.redis_url, **options) as redis:
+            yield redis
+        return
+    places, of_master = sentinels(settings.redis_url)
+    watching = Sentinel(places, socket_timeout=ANSWER_S)  # type: ignore[no-untyped-call]
+    try:
+        async with watching.master_for(settings.redis_master, **options, **of_master) as redis:
+            yield redis
+    finally:
+        for sentinel in watching.sentinels:
+            await sentinel.aclose()
+
+
+def sentinels(url: str) -> tuple[list[tuple[str, int]], dict[str, Any]]:
+    """Return host and port of each sentinel in a URL, and user, password and database of the master."""
+    parts = [urlsplit(part) for part in url.split(";")]
+    master: dict[str, Any] = {}
+    for part in parts:
+        if part.username:
+            master["username"] = unquote(part.username)
+        if part.password:
+            master["password"] = unquote(part.password)
+        if part.path.strip("/"):
+            master["db"] = int(part.path.strip("/"))
+    return [(part.hostname or "", part.port or _SENTINEL_PORT) for part in parts], master
+
+
+async def ping_redis(settings: Settings, seconds: float = _PING_S) -> None:
+    """Ask Redis for an answer. Raises RedisError, OSError or TimeoutError."""
+    async with asyncio.timeout(seconds), open_redis(settings) as redis:
+        await redis.ping()
+
+
+def servers_answer(settings: Settings) -> bool:
+    """Return True if PostgreSQL and Redis answer within a few seconds."""
+    from redis.exceptions import RedisError
+    from sqlalchemy.exc import DBAPIError
+
+    from tasks.store.sql.database import open_engine
+
+    engine = open_engine(settings.database_url, pool_size=1, connect_s=round(_PING_S))
+    try:
+        asyncio.run(ping_redis(settings))
+        engine.connect().close()
+    except (TimeoutError, RedisError, DBAPIError):
+        return False
+    finally:
+        engine.dispose()
+    return True
+
+
+def check_cluster(settings: Settings) -> None:
+    """Refuse settings that a cluster can't run on. Raises InputError."""
+    if urlsplit(settings.redis_url).scheme not in _SCHEMES:
+        raise InputError(
+            f"REVIEWLOOP_REDIS_URL={_hide_password(settings.redis_url)!r}: a cluster needs a Redis: "
+            "redis://HOST:6379/0, rediss://... or sentinel://HOST:26379;sentinel://HOST:26379"
+        )
+    if not settings.database_url.startswith("postgresql"):
+        raise InputError(
+            f"REVIEWLOOP_DATABASE_URL={_hide_password(settings.database_url)!r}: a cluster needs a PostgreSQL: "
+            "postgresql+psycopg2://USER:PASSWORD@HOST/NAME"
+        )
+
+
+def _hide_password(url: str) -> str:
+    password = urlsplit(url).password
+    return url.replace(f":{password}@", ":***@") if password else url
+
+
+@contextmanager
+def hold(lock: Path, what: str, instead: str) -> Iterator[None]:
+    """Hold a lock file. The system releases it however the process ends.
+
+    Args:
+        what: what the holder does, for the message.
+        instead: what the person could do.
+
+    Raises:
+        InputError: another process holds it; the message names the process, and since when.
+    """
+    with lock.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{what} ({_holder(lock)}): {instead}") from None
+        file.truncate(0)
+        file.write(json.dumps({"pid": os.getpid(), "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"}))
+        file.flush()
+        yield
+
+
+@contextmanager
+def hold_database(database: Path | None) -> Iterator[None]:
+    """Let no second `run` work on a SQLite file. None: a kind of database that takes many. Raises InputError."""
+    if database is None or not os.access(database.absolute().parent, os.W_OK):
+        yield  # the open of the database reports a wrong folder
+        return
+    what = f"another `reviewloop run` works on {database}"
+    with hold(database.with_name(f"{database.name}.run"), what, "end it, or name another database with --db"):
+        yield
+
+
+def hold_folder(folder: Path) -> AbstractContextManager[None]:
+    """Let no second cluster work in a folder. Raises InputError as `hold`."""
+    return hold(
+        folder / "lock",
+        f"another command works with {folder}",
+        "end it, or name another folder with --data",
+    )
+
+
+def refuse_busy(folder: Path) -> None:
+    """Refuse a folder in which a cluster works, and make nothing. Raises InputError as `hold`."""
+    if (folder / "lock").exists():
+        with hold_folder(folder):
+            pass
+
+
+def _holder(lock: Path) -> str:
+    try:
+        holder = json.loads(lock.read_text("utf-8"))
+        return f"process {holder['pid']}, since {holder['since']}"
+    except (OSError, ValueError, LookupError, TypeError):
+        return f"it holds {lock}"

@@ -16,7 +16,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from app.run import event_loops
+from app.run.process import event_loop_runner
 from app.run.version import ROOT
 from splitter.errors import InputError
 from tasks.domain.failures import FetchError
@@ -29,7 +29,7 @@ _SOME = 4
 
 def run(_shared: Path, *, smallest: bool = False) -> dict[str, Any]:
     """Read every page; with `smallest`, some."""
-    with event_loops.runner() as runner:  # as a node does
+    with event_loop_runner() as runner:  # as a node does
         told = runner.run(read_all(_SOME if smallest else None))
     return {
         "bench": "hostile",

@@ -21,9 +21,9 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from app.run import event_loops
 from app.run.cluster import processes
 from app.run.cluster.servers import RedisServer
+from app.run.process import run_coroutine
 from research.tools.forked import forkserver
 from research.tools.labs import lab_process
 from splitter.catalog.model import Limits
@@ -161,7 +161,7 @@ def _crawl(case: Case, lab: tuple[str, int], redis_url: str) -> None:
 
 def _node(ready: Barrier, case: Case, lab: tuple[str, int], redis_url: str, address: str) -> None:
     """What one node's process does."""
-    event_loops.run(_asks(ready, case, lab, redis_url, address))
+    run_coroutine(_asks(ready, case, lab, redis_url, address))
 
 
 async def _asks(ready: Barrier, case: Case, lab: tuple[str, int], redis_url: str, address: str) -> None:

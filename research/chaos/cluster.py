@@ -17,7 +17,7 @@ import psutil
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app.run.cluster import processes, programs
+from app.run.cluster import processes
 from app.run.cluster.processes import Program
 from app.run.cluster.pulse import last_beat
 from app.run.cluster.servers import free_port
@@ -105,10 +105,13 @@ class ChaosCluster:
         """Run all programs as long as the block runs."""
         self._start_lab()
         self._programs = [
-            *(programs.control(self._linked(name), self._cluster.log(name), name) for name in CONTROLS),
-            *(programs.beat(self._linked(name), self._cluster.log(name), name) for name in BEATS),
             *(
-                programs.node(node, self._linked(node.name), self._cluster.log(node.name))
+                processes.control_program(self._linked(name), self._cluster.log(name), name)
+                for name in CONTROLS
+            ),
+            *(processes.beat_program(self._linked(name), self._cluster.log(name), name) for name in BEATS),
+            *(
+                processes.node_program(node, self._linked(node.name), self._cluster.log(node.name))
                 for node in self._nodes
             ),
         ]
@@ -230,7 +233,7 @@ class ChaosCluster:
                 socket.create_connection(self.lab, timeout=1).close()
                 return
             except OSError:
-                if time.monotonic() > end or not self._supervisor.alive(_LAB):
+                if time.monotonic() > end or self._supervisor.pid(_LAB) is None:
                     raise LabFailed(
                         f"the lab does not come up: see {self._files.folder}/logs/lab.log"
                     ) from None

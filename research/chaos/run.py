@@ -14,8 +14,8 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from app.run import open_store
 from app.run.cluster.supervisor import Cluster
+from app.run.open_store import open_store
 from app.run.setting_fields import Settings
 from research.chaos.cluster import ChaosCluster, Files
 from research.chaos.compare import Difference, difference
@@ -80,7 +80,7 @@ def run(settings: Settings, session: Session, folder: Path, say: Say, supply: Su
         Cluster(own, folder, say) as cluster,
         tempfile.TemporaryDirectory(prefix="reviewloop-") as links,
         running_proxy(Path(links)) as proxy,
-        open_store.opened_store(cluster.settings) as store,
+        open_store(cluster.settings) as store,
     ):
         programs = ChaosCluster(cluster, proxy, files, session.nodes)
         inflicter = Inflicter(programs, proxy, store, partial(write_catalog, files.sites, supply.site_per_s))

@@ -15,7 +15,7 @@ import sys
 from typing import Protocol, cast
 from urllib.parse import unquote_plus
 
-from app.run import event_loops
+from app.run.process import run_coroutine
 from research.tools.addresses import HITS, PAGES_OF_A_TASK, SITES, found_for, review_path, site
 from research.tools.pages import result_page, review_page
 
@@ -100,7 +100,7 @@ def main() -> None:
     """Serve so many review pages."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--pages", type=int, required=True)
-    event_loops.run(_serve(parser.parse_args().pages))
+    run_coroutine(_serve(parser.parse_args().pages))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import sys
 import pytest
 from patience import PATIENCE_S
 
-from app.run.held_file import alone_in
+from app.run.open_store import hold_folder
 
 _SLOW = {
     *(
@@ -57,7 +57,7 @@ def test_a_command_imports_what_it_needs(crawled_once, words, without):
 
 
 def test_a_cluster_is_refused_its_folder_before_anything_is_imported(tmp_path):
-    with alone_in(tmp_path):
+    with hold_folder(tmp_path):
         modules = loaded("up", "--data", str(tmp_path), "光明高钙牛奶", status=2)
     assert modules & (_SLOW | {"jieba", "numpy", "pydantic", "sqlalchemy"}) == set()
 

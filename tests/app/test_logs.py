@@ -12,7 +12,7 @@ import click
 import pytest
 
 from app.cli.options import settings_of
-from app.run.logs import format_worker_log, warnings_as_json
+from app.run.process import format_worker_log, warnings_as_json
 from app.run.settings import as_environment, load_settings
 from splitter.errors import InputError
 

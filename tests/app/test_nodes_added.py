@@ -19,7 +19,7 @@ from tiny_world import PRODUCTS
 
 from app.run import addresses as machine
 from app.run.addresses import addresses, own_address
-from app.run.cluster import programs
+from app.run.cluster import processes
 from app.run.nodes import clients, crawl_nodes, notes, numbered_nodes, own_settings
 from app.run.setting_fields import Settings
 from app.run.setting_values import read_proxy
@@ -241,7 +241,7 @@ def test_a_proxy_shows_its_place_alone():
     node = Node("third", frozenset(Kind), 4, None, None, Proxy(SECRET_URL))
     shown = [repr(node), str(node), str(node.proxy), repr(asdict(node)), repr(own_settings(Settings(), node))]
     shown += notes([node, Node("node1", frozenset(Kind), 4)])
-    shown.append(repr(programs.node(node, Settings(), Path("third.log")).command))
+    shown.append(repr(processes.node_program(node, Settings(), Path("third.log")).command))
     assert [one for one in shown if PASSWORD in one] == []
     assert node.proxy.place == "proxy.example:8080"
 
@@ -260,10 +260,12 @@ def test_a_socks_proxy_looks_names_up():
 def test_programs_of_a_cluster_get_the_proxy_of_their_node_alone():
     through = Node("third", frozenset({Kind.META}), 4, None, "proxy.example:8080", Proxy(SECRET_URL))
     direct = Node("second", frozenset(Kind), 4, "127.0.0.2")
-    own = programs.node(through, Settings(), Path("third.log")).environment
+    own = processes.node_program(through, Settings(), Path("third.log")).environment
     assert (own["REVIEWLOOP_PROXY"], own["REVIEWLOOP_MACHINE"]) == (SECRET_URL, "proxy.example:8080")
     assert own["REVIEWLOOP_KINDS"] == "meta"
-    assert "REVIEWLOOP_PROXY" not in programs.node(direct, Settings(), Path("second.log")).environment
+    assert (
+        "REVIEWLOOP_PROXY" not in processes.node_program(direct, Settings(), Path("second.log")).environment
+    )
 
 
 ADDED = Node("second", frozenset(Kind), 4, "127.0.0.2")

@@ -16,7 +16,7 @@ import pytest
 from patience import PATIENCE_S, until
 from tiny_world import ROOT
 
-from app.run.held_file import held
+from app.run.open_store import hold
 from splitter.errors import InputError
 
 
@@ -60,11 +60,11 @@ def test_migrate_begins_a_database_and_leaves_a_new_one_as_it_is(reviewloop, tmp
 
 def test_a_second_holder_is_told_who_is_first(tmp_path):
     lock = tmp_path / "it.run"
-    first = held(lock, "another run works on it", "end it")
+    first = hold(lock, "another run works on it", "end it")
     told = rf"another run works on it \(process {os.getpid()}, since .* UTC\): end it"
-    with first, pytest.raises(InputError, match=told), held(lock, "another run works on it", "end it"):
+    with first, pytest.raises(InputError, match=told), hold(lock, "another run works on it", "end it"):
         pass
-    with held(lock, "another run works on it", "end it"):
+    with hold(lock, "another run works on it", "end it"):
         assert lock.exists()
 
 

@@ -12,9 +12,9 @@ from clusters import FAST, SILENT_S, SITES, Pages, Process, Web, add_products, s
 from patience import PATIENCE_S
 
 from app.lab.running import running_lab
-from app.run import open_store
 from app.run.cluster.servers import free_port
 from app.run.embedded import EmbeddedRunner
+from app.run.open_store import open_store
 from app.run.setting_fields import Settings
 from app.run.until import Until
 from splitter.catalog.names import Kind
@@ -58,7 +58,7 @@ def wanted(sites: Path, tmp_path_factory: pytest.TempPathFactory) -> Pages:
             lab=(lab.host, lab.port),
             silent_after_s=SILENT_S,
         )
-        with open_store.opened_store(settings) as store:
+        with open_store(settings) as store:
             add_products(store)
             nodes = [Node("only", frozenset(Kind), 8)]
             asyncio.run(

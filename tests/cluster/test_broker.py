@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from kombu.utils import functional
 from patience import PATIENCE_S
 
-from app.run.cluster.beat import PulsedScheduler
-from app.run.cluster.broker import PromptConnection, beat_schedule, make_app, sentinels
+from app.run.cluster.celery_app import PromptConnection, PulsedScheduler, beat_schedule, make_app
 from app.run.cluster.node_process import TurnRequests
 from app.run.cluster.pulse import last_beat
+from app.run.open_store import sentinels
 from app.run.setting_fields import Settings
 from app.run.settings import as_environment, load_settings
 from splitter.catalog.names import Kind

@@ -23,8 +23,8 @@ from redis import Redis
 from redis.exceptions import AuthenticationError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from app.run.cluster import programs
-from app.run.cluster.broker import make_app
+from app.run.cluster import processes
+from app.run.cluster.celery_app import make_app
 from app.run.new_folder import make_folder
 from app.run.setting_fields import Settings
 from app.run.setting_values import sqlite_file
@@ -309,9 +309,9 @@ def test_a_health_check_asks_the_pulse_of_its_process_and_ends_it(name):
     settings = load_settings({"REVIEWLOOP_DATABASE_URL": "postgresql://h/d"})
     rows = {node: Node(node, frozenset(Kind), 4) for node in NODES}
     made = (
-        programs.node(rows[name], settings, Path("log"))
+        processes.node_program(rows[name], settings, Path("log"))
         if name in rows
-        else getattr(programs, name)(settings, Path("log"))
+        else getattr(processes, f"{name}_program")(settings, Path("log"))
     )
     assert float(option(words, "--within")) == made.silent_s
     # What it kills is started anew: the first process ends with it, and the container with that.

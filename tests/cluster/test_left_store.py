@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.cli.main import cli
-from app.run.cluster.left_store import is_left, served
-from app.run.cluster.servers import POSTGRES, PostgresServer
+from app.run.cluster.servers import POSTGRES, PostgresServer, has_store, serve_store
 from app.run.version import MIGRATIONS
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
@@ -27,9 +26,9 @@ def left() -> Iterator[Path]:
     with TemporaryDirectory(prefix="left-") as short:
         folder = Path(short) / ".reviewloop"
         (folder / POSTGRES).mkdir(parents=True)
-        assert not is_left(folder)
+        assert not has_store(folder)
         PostgresServer(folder / POSTGRES, folder / "log", lambda _text: None).prepare()
-        with served(folder, lambda _text: None) as address:
+        with serve_store(folder, lambda _text: None) as address:
             store = Store.open(address)
             schema.upgrade(store, MIGRATIONS)
             with store.begin() as conn:
@@ -60,7 +59,7 @@ def test_commands_read_what_a_cluster_left(
 
 
 def test_a_server_that_runs_already_is_used(left: Path) -> None:
-    with served(left, lambda _text: None):
+    with serve_store(left, lambda _text: None):
         told = command("status", "--json", folder=left)
         assert told.exit_code == 0, told.stderr
         assert told.stderr == ""

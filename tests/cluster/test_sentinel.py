@@ -15,9 +15,10 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from app.run.cluster import processes
-from app.run.cluster.broker import make_app, open_redis
+from app.run.cluster.celery_app import make_app
 from app.run.cluster.processes import Program
 from app.run.cluster.servers import RedisServer
+from app.run.open_store import open_redis
 from app.run.setting_fields import Settings
 from splitter.catalog.model import Limits
 from tasks.fetching.redis_permits import RedisPermits

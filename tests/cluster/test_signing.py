@@ -11,7 +11,7 @@ from celery import Task
 from celery.worker.request import Request
 from kombu import Message
 
-from app.run.cluster.broker import make_app
+from app.run.cluster.celery_app import make_app
 from app.run.cluster.signing import Checked, sign_messages, signing_key
 from app.run.setting_fields import Settings
 

@@ -15,8 +15,8 @@ from patience import PATIENCE_S, until
 
 from app.run.cluster.processes import Program
 from app.run.cluster.pulse import last_beat, started
-from app.run.cluster.servers_needed import servers_answer
 from app.run.cluster.supervisor import Cluster, ClusterFailed, Supervisor
+from app.run.open_store import servers_answer
 from app.run.setting_fields import Settings
 from app.run.until import Until
 
@@ -50,7 +50,7 @@ def program(tmp_path, code, **options):
 
 
 def dead(supervisor):
-    return until(lambda: not supervisor.alive("it"))
+    return until(lambda: supervisor.pid("it") is None)
 
 
 def test_what_dies_is_started_again_after_a_growing_delay(tmp_path, watch, told):
@@ -62,7 +62,7 @@ def test_what_dies_is_started_again_after_a_growing_delay(tmp_path, watch, told)
         assert f"it ended with status 3; started again in {delay_s:g} s" in told[-1]
         clock[0] += delay_s - 0.01
         supervisor.check()
-        assert not supervisor.alive("it")
+        assert supervisor.pid("it") is None
         clock[0] += 0.01
         supervisor.check()
     assert len(told) == 3
@@ -197,7 +197,7 @@ def test_a_stopped_program_is_killed_as_often_as_it_takes(tmp_path, watch, told)
         until(lambda process=process: process.status() == psutil.STATUS_STOPPED)
         supervisor.end_stopped(["it"])
         for pause_s in (4.9, 0.2):
-            assert supervisor.alive("it")
+            assert supervisor.pid("it")
             clock[0] += pause_s
             supervisor.end_stopped(["it"])
         assert told.pop() == "it is stopped: it is killed"
@@ -235,7 +235,7 @@ def test_a_stop_that_ends_soon_is_not_held_against_a_program(tmp_path, watch, to
         process.resume()
         until(lambda: process.status() != psutil.STATUS_STOPPED)
         supervisor.end_stopped(["it"])
-    assert supervisor.alive("it")
+    assert supervisor.pid("it")
     assert not told
 
 

@@ -22,10 +22,9 @@ from app.lab import server as lab_server
 from app.lab.answers import LabAnswer
 from app.lab.faults import decide
 from app.run import wiring
-from app.run.cluster.broker import make_app
-from app.run.cluster.control_process import opened_control
+from app.run.cluster.celery_app import Runtime, make_app
+from app.run.cluster.control_process import open_control
 from app.run.cluster.pulse import last_beat
-from app.run.cluster.worker import Runtime
 from app.run.setting_fields import Settings
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
@@ -110,7 +109,7 @@ def scheduler(web, launch, postgres_url, redis_url, tmp_path):
         worker = launch(*words, "--without-mingle", settings=settings)
         add_products(store)
         app = make_app(settings)
-        with opened_control(settings.with_(address=None)) as parts:
+        with open_control(settings.with_(address=None)) as parts:
             parts.control.plan()
             with store.begin() as conn:
                 sweeps.admit(conn, read_now(conn), wiring.context(settings, settings.catalog()))

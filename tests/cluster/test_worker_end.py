@@ -13,7 +13,7 @@ from celery.concurrency.thread import TaskPool
 from patience import PATIENCE_S
 
 from app.run.cluster import control_process
-from app.run.cluster.worker import Runtime
+from app.run.cluster.celery_app import Runtime
 from tasks.jobs import runtime
 from tasks.jobs.queues import CONTROL
 
@@ -43,7 +43,7 @@ def test_a_sweep_that_runs_ends_before_its_resources_are_closed(worker, monkeypa
         assert control.ending.wait(PATIENCE_S), "nobody told it to end"
         told.append("the sweep has ended")
 
-    monkeypatch.setattr(control_process, "opened_control", opened)
+    monkeypatch.setattr(control_process, "open_control", opened)
     monkeypatch.setattr(runtime, "opened", runtime.Opened())
     step = Runtime(worker)
     step.start(worker)

@@ -12,9 +12,9 @@ from typing import Any, Self, TypeVar
 
 from redis.exceptions import RedisError
 
-from app.run import open_store, wiring
-from app.run.cluster.broker import open_redis
+from app.run import wiring
 from app.run.node_browsers import browser_of_nodes
+from app.run.open_store import open_redis, open_store
 from app.run.preflight import Askable, preflight
 from app.run.setting_fields import Settings
 from splitter.catalog.model import Catalog
@@ -40,10 +40,10 @@ _LOOK_S = 0.2
 
 
 @contextmanager
-def opened_control(settings: Settings) -> Iterator[Opened]:
+def open_control(settings: Settings) -> Iterator[Opened]:
     """Open the resources of the tasks in queue `control`, for as long as the block runs."""
     catalog, ending = settings.catalog(), Event()
-    with open_store.opened_store(settings) as store:
+    with open_store(settings) as store:
         writer = Writer(store)
         try:
             browser = partial(browser_of_nodes, store)

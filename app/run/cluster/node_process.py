@@ -18,9 +18,10 @@ from redis.exceptions import RedisError
 from sqlalchemy import Connection
 from sqlalchemy.exc import ProgrammingError
 
-from app.run import event_loops, wiring
-from app.run.cluster.broker import open_redis
+from app.run import wiring
 from app.run.cluster.pulse import EVERY_S, Pulse
+from app.run.open_store import open_redis
+from app.run.process import event_loop_runner
 from app.run.setting_fields import Settings
 from app.run.version import MIGRATIONS
 from splitter.catalog.model import Catalog
@@ -100,7 +101,7 @@ class NodeProcess:
             # Bringing the schema up is the control worker's part; to import it costs a node a tenth of its start.
             store = Store.open(self._settings.database_url)
             try:
-                with event_loops.runner() as runner:
+                with event_loop_runner() as runner:
                     runner.run(self._serve(store))
             finally:
                 store.close()

@@ -1,4 +1,7 @@
-"""Child processes that end with their parent; in groups of their own, so that a terminal's Ctrl-C is ours alone."""
+"""Child processes, and the programs of a cluster on one machine: control worker, beat, crawl nodes, dashboard.
+
+Children end with their parent. They are in groups of their own, so that only the parent gets a terminal's Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.run.nodes import own_settings
+from app.run.setting_fields import Settings
+from app.run.settings import as_environment
+from tasks.jobs.queues import CONTROL, crawl_queue
+from tasks.store.queue.nodes import Node
+
 _PR_SET_PDEATHSIG = 1
+_WORKER = ("worker", "-P", "threads", "--without-gossip", "--without-mingle", "--without-heartbeat")
+_CONTROL_THREADS = 2
+_NODE_SILENT_S = 60.0
+# A long sweep (reposts, run times) may have one of its threads, a slow database the other.
+_CONTROL_SILENT_S = 300.0
+# It waits for a broker that is away inside its turn.
+_BEAT_SILENT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program to be kept running.
+    """A program that the supervisor keeps running.
 
     Attributes:
-        log: file its output is added to.
-        environment: None: this process's own.
-        stop_signal: asks it to end in order; it gets the same one where the parent is killed (Linux).
-        stop_s: what it may take for that; then it is killed.
-        user: the account it runs under; None: this process's own.
-        pulse: file of its pulse (`app.run.cluster.pulse`); None: it has none.
-        silent_s: silence of its pulse after which it is frozen or held.
+        log: file that its output is appended to.
+        environment: `None` for this process's own.
+        stop_signal: asks it to end in order. It also gets this one if the parent is killed (Linux).
+        stop_s: longest time that it may take to end; then it is killed.
+        user: account that it runs under; `None` for this process's own.
+        pulse: file of its pulse (`app.run.cluster.pulse`), if it has one.
+        silent_s: silence of its pulse after which it counts as held.
     """
 
     name: str
@@ -42,7 +58,7 @@ class Program:
 
 
 def start(program: Program) -> subprocess.Popen[bytes]:
-    """Start a program. From the main thread only: on Linux a child ends with the thread that made it."""
+    """Start a program. Only the main thread may: on Linux a child ends with the thread that made it."""
     with program.log.open("ab") as log:
         return subprocess.Popen(
             list(program.command),
@@ -57,7 +73,7 @@ def start(program: Program) -> subprocess.Popen[bytes]:
 
 
 def stop(running: Sequence[tuple[Program, subprocess.Popen[bytes]]]) -> list[str]:
-    """Ask all of them to end, wait, and kill those that don't; returns the names of these."""
+    """Ask programs to end, wait, and kill those that don't. Return the names of the killed."""
     for program, process in running:
         if process.poll() is None:
             process.send_signal(program.stop_signal)
@@ -74,7 +90,7 @@ def stop(running: Sequence[tuple[Program, subprocess.Popen[bytes]]]) -> list[str
 
 
 def last_lines(log: Path) -> str:
-    """The last 15 lines of a program's log, for messages."""
+    """Return the last 15 lines of a program's log, for messages."""
     try:
         return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
     except OSError:
@@ -82,12 +98,12 @@ def last_lines(log: Path) -> str:
 
 
 def account(user: str | None) -> dict[str, Any]:
-    """Arguments of Popen that run a child under an account, without any right of ours; None: our own."""
+    """Return arguments of Popen that run a child under an account, without any right of ours. None: our own."""
     return {} if user is None else {"user": user, "group": user, "extra_groups": ()}
 
 
 def _end_with_parent(number: signal.Signals) -> Callable[[], None] | None:
-    """A function that the child runs before it becomes the program; None where the system has no such thing."""
+    """Return a function that the child runs before it becomes the program, or None if the system is not Linux."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl
@@ -99,3 +115,42 @@ def _end_with_parent(number: signal.Signals) -> Callable[[], None] | None:
             os._exit(1)
 
     return run
+
+
+def control_program(settings: Settings, log: Path, name: str = "control") -> Program:
+    """Return a control worker, which runs the sweeps."""
+    return _worker(name, CONTROL, _CONTROL_THREADS, settings, log, _CONTROL_SILENT_S)
+
+
+def beat_program(settings: Settings, log: Path, name: str = "beat") -> Program:
+    """Return Celery beat, which sends the sweeps."""
+    return _celery(name, settings, log, _BEAT_SILENT_S, "beat")
+
+
+def node_program(row: Node, settings: Settings, log: Path) -> Program:
+    """Return a crawl node with the address, kinds and proxy of its row."""
+    own = own_settings(settings, row)
+    if own.request_log:  # a file has one writer
+        shared = Path(own.request_log)
+        own = own.with_(request_log=str(shared.with_stem(f"{shared.stem}.{row.name}")))
+    return _worker(row.name, crawl_queue(row.name), row.slots, own, log, _NODE_SILENT_S)
+
+
+def web_program(settings: Settings, log: Path, port: int) -> Program:
+    """Return the dashboard, which only this machine reaches."""
+    command = [sys.executable, "-m", "app", "web", "--port", str(port)]
+    return Program(name="web", command=command, log=log, environment=as_environment(settings), stop_s=5.0)
+
+
+def _worker(name: str, queue: str, slots: int, settings: Settings, log: Path, silent_s: float) -> Program:
+    options = ("-c", str(slots), "-Q", queue, "-n", f"{name}@%h")
+    return _celery(name, settings, log, silent_s, *_WORKER, *options)
+
+
+def _celery(name: str, settings: Settings, log: Path, silent_s: float, *arguments: str) -> Program:
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "app.celery", *arguments, "-l", "WARNING"]
+    pulse = log.with_suffix(".pulse")
+    environment = as_environment(settings.with_(pulse_file=str(pulse.resolve())))
+    return Program(
+        name=name, command=command, log=log, environment=environment, pulse=pulse, silent_s=silent_s
+    )

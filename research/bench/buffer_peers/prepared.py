@@ -12,7 +12,8 @@ from datetime import timedelta
 from sqlalchemy import URL, create_engine, func, make_url, select
 from sqlalchemy.pool import NullPool
 
-from app.run import open_store, wiring
+from app.run import wiring
+from app.run.open_store import open_store
 from app.run.setting_fields import Settings
 from research.bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, known_url
 from research.tools.addresses import keyword, site
@@ -44,7 +45,7 @@ class Databases:
         """Make the database with so many result pages to be read (a multiple of `SITES`)."""
         self._execute(f"CREATE DATABASE {_TEMPLATE}")
         settings = Settings(database_url=_text(self._server.set(database=_TEMPLATE)))
-        with open_store.opened_store(settings) as store:
+        with open_store(settings) as store:
             _store_known(store, settings)
             _plan(store, [keyword(number) for number in range(results // SITES)])
             with store.begin() as conn:

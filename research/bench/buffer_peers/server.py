@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import unquote_plus
 
-from app.run import event_loops
+from app.run.process import run_coroutine
 from app.run.version import ROOT
 from research.bench.buffer_peers.web import SITES, found_for, hits
 from research.tools.pages import result_page, review_page
@@ -81,7 +81,7 @@ def main() -> None:
     """Serve so many result pages."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--results", type=int, required=True)
-    event_loops.run(_serve(parser.parse_args().results))
+    run_coroutine(_serve(parser.parse_args().results))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import json
 import time
 from datetime import UTC, datetime
 
-from app.run.event_loops import run
+from app.run.process import run_coroutine
 from research.bench.coroutine_peers import window
 from research.bench.coroutine_peers.machine import open_files, peak_mb
 from tasks.fetching.downloader import Downloader, FetchLimits
@@ -54,7 +54,7 @@ def main() -> None:
     order = window.ordered()
     open_files()
     begin = time.perf_counter()
-    pages = run(crawl(order))
+    pages = run_coroutine(crawl(order))
     took_s = time.perf_counter() - begin
     print(json.dumps({"pages": pages, "took_s": took_s, "peak_mb": peak_mb()}))
 

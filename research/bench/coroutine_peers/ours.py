@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from app.run.event_loops import run
+from app.run.process import run_coroutine
 from research.bench.coroutine_peers import window
 from tasks.fetching.downloader import Downloader
 from tasks.worker.settings import CrawlSettings
@@ -54,4 +54,4 @@ async def crawl(order: window.Order) -> list[window.Moment]:
 
 
 if __name__ == "__main__":
-    window.tell(run(crawl(window.ordered())))
+    window.tell(run_coroutine(crawl(window.ordered())))

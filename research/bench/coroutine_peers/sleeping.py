@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from app.run.event_loops import run
+from app.run.process import run_coroutine
 from research.bench.coroutine_peers.machine import pin_to
 
 
@@ -38,7 +38,7 @@ def threads(lanes: int, sleep_s: float) -> float:
 def main(kind: str, lanes: int, sleep_s: float) -> None:
     """Sleep and print the seconds it took."""
     pin_to(0 if kind == "coroutines" else -1)
-    print(run(coroutines(lanes, sleep_s)) if kind == "coroutines" else threads(lanes, sleep_s))
+    print(run_coroutine(coroutines(lanes, sleep_s)) if kind == "coroutines" else threads(lanes, sleep_s))
 
 
 if __name__ == "__main__":

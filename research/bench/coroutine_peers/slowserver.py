@@ -19,7 +19,7 @@ from collections import deque
 from dataclasses import asdict, dataclass
 from typing import Protocol, cast
 
-from app.run import event_loops
+from app.run.process import run_coroutine
 from research.bench.coroutine_peers.machine import open_files, pin_to
 
 BODY_BYTES = 20_480
@@ -205,7 +205,7 @@ def main(mode: str, amount: float) -> None:
     else:
         answers = SharedLink(amount)
     done = Done()
-    event_loops.run(serve(answers, done))
+    run_coroutine(serve(answers, done))
     done.cpu_s = time.process_time()
     print(json.dumps(asdict(done)))
 

@@ -13,7 +13,7 @@ from crawlee.crawlers import ParselCrawler, ParselCrawlingContext
 from crawlee.http_clients import ImpitHttpClient
 from crawlee.storage_clients import MemoryStorageClient
 
-from app.run import event_loops
+from app.run.process import run_coroutine
 from research.bench.peers.by_parsel import with_parsel
 from research.bench.peers.contest import AT_ONCE, Call, Figures, Rows, Watch, called, stored_in, tell
 
@@ -23,7 +23,7 @@ def crawl(call: Call) -> Figures:
     logging.disable(logging.WARNING)
     watch = Watch()
     with stored_in(call.database) as rows:
-        event_loops.run(_run(call, rows))
+        run_coroutine(_run(call, rows))
     return watch.figures(rows.pages, rows.first_page_at)
 
 

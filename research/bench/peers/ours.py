@@ -18,9 +18,10 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from app.run import event_loops, open_store
 from app.run.embedded import EmbeddedRunner
 from app.run.nodes import numbered_nodes
+from app.run.open_store import open_store
+from app.run.process import run_coroutine
 from app.run.setting_fields import Settings
 from app.run.until import Until
 from research.bench.peers.contest import Call, Figures, Watch, called, tell
@@ -74,10 +75,10 @@ def crawl(call: Call) -> Figures:
     settings = Settings(
         database_url=f"sqlite:///{call.database}", lab=("127.0.0.1", call.port), slots=SLOTS, seed=1
     )
-    with open_store.opened_store(settings) as store:
+    with open_store(settings) as store:
         _add_products(store, max(1, call.pages // PAGES_OF_A_PRODUCT))
         watch = Watch()
-        event_loops.run(_run(settings, store, call))
+        run_coroutine(_run(settings, store, call))
         return watch.figures(*_stored(store))
 
 
