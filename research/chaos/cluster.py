@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -25,7 +24,6 @@ from app.run.cluster.supervisor import Cluster
 from app.run.nodes import numbered_nodes
 from app.run.setting_fields import Settings
 from app.run.settings import as_environment
-from research.chaos import diagnosis
 from research.chaos.faults import BEATS, CONTROLS
 from research.chaos.proxy import Proxy
 from splitter.errors import ReviewloopError
@@ -40,55 +38,29 @@ class LabFailed(ReviewloopError):
     """The lab did not come up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """The files of a chaos run, in one folder."""
-
-    folder: Path
-
-    @property
-    def sites(self) -> Path:
-        """The catalog that a site may leave."""
-        return self.folder / "sites.yaml"
-
-    @property
-    def all_sites(self) -> Path:
-        """The catalog as it is when all sites are in it: the lab's."""
-        return self.folder / "all-sites.yaml"
-
-    @property
-    def calm_sites(self) -> Path:
-        """The catalog of the calm run."""
-        return self.folder / "calm-sites.yaml"
-
-    @property
-    def calm_database(self) -> Path:
-        """The database of the calm run."""
-        return self.folder / "calm.db"
-
-
 class ChaosCluster:
-    """Starts the lab, two control workers, two beats, and the nodes; strikes them by their names.
+    """Starts the lab, two control workers, two beats, and the nodes; faults name them.
 
     Belongs to the main thread.
 
     Args:
         cluster: with its servers running.
         proxy: of the programs' connections.
+        folder: of the run; its `sites.yaml` is the catalog.
         nodes: how many crawl nodes.
     """
 
-    def __init__(self, cluster: Cluster, proxy: Proxy, files: Files, nodes: int) -> None:
+    def __init__(self, cluster: Cluster, proxy: Proxy, folder: Path, nodes: int) -> None:
         self._cluster = cluster
         self._supervisor = cluster.supervisor
         self._proxy = proxy
-        self._files = files
+        self._folder = folder
         self._nodes = numbered_nodes(nodes, cluster.settings.slots, lab=True)
         self._frozen: dict[str, list[psutil.Process]] = {}
         self._programs: list[Program] = []
         self.node_names = tuple(node.name for node in self._nodes)
         self.lab = ("127.0.0.1", free_port())
-        self._settings = cluster.settings.with_(sites=str(files.sites), lab=self.lab)
+        self._settings = cluster.settings.with_(sites=str(folder / "sites.yaml"), lab=self.lab)
 
     @property
     def redis_url(self) -> str:
@@ -145,11 +117,9 @@ class ChaosCluster:
 
     def kill(self, name: str) -> None:
         """Kill -9 a program; of a PostgreSQL the first process, as its others end with it."""
-        self._signal(name, signal.SIGKILL)
-
-    def end(self, name: str) -> None:
-        """Ask a program to end in order; it is started again."""
-        self._signal(name, signal.SIGTERM)
+        pid = self._supervisor.pid(name)
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
 
     def freeze(self, name: str) -> None:
         """Stop a program where it is, with all its processes."""
@@ -171,28 +141,12 @@ class ChaosCluster:
                 with suppress(psutil.Error):
                     process.resume()
 
-    def pids(self, names: Sequence[str]) -> dict[str, int | None]:
-        """The process of each of these programs now."""
-        return {name: self._supervisor.pid(name) for name in names}
-
     def ready(self) -> bool:
         """Whether every program has come up: it has read its catalog, and beats."""
         return all(map(self._is_up, self._programs))
 
     def _is_up(self, program: Program) -> bool:
         return program.pulse is not None and _beats(program.pulse) == self._supervisor.pid(program.name)
-
-    def waits(self) -> str:
-        """What every program waits for now, for the diagnosis of a stall; beats are not asked for their stacks."""
-        pids = self.pids([program.name for program in self._programs])
-        up = [
-            program.name
-            for program in self._programs
-            if program.name not in (*BEATS, *self._frozen)
-            and pids[program.name] is not None
-            and self._is_up(program)
-        ]
-        return diagnosis.waits(pids, up)
 
     def redis_answers(self) -> bool:
         """Whether the Redis answers now."""
@@ -203,11 +157,6 @@ class ChaosCluster:
                 return bool(redis.ping())
         except RedisError:
             return False
-
-    def _signal(self, name: str, number: signal.Signals) -> None:
-        pid = self._supervisor.pid(name)
-        if pid is not None:
-            os.kill(pid, number)
 
     # --- what runs ------------------------------------------------------------------------------------------
 
@@ -223,10 +172,16 @@ class ChaosCluster:
         )
 
     def _start_lab(self) -> None:
-        settings = self._settings.with_(sites=str(self._files.all_sites))
-        port, sites = str(self.lab[1]), str(self._files.all_sites)
-        words = ("lab", "--port", port, "--profile", "calm", "--sites", sites)
-        self._supervisor.start(self.command(_LAB, words, settings))
+        words = (
+            "lab",
+            "--port",
+            str(self.lab[1]),
+            "--profile",
+            "calm",
+            "--sites",
+            str(self._folder / "sites.yaml"),
+        )
+        self._supervisor.start(self.command(_LAB, words))
         end = time.monotonic() + _LAB_UP_S
         while True:
             try:
@@ -234,18 +189,16 @@ class ChaosCluster:
                 return
             except OSError:
                 if time.monotonic() > end or self._supervisor.pid(_LAB) is None:
-                    raise LabFailed(
-                        f"the lab does not come up: see {self._files.folder}/logs/lab.log"
-                    ) from None
+                    raise LabFailed(f"the lab does not come up: see {self._folder}/logs/lab.log") from None
             time.sleep(0.1)
 
-    def command(self, name: str, words: Sequence[str], settings: Settings | None = None) -> Program:
+    def command(self, name: str, words: Sequence[str]) -> Program:
         """A command of ours as a program."""
         return Program(
             name=name,
             command=[sys.executable, "-m", "app", *words],
             log=self._cluster.log(name),
-            environment=as_environment(settings or self._settings),
+            environment=as_environment(self._settings),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count, islice
@@ -34,8 +34,32 @@ class FaultKind(StrEnum):
     LOST_MESSAGES = "lost messages"
     DOUBLED_MESSAGES = "doubled messages"
     LATE_MESSAGES = "late messages"
-    CATALOG = "site leaves the catalog"
-    ROW = "unreadable row"
+
+    @property
+    def kills(self) -> bool:
+        """True if it kills a program."""
+        return self.startswith("kill ")
+
+    @property
+    def freezes(self) -> bool:
+        """True if it stops a program where it is."""
+        return self.startswith("freeze ")
+
+    @property
+    def silences(self) -> bool:
+        """True if it silences a connection."""
+        return self.startswith("silent ")
+
+    @property
+    def slows(self) -> bool:
+        """True if it slows a connection."""
+        return self.startswith("slow ")
+
+    @property
+    def server(self) -> str | None:
+        """The server that this fault takes away from every program, or None."""
+        what = self.rpartition(" ")[2]
+        return what if (self.kills or self.freezes) and what in (POSTGRES, REDIS) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +68,10 @@ class Fault:
 
     Attributes:
         no: its place in the plan, from 1.
-        target: the program it happens to; of a connection the program at its near end; "" where it is the cluster.
+        target: the program it happens to. For a connection this is the program at the near end; "" is the cluster.
         for_s: how long it lasts; 0: it is over at once.
         pause_s: how long the cluster is left alone after it.
-        seed: of chance within the fault.
+        seed: seed of chance within the fault.
     """
 
     no: int
@@ -57,56 +81,36 @@ class Fault:
     pause_s: float
     seed: int
 
-    @property
-    def server(self) -> str | None:
-        """The server this fault takes away from everybody; None: it stays."""
-        return _SERVERS.get(self.kind)
-
-
-_SERVERS = {
-    FaultKind.KILL_POSTGRES: POSTGRES,
-    FaultKind.FREEZE_POSTGRES: POSTGRES,
-    FaultKind.KILL_REDIS: REDIS,
-    FaultKind.FREEZE_REDIS: REDIS,
-}
 
 _PAUSE_S = (1.5, 3.5)
 
-# A program that holds locks in the database is away for longer than its leases last and the others may take to go on
-# without it, both at once: or a cluster that waits for it to wake would not be seen to wait.
+# A program that holds locks in the database is away for longer than its leases last plus the time the others may take
+# to go on without it. Otherwise a cluster that waits for it to wake would not be noticed.
 _WITH_LOCKS_S = (33.0, 36.0)
-_WITHOUT_S = (12.0, 18.0)
-_POSTGRES_AWAY_S = (4.0, 45.0)
-_REDIS_AWAY_S = (4.0, 66.0)
 _SLOW_S = (5.0, 8.0)
-# The nodes go on with their prefetched leases for a while, whatever happens to the scheduler.
-_ROW_S = (22.0, 25.0)
-_MESSAGES_S = (5.0, 8.0)
 
 _LASTS: dict[FaultKind, tuple[float, float]] = {
     FaultKind.FREEZE_NODE: _WITH_LOCKS_S,
     FaultKind.FREEZE_CONTROL: _WITH_LOCKS_S,
     FaultKind.FREEZE_BEAT: (8.0, 12.0),
-    FaultKind.FREEZE_POSTGRES: _POSTGRES_AWAY_S,
-    FaultKind.FREEZE_REDIS: _REDIS_AWAY_S,
+    FaultKind.FREEZE_POSTGRES: (4.0, 45.0),
+    FaultKind.FREEZE_REDIS: (4.0, 66.0),
     FaultKind.SILENT_DATABASE: _WITH_LOCKS_S,
-    FaultKind.SILENT_REDIS: _WITHOUT_S,
+    FaultKind.SILENT_REDIS: (12.0, 18.0),
     FaultKind.SLOW_DATABASE: _SLOW_S,
     FaultKind.SLOW_REDIS: _SLOW_S,
-    FaultKind.LOST_COMMIT: (5.0, 8.0),
-    FaultKind.LOST_MESSAGES: _MESSAGES_S,
-    FaultKind.DOUBLED_MESSAGES: _MESSAGES_S,
-    FaultKind.LATE_MESSAGES: _MESSAGES_S,
-    FaultKind.CATALOG: (7.0, 10.0),
-    FaultKind.ROW: _ROW_S,
+    FaultKind.LOST_COMMIT: _SLOW_S,
+    FaultKind.LOST_MESSAGES: _SLOW_S,
+    FaultKind.DOUBLED_MESSAGES: _SLOW_S,
+    FaultKind.LATE_MESSAGES: _SLOW_S,
 }
-"""Seconds, at least and at most; a kind that is not here is over at once."""
+"""Shortest and longest duration in seconds; a kind that is not listed is over at once."""
 
 
-def planned(
+def plan_faults(
     seed: int, kills: int, nodes: Sequence[str], kinds: Sequence[FaultKind] = tuple(FaultKind)
 ) -> list[Fault]:
-    """So many faults: every kind once, in an order drawn by the seed, then every kind again.
+    """Return `kills` faults: every kind once, in an order drawn by the seed, then every kind again.
 
     The plan for more faults begins with the plan for fewer.
 
@@ -115,45 +119,27 @@ def planned(
         kinds: what may happen.
     """
     rng = Random(seed)
-    targets = _targets(rng, nodes)
-
-    def drawn() -> Sequence[FaultKind]:
-        return rng.sample(kinds, len(kinds))
-
-    kinds_in_order = (kind for _ in count() for kind in drawn())
-    return [_fault(rng, targets, no, kind) for no, kind in enumerate(islice(kinds_in_order, kills), 1)]
-
-
-def _fault(rng: Random, targets: Callable[[FaultKind], str], no: int, kind: FaultKind) -> Fault:
-    return Fault(
-        no=no,
-        kind=kind,
-        target=targets(kind),
-        for_s=round(rng.uniform(*_LASTS[kind]), 1) if kind in _LASTS else 0.0,
-        pause_s=round(rng.uniform(*_PAUSE_S), 1),
-        seed=rng.randrange(2**32),
-    )
+    in_order = (kind for _ in count() for kind in rng.sample(kinds, len(kinds)))
+    return [
+        Fault(
+            no=no,
+            kind=kind,
+            target=rng.choice(_targets(kind, nodes)),
+            for_s=round(rng.uniform(*_LASTS[kind]), 1) if kind in _LASTS else 0.0,
+            pause_s=round(rng.uniform(*_PAUSE_S), 1),
+            seed=rng.randrange(2**32),
+        )
+        for no, kind in enumerate(islice(in_order, kills), 1)
+    ]
 
 
-def _targets(rng: Random, nodes: Sequence[str]) -> Callable[[FaultKind], str]:
-    """Draws the program a fault of a kind happens to."""
-    near_database = (*nodes, *CONTROLS)
-    of_kind: dict[FaultKind, Sequence[str]] = {
-        FaultKind.KILL_NODE: nodes,
-        FaultKind.KILL_CONTROL: CONTROLS,
-        FaultKind.KILL_BEAT: BEATS,
-        FaultKind.KILL_POSTGRES: (POSTGRES,),
-        FaultKind.KILL_REDIS: (REDIS,),
-        FaultKind.FREEZE_NODE: nodes,
-        FaultKind.FREEZE_CONTROL: CONTROLS,
-        FaultKind.FREEZE_BEAT: BEATS,
-        FaultKind.FREEZE_POSTGRES: (POSTGRES,),
-        FaultKind.FREEZE_REDIS: (REDIS,),
-        FaultKind.SILENT_DATABASE: near_database,
-        FaultKind.SILENT_REDIS: (*near_database, *BEATS),
-        FaultKind.SLOW_DATABASE: near_database,
-        FaultKind.SLOW_REDIS: near_database,
-        FaultKind.LOST_COMMIT: near_database,
-        FaultKind.CATALOG: nodes,
-    }
-    return lambda kind: rng.choice(of_kind[kind]) if kind in of_kind else ""
+def _targets(kind: FaultKind, nodes: Sequence[str]) -> Sequence[str]:
+    """Return the programs that a fault of a kind may happen to."""
+    if kind.kills or kind.freezes:
+        what = kind.rpartition(" ")[2]
+        return {"node": nodes, "control": CONTROLS, "beat": BEATS}.get(what, (what,))
+    if kind is FaultKind.SILENT_REDIS:
+        return (*nodes, *CONTROLS, *BEATS)
+    if kind.silences or kind.slows or kind is FaultKind.LOST_COMMIT:
+        return (*nodes, *CONTROLS)
+    return ("",)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
 
-from research.chaos import spoiled_rows
 from research.chaos.cluster import DATABASE_LINK, REDIS_LINK, ChaosCluster
-from research.chaos.faults import CONTROLS, Fault, FaultKind
+from research.chaos.faults import Fault, FaultKind
 from research.chaos.messages import MessageThief, Trick
 from research.chaos.proxy import Proxy
-from research.chaos.world import SITES
 from tasks.jobs.queues import CONTROL, crawl_queue
-from tasks.store.sql.database import Store
 
 Undo = Callable[[], str]
-"""Ends a fault; says what came of it, or nothing."""
+"""Ends a fault, and returns a note about what came of it."""
 
 _DELAY_S = (0.05, 0.25)
 _LOSE_COMMITS = 3
@@ -28,80 +24,40 @@ _TRICKS = {
     FaultKind.DOUBLED_MESSAGES: Trick.DOUBLE,
     FaultKind.LATE_MESSAGES: Trick.DELAY,
 }
-_KILLS = {
-    FaultKind.KILL_NODE,
-    FaultKind.KILL_CONTROL,
-    FaultKind.KILL_BEAT,
-    FaultKind.KILL_POSTGRES,
-    FaultKind.KILL_REDIS,
-}
-_FREEZES = {
-    FaultKind.FREEZE_NODE,
-    FaultKind.FREEZE_CONTROL,
-    FaultKind.FREEZE_BEAT,
-    FaultKind.FREEZE_POSTGRES,
-    FaultKind.FREEZE_REDIS,
-}
-_SILENT = {FaultKind.SILENT_DATABASE: DATABASE_LINK, FaultKind.SILENT_REDIS: REDIS_LINK}
-_SLOW = {FaultKind.SLOW_DATABASE: DATABASE_LINK, FaultKind.SLOW_REDIS: REDIS_LINK}
+_REDIS_LINKS = (FaultKind.SILENT_REDIS, FaultKind.SLOW_REDIS)
 
 
 class Inflicter:
-    """Inflicts faults.
+    """Inflicts faults."""
 
-    Args:
-        store: opened past all links.
-        write_sites: writes the catalog with these sites.
-    """
-
-    def __init__(
-        self,
-        cluster: ChaosCluster,
-        proxy: Proxy,
-        store: Store,
-        write_sites: Callable[[Sequence[str]], None],
-    ) -> None:
+    def __init__(self, cluster: ChaosCluster, proxy: Proxy) -> None:
         self._cluster = cluster
         self._proxy = proxy
-        self._store = store
-        self._write_sites = write_sites
-        self._before: dict[str, int | None] = {}
 
     def inflict(self, fault: Fault) -> Undo:
-        """Begin a fault; returns what ends it."""
+        """Begin a fault; return what ends it."""
         rng = Random(fault.seed)
-        target = fault.target
-        if fault.kind in _KILLS:
-            self._cluster.kill(target)
-            return _nothing
-        if fault.kind in _FREEZES:
+        link = REDIS_LINK if fault.kind in _REDIS_LINKS else DATABASE_LINK
+        if fault.kind.kills:
+            self._cluster.kill(fault.target)
+            return lambda: ""
+        if fault.kind.freezes:
             return self._freeze(fault, rng)
-        if fault.kind in _SILENT:
-            return self._silence(target, _SILENT[fault.kind], rng)
-        if fault.kind in _SLOW:
-            return self._slow(target, _SLOW[fault.kind], round(rng.uniform(*_DELAY_S), 3))
+        if fault.kind.silences:
+            return self._silence(fault.target, link, rng)
+        if fault.kind.slows:
+            return self._slow(fault.target, link, round(rng.uniform(*_DELAY_S), 3))
         if fault.kind in _TRICKS:
             return self._steal(_TRICKS[fault.kind], rng)
-        if fault.kind is FaultKind.LOST_COMMIT:
-            return self._lose_commits(target)
-        if fault.kind is FaultKind.CATALOG:
-            return self._take_out_of_catalog(target, rng)
-        return self._spoil(rng)
+        return self._lose_commits(fault.target)
 
     def out_of_order(self, fault: Fault) -> tuple[str, ...]:
-        """Nodes whose leases can't go on while the fault lasts."""
-        cut_off = fault.kind in _KILLS | _FREEZES or fault.kind in _SILENT
+        """Return the nodes whose leases can't go on while the fault lasts."""
+        cut_off = fault.kind.kills or fault.kind.freezes or fault.kind.silences
         return (fault.target,) if cut_off and fault.target in self._cluster.node_names else ()
 
-    def restarted(self) -> bool:
-        """Whether every program that was asked to end, to be started anew, has done so and come up."""
-        now = self._cluster.pids(tuple(self._before))
-        if not all(now[name] not in (None, before) for name, before in self._before.items()):
-            return False
-        return not self._before or self._cluster.ready()
-
     def _freeze(self, fault: Fault, rng: Random) -> Undo:
-        """Freeze a program; one that has transactions, in the middle of one: its locks stay."""
+        """Freeze a program. A node or control worker is frozen inside a transaction, so that its locks stay."""
         within = ""
         if fault.kind in (FaultKind.FREEZE_NODE, FaultKind.FREEZE_CONTROL):
             within = self._silence_in_transaction(fault.target, rng)
@@ -123,7 +79,7 @@ class Inflicter:
 
         def end() -> str:
             self._proxy.hear(target, link, cut=cut)
-            after = "its connections were cut" if cut else "what was said arrived late"
+            after = "its connections were cut" if cut else "its data arrived late"
             return f"{within}, {after}" if within else after
 
         return end
@@ -156,42 +112,3 @@ class Inflicter:
             return f"{self._proxy.lost_commits(target, DATABASE_LINK) - before} lost"
 
         return end
-
-    def _take_out_of_catalog(self, target: str, rng: Random) -> Undo:
-        """A site leaves `sites.yaml`; one control worker and one node are started anew with it, the others are not."""
-        gone, control = rng.choice(SITES), rng.choice(CONTROLS)
-
-        def write(*sites: str) -> None:
-            self._write_sites(sites)
-            self._before = self._cluster.pids((control, target))
-            for name in self._before:
-                self._cluster.end(name)
-
-        write(*(site for site in SITES if site != gone))
-
-        def end() -> str:
-            write(*SITES)
-            return f"{gone} was gone"
-
-        return end
-
-    def _spoil(self, rng: Random) -> Undo:
-        end_at = time.monotonic() + 5
-        spoiled = None
-        while spoiled is None and time.monotonic() < end_at:
-            with self._store.begin() as conn:
-                spoiled = spoiled_rows.spoil(conn, rng)
-        if spoiled is None:
-            return lambda: "no subtask waited: nothing was spoiled"
-        row = spoiled
-
-        def end() -> str:
-            with self._store.begin() as conn:
-                spoiled_rows.repair(conn, row)
-            return f"{row.of.table}.{row.of.column} of subtask {row.subtask_id} was {row.of.value}"
-
-        return end
-
-
-def _nothing() -> str:
-    return ""

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Select, exists, func, or_, select
+from sqlalchemy import Connection, exists, func, or_, select
 
 from tasks.domain.states import State
 from tasks.store.sql.tables import (
@@ -56,25 +56,6 @@ def can_go_on(conn: Connection, now: datetime, without: Collection[str] = ()) ->
     moves = exists().where(s.state.in_(_ALWAYS_GO_ON))
     unplanned = exists().where(virtual_tasks.c.planned_at.is_(None))
     return bool(conn.execute(select(or_(waits, runs, moves, unplanned))).scalar_one())
-
-
-def due(conn: Connection, now: datetime) -> dict[str, int]:
-    """Subtasks in WAIT that may be given to a node now, by site."""
-    s = subtasks.c
-    waits = s.state == State.WAIT, or_(s.not_before.is_(None), s.not_before <= now)
-    return _counted(conn, select(s.site, func.count()).where(*waits).group_by(s.site))
-
-
-def leased(conn: Connection) -> dict[str, int]:
-    """Subtasks in CRAWL, by node."""
-    s = subtasks.c
-    return _counted(
-        conn, select(s.lease_node, func.count()).where(s.state == State.CRAWL).group_by(s.lease_node)
-    )
-
-
-def _counted(conn: Connection, statement: Select[str, int]) -> dict[str, int]:
-    return dict(conn.execute(statement).all())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,88 +1,55 @@
-"""Watches whether anything moves: asks the store several times a second, and measures how long it stood still."""
+"""Watches whether anything moves: asks the store several times a second, and finds stalls after a fault."""
 
 from __future__ import annotations
 
 import logging
 import time
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from threading import Event, Thread
 
 from sqlalchemy.exc import DBAPIError
 
-from research.chaos.movement import Movement, movement
-from tasks.store.sql.database import Store
+from research.chaos.movement import Movement, can_go_on, movement
+from tasks.store.queue import transitions
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.postgres import open_transactions
 
 log = logging.getLogger("reviewloop.chaos")
 
+STALL_S = 20.0
+"""The survivors go on within this time after the fault, or after the return of the server that was the fault."""
+
 _EVERY_S = 0.25
-
-USUAL_S = 1.0
-"""Between two signs of progress so many seconds may lie without anything being wrong."""
-
-
-def standstill_s(
-    begin_s: float, end_s: float, progress_s: Sequence[float], usual_s: float = USUAL_S
-) -> float:
-    """Seconds of a time in which nothing moved, beyond the usual distance of two signs of progress.
-
-    Args:
-        progress_s: when something moved, in order; only what lies within the time counts.
-    """
-    within = [at for at in progress_s if begin_s < at < end_s]
-    return sum(max(0.0, after - before - usual_s) for before, after in pairwise([begin_s, *within, end_s]))
+_QUIET_S = 3.0
+_LOOK_EVERY_S = 1.0
 
 
 class Watch:
-    """Looks in a thread of its own: it waits where the database does not answer, and nobody else does.
+    """Follows the store in its own thread, so that only this thread waits if the database does not answer.
 
     Args:
         store: opened past all links.
-        clock: seconds.
+
+    Attributes:
+        answered_s, moved_s: when the database last answered, and when something last moved (`time.monotonic`).
     """
 
-    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._clock = clock
-        self._moved: list[float] = []
-        self._idle: list[float] = []
-        self._answered_s = clock()
+        self.answered_s = self.moved_s = time.monotonic()
         self._stop = Event()
-        self._thread = Thread(target=self._run, name="chaos-watch", daemon=True)
-        self._thread.start()
 
-    def stop(self) -> None:
-        """End it; a database that does not answer is left behind."""
-        self._stop.set()
-        self._thread.join(5.0)
-
-    @property
-    def answered_s(self) -> float:
-        """When the database answered last."""
-        return self._answered_s
-
-    def note_idle(self, at_s: float) -> None:
-        """At this time there was nothing that could move."""
-        self._idle.append(at_s)
-
-    def moved_since(self, at_s: float) -> bool:
-        """Whether anything moved after a time."""
-        return bool(self._moved) and self._moved[-1] > at_s
-
-    def first_after(self, at_s: float) -> float | None:
-        """When something moved first after a time; None: not yet."""
-        place = bisect_left(self._moved, at_s)
-        return self._moved[place] if place < len(self._moved) else None
-
-    def last_before(self, at_s: float) -> float:
-        """When something moved last before a time; the time itself where nothing did."""
-        place = bisect_left(self._moved, at_s)
-        return self._moved[place - 1] if place else at_s
-
-    def standstill_s(self, begin_s: float, end_s: float) -> float:
-        """Seconds of a time in which nothing moved that could have (see `standstill_s`)."""
-        return standstill_s(begin_s, end_s, sorted([*self._moved, *self._idle]))
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Watch during the block. The thread is left behind if the database does not answer at the end."""
+        thread = Thread(target=self._run, name="chaos-watch", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            thread.join(5.0)
 
     def _run(self) -> None:
         before: Movement | None = None
@@ -93,7 +60,57 @@ class Watch:
             except DBAPIError as error:
                 log.debug("no answer: %s", error)
                 continue
-            at = self._answered_s = self._clock()
+            self.answered_s = time.monotonic()
             if before is not None and now != before:
-                self._moved.append(at)
+                self.moved_s = self.answered_s
             before = now
+
+
+class StallWatch:
+    """Finds a stall: nothing moves for `STALL_S` although there is work that no program out of order is needed for.
+
+    Args:
+        store: opened past all links; asked only while its server is there.
+        without: nodes that are out of order.
+        moved_s: returns when something last moved.
+        clock: returns the time on the same scale.
+
+    Attributes:
+        free_s: since when nothing holds the survivors up; None while a server is away.
+        stalled: what stood still, or None.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        without: Collection[str],
+        moved_s: Callable[[], float],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._without = without
+        self._moved_s = moved_s
+        self._clock = clock
+        self._looked_s = self._idle_s = float("-inf")
+        self.free_s: float | None = None
+        self.stalled: str | None = None
+
+    def look(self) -> None:
+        """Look for a stall, about once a second. Raises what the database raises."""
+        now_s = self._clock()
+        if self.free_s is None or self.stalled is not None or now_s < self._looked_s + _LOOK_EVERY_S:
+            return
+        self._looked_s = now_s
+        quiet_s = max(self.free_s, self._moved_s())
+        if now_s - quiet_s < _QUIET_S:
+            return
+        with self._store.read() as conn:
+            if not can_go_on(conn, read_now(conn), self._without):
+                self._idle_s = now_s
+            elif now_s - max(quiet_s, self._idle_s) > STALL_S:
+                queues = [f"{n} in {state}" for state, n in transitions.count_queues(conn).items() if n]
+                sessions = [
+                    f"{state}, waits for {waits or 'nothing'}, {seconds:.0f} s: {' '.join(query.split())}"
+                    for state, waits, seconds, query in open_transactions(conn)
+                ]
+                self.stalled = f"{', '.join(queues)}; transactions: {'; '.join(sessions) or 'none'}"

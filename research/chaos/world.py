@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, count, islice
@@ -64,11 +64,11 @@ def names() -> Iterator[str]:
     return (f"{_BRANDS[brand]}{_GOODS[good]}{of}" for of in series for brand, good in pairs)
 
 
-def write_catalog(path: Path, per_s: float, sites: Sequence[str] = SITES) -> None:
-    """Write the catalog with these sites to a file, whole or not at all.
+def write_catalog(path: Path, per_s: float) -> None:
+    """Write the catalog to a file.
 
     Args:
-        per_s: as `Supply.site_per_s`; `FAST_PER_S` holds nobody up.
+        per_s: see `Supply.site_per_s`; `FAST_PER_S` holds nothing up.
     """
     catalog = yaml.safe_load(files("splitter").joinpath("data", "paper-2014.yaml").read_text("utf-8"))
     catalog["name"] = "chaos"
@@ -79,24 +79,19 @@ def write_catalog(path: Path, per_s: float, sites: Sequence[str] = SITES) -> Non
     }
     del catalog["engines"]["weibo-yunyun"], catalog["rules"]["microblog"]
     catalog["sites"] = {
-        name: {**catalog["sites"][name], "pages": 3, "quota": {"min": 3, "max": 15}} for name in sites
+        name: {**catalog["sites"][name], "pages": 3, "quota": {"min": 3, "max": 15}} for name in SITES
     }
-    draft = path.with_suffix(".new")
-    draft.write_text(yaml.safe_dump(catalog, allow_unicode=True), encoding="utf-8")
-    draft.replace(path)
+    path.write_text(yaml.safe_dump(catalog, allow_unicode=True), encoding="utf-8")
 
 
 class Products:
-    """Adds the products of the world one by one, as work runs low.
+    """Adds the products of the world one by one, as work runs low."""
 
-    Args:
-        added: how many are there already.
-    """
-
-    def __init__(self, store: Store, supply: Supply, added: int = 0) -> None:
+    def __init__(self, store: Store, supply: Supply) -> None:
         self._store = store
         self._supply = supply
-        self.added = added
+        with store.read() as conn:  # a folder may hold an earlier run
+            self.added = reports.totals(conn).products
 
     def feed(self) -> None:
         """Add the next product where there is little left to do. Raises what the database raises."""

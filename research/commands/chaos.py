@@ -12,11 +12,10 @@ import click
 
 from app.cli.options import FOLDER, json_option
 from app.cli.output import print_json, printed, say
-from app.run.setting_fields import Settings
 from splitter.errors import InputError
 
 if TYPE_CHECKING:
-    from research.chaos.records import Report
+    from research.chaos.report import Report
 
 _MOST_KILLS = 100_000
 _MOST_NODES = 20
@@ -61,17 +60,15 @@ def chaos(
     """
     # Slow to import; a wrong option should be refused at once.
     from research.chaos.faults import FaultKind
-    from research.chaos.records import Session
     from research.chaos.run import run
 
     known = [str(kind) for kind in FaultKind]
     for kind in only:
         if kind not in known:
             raise InputError(f"there is no fault {kind!r}; there is {', '.join(known)}")
-    session = Session(seed=seed, kills=kills, nodes=nodes, kinds=list(only) or known)
+    kinds = [FaultKind(kind) for kind in only or known]
     folder = data or Path(tempfile.mkdtemp(prefix="reviewloop-chaos-"))
-    # The environment has no say: what is tried is this machine's own, and nothing else.
-    report = run(Settings(), session, folder, say)
+    report = run(folder, say, seed=seed, kills=kills, nodes=nodes, kinds=kinds)
     if as_json:
         print_json(report.document())
     else:
@@ -85,19 +82,18 @@ def chaos(
 
 def _print(report: Report) -> None:
     out = printed()
-    for violation in report.violations:
-        out.print(f"  {violation['kind']}: {violation['message']}", style="red")
-    for line in report.differences:
+    lines = [f"{violation['kind']}: {violation['message']}" for violation in report.violations]
+    lines += report.differences
+    lines += [
+        f"stall after fault {fault.no}, {fault.kind} {fault.target}: {fault.stalled}"
+        for fault in report.faults
+        if fault.stalled is not None
+    ]
+    for line in lines:
         out.print(f"  {line}", style="red")
-    for record in report.session.records:
-        if record.stalled is not None:
-            out.print(
-                f"  stall after fault {record.no}, {record.kind} {record.target}: {record.stalled}",
-                style="red",
-            )
     counts = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in report.counts.items())
     out.print(
-        f"  {len(report.session.records)} faults, {report.session.seconds:.0f} s: {len(report.violations)} violations, "
+        f"  {len(report.faults)} faults, {report.seconds:.0f} s: {len(report.violations)} violations, "
         f"{report.missing} missing, {report.doubled} doubled, {report.stalls} stalls ({counts})",
         style="green" if report.clean else "red",
     )

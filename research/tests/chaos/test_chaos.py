@@ -9,10 +9,8 @@ import psutil
 import pytest
 from patience import PATIENCE_S
 
-from app.run.setting_fields import Settings
-from research.chaos import run, stall
+from research.chaos import run, watch
 from research.chaos.faults import FaultKind
-from research.chaos.records import Session
 from research.chaos.world import Supply
 
 KINDS = (FaultKind.KILL_NODE, FaultKind.LOST_COMMIT)
@@ -29,19 +27,17 @@ def folder():
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch):
     """What is slow here is neither stalled nor silent: a killed node's leases come back when it is started again."""
-    monkeypatch.setattr(stall, "STALL_S", PATIENCE_S)
+    monkeypatch.setattr(watch, "STALL_S", PATIENCE_S)
     for name in ("_START_S", "_GIVE_UP_S", "_CALM_S"):
         monkeypatch.setattr(run, name, PATIENCE_S)
     monkeypatch.setattr(run, "SHORTENED", {"backoff_s": 0.5})
 
 
 def test_a_few_faults_cost_nothing_but_time(folder):
-    session = Session(seed=1, kills=len(KINDS), nodes=2, kinds=list(KINDS))
     before = set(psutil.Process().children(recursive=True))
     told: list[str] = []
-    report = run.run(Settings(), session, folder, told.append, LITTLE)
+    report = run.run(folder, told.append, seed=1, kills=len(KINDS), nodes=2, kinds=KINDS, supply=LITTLE)
     assert report.clean, (report.document(), told)
-    assert sorted(record.kind for record in report.session.records) == sorted(KINDS)
+    assert sorted(fault.kind for fault in report.faults) == sorted(KINDS)
     assert report.counts["pages"] > 20
-    assert Session.read(folder / "chaos.json").records == report.session.records
     assert set(psutil.Process().children(recursive=True)) <= before

@@ -1,4 +1,4 @@
-"""The plan of a chaos run, and what is told of it: pure."""
+"""The plan of a chaos run, its report, and what counts as a stall."""
 
 from __future__ import annotations
 
@@ -9,140 +9,108 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.chaos.compare import difference
-from research.chaos.faults import BEATS, CONTROLS, POSTGRES, REDIS, FaultKind, planned
+from app.actions.products import new_product
+from research.chaos.faults import BEATS, CONTROLS, POSTGRES, REDIS, FaultKind, plan_faults
 from research.chaos.movement import Contents
-from research.chaos.records import FaultRecord, Report, Session
-from research.chaos.watch import standstill_s
+from research.chaos.report import FaultRecord, Report, compare
+from research.chaos.watch import STALL_S, StallWatch
 from research.chaos.world import names
+from tasks.store.content import products
+from tasks.store.sql.database import read_now
 
 NODES = ("node1", "node2", "node3")
-MOST_S = 17 * 60
-OVERHEAD_S = 140.0
-"""Start, the work's end and the calm run, on a busy machine of two cores."""
-AFTER_EACH_S = 3.0
-"""Until a server is back, and something moves."""
 
 
 @given(st.integers(0, 10_000), st.integers(0, 60), st.integers(0, 60))
 def test_a_longer_plan_begins_with_the_shorter_one(seed, kills, more):
-    shorter = planned(seed, kills, NODES)
+    shorter = plan_faults(seed, kills, NODES)
     assert len(shorter) == kills
-    assert planned(seed, kills + more, NODES)[:kills] == shorter
+    assert plan_faults(seed, kills + more, NODES)[:kills] == shorter
+    assert plan_faults(seed + 1, 40, NODES) != plan_faults(seed, 40, NODES)
 
 
 @given(st.integers(0, 10_000))
-def test_every_kind_comes_as_often_as_any_other(seed):
-    kinds = Counter(fault.kind for fault in planned(seed, 3 * len(FaultKind), NODES))
-    assert kinds == dict.fromkeys(FaultKind, 3)
+def test_every_kind_comes_as_often_and_strikes_a_program_that_is_there(seed):
+    plan = plan_faults(seed, 3 * len(FaultKind), NODES)
+    assert Counter(fault.kind for fault in plan) == dict.fromkeys(FaultKind, 3)
+    for fault in plan:
+        assert fault.target in {*NODES, *CONTROLS, *BEATS, POSTGRES, REDIS, ""}
+        assert fault.kind.server in (None, fault.target)
+    assert {fault.target for fault in plan if fault.kind.server} == {POSTGRES, REDIS}
 
 
-@given(st.integers(0, 10_000))
-def test_what_is_struck_is_there(seed):
-    there = {*NODES, *CONTROLS, *BEATS, POSTGRES, REDIS}
-    for fault in planned(seed, 60, NODES):
-        assert fault.target in there or (fault.target == "" and fault.server is None)
-        assert fault.server in (None, fault.target)
-
-
-@given(st.integers(0, 10_000))
-def test_forty_faults_end_within_seventeen_minutes(seed):
-    lasts = sum(fault.for_s + fault.pause_s + AFTER_EACH_S for fault in planned(seed, 40, NODES))
-    assert lasts + OVERHEAD_S < MOST_S
-
-
-def test_plans_differ_by_seed():
-    assert planned(1, 40, NODES) != planned(2, 40, NODES)
-
-
-def test_only_some_kinds():
-    faults = planned(1, 4, NODES, (FaultKind.KILL_BEAT, FaultKind.ROW))
-    assert Counter(fault.kind for fault in faults) == {FaultKind.KILL_BEAT: 2, FaultKind.ROW: 2}
-
-
-@pytest.mark.parametrize(
-    ("moved", "expected"),
-    [
-        ([], 9.0),  # all of it but the usual second
-        ([5.0], 8.0),
-        ([0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5], 0.0),
-        ([-3.0, 4.0, 12.0], 8.0),  # what lies outside says nothing
-    ],
-)
-def test_standstill_is_what_lies_between_two_signs_of_progress(moved, expected):
-    assert standstill_s(0.0, 10.0, moved) == pytest.approx(expected)
+def test_names_of_products_repeat_with_a_number():
+    found = list(islice(names(), 700))
+    assert len(set(found)) == 700
+    assert found[300] == f"{found[0]}X2"
 
 
 def contents(pages=(), links=(), reviews=(), partitions=()):
     return Contents(Counter(pages), Counter(links), Counter(reviews), Counter(partitions))
 
 
-def test_what_is_missing_and_what_is_doubled():
-    calm = contents([("u", "1"), ("v", "2")], [("milk", "u", "review")], [("u", "#1", "good")])
-    found = contents([("u", "1")], [("milk", "u", "review")], [("u", "#1", "good"), ("u", "#1", "good")])
-    different = difference(found, calm)
+def test_a_comparison_finds_what_is_missing_doubled_or_miscounted():
+    calm = contents(
+        [("u", "1"), ("v", "2")],
+        [("milk", "u", "review")],
+        [("u", "#1", "good")],
+        [("milk", "12315.com", "['milk']", "0", "3", "22")],
+    )
+    found = contents(
+        [("u", "1")],
+        [("milk", "u", "review")],
+        [("u", "#1", "good"), ("u", "#1", "good")],
+        [("milk", "12315.com", "['milk']", "0", "4", "32")],
+    )
+    different = compare(found, calm)
     assert (different.missing, different.doubled) == (1, 1)
     assert different.examples == ("pages: missing v 2", "reviews: too many u #1 good")
-    assert different.miscounted == ()
-    assert difference(calm, calm) == difference(contents(), contents())
-
-
-def test_what_was_counted_otherwise():
-    calm = contents(partitions=[("milk", "12315.com", "['milk']", "0", "3", "22")])
-    found = contents(partitions=[("milk", "12315.com", "['milk']", "0", "4", "32")])
-    different = difference(found, calm)
-    assert (different.missing, different.doubled) == (0, 0)
     assert different.miscounted == ("counted: pages read, hits listed: milk 12315.com ['milk'] 0 4 32",)
+    assert compare(calm, calm) == compare(contents(), contents())
 
 
-def record(no, kind, standstill_s, stalled=None, first_s=1.0):
-    return FaultRecord(
-        no=no,
-        kind=kind,
-        target="node1",
-        for_s=0.0,
-        at_s=10.0 * no,
-        note="",
-        first_s=first_s,
-        standstill_s=standstill_s,
-        stalled=stalled,
-    )
+def report(stalled=None, **changes):
+    fault = FaultRecord(no=1, kind="kill node", target="node1", for_s=0.0, at_s=1.0, note="", stalled=stalled)
+    clean = {"violations": [], "missing": 0, "doubled": 0, "finished": True}
+    return Report(seed=1, nodes=3, seconds=9.0, faults=[fault], differences=(), counts={}, **clean | changes)
 
 
-def session(*records):
-    return Session(seed=1, kills=len(records), nodes=3, kinds=["kill node"], records=list(records))
+def test_the_document_has_the_keys_that_checks_rely_on():
+    lost = {"kind": "queue", "subtask_id": 1, "message": "lost"}
+    document = report("nothing moved", violations=[lost], missing=2, doubled=3).document()
+    assert document["violations"] == [lost]
+    assert [document[name] for name in ("missing", "doubled", "stalls", "kills")] == [2, 3, 1, 1]
 
 
-def report(of, violations=(), missing=0, doubled=0, finished=True):
-    return Report(
-        session=of,
-        violations=violations,
-        missing=missing,
-        doubled=doubled,
-        differences=(),
-        counts={},
-        finished=finished,
-    )
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"missing": 1},
+        {"doubled": 1},
+        {"violations": [{"kind": "queue"}]},
+        {"finished": False},
+        {"stalled": "nothing moved"},
+    ],
+)
+def test_only_a_run_without_any_finding_is_clean(changes):
+    assert report().clean
+    assert not report(**changes).clean
 
 
-def test_the_document_has_the_counts_that_checks_rely_on():
-    stalled = session(record(1, "kill node", 25.0, "nothing moved"), record(2, "kill node", 0.0))
-    document = report(stalled, [{"kind": "queue", "subtask_id": 1, "message": "lost"}], 2, 3).document()
-    assert document["violations"] == [{"kind": "queue", "subtask_id": 1, "message": "lost"}]
-    assert [document[name] for name in ("missing", "doubled", "stalls", "kills")] == [2, 3, 1, 2]
+def test_a_stall_needs_work_that_can_go_on(postgres_store):
+    now_s = [0.0]
+    watch = StallWatch(postgres_store, (), lambda: 0.0, lambda: now_s[0])
 
+    def stalled_at(at_s):
+        now_s[0] = at_s
+        watch.look()
+        return watch.stalled
 
-def test_only_a_run_without_a_fault_of_its_own_is_clean():
-    good = session(record(1, "kill node", 0.0))
-    assert report(good).clean
-    assert not report(good, missing=1).clean
-    assert not report(good, doubled=1).clean
-    assert not report(good, [{"kind": "queue"}]).clean
-    assert not report(good, finished=False).clean
-    assert not report(session(record(1, "kill node", 30.0, "all"))).clean
-
-
-def test_products_never_end_and_none_comes_twice():
-    found = list(islice(names(), 700))
-    assert len(set(found)) == 700
-    assert found[300] == f"{found[0]}X2"
+    assert stalled_at(STALL_S + 1.5) is None  # a server is away
+    watch.free_s = 0.0
+    idle_s = STALL_S + 3
+    assert stalled_at(idle_s) is None  # there is nothing to do
+    with postgres_store.begin() as conn:
+        products.add(conn, read_now(conn), new_product("光明高钙牛奶"))
+    assert stalled_at(idle_s + STALL_S) is None
+    assert stalled_at(idle_s + STALL_S + 1.5) is not None
