@@ -82,11 +82,6 @@ def densities(of: NDArray[np.intp], found: NDArray[np.intp], chars: Sequence[int
     return dense
 
 
-def run_keys(shown: str) -> NDArray[np.uint64]:
-    """The runs of a plain text: their characters packed, 16 bits each; one may come several times."""
-    return runs_of([shown])[0]
-
-
 def _slots(runs: NDArray[np.uint64]) -> NDArray[np.intp]:
     """A hash of each run, below 2 ** _SLOT_BITS (Fibonacci hashing)."""
     return ((runs * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - _SLOT_BITS)).view(np.intp)
@@ -101,20 +96,6 @@ def keys_of(runs: Sequence[str]) -> NDArray[np.uint64]:
     """The keys of runs: the codes of their characters, 16 bits each, the last one lowest."""
     codes = "".join(run.rjust(LONGEST, "\0") for run in runs).encode("utf-16-be")
     return np.frombuffer(codes, ">u8").astype(np.uint64)
-
-
-def cue_densities(runs: NDArray[np.uint64], chars: int) -> NDArray[np.float64]:
-    """How dense each cue is in a plain text: found once in about 60 characters is 1; 2 at most.
-
-    Args:
-        runs: of the text (`run_keys`).
-        chars: how many characters it has.
-    """
-    words, cue_of = cue_words()
-    at = np.minimum(words.searchsorted(runs), len(words) - 1)
-    found = cue_of[at[words[at] == runs]]
-    dense: NDArray[np.float64] = densities(np.zeros_like(found), found, [chars])[0]
-    return dense
 
 
 @cache

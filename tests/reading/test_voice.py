@@ -18,7 +18,7 @@ from research.training.voice_posts import Post, all_texts, digest, held_back, po
 from research.training.voice_words import word_vectors
 from tasks.domain.voices import Voice
 from tasks.reading.voice import VOICES, network, read_network, voice_of, voices_of, write_network
-from tasks.reading.voice_text import RowsOfRuns, plain, plain_texts, run_key, run_keys
+from tasks.reading.voice_text import RowsOfRuns, plain, plain_texts, run_key, runs_of
 
 SAMPLES = Path("research/samples/voices")
 
@@ -121,7 +121,7 @@ def test_rows_of_runs_are_those_of_a_search(count):
 
 def test_runs_are_of_one_to_four_characters():
     assert run_key("ab") == ord("a") << 16 | ord("b")
-    assert set(run_keys("字").tolist()) == {run_key(run) for run in (" ", "字", " 字", "字 ", " 字 ")}
+    assert set(runs_of(["字"])[0].tolist()) == {run_key(run) for run in (" ", "字", " 字", "字 ", " 字 ")}
 
 
 def test_labels_are_of_known_voices_and_of_one_text_each():
