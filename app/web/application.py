@@ -59,7 +59,7 @@ def make_application(context: Context, names: Collection[str] | None) -> ASGIApp
     return Guard(app, context.access, names)
 
 
-def _alive() -> PlainTextResponse:
+async def _alive() -> PlainTextResponse:
     return PlainTextResponse("ok\n")
 
 

@@ -1,16 +1,21 @@
-"""Serving the dashboard on a socket, with the tokens that its address needs."""
+"""Serves the dashboard on a socket, with the tokens that its address needs and limits for its connections."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import resource
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.run.setting_fields import Settings
 from app.web.address import address_of, is_loopback
@@ -26,11 +31,93 @@ from tasks.store.sql.database import Store
 from tasks.worker.pseudonyms import kept_key
 
 _START_S = 10.0
+_MAX_CONNECTIONS = 512
+_LIMITS_S = {"headers": 10.0, "body": 30.0, "reading": 30.0}
+"""Maximum time for each thing that a client has to do."""
 _log = logging.getLogger(__name__)
 
 
 class NotServing(ReviewloopError):
     """The server did not come up."""
+
+
+class LimitedProtocol(H11Protocol):
+    """An HTTP connection that ends if its client takes too long or exceeds its share of the connections.
+
+    A client is an IPv4 address or the /64 network of an IPv6 address. It may use a quarter of `limit_concurrency`.
+    Trusted proxies may use all, because they bring many clients.
+
+    A timer runs while the client has to do something, however many bytes arrive meanwhile: complete the headers (from
+    the connection's opening or the last answer), complete the body, or read the answer. It does not run while the
+    application works.
+    """
+
+    _network: IPv4Network | IPv6Network | None = None
+    _awaited = ""
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Accept the connection, or end it."""
+        super().connection_made(transport)
+        if self._exceeds_limits():
+            self.connections.discard(self)
+            transport.abort()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the request."""
+        super().connection_lost(exc)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of a request."""
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request."""
+        super().on_response_complete()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        """Stop the application until the client has read the answer so far."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """Let the application go on."""
+        super().resume_writing()
+        self._watch()
+
+    def _exceeds_limits(self) -> bool:
+        # At the limit itself uvicorn answers every request with 503, so the last place stays free.
+        limit = self.limit_concurrency or 0
+        address = ip_address(self.client[0] if self.client else "::")
+        if not any(address in ip_network(proxy) for proxy in self.config.forwarded_allow_ips):
+            self._network = ip_network((address.packed, 32 if address.version == 4 else 64), strict=False)
+        own = sum(getattr(one, "_network", None) == self._network for one in self.connections)
+        return len(self.connections) >= limit or (self._network is not None and own > limit // 4)
+
+    def _watch(self) -> None:
+        if self.flow.write_paused:
+            awaited = "reading"
+        elif self.conn.their_state is h11.SEND_BODY:
+            awaited = "body"
+        else:
+            awaited = "headers" if self.cycle is None or self.cycle.response_complete else ""
+        if awaited != self._awaited:
+            self._awaited = awaited
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self.loop.call_later(_LIMITS_S[awaited], self._expire) if awaited else None
+
+    def _expire(self) -> None:
+        unanswered = self._awaited == "body" and not self.cycle.response_started
+        if unanswered and not self.transport.get_write_buffer_size():
+            self.send_400_response(f"The body of a request may take {_LIMITS_S['body']:g} s.")
+        else:
+            self.transport.abort()
 
 
 def with_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
@@ -73,9 +160,15 @@ def make_server(
     context = Context(settings, store, catalog, HostCatalog(catalog), settings.node_silent_after(), access)
     if ahead:
         warm_up(context)
+    # The other files of the process are the database's, uploads' and a crawl's.
+    max_connections = min(_MAX_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
     names = None if tokens else {f"{name}:{port}" for name in (host, f"[{host}]", "localhost", "127.0.0.1")}
     config = uvicorn.Config(
         make_application(context, names),
+        http=LimitedProtocol,
+        ws="none",
+        limit_concurrency=max_connections,
+        forwarded_allow_ips=[str(network) for network in settings.trusted_proxies],
         log_config=None,
         access_log=False,
         lifespan="off",
