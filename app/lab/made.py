@@ -27,7 +27,7 @@ Row = Sequence[tuple[str, str]]
 
 
 class NotSimple(ValueError):
-    """A selector that no element can satisfy."""
+    """A selector from which no element can be made."""
 
 
 @dataclass(frozen=True, slots=True)

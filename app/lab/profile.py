@@ -124,7 +124,7 @@ class PairConduct(Conduct):
 
 
 class RobotsProfile(_ProfilePart):
-    """The rules of robots.txt.
+    """The rules from which robots.txt is made.
 
     Attributes:
         refuse: Patterns of the hosts that refuse all paths.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,14 +12,28 @@ from dashboard import Serve, Served
 from sqlalchemy import select
 
 from app.run.setting_fields import Settings
+from app.run.settings import as_environment, load_settings
+from app.web import server
 from app.web.address import listening
-from app.web.base.access import Access, Role, Tokens, TooManySignIns, new_token, token_hash
+from app.web.base.access import Access, Role, Tokens, TooManyWrongTokens, new_token, token_hash
 from app.web.server import with_tokens
 from splitter.errors import InputError
 from tasks.store.sql.tables import subtasks
 
 VIEWER, OPERATOR = "a-viewers-token", "an-operators-token"
 TOKENS = {"web_viewer": token_hash(VIEWER), "web_operator": token_hash(OPERATOR)}
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the pauses that a server makes for wrong tokens; none takes time."""
+    made: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        made.append(seconds)
+
+    monkeypatch.setattr(server, "Access", partial(Access, pause=pause))
+    return made
 
 
 def _state(served: Served, number: int) -> str:
@@ -100,28 +117,101 @@ def test_signing_in_leads_to_no_other_server(serve: Serve) -> None:
         assert served.post("/sign-in", data=form, allow_redirects=False).headers["Location"] == "/"
 
 
-def test_wrong_tokens_are_counted() -> None:
-    now = [0.0]
-    access = Access(Tokens(token_hash(VIEWER), token_hash(OPERATOR)), lambda: now[0])
-    for _ in range(5):
-        assert access.sign_in("wrong", "", "10.0.0.1") is None
-    with pytest.raises(TooManySignIns):
-        access.sign_in(OPERATOR, "", "10.0.0.1")
-    assert access.sign_in(OPERATOR, "", "10.0.0.2") is not None
-    now[0] = 61.0
-    assert access.sign_in(OPERATOR, "", "10.0.0.1") is not None
+def _access(pause: Callable[[float], Awaitable[None]]) -> Access:
+    return Access(Tokens(token_hash(VIEWER), token_hash(OPERATOR)), lambda: 0.0, pause)
+
+
+def test_a_wrong_token_waits_and_the_right_one_never_does() -> None:
+    pauses = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async def run() -> None:
+        access = _access(pause)
+        for n in range(1, 101):
+            assert await access.sign_in("wrong", "", "192.0.2.1") is None
+            assert len(pauses) == n
+        assert await access.sign_in(OPERATOR, "", "192.0.2.1") is not None
+        assert await access.visitor("", f"Bearer {VIEWER}", "192.0.2.1") is not None
+        assert len(pauses) == 100
+
+    asyncio.run(run())
+
+
+def test_wrong_tokens_that_wait_are_limited_for_an_address_and_in_all() -> None:
+    async def run() -> None:
+        released = asyncio.Event()
+
+        async def pause(seconds: float) -> None:
+            await released.wait()
+
+        access = _access(pause)
+
+        async def send_wrong(address: int, n: int) -> list[asyncio.Task[str | None]]:
+            sent = [asyncio.create_task(access.sign_in("wrong", "", f"192.0.2.{address}")) for _ in range(n)]
+            await asyncio.sleep(0)
+            return sent
+
+        first = await send_wrong(1, 7)
+        assert [task.done() for task in first] == [False] * 5 + [True] * 2
+        assert isinstance(first[5].exception(), TooManyWrongTokens)
+        assert isinstance(first[6].exception(), TooManyWrongTokens)
+        assert await access.sign_in(OPERATOR, "", "192.0.2.1") is not None
+        others = [task for address in (2, 3, 4, 5) for task in await send_wrong(address, 5)]
+        assert [task.done() for task in others] == [False] * 15 + [True] * 5
+        assert all(task.exception() is not None for task in others[15:])
+        assert await access.sign_in(OPERATOR, "", "192.0.2.5") is not None
+        released.set()
+        assert await asyncio.gather(*first[:5], *others[:15]) == [None] * 20
+        assert await access.sign_in("wrong", "", "192.0.2.1") is None
+
+    asyncio.run(run())
+
+
+def test_a_wrong_token_is_slowed_in_the_form_and_in_the_header(serve: Serve, pauses: list[float]) -> None:
+    served = serve(**TOKENS)
+    assert served.post("/sign-in", data={"token": "wrong"}).status_code == 401
+    assert served.get("/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 401
+    assert pauses == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("trusted", "address"), [(("127.0.0.0/8", "10.0.0.0/8"), "203.0.113.5"), (("10.0.0.0/8",), "127.0.0.1")]
+)
+def test_only_a_trusted_proxy_may_name_the_client(
+    serve: Serve, trusted: tuple[str, ...], address: str
+) -> None:
+    served = serve(**TOKENS, trusted_proxies=trusted)
+    forwarded = {"X-Forwarded-For": "198.51.100.1, 203.0.113.5, 10.0.0.9"}
+    served.post("/sign-in", data={"token": OPERATOR, "name": "lilei"}, headers=forwarded)
+    served.post("/failed", data={"action": "retry", "subtask": "3", "csrf": served.csrf()})
+    assert f"lilei, {address}" in served.get("/audit").text
+
+
+def test_trusted_proxies_are_a_setting_that_child_processes_get() -> None:
+    settings = load_settings({"REVIEWLOOP_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8,2001:db8::/32"})
+    assert {str(one) for one in settings.trusted_proxies} == {"127.0.0.1/32", "10.0.0.0/8", "2001:db8::/32"}
+    assert load_settings(as_environment(settings)).trusted_proxies == settings.trusted_proxies
+    for wrong in ("proxy.example", "10.0.0.1/8", "*"):
+        with pytest.raises(InputError, match="REVIEWLOOP_TRUSTED_PROXIES="):
+            load_settings({"REVIEWLOOP_TRUSTED_PROXIES": wrong})
 
 
 def test_a_session_ends_by_itself() -> None:
     now = [0.0]
     access = Access(Tokens(token_hash(VIEWER), token_hash(OPERATOR)), lambda: now[0])
-    session = access.sign_in(VIEWER, "", "10.0.0.1")
-    assert session is not None
-    visitor = access.visitor(session, "", "10.0.0.1")
-    assert visitor is not None
-    assert visitor.role is Role.VIEWER
-    now[0] = 13 * 3600.0
-    assert access.visitor(session, "", "10.0.0.1") is None
+
+    async def run() -> None:
+        session = await access.sign_in(VIEWER, "", "10.0.0.1")
+        assert session is not None
+        visitor = await access.visitor(session, "", "10.0.0.1")
+        assert visitor is not None
+        assert visitor.role is Role.VIEWER
+        now[0] = 13 * 3600.0
+        assert await access.visitor(session, "", "10.0.0.1") is None
+
+    asyncio.run(run())
 
 
 def test_an_address_that_others_reach_gets_tokens_that_last(tmp_path: Path) -> None:

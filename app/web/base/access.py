@@ -5,11 +5,12 @@ Tokens are random, so that a plain SHA-256 of them is enough to keep. Sessions a
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import secrets
-from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -17,12 +18,12 @@ from splitter.errors import ReviewloopError
 
 SESSION_S = 12 * 3600.0
 _MOST_SESSIONS = 1000
-_FAILURES, _FAILURES_OF_ALL, _WITHIN_S = 5, 50, 60.0
-_MOST_ADDRESSES = 10_000
+_WRONG_TOKEN_PAUSE_S = 1.0
+_MAX_WAITING, _MAX_WAITING_IN_ALL = 5, 20
 
 
-class TooManySignIns(ReviewloopError):
-    """Wrong tokens came too often; try again in a minute."""
+class TooManyWrongTokens(ReviewloopError):
+    """Too many wrong tokens wait for their answer."""
 
 
 class Role(StrEnum):
@@ -90,19 +91,20 @@ class Access:
 
     Attributes:
         clock: seconds, only ever growing.
+        pause: sleeps for a number of seconds before a wrong token is answered.
     """
 
     tokens: Tokens
     clock: Callable[[], float]
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _local: Visitor = field(
         default_factory=lambda: Visitor(Role.OPERATOR, "on this machine", secrets.token_urlsafe(32))
     )
     _sessions: OrderedDict[str, tuple[Visitor, float]] = field(default_factory=OrderedDict)
-    _failures: dict[str, deque[float]] = field(default_factory=dict)
-    _failures_of_all: deque[float] = field(default_factory=deque)
+    _waiting: Counter[str] = field(default_factory=Counter)
 
-    def visitor(self, session: str, authorization: str, address: str) -> Visitor | None:
-        """The visitor who sent a request; None: somebody who has to sign in.
+    async def visitor(self, session: str, authorization: str, address: str) -> Visitor | None:
+        """Return the visitor who sent a request, or `None` if the visitor has to sign in.
 
         Args:
             session: value of the session cookie; empty: none.
@@ -110,24 +112,24 @@ class Access:
             address: the client's.
 
         Raises:
-            TooManySignIns: from this address, or in all.
+            TooManyWrongTokens: too many wrong tokens wait already.
         """
         if not self.tokens:
             return self._local
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() == "bearer" and token:
-            role = self._checked(token.strip(), address)
+            role = await self._check(token.strip(), address)
             return Visitor(role, f"{role} by token, {address}") if role is not None else None
         visitor, ends_at = self._sessions.get(session, (None, 0.0))
         return visitor if self.clock() < ends_at else None
 
-    def sign_in(self, token: str, name: str, address: str) -> str | None:
-        """Begin a session; returns its id, None where the token is nobody's.
+    async def sign_in(self, token: str, name: str, address: str) -> str | None:
+        """Begin a session and return its id, or `None` if the token is wrong.
 
         Raises:
-            TooManySignIns: from this address, or in all.
+            TooManyWrongTokens: too many wrong tokens wait already.
         """
-        role = self._checked(token, address)
+        role = await self._check(token, address)
         if role is None:
             return None
         session = secrets.token_urlsafe(32)
@@ -141,19 +143,23 @@ class Access:
         """End a session."""
         self._sessions.pop(session, None)
 
-    def _checked(self, token: str, address: str) -> Role | None:
-        now = self.clock()
-        of_address = self._failures.get(address) or deque()
-        for times in (of_address, self._failures_of_all):
-            while times and times[0] <= now - _WITHIN_S:
-                times.popleft()
-        if len(of_address) >= _FAILURES or len(self._failures_of_all) >= _FAILURES_OF_ALL:
-            raise TooManySignIns("too many wrong tokens: wait a minute")
+    async def _check(self, token: str, address: str) -> Role | None:
+        """Return the role of a token, at once. A wrong token gets `None` after a pause.
+
+        The pause needs no history: the counter holds only the wrong tokens that wait now. The right token never waits,
+        because 256 random bits can't be guessed at any speed.
+
+        Raises:
+            TooManyWrongTokens: too many wrong tokens wait already.
+        """
         role = self.tokens.role_of(token)
-        if role is None:
-            if len(self._failures) >= _MOST_ADDRESSES:
-                self._failures.clear()
-            of_address.append(now)
-            self._failures[address] = of_address
-            self._failures_of_all.append(now)
-        return role
+        if role is not None:
+            return role
+        if self._waiting[address] >= _MAX_WAITING or self._waiting.total() >= _MAX_WAITING_IN_ALL:
+            raise TooManyWrongTokens("too many wrong tokens: wait a moment")
+        self._waiting[address] += 1
+        try:
+            await self.pause(_WRONG_TOKEN_PAUSE_S)
+        finally:
+            self._waiting -= Counter((address,))
+        return None

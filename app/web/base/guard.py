@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.web.base.access import Access, TooManySignIns, Visitor
+from app.web.base.access import Access, TooManyWrongTokens, Visitor
 
 SESSION_COOKIE = "reviewloop_session"
 MOST_BYTES = 6_000_000
@@ -66,7 +66,7 @@ class Guard:
                 headers["Cache-Control"] = "no-cache" if static else "no-store"
             await send(message)
 
-        refusal = self._refusal(scope)
+        refusal = await self._refusal(scope)
         if refusal is not None:
             await refusal(scope, receive, sent)
             return
@@ -75,7 +75,7 @@ class Guard:
         except TooLarge:
             await _too_large()(scope, receive, sent)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    async def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         path, method = scope["path"], scope["method"]
         if self._names is not None and headers.get("host", "").lower() not in self._names:
@@ -89,13 +89,14 @@ class Guard:
         if method not in _SAFE and origin is not None and urlsplit(origin).netloc != headers.get("host"):
             return _refused(path, 403, "this request came from another site's page")
         address = (scope.get("client") or ("?",))[0]
-        free = path in _FREE or path.startswith(_STATIC)
         try:
-            visitor = self._access.visitor(session_of(headers), headers.get("authorization", ""), address)
-        except TooManySignIns as error:
+            visitor = await self._access.visitor(
+                session_of(headers), headers.get("authorization", ""), address
+            )
+        except TooManyWrongTokens as error:
             return _refused(path, 429, str(error))
         scope.setdefault("state", {})["visitor"] = visitor
-        if free:
+        if path in _FREE or path.startswith(_STATIC):
             return None
         if visitor is None:
             return _unknown(scope)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Form
 from starlette.responses import RedirectResponse, Response
 
-from app.web.base.access import SESSION_S, TooManySignIns
+from app.web.base.access import SESSION_S, TooManyWrongTokens
 from app.web.base.context import Change, Here
 from app.web.base.guard import SESSION_COOKIE, session_of
 
@@ -23,7 +24,7 @@ def form(page: Here, next: str = "/") -> Response:
 
 
 @router.post("/sign-in")
-def sign_in(
+async def sign_in(
     page: Here,
     token: Annotated[str, Form(max_length=200)],
     name: Annotated[str, Form(max_length=60)] = "",
@@ -32,17 +33,13 @@ def sign_in(
     """Begin a session. The form needs no CSRF token: it carries the token itself, which other pages don't know."""
     request = page.request
     address = request.client.host if request.client else "?"
+    again = partial(page.html, "sign_in.html", next=_inside(next))
     try:
-        session = page.context.access.sign_in(token, name, address)
-    except TooManySignIns:
-        return page.html(
-            "sign_in.html",
-            status=429,
-            next=_inside(next),
-            why=page.t("Too many wrong tokens: wait a minute."),
-        )
+        session = await page.context.access.sign_in(token, name, address)
+    except TooManyWrongTokens:
+        return again(status=429, why=page.t("Too many wrong tokens: wait a moment."))
     if session is None:
-        return page.html("sign_in.html", status=401, next=_inside(next), why=page.t("Nobody has this token."))
+        return again(status=401, why=page.t("Nobody has this token."))
     answer = RedirectResponse(_inside(next), 303)
     answer.set_cookie(
         SESSION_COOKIE,
