@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from research.simulator.outcome import SimulatedRun
     from research.simulator.scenario import Scenario
 
+_SCENARIOS = Path(__file__).parents[1] / "scenarios"
 _LEFT_OUT = (
     "settled", "attempts", "given_up", "manual_pages", "window_s", "pages_over_time", "windows",
 )  # fmt: skip
@@ -28,7 +29,7 @@ _LEFT_OUT = (
 
 
 @click.command()
-@click.argument("scenario", required=False, type=FILE)
+@click.argument("scenario", required=False)
 @click.option(
     "--strategy",
     "strategies",
@@ -67,7 +68,7 @@ _LEFT_OUT = (
 @click.option("--no-recall", is_flag=True, help="Give every failed subtask to a person at once.")
 @json_option
 def simulate(
-    scenario: Path | None,
+    scenario: str | None,
     strategies: tuple[str, ...],
     seeds: tuple[int, ...],
     first_seeds: int | None,
@@ -81,14 +82,14 @@ def simulate(
 ) -> None:
     """Run scenarios in virtual time and compare with a proven bound.
 
-    SCENARIO is a YAML file (docs/simulator.md). The bound is what a scheduler could expect at best that knows all
+    SCENARIO is a YAML file (docs/simulator.md), or the name of a scenario in research/scenarios. The bound is what a scheduler could expect at best that knows all
     rates in advance. Each strategy runs with each seed. --json prints one document, of several runs one object a
     line.
 
     \b
     Examples:
-      reviewloop simulate paper2014.yaml --strategy random
-      reviewloop simulate paper2014.yaml --strategy feedback,random --seeds 5
+      reviewloop simulate flaky_node --strategy random
+      reviewloop simulate research/scenarios/blocks.yaml --strategy feedback,random --seeds 5
       reviewloop simulate --from run.db --strategy feedback --write run.yaml
     """
     # Slow to import (numpy, scipy); a wrong option should be refused at once.
@@ -106,7 +107,8 @@ def simulate(
         say(_left_out(limits_known=sites is not None), "dim")
     else:
         assert scenario is not None
-        played = load_scenario(scenario)
+        shipped = _SCENARIOS / f"{scenario}.yaml"
+        played = load_scenario(shipped if shipped.is_file() else Path(scenario))
     if write is not None:
         write_scenario(played, write)
         say(f"The run's scenario is in {write}.", "dim")

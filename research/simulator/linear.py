@@ -6,12 +6,10 @@ pair p beyond those its pages need. The other columns are few.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.sparse import coo_array, csr_array, hstack
+from scipy.sparse import coo_array, csr_array
 
 from splitter.errors import ReviewloopError
 
@@ -36,110 +34,81 @@ class Infeasible(NoBound):
     """No values fulfil all rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """Optimum and number of columns."""
-
-    value: float
-    columns: int
-
-
-@dataclass(slots=True)
-class _Entries:
-    """Entries of x[k, .]: (rows, values, pairs)."""
-
-    rows: list[Ints] = field(default_factory=list)
-    values: list[Floats] = field(default_factory=list)
-    pairs: list[Ints] = field(default_factory=list)
-
-
 class Program:
     """Rows (at most, or equal) and columns (from 0 to an upper bound), made piece by piece.
 
     Args:
         tries: values of k that are pages.
         pairs: number of pairs.
-        maximise_pages: the value is minus the `gain` of all pages; else the cost of the other columns.
 
     Attributes:
-        gain: by pair, what one page is worth.
+        gain: by pair, what one page is worth; the value is the cost of the other columns minus the gain of all pages.
         right, equal: of each row, its right side, and whether it is an equation.
         upper, lower, cost: of each other column, its bounds and its cost.
     """
 
-    def __init__(self, tries: int, pairs: int, *, maximise_pages: bool) -> None:
-        self.tries, self.pairs, self.maximise_pages = tries, pairs, maximise_pages
+    def __init__(self, tries: int, pairs: int) -> None:
+        self.tries, self.pairs = tries, pairs
         self.gain: Floats = np.zeros(pairs)
         self.right: Floats = np.zeros(0)
         self.equal: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self.upper: Floats = np.zeros(0)
         self.lower: Floats = np.zeros(0)
         self.cost: Floats = np.zeros(0)
-        self._entries = [_Entries() for _ in range(tries + 1)]
-        self._set: list[tuple[Ints, Ints, Floats]] = []
+        self._entries: list[tuple[Ints, Ints, Floats]] = []
+
+    @property
+    def bulk(self) -> int:
+        """Number of columns x[k, p]; the other columns follow them."""
+        return self.pairs * (self.tries + 1)
 
     def rows(self, count: int, right: Floats | float, *, equal: bool = False) -> int:
-        """New rows with these right sides; returns the number of the first."""
+        """Add rows with these right sides; return the number of the first."""
         first = len(self.right)
         self.right = np.append(self.right, np.broadcast_to(right, count))
         self.equal = np.append(self.equal, np.full(count, equal))
         return first
 
     def enter(self, k: int, rows: Ints, values: Floats | float, pairs: Ints | None = None) -> None:
-        """Entries of x[k, pairs] (of all pairs in their order, by default), one row each."""
-        of = self._entries[k]
-        of.rows.append(rows)
-        of.values.append(np.broadcast_to(np.asarray(values, dtype=np.float64), rows.shape))
-        of.pairs.append(np.arange(self.pairs) if pairs is None else pairs)
+        """Set entries of x[k, pairs], one row each; without `pairs`, of all pairs in their order."""
+        self.set(rows, k * self.pairs + (np.arange(self.pairs) if pairs is None else pairs), values)
 
     def columns(
         self, count: int, *, upper: Floats, lower: Floats | float = 0.0, cost: Floats | float = 0.0
     ) -> Ints:
-        """New other columns from `lower` to `upper`; returns their numbers."""
+        """Add other columns from `lower` to `upper`; return their numbers."""
         self.upper = np.append(self.upper, upper)
         self.lower = np.append(self.lower, np.broadcast_to(lower, count))
         self.cost = np.append(self.cost, np.broadcast_to(cost, count))
-        return np.arange(len(self.cost) - count, len(self.cost))
+        return self.bulk + np.arange(len(self.cost) - count, len(self.cost))
 
     def set(self, rows: Ints, columns: Ints, values: Floats | float) -> None:
-        """Entries of other columns."""
-        self._set.append((rows, columns, np.broadcast_to(np.asarray(values, dtype=np.float64), rows.shape)))
+        """Set entries of columns."""
+        self._entries.append(
+            (rows, columns, np.broadcast_to(np.asarray(values, dtype=np.float64), rows.shape))
+        )
 
-    def matrices(self) -> tuple[list[csr_array], csr_array]:
-        """(x[k] by row and pair, for each k; the other columns)."""
-        bulk = [
-            coo_array(
-                (np.concatenate(of.values), (np.concatenate(of.rows), np.concatenate(of.pairs))),
-                shape=(len(self.right), self.pairs),
-            ).tocsr()
-            for of in self._entries
-        ]
-        if not self._set:
-            return bulk, csr_array((len(self.right), 0))
-        rows, columns, values = (np.concatenate(part) for part in zip(*self._set, strict=True))
-        return bulk, coo_array((values, (rows, columns)), shape=(len(self.right), len(self.cost))).tocsr()
+    def matrix(self) -> csr_array:
+        """Return the entries by row and column."""
+        rows, columns, values = (np.concatenate(part) for part in zip(*self._entries, strict=True))
+        return coo_array(
+            (values, (rows, columns)), shape=(len(self.right), self.bulk + len(self.cost))
+        ).tocsr()
 
 
-def solve(program: Program) -> Solution:
+def solve(program: Program) -> float:
     """Return the optimum of what is minimised.
 
     Raises:
         NoBound: the program is too large, the solver failed, or (Infeasible) no values fulfil all rows.
     """
-    bulk, others = program.matrices()
-    many = program.pairs * len(bulk)
+    many = program.bulk
     if many > _MOST_COLUMNS:
         raise NoBound(f"the scenario is too large for the bound: {many:,} columns, at most {_MOST_COLUMNS:,}")
-    matrix = hstack([*bulk, others], format="csr")
-    gain = np.tile(-program.gain if program.maximise_pages else np.zeros(program.pairs), program.tries)
-    cost = np.concatenate([gain, np.zeros(program.pairs), program.cost])
+    cost = np.concatenate([np.tile(-program.gain, program.tries), np.zeros(program.pairs), program.cost])
     lower = np.append(np.zeros(many), program.lower)
     bounds = np.column_stack([lower, np.append(np.full(many, np.inf), program.upper)])
-    return Solution(_optimum(matrix, cost, bounds, program), matrix.shape[1])
-
-
-def _optimum(matrix: csr_array, cost: Floats, bounds: Floats, program: Program) -> float:
-    equal, at_most, right = program.equal, ~program.equal, program.right
+    matrix, equal, at_most, right = program.matrix(), program.equal, ~program.equal, program.right
     result = linprog(  # type: ignore[call-overload]  # sparse matrices are taken, the stubs don't know
         cost,
         A_ub=matrix[at_most],

@@ -34,12 +34,10 @@ class Bound:
     Attributes:
         pages: most pages collected by the end; None where the work is done to its end.
         makespan_s: least makespan; None where there is an end.
-        columns: size of the program.
     """
 
     pages: float | None
     makespan_s: float | None
-    columns: int
 
 
 def bound(scenario: Scenario, seed: int, manual_pages: Mapping[str, int] | None = None) -> Bound:
@@ -142,15 +140,13 @@ class _Sums:
     def bound(self) -> Bound:
         """Solve it."""
         if not len(self._pairs.site):
-            return Bound(None if self._until_done else 0.0, 0.0 if self._until_done else None, 0)
+            return Bound(None if self._until_done else 0.0, 0.0 if self._until_done else None)
         if not self._until_done:
-            solution = solve(self._program(self._work.tries_per_page, None))
-            return Bound(-solution.value, None, solution.columns)
+            return Bound(-solve(self._program(self._work.tries_per_page, None)), None)
         surely = self._surely_s()
         spent = _Spent.at_least(self._pieces.interval_s, surely)
-        solution = solve(self._program(self._work.tries_per_page, spent))
-        makespan_s = max(solution.value, surely, self._longest_path_s())
-        return Bound(None, makespan_s, solution.columns)
+        value = solve(self._program(self._work.tries_per_page, spent))
+        return Bound(None, max(value, surely, self._longest_path_s()))
 
     def _surely_s(self) -> float:
         """A time before which the work is done in no case, however lucky: every page is tried once, nothing hangs."""
@@ -162,7 +158,7 @@ class _Sums:
         while low <= high:
             middle = (low + high) // 2
             try:
-                last_s = solve(self._program(1, _Spent.up_to(length, middle))).value
+                last_s = solve(self._program(1, _Spent.up_to(length, middle)))
                 earliest = float(length[:middle].sum()) + last_s
                 high = middle - 1
             except Infeasible:
@@ -179,7 +175,7 @@ class _Sums:
         pairs, pieces = self._pairs, self._pieces
         surely = spent is not None and spent.surely
         per_attempt = self._overhead_s if surely else pairs.per_attempt_s
-        program = Program(tries, len(pairs.site), maximise_pages=spent is None)
+        program = Program(tries, len(pairs.site))
         per_page = pairs.seconds_per_page + per_attempt / self._largest[pairs.site]
         time = program.rows(
             pieces.count, self._slack + (pieces.slots * pieces.length_s if spent is None else 0.0)
@@ -194,7 +190,8 @@ class _Sums:
         interval = self._until(program, time, spent) if spent is not None else None
         self._site_rows(program)
         self._limit_rows(program, interval)
-        program.gain = pairs.completion if spent is None else np.zeros(len(pairs.site))
+        if spent is None:
+            program.gain = pairs.completion
         return program
 
     def _until(self, program: Program, time: int, given: _Spent) -> NDArray[np.int64]:

@@ -27,33 +27,19 @@ from tasks.reading.page_outcome import OUTCOMES, Outcome, traits
 _ROOT = Path(__file__).parents[2]
 _ANSWERS = (LabAnswer.CAPTCHA, LabAnswer.TOO_FREQUENT, LabAnswer.LOGIN_PAGE)
 _QUERIES = 5
-_REFUSED = {
-    "waf-zh": ("访问被拦截", "您的请求疑似攻击行为，已被安全系统拦截，如有疑问请联系管理员"),
-    "slider-zh": ("滑块验证", "请拖动滑块完成人机验证后继续访问"),
-    "robot-zh": ("系统检测", "系统检测到您的网络环境存在异常流量，请输入图中字符"),
-    "often-zh": ("提示", "您的操作过于频繁，请稍后再试"),
-    "login-zh": ("用户登录", "请先登录，登录后查看更多搜索结果"),
-    "robot-en": (
-        "Sorry...",
-        "Our systems have detected unusual traffic. To continue, please type the characters below",
-    ),
-    "human-en": ("One more step", "Please complete the security check to prove you are not a robot"),
-    "denied-en": ("Access Denied", "You don't have permission to access this resource. Reference #18"),
-    "script-en": ("Loading", "Please enable JavaScript and cookies to continue"),
-    "limit-en": ("Too Many Requests", "Rate limit exceeded, try again later"),
-}
-_EMPTY = {
-    "waf-zh": ("搜索结果", "抱歉，没有找到相关内容"),
-    "slider-zh": ("商品搜索", "没有找到符合条件的商品，换个词试试"),
-    "robot-zh": ("站内搜索", "未找到相关结果，请检查您的输入是否正确"),
-    "often-zh": ("论坛搜索", "对不起，没有找到匹配结果"),
-    "login-zh": ("全部", "暂无数据"),
-    "robot-en": ("Search", "Your search did not match any documents. Try different keywords"),
-    "human-en": ("Results", "No results found for your query"),
-    "denied-en": ("Shop", "No products were found matching your selection"),
-    "script-en": ("Search results", "We couldn't find anything. Check your spelling"),
-    "limit-en": ("Archive", "Nothing found. 0 results"),
-}
+_PLAIN = """
+waf-zh | 访问被拦截 | 您的请求疑似攻击行为，已被安全系统拦截，如有疑问请联系管理员 | 搜索结果 | 抱歉，没有找到相关内容
+slider-zh | 滑块验证 | 请拖动滑块完成人机验证后继续访问 | 商品搜索 | 没有找到符合条件的商品，换个词试试
+robot-zh | 系统检测 | 系统检测到您的网络环境存在异常流量，请输入图中字符 | 站内搜索 | 未找到相关结果，请检查您的输入是否正确
+often-zh | 提示 | 您的操作过于频繁，请稍后再试 | 论坛搜索 | 对不起，没有找到匹配结果
+login-zh | 用户登录 | 请先登录，登录后查看更多搜索结果 | 全部 | 暂无数据
+robot-en | Sorry... | Our systems have detected unusual traffic. To continue, please type the characters below | Search | Your search did not match any documents. Try different keywords
+human-en | One more step | Please complete the security check to prove you are not a robot | Results | No results found for your query
+denied-en | Access Denied | You don't have permission to access this resource. Reference #18 | Shop | No products were found matching your selection
+script-en | Loading | Please enable JavaScript and cookies to continue | Search results | We couldn't find anything. Check your spelling
+limit-en | Too Many Requests | Rate limit exceeded, try again later | Archive | Nothing found. 0 results
+"""
+"""Per line an engine, title and text of its refusal, and title and text of its empty answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +110,10 @@ def _asked(web: LocalWeb, url: str) -> LabResponse:
 def _plain() -> Iterator[OutcomePage]:
     """Refusals, empty answers and pages of results in layouts of our own, some with a site's menu around them."""
     rng = Random(7)
-    for engine in _REFUSED:
+    for line in _PLAIN.strip().splitlines():
+        engine, *texts = line.split(" | ")
         for place in range(3):
-            for kind, (title, words) in (("refused", _REFUSED[engine]), ("empty", _EMPTY[engine])):
+            for kind, (title, words) in (("refused", texts[:2]), ("empty", texts[2:])):
                 yield _page(kind, engine, _written(rng, kind, title, words, place), f"https://{engine}.cn/s")  # type: ignore[arg-type]
             yield _page(
                 "broken", engine, _written(rng, "broken", "搜索", "", place), f"https://{engine}.cn/s"

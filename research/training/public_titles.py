@@ -8,7 +8,8 @@ or set aside from it, is never learned from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
@@ -63,3 +64,24 @@ def _marked(folder: Path) -> Iterator[tuple[str, list[tuple[int, int, str]]]]:
         for name in sorted(packed.namelist()):
             with packed.open(name) as part:
                 yield from marked_lines(TextIOWrapper(part, "utf-8"))
+
+
+def place_words(text: str, words: Iterable[str]) -> Iterator[tuple[str, tuple[int, int] | None]]:
+    """Yield each word with its characters ``[begin, end)`` in a text, or None if the text doesn't have it there."""
+    letters, at = letters_of(text)
+    begin = 0
+    for word in words:
+        own = letters_of(word)[0]
+        here = letters.find(own, begin) if own else -1
+        if here < 0:
+            yield word, None
+        else:
+            begin = here + len(own)
+            yield word, (at[here], at[begin - 1] + 1)
+
+
+def run_training(main: Callable[[Path, Path], None]) -> None:
+    """Call `main` with the two arguments of a training script: the shared data and the file to write."""
+    if len(sys.argv) != 3:
+        sys.exit(f"write: python {sys.argv[0]} SHARED_DATA FILE")
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -10,13 +10,12 @@ give the same file.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from research.tools.titles import Title, letters_of
+from research.tools.titles import Title
 from research.training.logistic import fitted
-from research.training.public_titles import public_titles
+from research.training.public_titles import place_words, public_titles, run_training
 from splitter.asides import without_asides
 from splitter.normalize import normalize, without_amounts
 from splitter.whole_words import join_traits, may_join
@@ -45,17 +44,13 @@ def pairs(titles: Iterable[Title]) -> Iterator[tuple[str, str, bool]]:
     """Neighbours of titles that may be one word, and whether they are; what people did not mark is left out."""
     for title in titles:
         words = words_of(without_amounts(without_asides(normalize(title.text))))
-        text, at = letters_of(title.text)
         spans = [*((span.begin, span.end) for span in title.spans), *title.others]
-        begin, before = 0, ("", -1, -1)
-        for word in words:
-            letters = letters_of(word)[0]
-            here = text.find(letters, begin) if letters else -1
-            if here < 0:
+        before = ("", -1, -1)
+        for word, place in place_words(title.text, words):
+            if place is None:
                 before = ("", -1, -1)
                 continue
-            begin = here + len(letters)
-            first, last = at[here], at[begin - 1] + 1
+            first, last = place
             left, left_begin, left_end = before
             before = (word, first, last)
             if left and left_end == first and may_join(left, word):
@@ -94,6 +89,4 @@ def main(shared: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("write: python -m research.training.train_joins SHARED_DATA WEIGHTS_FILE")
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    run_training(main)

@@ -8,13 +8,13 @@ come first. The same titles give the same file. The dairy titles take no part, s
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from research.tools.titles import PARTS, Title, conll, dairy, letters_of
+from research.tools.titles import PARTS, Title, conll, dairy
 from research.training.logistic import fitted
+from research.training.public_titles import place_words, run_training
 from splitter.asides import without_asides
 from splitter.keyword_classifier import (
     Odds,
@@ -62,15 +62,11 @@ def examples(titles: Iterable[Title]) -> list[Example]:
     for title in titles:
         words = name_words(without_asides(normalize(title.text)))
         places, _ = candidates(words)
-        text, at = letters_of(title.text)
-        begin = 0
-        for place, traits in zip(places, traits_of(words, places), strict=True):
-            word = letters_of(words[place])[0]
-            here = text.find(word, begin)
-            if here < 0:
+        placed = place_words(title.text, (words[place] for place in places))
+        for (_, at), traits in zip(placed, traits_of(words, places), strict=True):
+            if at is None:
                 continue
-            begin = here + len(word)
-            inside = (s.part for s in title.spans if s.begin <= at[here] and at[begin - 1] < s.end)
+            inside = (s.part for s in title.spans if s.begin <= at[0] and at[1] <= s.end)
             part = next(inside, None)
             found.append((traits, PARTS.index(part) if part else len(PARTS)))
     return found
@@ -129,6 +125,4 @@ def main(shared: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("write: python -m research.training.train_keywords SHARED_DATA WEIGHTS_FILE")
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    run_training(main)

@@ -70,23 +70,6 @@ def f1(said: Sequence[tuple[OutcomePage, str, float]]) -> dict[str, float]:
     return {**scores, "macro": round(float(np.mean(list(scores.values()))), 3)}
 
 
-def confusion(said: Sequence[tuple[OutcomePage, str, float]]) -> dict[str, dict[str, int]]:
-    """How many pages of each kind were taken for each: by what they are, then by what is said."""
-    return {
-        kind: {best: sum(p.kind == kind and b == best for p, b, _ in said) for best in OUTCOMES}
-        for kind in OUTCOMES
-    }
-
-
-def by_engine(said: Sequence[tuple[OutcomePage, str, float]]) -> dict[str, dict[str, str]]:
-    """Right of all, of each kind of each engine's pages."""
-    table: dict[str, dict[str, str]] = {}
-    for engine, kind in sorted({(page.engine, page.kind) for page, _, _ in said}):
-        of_one = [best for page, best, _ in said if (page.engine, page.kind) == (engine, kind)]
-        table.setdefault(engine, {})[kind] = f"{of_one.count(kind)}/{len(of_one)}"
-    return table
-
-
 def written(weights: Weights, n: int, n_real: int) -> str:
     """The text of the file of weights."""
     head = (
@@ -112,16 +95,7 @@ def main() -> None:
         ("real", [one for one in said if one[0].real]),
     ):
         if some:
-            counts = {kind: sum(page.kind == kind for page, _, _ in some) for kind in OUTCOMES}
-            print(json.dumps({"pages": name, "count": counts, "f1": f1(some), "confusion": confusion(some)}))
-    print(json.dumps(by_engine([one for one in said if one[0].real])))
-    for page, best, sure in said:
-        if best != page.kind:
-            print(
-                json.dumps(
-                    [page.engine, "real" if page.real else "generated", page.kind, best, round(sure, 2)]
-                )
-            )
+            print(json.dumps({"pages": name, "count": len(some), "f1": f1(some)}))
     if options.write:
         n_real = sum(page.real for page in pages)
         options.write.write_text(written(train(pages), len(pages), n_real), "utf-8")

@@ -8,13 +8,11 @@ same file.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from research.tools.titles import letters_of
-from research.training.public_titles import Marked, public_titles
+from research.training.public_titles import Marked, place_words, public_titles, run_training
 from splitter.asides import without_asides
 from splitter.keywords import name_words
 from splitter.normalize import normalize
@@ -40,15 +38,9 @@ def marks_of_words(titles: Iterable[Marked]) -> dict[str, Counter[str]]:
     """How often each word has each mark."""
     found: dict[str, Counter[str]] = {}
     for one in titles:
-        text, at = letters_of(one.title.text)
-        begin = 0
-        for word in name_words(without_asides(normalize(one.title.text))):
-            letters = letters_of(word)[0]
-            here = text.find(letters, begin) if letters else -1
-            if here >= 0:
-                begin = here + len(letters)
-                mark = _mark(one, at[here], at[begin - 1] + 1)
-                found.setdefault(word.casefold(), Counter())[mark] += 1
+        for word, place in place_words(one.title.text, name_words(without_asides(normalize(one.title.text)))):
+            if place is not None:
+                found.setdefault(word.casefold(), Counter())[_mark(one, *place)] += 1
     return found
 
 
@@ -81,6 +73,4 @@ def main(shared: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("write: python -m research.training.train_title_words SHARED_DATA TABLE_FILE")
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    run_training(main)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from research.training.public_titles import run_training
 from research.training.voice_layers import Fit, fit_layers
 from research.training.voice_posts import Post, all_texts, digest, posts
 from research.training.voice_words import word_vectors
@@ -189,6 +190,4 @@ def main(shared: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("write: python -m research.training.train_voices SHARED_DATA NETWORK_FILE")
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    run_training(main)

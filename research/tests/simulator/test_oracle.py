@@ -45,12 +45,6 @@ def test_each_node_does_what_it_is_best_at(scenario):
     assert bound(scenario(text), 1).pages == pytest.approx(100 * 0.8 + 100 * 0.6)
 
 
-def test_a_change_of_rates_is_known_in_advance(scenario):
-    pairs = "pairs: [{completion: 0.2}, {from_s: 50, completion: 1.0}]\n"
-    found = bound(scenario("duration_s: 100\n" + HEAD + pairs + "work: {products: 1000}"), 1).pages
-    assert 2 * (50 * 0.2 + 50) <= found <= 2 * (50 * 0.2 + 50) + 2 * 0.8 + 1e-6  # a page a slot may cross
-
-
 def test_death_limits_and_blocks_bound(scenario):
     work = "work: {products: 1000}"
     dead = "duration_s: 100\n" + HEAD.replace("slots: 2", "slots: 2, dies_at_s: 30") + work
@@ -110,12 +104,6 @@ def test_the_makespan_of_work_that_is_done(scenario):
     assert found == pytest.approx(35, abs=1.0)  # 40 pages in 20 s, then four a second
 
 
-def test_a_bound_is_kept_with_its_scenario(scenario):
-    made = scenario("until_done: true\n" + HEAD + "work: {products: 10}")
-    assert bound(made, 3) is bound(made, 3)
-    assert bound(made, 3) is not bound(made, 4)
-
-
 HARD = """
 nodes: [{name: a, slots: 2}, {name: b, slots: 1, dies_at_s: 400, back_at_s: 500}, {name: c}]
 sites: [{name: x, overhead_s: 2}, {name: y, total_per_s: 1.5, overhead_s: 1}, {name: z, overhead_s: 0.5}]
@@ -141,9 +129,9 @@ def test_no_strategy_beats_it_by_more_than_chance(scenario, strategy, products, 
 
 
 def test_equations_and_bounds_of_a_program():
-    program = Program(1, 2, maximise_pages=True)
+    program = Program(1, 2)
     program.gain = np.array([1.0, 2.0])
     row = program.rows(1, 3.0)
     program.enter(0, np.array([row, row]), np.array([1.0, 3.0]))
     program.enter(1, np.array([row, row]), 1.0)
-    assert solve(program).value == pytest.approx(-3.0)
+    assert solve(program) == pytest.approx(-3.0)
