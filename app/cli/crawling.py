@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from app.actions import product_actions
 from app.actions.products import RefusedProduct, named_products
 from app.cli.options import (
+    DatabaseUnusable,
     chosen_sites,
     person,
     warn_without_contact,
@@ -27,6 +28,7 @@ from tasks.store.content.products import NewProduct
 from tasks.store.queue import tasks
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
+from tasks.store.sql.outages import is_outage
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
@@ -49,6 +51,9 @@ def watched(
         nodes: how many, for the summary.
         crawl: runs to the end; called with the function that shows progress.
         until_done: it goes on while work waits for hosts, and says so once.
+
+    Raises:
+        DatabaseUnusable: the database went away before the end, so the run can't be summed up.
     """
     begin, began_s = mark(store), monotonic()
     catalog = settings.catalog()
@@ -56,7 +61,14 @@ def watched(
     with progress.live():
         crawl(progress.update)
     took_s = monotonic() - began_s
-    return summary(store, begin, took_s, _run_settings(settings, nodes), HostCatalog(catalog).of_site)
+    try:
+        return summary(store, begin, took_s, _run_settings(settings, nodes), HostCatalog(catalog).of_site)
+    except Exception as error:
+        if not is_outage(error):
+            raise
+        raise DatabaseUnusable(
+            "the run has ended, but the database does not answer: see `reviewloop status` once it does"
+        ) from error
 
 
 def announce(nodes: str, settings: Settings) -> None:

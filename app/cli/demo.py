@@ -21,7 +21,7 @@ from app.cli.crawling import watched
 from app.cli.options import db_option, json_option, person
 from app.cli.output import messages, print_json, printed, say
 from app.cli.tables import print_samples, print_summary
-from app.cli.web import dashboard_beside
+from app.cli.web import running_dashboard
 from app.reports.summary import Summary, document, samples
 from app.run.nodes import numbered_nodes
 from app.run.setting_fields import Settings
@@ -111,7 +111,7 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
         lab = stack.enter_context(running_lab(settings.catalog(), "demo", reviews=None))
         settings = settings.with_(lab=(lab.host, lab.port))
         store = stack.enter_context(open_store(settings))
-        address = stack.enter_context(dashboard_beside(settings, store, "127.0.0.1")) if web else ""
+        address = stack.enter_context(running_dashboard(settings, store, "127.0.0.1")) if web else ""
         product_actions.add(store, named_products(PRODUCTS), person())
         rows = numbered_nodes(NODES, settings.slots, lab=True)
         until = Until(done=True, seconds=LONGEST_S)

@@ -17,7 +17,7 @@ from app.cli.options import (
 )
 from app.cli.output import say
 from app.cli.runner_options import runner_options
-from app.cli.web import dashboard_beside
+from app.cli.web import running_dashboard
 from app.run.open_store import hold_database, refuse_busy
 from app.run.setting_values import sqlite_file
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
@@ -101,7 +101,7 @@ def run(
         rows = nodes_of(settings, store, nodes, otherwise)
         refused = crawling.add_names(store, given, may_be_none=web)
         if web:
-            stack.enter_context(dashboard_beside(settings, store, web_host))
+            stack.enter_context(running_dashboard(settings, store, web_host))
         found = crawling.askable_or_refuse(settings, store, rows, may_be_none=web)
         from app.run.embedded import (
             crawl,  # it brings what fetches, which neither a plan nor a wrong name needs

@@ -75,8 +75,8 @@ def say_dashboard(address: str, token: str) -> None:
 
 
 @contextmanager
-def dashboard_beside(settings: Settings, store: Store, host: str) -> Iterator[str]:
-    """Serve the dashboard beside what this process does, near its usual port on loopback; give its address."""
+def running_dashboard(settings: Settings, store: Store, host: str) -> Iterator[str]:
+    """Serve the dashboard in a thread and yield its address; on loopback at any port if the usual one is taken."""
     from app.web.address import DEFAULT_PORT, is_loopback, listening, listening_near
     from app.web.server import serving, with_tokens
 

@@ -27,7 +27,7 @@ Row = Sequence[tuple[str, str]]
 
 
 class NotSimple(ValueError):
-    """A selector from which no element can be made."""
+    """A selector that no element can satisfy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ class PairConduct(Conduct):
 
 
 class RobotsProfile(_ProfilePart):
-    """The rules from which robots.txt is made.
+    """The rules of robots.txt.
 
     Attributes:
         refuse: Patterns of the hosts that refuse all paths.

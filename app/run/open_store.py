@@ -132,16 +132,18 @@ async def ping_redis(settings: Settings, seconds: float = _PING_S) -> None:
 def servers_answer(settings: Settings) -> bool:
     """Return True if PostgreSQL and Redis answer within a few seconds."""
     from redis.exceptions import RedisError
-    from sqlalchemy.exc import DBAPIError
 
     from tasks.store.sql.database import open_engine
+    from tasks.store.sql.outages import is_outage
 
     engine = open_engine(settings.database_url, pool_size=1, connect_s=round(_PING_S))
     try:
         asyncio.run(ping_redis(settings))
         engine.connect().close()
-    except (TimeoutError, RedisError, DBAPIError):
+    except (TimeoutError, RedisError):
         return False
+    except Exception as error:
+        return not is_outage(error)
     finally:
         engine.dispose()
     return True

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _SEARXNG = "searxng"
 
 
-def _from_text(read: Callable[[str], Any]) -> BeforeValidator:
+def _text_validator(read: Callable[[str], Any]) -> BeforeValidator:
     """Return a validator that reads a text with `read` and leaves every other value as it is."""
 
     def checked(value: Any) -> Any:
@@ -99,8 +99,8 @@ def _receivers(text: str) -> str:
     return " ".join(text.split())
 
 
-Switch = Annotated[bool, _from_text(_switch)]
-Networks = Annotated[frozenset[IPvAnyNetwork], _from_text(lambda text: text.replace(",", " ").split())]
+Switch = Annotated[bool, _text_validator(_switch)]
+Networks = Annotated[frozenset[IPvAnyNetwork], _text_validator(lambda text: text.replace(",", " ").split())]
 Secret = Annotated[str, Field(repr=False)]
 FileSecret = Annotated[Secret, Field(json_schema_extra={"in_file": True})]
 """A secret that a file may hold, which the variable's name with _FILE names."""
@@ -112,7 +112,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    database_url: Annotated[FileSecret, _from_text(database)] = DEFAULT_DATABASE
+    database_url: Annotated[FileSecret, _text_validator(database)] = DEFAULT_DATABASE
     """SQLite file or PostgreSQL."""
     redis_url: FileSecret = ""
     """Broker and rate limits of the cluster: redis://, rediss:// or sentinel://HOST:PORT;sentinel://HOST:PORT. The
@@ -121,17 +121,17 @@ class Settings(BaseModel):
     """Name of the master that the sentinels watch."""
     sites: str | None = None
     """Catalog file or name of a built-in catalog. Default: ./sites.yaml, else the project's own."""
-    searxng_url: Annotated[str, _from_text(_web_address)] = ""
+    searxng_url: Annotated[str, _text_validator(_web_address)] = ""
     """Address of the SearXNG that engines of that name ask (http://HOST:PORT). Default: the catalog's."""
-    lab: Annotated[tuple[str, int] | None, _from_text(lab_address)] = None
+    lab: Annotated[tuple[str, int] | None, _text_validator(lab_address)] = None
     """HOST:PORT of a lab on loopback that every host is sent to. Default: the real web."""
     contact: str = ""
     """Part of the User-Agent: an address or page where the operator of a site reaches you."""
-    allocation: Annotated[str, _from_text(_strategy)] = "feedback"
+    allocation: Annotated[str, _text_validator(_strategy)] = "feedback"
     """Name of the allocation strategy: feedback, feedback2014, balance, proximity, sed, least_loaded, round_robin,
     hash or random."""
     modification: Switch = True
-    """Set quota and budget of attempts by what was learned. Off, to compare: the bounds of the site."""
+    """Adapt quota and budget to the results of earlier attempts. Off, to compare: use the site's bounds."""
     recall: Switch = True
     """Give failed work to other nodes, up to 5 times. Off, to compare: a person gets it at once."""
     silent_after_s: PositiveFloat = 60.0
@@ -148,12 +148,12 @@ class Settings(BaseModel):
     """Name shared by the processes behind one outgoing address, if none is bound. Default: the host's name."""
     address: str | None = None
     """Source address of this process's node. Default: the system's choice."""
-    proxy: Annotated[Secret, _from_text(read_proxy)] = ""
+    proxy: Annotated[Secret, _text_validator(read_proxy)] = ""
     """Proxy of this process's nodes: http://HOST:PORT or socks5h://HOST:PORT."""
     slots: int = 4
     """Attempts that a node runs at once."""
-    kinds: Annotated[frozenset[Kind] | None, _from_text(read_kinds)] = None
-    """What this process's node may crawl: meta, microblog, or both. Default: its row says it, else both."""
+    kinds: Annotated[frozenset[Kind] | None, _text_validator(read_kinds)] = None
+    """Kinds that this process's node may crawl: meta, microblog, or both. Default: the kinds of its row, else both."""
     report_file: str | None = None
     """File that the sweep `report` writes."""
     batch: int = Field(MOST_AT_ONCE, ge=1)
@@ -182,10 +182,10 @@ class Settings(BaseModel):
     google-chrome and msedge."""
     keep_log_days: float = Field(365.0, ge=0, lt=100_000)
     """Days for which the event log of an ended subtask is kept (docs/verify.md). 0: for ever."""
-    alerts: Annotated[AlertRules, _from_text(_alert_rules)] = USUAL_RULES
+    alerts: Annotated[AlertRules, _text_validator(_alert_rules)] = USUAL_RULES
     """Rules with thresholds: completion of a site in percent of what it was, minutes that a node is silent, subtasks
     that wait for a person, minutes without a page, refusals of an engine in a row; or off."""
-    alert_to: Annotated[FileSecret, _from_text(_receivers)] = ""
+    alert_to: Annotated[FileSecret, _text_validator(_receivers)] = ""
     """Receivers of alerts, separated by blanks: addresses as in docs/alerts.md, mailto:PERSON, `log`. Default: the
     log."""
     log_level: Literal["warning", "info"] = "warning"
@@ -194,9 +194,9 @@ class Settings(BaseModel):
     """Format of these logs: text or json (docs/metrics.md)."""
     request_log: str = ""
     """File that gets one JSON line for each request sent (docs/metrics.md)."""
-    smtp_url: Annotated[FileSecret, _from_text(_mail_server_url)] = ""
+    smtp_url: Annotated[FileSecret, _text_validator(_mail_server_url)] = ""
     """Mail server of alerts and scheduled reports: smtps://USER:PASSWORD@HOST:465 or smtp://... (docs/schedules.md)."""
-    mail_from: Annotated[str, _from_text(mail_address)] = ""
+    mail_from: Annotated[str, _text_validator(mail_address)] = ""
     """Sender of mail. Default: the user of REVIEWLOOP_SMTP_URL."""
     pulse_file: str = ""
     """File that a worker or beat touches every few seconds while its loop turns."""

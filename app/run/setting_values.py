@@ -1,4 +1,4 @@
-"""Reads values of settings that commands take as options, too. Brings no library."""
+"""Readers of setting values that commands also take as options. They import no library."""
 
 from __future__ import annotations
 

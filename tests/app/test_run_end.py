@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import psycopg2
 import pytest
+from sqlalchemy.exc import OperationalError
 
+from app.cli import crawling
+from app.cli.options import DatabaseUnusable
 from app.cli.run_end import finish
 from app.reports.summary import mark, summary
 from app.run.setting_fields import Settings
@@ -77,3 +81,13 @@ def test_a_run_shows_its_own_reviews_only(crawled):
     assert summary(store, mark(store), 1.0, {}).samples == ()
     assert len(summary(store, Stored(), 1.0, {}).samples) > 1
     store.close()
+
+
+def test_a_run_whose_database_went_away_ends_with_one_line(monkeypatch):
+    def unanswered(*_given):
+        raise OperationalError("SELECT", {}, psycopg2.OperationalError("timeout expired"))
+
+    monkeypatch.setattr(crawling, "mark", lambda _store: Stored())
+    monkeypatch.setattr(crawling, "summary", unanswered)
+    with pytest.raises(DatabaseUnusable):
+        crawling.watched(Settings(sites="paper-2014"), Store.open("sqlite://"), 1, lambda _watch: None)

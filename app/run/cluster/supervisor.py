@@ -16,8 +16,6 @@ from pathlib import Path
 from subprocess import Popen
 from types import FrameType
 
-from sqlalchemy.exc import DBAPIError
-
 from app.run.cluster import processes
 from app.run.cluster.processes import Program, last_lines
 from app.run.cluster.pulse import is_stopped, last_beat
@@ -265,7 +263,7 @@ class Cluster:
             watch()
             with store.read() as conn:
                 return snapshot.all_settled(conn)
-        except DBAPIError as error:
+        except Exception as error:
             if not is_outage(error):
                 raise
             return False
