@@ -3,18 +3,75 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from app.cli.options import db_option, json_option, lab_option, settings_of, sites_option
 from app.cli.output import labelled, print_json, printed, say
 from app.files.harmless import shown
-from app.run.doctor import CheckState, examine
+from app.run.doctor import Check, CheckState, examine
 from app.run.wiring import utc_now
 
 _STYLES = {CheckState.OK: "green", CheckState.WARNING: "yellow", CheckState.FAILED: "red"}
 _STATE = 8
 """Columns of a state, with the blank behind it."""
+_CLOCK = "set this machine's clock (timedatectl set-ntp true)"
+_SEARXNG = "{url} answers; its engines: {engines}"
+_RENDERED = "{rendered} of {sites} sites"
+_MAIL = "{server.host}:{server.port} ({server.security}"
+_TEXTS = {
+    "all_sites": ("{asked} of {sites} sites can be asked", ""),
+    "browser": (f"{{program}}, for pages made by script ({_RENDERED})", ""),
+    "browsers": (
+        f"{{rendering}} of {{nodes}} live nodes have one, for pages made by script ({_RENDERED})",
+        "",
+    ),
+    "clock": ("{now:%Y-%m-%d %H:%M} UTC", ""),
+    "clock_skew": ("it is {skew_s:.0f} s off the database's", _CLOCK),
+    "disk": ("{gb:.1f} GB free in {folder}", ""),
+    "full_disk": ("{gb:.1f} GB free in {folder}", "make room, or name another --db"),
+    "lab": ("{host}:{port} answers", ""),
+    "mail": (f"{_MAIL}, user {{server.user}}), from {{server.sender}}", ""),
+    "mail_without_user": (f"{_MAIL}), from {{server.sender}}", ""),
+    "misspelt": ("{name} is no setting", "write {meant}"),
+    "names_known": ("host names are looked up", ""),
+    "new_database": ("{path} is not there yet: a run begins it", ""),
+    "newest_schema": ("answers, schema {revision}", ""),
+    "no_browser": (f"{_RENDERED} can't be asked: {{why}}", "{mend}"),
+    "no_contact": ("sites can't reach you", "set REVIEWLOOP_CONTACT to your address or page (docs/legal.md)"),
+    "no_database": ("{error}", "is {path} a database of reviewloop?"),
+    "no_folder": ("there is no folder {folder}", "mkdir {folder}"),
+    "no_lab": ("{error}", "reviewloop lab --port {port}"),
+    "obstacle": ("{why}", "{mend}"),
+    "old_schema": (
+        "its schema is {revision}, this version's is {newest}",
+        "reviewloop run or up migrates it",
+    ),
+    "past_clock": ("it stands at {now:%Y-%m-%d}", _CLOCK),
+    "read_only": (
+        "{path} is not writable for this user",
+        "work in a folder of your own, or name another database with --db",
+    ),
+    "redis": ("answers", ""),
+    "searxng": (_SEARXNG, ""),
+    "settings_known": ("every REVIEWLOOP_ variable is known", ""),
+    "silent_database": ("{error}", "start it, or set REVIEWLOOP_DATABASE_URL"),
+    "silent_engines": (
+        f"{_SEARXNG}; not answered by {{silent}}",
+        "wait until these engines answer it again, or switch others on in its settings.yml",
+    ),
+    "silent_redis": ("it does not answer: {error}", "start it, or set REVIEWLOOP_REDIS_URL"),
+    "some_sites": (
+        "{asked} of {sites} sites can be asked",
+        "reviewloop run --plan NAME tells which not, and why",
+    ),
+    "unknown_setting": ("{name} is no setting", "docs/settings.md lists the settings"),
+    "wrong_mail": ("{error}", "see docs/schedules.md"),
+    "wrong_schema": ("{error}", "see docs/backup.md"),
+}
+"""By reason of a check: what was found, and what mends it."""
 
 
 @click.command()
@@ -36,15 +93,29 @@ def doctor(lab: tuple[str, int] | None, sites: str | None, db: str | None, as_js
     checks = []
     out = printed()
     for check in examine(settings_of(db, sites, lab=lab), utc_now):
-        checks.append(check)
+        found, mend = texts(check)
+        checks.append({"what": check.what, "state": check.state, "said": found, "mend": mend})
         if not as_json:
-            said = shown(f"{check.what}: {check.said}")
-            labelled(out, check.state, said, style=_STYLES[check.state], width=_STATE)
-            if check.mend:
-                labelled(
-                    out, f"{'':{_STATE}}->", shown(check.mend), style="dim", rest="dim", width=_STATE + 3
-                )
+            line = shown(f"{check.what}: {found}")
+            labelled(out, check.state, line, style=_STYLES[check.state], width=_STATE)
+            if mend:
+                labelled(out, f"{'':{_STATE}}->", shown(mend), style="dim", rest="dim", width=_STATE + 3)
     if as_json:
         print_json({"checks": checks})
-    if any(check.state is CheckState.FAILED for check in checks):
+    if any(check["state"] is CheckState.FAILED for check in checks):
         sys.exit(1)
+
+
+def texts(check: Check) -> tuple[str, str]:
+    """Return what a check found and what mends it, in words."""
+    words = {name: _text(value) for name, value in check.parameters.items()}
+    found, mend = _TEXTS[check.reason]
+    return found.format(**words), mend.format(**words)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none of category general"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} ({why})" for name, why in value.items())
+    return value

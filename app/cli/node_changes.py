@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import socket
+from ipaddress import ip_address
 
 import click
 
 from app.actions.manual_actions import add_node, remove_node
 from app.cli.options import ReadBy, db_option, json_option, person, settings_of, store_there, store_to_fill
 from app.cli.output import answer, say
-from app.run.addresses import is_loopback, own_address, system_choice
-from app.run.nodes import OWN, node_name
+from app.run.nodes import OWN, check_node_name, own_address, system_addresses
 from app.run.setting_values import read_kinds, read_proxy
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
@@ -29,7 +29,7 @@ def _kinds(text: str) -> frozenset[Kind]:
 
 
 @click.command()
-@click.argument("name", type=ReadBy("name", node_name))
+@click.argument("name", type=ReadBy("name", check_node_name))
 @click.option(
     "--address",
     type=ReadBy("address", own_address),
@@ -85,10 +85,10 @@ def add(
         add_node(store, node, slots, person())
     if proxy is not None:
         _try(proxy)
-    if address is not None and is_loopback(address):
+    if address is not None and ip_address(address).is_loopback:
         say(f"{address} reaches nothing but a lab: `run` on the web will refuse it", "yellow")
     # An address that the system would choose by itself is no second client.
-    instead = name == OWN or address in system_choice(lab=False)
+    instead = name == OWN or address in system_addresses(lab=False)
     own = f", {'instead of' if instead else 'beside'} {OWN} (this machine as the system connects it)"
     where = f"from {address}" if address is not None else f"through {proxy}"
     answer(

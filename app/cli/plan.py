@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,11 @@ from rich.padding import Padding
 from app.cli.options import store_there
 from app.cli.output import print_json, printed, say, table
 from app.files.harmless import shown
-from app.run.crawl_plan import CrawlPlan, as_virtual_task, crawl_plan
-from app.run.nodes import clients, notes
+from app.run.crawl_plan import as_virtual_task, crawl_plan
+from app.run.nodes import clients
 from app.run.preflight import LONGEST_S, Preflight, preflight
 from app.run.setting_values import sqlite_file
+from app.views.crawl_plan import CrawlPlan
 from app.views.durations import seconds
 from splitter.errors import InputError
 from tasks.store.content.products import NewProduct
@@ -59,13 +60,44 @@ def plan_of(
     new = {one.name for one in given}
     wanted = [as_virtual_task(one) for one in given] + [one for one in stored if one.product not in new]
     plan = crawl_plan(settings.catalog(), found, wanted, clients(nodes))
-    return replace(plan, notes=(*plan.notes, *notes(nodes)))
+    return replace(plan, notes=(*searxng_notes(found), *node_notes(nodes)))
+
+
+def searxng_notes(found: Preflight) -> Iterator[str]:
+    """Yield what a person should know of each SearXNG that answers: its engines, and those that are silent."""
+    for name, one in found.searxng.items():
+        if one.why:
+            continue
+        if one.version or one.engines:
+            yield f"{name}: SearXNG {one.version} with {', '.join(one.engines) or 'no engine of category general'}"
+        if one.hits == 0 and one.silent:
+            yield f"{name}: none of its engines answered a sample search"
+        for engine, why in one.silent.items():
+            yield f"{name}: {engine} did not answer ({why})"
+
+
+def node_notes(nodes: Sequence[Node]) -> list[str]:
+    """Return what a person should know of the nodes before they crawl."""
+    if clients(nodes) > 1:
+        return [f"{len(nodes)} nodes: {', '.join(map(_describe, nodes))}."]
+    these = "One node" if len(nodes) == 1 else f"{len(nodes)} nodes behind one address (one client to a site)"
+    return [
+        f"{these}: what can't be learned is which node is good at which site, and whether a refusal is about the "
+        "address or about everybody.",
+        "A second one: reviewloop nodes add NAME --address A | --proxy URL",
+    ]
+
+
+def _describe(node: Node) -> str:
+    if node.proxy is not None:
+        return f"{node.name} (through {node.proxy})"
+    return f"{node.name} ({node.address or 'as the system chooses'})"
 
 
 def print_plan(plan: CrawlPlan, as_json: bool) -> None:
     """Print the whole plan on standard output."""
     if as_json:
-        print_json(plan.document())
+        print_json(plan)
         return
     out = printed()
     _print_summary(out, plan)
@@ -80,7 +112,7 @@ def say_plan(plan: CrawlPlan) -> None:
     from app.cli.output import messages
 
     _print_summary(messages, plan)
-    if plan.asked and plan.unasked:
+    if plan.asked and plan.not_asked:
         messages.print(Padding(_named([one.site for one in plan.asked]), (0, 0, 0, 4), expand=False))
     _print_missing(messages, plan)
 
@@ -93,11 +125,11 @@ def refuse_empty(plan: CrawlPlan) -> None:
 
 
 def _print_summary(out: Console, plan: CrawlPlan) -> None:
-    sites = len(plan.asked) + len(plan.unasked)
+    sites = len(plan.asked) + len(plan.not_asked)
     products = f"{plan.products:,} product{'' if plan.products == 1 else 's'}"
     out.print(f"{products}; of {sites} sites {len(plan.asked)} will be asked.", style="bold")
     if plan.requests:
-        host = f", at {plan.slowest} longest" if plan.slowest else ""
+        host = f", at {plan.slowest_host} longest" if plan.slowest_host else ""
         out.print(
             f"At most {plan.requests:,} requests; at the hosts' limits about {seconds(round(plan.seconds))}{host}."
         )

@@ -85,20 +85,20 @@ def run(
     settings = _settings(db, **options)
     from app.cli import crawling  # slow to import; a wrong option should be refused at once
     from app.cli.run_end import finish
-    from app.run.nodes import crawl_nodes, nodes_of
+    from app.run.nodes import choose_nodes, list_nodes
     from app.run.until import Until
 
     given = crawling.named(settings, names, groups, sites_named)
     otherwise = _NODES_IN_THE_LAB if settings.lab else _NODES_ON_THE_WEB
     if only_plan:
         crawling.show_plan(
-            settings, given, lambda added: crawl_nodes(settings, added, nodes, otherwise), as_json
+            settings, given, lambda added: choose_nodes(settings, added, nodes, otherwise), as_json
         )
         return
     with ExitStack() as stack:
         stack.enter_context(hold_database(sqlite_file(settings.database_url)))
         store = stack.enter_context(store_for_work(settings))
-        rows = nodes_of(settings, store, nodes, otherwise)
+        rows = list_nodes(settings, store, nodes, otherwise)
         refused = crawling.add_names(store, given, may_be_none=web)
         if web:
             stack.enter_context(running_dashboard(settings, store, web_host))
@@ -184,12 +184,12 @@ def up(
     from app.cli import crawling  # slow to import; a wrong option should be refused at once
     from app.cli.run_end import finish
     from app.run.cluster.supervisor import Cluster
-    from app.run.nodes import nodes_of
+    from app.run.nodes import list_nodes
     from app.run.until import Until
 
     given = crawling.named(settings, names, groups, sites_named)
     with Cluster(settings, data, say) as cluster, store_for_work(cluster.settings) as store:
-        rows = nodes_of(settings, store, nodes, _NODES_OF_A_CLUSTER)
+        rows = list_nodes(settings, store, nodes, _NODES_OF_A_CLUSTER)
         refused = crawling.add_names(store, given)
         crawling.askable_or_refuse(settings, store, rows)
         crawling.announce(f"{len(rows)} node processes", settings)

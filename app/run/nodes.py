@@ -1,80 +1,91 @@
-"""The nodes that a run crawls with: so many alike, or this machine's own and those that a person added."""
+"""The nodes of a run: their names, their addresses, and whether they have a browser."""
 
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Sequence
+from contextlib import closing
+from ipaddress import ip_address
 
-from app.run.addresses import is_loopback, own_address, system_choice
+from sqlalchemy.exc import SQLAlchemyError
+
 from app.run.setting_fields import Settings
+from app.run.setting_values import sqlite_file
 from splitter.catalog.names import Kind
-from splitter.errors import InputError
-from tasks.store.queue import added_nodes
+from splitter.errors import InputError, ReviewloopError
+from tasks.jobs.obstacles import Obstacle, ObstacleKind
+from tasks.store.queue import added_nodes, nodes
 from tasks.store.queue.nodes import Node
-from tasks.store.sql.database import Store
+from tasks.store.sql.database import Store, read_now
 
 OWN = "node1"
-"""The node of this machine's own address, as the system chooses it; one added by this name takes its place."""
-
+"""The node of this machine with the address that the system chooses. An added node of this name takes its place."""
+NO_NODE_HAS_BROWSER = Obstacle(
+    kind=ObstacleKind.BROWSER,
+    why="its pages need a browser, and no node has one",
+    mend="install one on the machine of a node, and start the node again (docs/browser.md)",
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-# Programs of a cluster have logs by their names.
-_TAKEN = frozenset({"beat", "control", "postgres", "redis", "web"})
-_ADD = "reviewloop nodes add NAME --address A | --proxy URL"
+_PROGRAMS = frozenset(
+    {"beat", "control", "postgres", "redis", "web"}
+)  # the logs of a cluster have their names
+# To connect a UDP socket sends nothing: it only chooses a route. Addresses for documentation (RFC 5737, 3849).
+_FAR_AWAY = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 
 
-def node_name(text: str) -> str:
-    """Check the name of a node: it is also that of its queue and its log. Raises InputError."""
+def check_node_name(text: str) -> str:
+    """Return the name of a node, which is also the name of its queue and its log. Raises InputError."""
     if not _NAME.fullmatch(text):
         raise InputError(
             f"{text!r} is no name for a node: write at most 64 letters (a-z), digits, '.', '_', '-'"
         )
-    if text in _TAKEN:
+    if text in _PROGRAMS:
         raise InputError(f"{text!r} is a program of the cluster: name the node otherwise")
     return text
 
 
 def numbered_nodes(count: int, slots: int, *, lab: bool) -> list[Node]:
-    """node1, node2, ...: towards the lab each from its own address, otherwise as the system chooses."""
+    """Return node1, node2 and so on. In a lab each has its own address, otherwise the system chooses one."""
     return [
         Node(f"node{n}", frozenset(Kind), slots, f"127.0.0.{n + 1}" if lab else None)
         for n in range(1, count + 1)
     ]
 
 
-def nodes_of(settings: Settings, store: Store, count: int | None, otherwise: int) -> list[Node]:
-    """The nodes of a run on this store, as `crawl_nodes` says. Raises InputError."""
+def list_nodes(settings: Settings, store: Store, count: int | None, default: int) -> list[Node]:
+    """Return the nodes of a run on this store, as `choose_nodes` does. Raises InputError."""
     with store.read() as conn:
         added = added_nodes.listed(conn, settings.slots)
-    return crawl_nodes(settings, added, count, otherwise)
+    return choose_nodes(settings, added, count, default)
 
 
-def crawl_nodes(settings: Settings, added: Sequence[Node], count: int | None, otherwise: int) -> list[Node]:
-    """The nodes of a run.
+def choose_nodes(settings: Settings, added: Sequence[Node], count: int | None, default: int) -> list[Node]:
+    """Return the nodes of a run: the number that was given, or else the added nodes and this machine's own.
 
     Args:
-        added: by a person; they crawl where no count is given, and this machine's own node beside them.
-        count: as given to the command; None: not given.
-        otherwise: how many where none were added either.
+        count: the number given to the command, if any.
+        default: number of nodes if none was given and none added.
 
     Raises:
-        InputError: an added node can't crawl: its address is gone, or reaches only a lab, or would be hidden.
+        InputError: an added node can't crawl: its address is gone or reaches only a lab, or a proxy hides it.
     """
+    lab = settings.lab is not None
     if count is not None or not added:
-        return numbered_nodes(count or otherwise, settings.slots, lab=settings.lab is not None)
+        return numbered_nodes(count or default, settings.slots, lab=lab)
     if settings.proxy:
         raise InputError(
             "REVIEWLOOP_PROXY is set: the added nodes would all go through it, and be one client to every site; leave "
             "it out and add a node for it (reviewloop nodes add NAME --proxy -), or crawl with --nodes 1"
         )
     for node in added:
-        _check(node, lab=settings.lab is not None)
-    taken = {node.address for node in added} & system_choice(lab=settings.lab is not None)
-    if taken or OWN in (node.name for node in added):
+        _check_address(node, lab=lab)
+    if {node.address for node in added} & system_addresses(lab=lab) or OWN in (node.name for node in added):
         return list(added)
     return [Node(OWN, frozenset(Kind), settings.slots), *added]
 
 
-def _check(node: Node, *, lab: bool) -> None:
+def _check_address(node: Node, *, lab: bool) -> None:
     if node.address is None:
         return
     again = f"`reviewloop nodes remove {node.name}`, and add it with another address"
@@ -82,12 +93,12 @@ def _check(node: Node, *, lab: bool) -> None:
         own_address(node.address)
     except InputError as error:
         raise InputError(f"node {node.name!r}: {error}; {again}") from None
-    if is_loopback(node.address) and not lab:
+    if ip_address(node.address).is_loopback and not lab:
         raise InputError(f"node {node.name!r}: {node.address} reaches nothing but a lab; {again}")
 
 
 def own_settings(settings: Settings, node: Node) -> Settings:
-    """The settings of one node's process or tools: with its own address, kinds, and proxy."""
+    """Return the settings of one node's process or tools, with its own address, kinds and proxy."""
     own = settings.with_(address=node.address, kinds=node.kinds)
     if node.proxy is None:
         return own
@@ -95,23 +106,79 @@ def own_settings(settings: Settings, node: Node) -> Settings:
 
 
 def clients(nodes: Sequence[Node]) -> int:
-    """How many clients these nodes are to a site: nodes behind one address are one."""
+    """Return the number of clients that these nodes are to a site: nodes behind one address are one client."""
     return len({node.address or node.machine for node in nodes})
 
 
-def notes(nodes: Sequence[Node]) -> list[str]:
-    """Notes on the nodes before they crawl: who they are, and what can't be learned of them."""
-    if clients(nodes) > 1:
-        return [f"{len(nodes)} nodes: {', '.join(_described(node) for node in nodes)}."]
-    these = "One node" if len(nodes) == 1 else f"{len(nodes)} nodes behind one address (one client to a site)"
-    return [
-        f"{these}: what can't be learned is which node is good at which site, and whether a refusal is about the "
-        "address or about everybody.",
-        f"A second one: {_ADD}",
-    ]
+def own_address(text: str) -> str:
+    """Return an address that this machine can connect from, in its usual form.
+
+    Raises:
+        InputError: it is none, or not this machine's. The message lists the machine's addresses.
+    """
+    try:
+        address = ip_address(text.strip())
+    except ValueError:
+        raise InputError(f"{text!r} is no IP address; {_addresses_text()}") from None
+    if address.is_unspecified or address.is_multicast:
+        raise InputError(f"{address} is no address to connect from; {_addresses_text()}")
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as sock:
+            sock.bind((str(address), 0))
+    except OSError:
+        raise InputError(f"this machine has no address {address}; {_addresses_text()}") from None
+    return str(address)
 
 
-def _described(node: Node) -> str:
-    if node.proxy is not None:
-        return f"{node.name} (through {node.proxy})"
-    return f"{node.name} ({node.address or 'as the system chooses'})"
+def _addresses_text() -> str:
+    return f"it has {', '.join(addresses()) or 'none but loopback'} (127.0.0.0/8 towards a lab)"
+
+
+def addresses() -> list[str]:
+    """Return the addresses of this machine that others can see, IPv4 first."""
+    import psutil  # only for messages
+
+    found = {
+        ip_address(one.address.partition("%")[0])
+        for of_interface in psutil.net_if_addrs().values()
+        for one in of_interface
+        if one.family in _FAR_AWAY
+    }
+    seen = [one for one in found if not one.is_loopback and not one.is_link_local]
+    return [str(one) for one in sorted(seen, key=lambda one: (one.version, int(one)))]
+
+
+def system_addresses(*, lab: bool) -> set[str]:
+    """Return the addresses that the system connects from if none is bound, to the web or to a lab on this machine."""
+    return {"127.0.0.1"} if lab else {_route(family) for family in _FAR_AWAY} - {""}
+
+
+def _route(family: socket.AddressFamily) -> str:
+    """Return the address that leads out, or an empty text if none does."""
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.connect((_FAR_AWAY[family], 9))
+            return str(sock.getsockname()[0])
+    except OSError:
+        return ""
+
+
+def browser_obstacle(store: Store, settings: Settings) -> Obstacle | None:
+    """Return the obstacle to pages made by script, or None if a live node has a browser or no node is there yet."""
+    with store.read() as conn:
+        none = nodes.none_renders(conn, read_now(conn), settings.node_silent_after())
+    return NO_NODE_HAS_BROWSER if none else None
+
+
+def count_browsers(settings: Settings) -> tuple[int, int] | None:
+    """Return the number of a cluster's live nodes, and of those with a browser. None: there is no cluster to ask."""
+    path = sqlite_file(settings.database_url)
+    if not settings.redis_url or (path is not None and not path.is_file()):
+        return None
+    try:
+        with closing(Store.open(settings.database_url)) as store, store.read() as conn:
+            live, rendering = nodes.browsers(conn, read_now(conn), settings.node_silent_after())
+    except (SQLAlchemyError, ReviewloopError, OSError):
+        return None  # another check reports the database
+    return (live, rendering) if live else None

@@ -1,31 +1,38 @@
-"""Finds out before the first request what can be asked from here: asks name servers and engines of one's own, no site.
+"""Finds out before the first request which sites can be asked. It asks name servers and own engines, but no site.
 
-All of it ends in `LONGEST_S`: a name server that does not answer holds nobody up.
+It ends within `LONGEST_S`, even if a name server does not answer.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from ipaddress import ip_address
-from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Semaphore, Thread
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
+from urllib.parse import urljoin, urlsplit
 
-from app.run.searxng import SearxngAnswer, probe
+import requests
+
 from app.run.setting_fields import Settings
 from app.run.settings import logins
-from splitter.catalog.model import Catalog
+from splitter.catalog.model import Catalog, Engine
 from splitter.catalog.sign_in import SignInRules
 from splitter.errors import InputError
+from splitter.urls import search_url
+from tasks.domain.failures import FetchError
 from tasks.fetching.chromium import missing
+from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
 from tasks.jobs.obstacles import NameState, Obstacle, ObstacleKind, Reachability, hosts_of, obstacles
 from tasks.signin.credentials import Credentials, Part, variable_of
+from tasks.worker.settings import CrawlSettings
 
 log = logging.getLogger("reviewloop.preflight")
 
@@ -34,7 +41,9 @@ _NAMES_S = 4.0
 _ONE_ANSWER_S = 3.5
 _AT_ONCE = 64
 _GOOD_FOR_S = 60.0
-
+_SAMPLE = ("牛奶",)
+_REFUSED = 403
+_MOST_BYTES = 5_000_000
 SEARXNG_MEND = (
     "start one (`reviewloop init FOLDER` makes a compose file for it) or set REVIEWLOOP_SEARXNG_URL"
 )
@@ -43,13 +52,35 @@ _R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearxngAnswer:
+    """The answer of a SearXNG.
+
+    Attributes:
+        why: the reason why it can't be used; empty if it can.
+        mend: what helps.
+        version: its version; empty if it does not report one.
+        engines: its enabled engines of the category general.
+        silent: engines that did not answer the sample search, with their reasons.
+        hits: number of hits of the sample search, if it was made.
+    """
+
+    url: str
+    why: str = ""
+    mend: str = ""
+    version: str = ""
+    engines: tuple[str, ...] = ()
+    silent: Mapping[str, str] = field(default_factory=dict)
+    hits: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preflight:
     """The sites that can be asked, and those that can't.
 
     Attributes:
         asked: sites that can be asked, in the catalog's order.
-        unasked: the others, and why.
-        searxng: what engines of one's own said, by their name in the catalog.
+        unasked: the other sites with their obstacles.
+        searxng: answers of own engines, by their name in the catalog.
     """
 
     asked: tuple[str, ...]
@@ -64,55 +95,54 @@ def preflight(
     search: bool = True,
     browser: Callable[[Settings], Obstacle | None] | None = None,
 ) -> Preflight:
-    """Find out which sites of the catalog can be asked; towards a lab all can whose pages need no browser.
+    """Find out which sites of the catalog can be asked. In a lab that is every site whose pages need no browser.
 
     Args:
-        search: also search an engine of one's own once.
-        browser: finds what stands between the nodes and pages made by script; None: the nodes are on this machine.
+        search: if True, also search each own engine once.
+        browser: finds the obstacle to pages made by script. Default: this machine's, because the nodes are here.
     """
     find_browser = browser or browser_missing
-    wanted = tuple(catalog.sites)
     if settings.lab is not None:
-        return _found(catalog, Reachability(browser=find_browser(settings)))
+        return _sort_sites(catalog, Reachability(browser=find_browser(settings)))
     own = {
         name: engine
-        for name in dict.fromkeys(catalog.sites[site].engine for site in wanted)
+        for name in dict.fromkeys(site.engine for site in catalog.sites.values())
         if (engine := catalog.engines[name]).private
     }
     # A proxy looks names up itself.
-    hosts = set() if settings.proxy else {host for site in wanted for host in hosts_of(catalog, site)}
+    hosts = set() if settings.proxy else {host for site in catalog.sites for host in hosts_of(catalog, site)}
     hosts = {host for host in hosts if not _is_address(host)}
     crawl = replace(settings.crawl(), request_timeout_s=_ONE_ANSWER_S)
-    asking = _Jobs(
-        {name: partial(probe, engine, crawl, SEARXNG_MEND, search=search) for name, engine in own.items()}
-    )
-    names = _Jobs({host: partial(_state_of, host) for host in sorted(hosts)}).within(_NAMES_S)
-    said = asking.within(LONGEST_S - _NAMES_S)
-    answers = {name: said.get(name) or _unanswered_searxng(engine.url) for name, engine in own.items()}
-    found = Reachability(
+    began_s = time.monotonic()
+    probes = _start({name: partial(_probe, engine, crawl, search=search) for name, engine in own.items()})
+    names = _start({host: partial(_name_state, host) for host in sorted(hosts)})(began_s + _NAMES_S)
+    found = probes(began_s + LONGEST_S)
+    answers = {
+        name: found.get(name) or _unusable(engine.url, f"{engine.url} did not answer in {LONGEST_S:g} s")
+        for name, engine in own.items()
+    }
+    reachable = Reachability(
         names={host: names.get(host, NameState.UNANSWERED) for host in hosts},
         engines={
             name: Obstacle(kind=ObstacleKind.ENGINE, why=f"{name}: {one.why}", mend=one.mend)
             for name, one in answers.items()
             if one.why
         },
-        sign_ins=_sign_ins_missing(settings, catalog),
+        sign_ins=_missing_sign_ins(settings, catalog),
         browser=find_browser(settings),
     )
-    return _found(catalog, found, answers)
+    return _sort_sites(catalog, reachable, answers)
 
 
 def browser_missing(settings: Settings) -> Obstacle | None:
-    """The obstacle to reading pages made by script on this machine."""
+    """Return the obstacle to pages made by script on this machine, if there is one."""
     why, mend = missing(settings.chromium)
-    return (
-        Obstacle(kind=ObstacleKind.BROWSER, why=f"its pages need a browser: {why}", mend=mend)
-        if why
-        else None
-    )
+    if not why:
+        return None
+    return Obstacle(kind=ObstacleKind.BROWSER, why=f"its pages need a browser: {why}", mend=mend)
 
 
-def _found(
+def _sort_sites(
     catalog: Catalog, found: Reachability, searxng: Mapping[str, SearxngAnswer] = MappingProxyType({})
 ) -> Preflight:
     blocked = obstacles(catalog, found)
@@ -122,7 +152,7 @@ def _found(
 
 
 def check_lab(lab: tuple[str, int]) -> None:
-    """Raises InputError where no lab answers."""
+    """Raise InputError if no lab answers."""
     try:
         socket.create_connection(lab, timeout=_ONE_ANSWER_S).close()
     except OSError as error:
@@ -133,10 +163,10 @@ def check_lab(lab: tuple[str, int]) -> None:
 
 
 class Askable:
-    """Sites that can't be asked now, looked up again after a while; may be called from any thread.
+    """Sites that can't be asked now, looked up again after a while. Any thread may call it.
 
     Args:
-        look: finds it out; takes seconds.
+        look: finds them out, which takes seconds.
         first: what is known already.
     """
 
@@ -154,24 +184,16 @@ class Askable:
 
     @property
     def due(self) -> bool:
-        """True where the next call looks anew."""
+        """True if the next call looks again."""
         return self._clock() >= self._good_until_s
 
     def unasked(self) -> Mapping[str, tuple[Obstacle, ...]]:
-        """The sites that can't be asked, and why."""
+        """Return the sites that can't be asked, with their obstacles."""
         with self._lock:
             if self._known is None or self.due:
                 self._known = self._look()
                 self._good_until_s = self._clock() + _GOOD_FOR_S
             return self._known.unasked
-
-
-def _state_of(host: str) -> NameState:
-    """The name servers' answer about a host; a site that has an address only with www. is known."""
-    states = [_looked_up(host)]
-    if states[0] is NameState.UNKNOWN:
-        states.append(_looked_up(f"www.{host}"))
-    return NameState.KNOWN if NameState.KNOWN in states else states[0]
 
 
 def _is_address(host: str) -> bool:
@@ -182,11 +204,15 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _unanswered_searxng(url: str) -> SearxngAnswer:
-    return SearxngAnswer(url=url, why=f"{url} did not answer in {LONGEST_S:g} s", mend=SEARXNG_MEND)
+def _name_state(host: str) -> NameState:
+    """Return what name servers answer about a host. A site with an address only for www.HOST is known."""
+    states = [_look_up(host)]
+    if states[0] is NameState.UNKNOWN:
+        states.append(_look_up(f"www.{host}"))
+    return NameState.KNOWN if NameState.KNOWN in states else states[0]
 
 
-def _looked_up(host: str) -> NameState:
+def _look_up(host: str) -> NameState:
     try:
         socket.getaddrinfo(host, 443, type=socket.SOCK_STREAM)
     except UnicodeError:
@@ -197,13 +223,12 @@ def _looked_up(host: str) -> NameState:
     return NameState.KNOWN
 
 
-def _sign_ins_missing(settings: Settings, catalog: Catalog) -> dict[str, str]:
-    """Sites and engines that ask to sign in and that nobody has signed in to, with the variables to set."""
+def _missing_sign_ins(settings: Settings, catalog: Catalog) -> dict[str, str]:
+    """Return the variables to set, by site or engine that asks to sign in and has no credentials or sign-in."""
     from tasks.signin.granted import SignInFile  # brings cryptography
     from tasks.signin.signins import signing
 
-    environment = logins()
-    kept = settings.sign_in_file
+    environment, kept = logins(), settings.sign_in_file
     file = SignInFile(kept, settings.secret_key) if settings.secret_key and kept.is_file() else None
     return {
         name: ", ".join(variable_of(name, part) for part in _parts(rules))
@@ -220,39 +245,90 @@ def _parts(rules: SignInRules) -> tuple[Part, ...]:
     return Part.USER, Part.PASSWORD
 
 
-class _Jobs(Generic[_R]):
-    """Jobs in daemon threads: a look-up of a name can't be ended, and must not hold up the end of the process."""
+def _probe(engine: Engine, settings: CrawlSettings, *, search: bool) -> SearxngAnswer:
+    """Ask a SearXNG for its configuration, then search it once if `search`: each search asks the engines behind it."""
+    origin = "{0.scheme}://{0.netloc}".format(urlsplit(engine.url))
+    try:
+        config = _document(_ask(urljoin(engine.url, "config"), settings))
+        if not isinstance(config.get("engines"), list):
+            return _unusable(engine.url, f"what answers at {origin} is no SearXNG")
+        engines = tuple(
+            str(one.get("name"))
+            for one in config["engines"]
+            if isinstance(one, Mapping) and one.get("enabled") and "general" in one.get("categories", ())
+        )
+        known = SearxngAnswer(url=engine.url, version=str(config.get("version", "")), engines=engines)
+        if not search:
+            return known
+        answer = _ask(search_url(engine, _SAMPLE, site=None, page=1), settings)
+    except (FetchError, requests.RequestException, OSError) as error:
+        return _unusable(engine.url, f"{origin} does not answer: {cause_of(error)}")
+    if answer.status_code == _REFUSED:
+        why = f"{origin} refuses to answer in JSON (403)"
+        mend = "list json under search.formats in its settings.yml, and switch its limiter off"
+        return replace(known, why=why, mend=mend)
+    found = _document(answer)
+    if answer.status_code != 200 or not isinstance(found.get("results"), list):
+        why = f"{origin} answers a search with {answer.status_code}"
+        return replace(known, why=why, mend=SEARXNG_MEND)
+    silent = {
+        str(one[0]): str(one[1])
+        for one in found.get("unresponsive_engines", ())
+        if isinstance(one, list) and len(one) > 1
+    }
+    return replace(known, silent=silent, hits=len(found["results"]))
 
-    def __init__(self, jobs: Mapping[str, Callable[[], _R]]) -> None:
-        self._count = len(jobs)
-        self._waiting: SimpleQueue[tuple[str, Callable[[], _R]]] = SimpleQueue()
-        self._ended: SimpleQueue[tuple[str, _R] | None] = SimpleQueue()
-        for job in jobs.items():
-            self._waiting.put(job)
-        for _ in range(min(_AT_ONCE, self._count)):
-            Thread(target=self._work, daemon=True).start()
 
-    def within(self, seconds: float) -> dict[str, _R]:
-        """The results of calls by their names; what failed or is not there in time is missing."""
-        deadline_s = time.monotonic() + seconds
-        done: dict[str, _R] = {}
-        for _ in range(self._count):
-            try:
-                one = self._ended.get(timeout=max(0.0, deadline_s - time.monotonic()))
-            except Empty:
-                break
-            if one is not None:
-                done[one[0]] = one[1]
-        return done
+def _unusable(url: str, why: str) -> SearxngAnswer:
+    return SearxngAnswer(url=url, why=why, mend=SEARXNG_MEND)
 
-    def _work(self) -> None:
-        while True:
+
+def _ask(url: str, settings: CrawlSettings) -> requests.Response:
+    """Fetch a page of a SearXNG, also at a private address. Raises FetchError, RequestException or OSError."""
+    limits = SessionSettings(
+        user_agent=settings.user_agent,
+        lab=settings.lab,
+        timeout_s=settings.request_timeout_s,
+        body_bytes=_MOST_BYTES,
+        trusts=lambda _url: True,
+    )
+    with closing(GuardedAdapter(limits)) as adapter:
+        return guarded(requests.Session(), adapter, settings.user_agent).get(url)
+
+
+def _document(answer: requests.Response) -> dict[str, Any]:
+    """Return the answer as a JSON object, empty if it is none."""
+    try:
+        found = json.loads(answer.content)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _start(jobs: Mapping[str, Callable[[], _R]]) -> Callable[[float], dict[str, _R]]:
+    """Start jobs in daemon threads: a name look-up can't be ended, and must not hold up the end of the process.
+
+    Returns:
+        A function that waits until all jobs have ended, or until a time of `time.monotonic`, and returns results by
+        name. A job that failed or is late has none.
+    """
+    done: dict[str, _R] = {}
+    free = Semaphore(_AT_ONCE)
+
+    def work(name: str, job: Callable[[], _R]) -> None:
+        with free:
             try:
-                name, job = self._waiting.get_nowait()
-            except Empty:
-                return
-            try:
-                self._ended.put((name, job()))
-            except Exception:  # as if it had not ended in time
+                done[name] = job()
+            except Exception:
                 log.exception("%s could not be checked", name)
-                self._ended.put(None)
+
+    threads = [Thread(target=work, args=job, daemon=True) for job in jobs.items()]
+    for thread in threads:
+        thread.start()
+
+    def results(until_s: float) -> dict[str, _R]:
+        for thread in threads:
+            thread.join(max(0.0, until_s - time.monotonic()))
+        return dict(done)
+
+    return results

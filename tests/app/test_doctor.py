@@ -3,16 +3,17 @@ import re
 import socket
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
 from app.cli import doctor as doctor_command
+from app.cli.doctor import texts
 from app.cli.output import Output
 from app.run import doctor
 from app.run import preflight as preflight_module
 from app.run.doctor import Check, CheckState, examine
-from app.run.preflight import Preflight
-from app.run.searxng import SearxngAnswer
+from app.run.preflight import Preflight, SearxngAnswer
 from app.run.setting_fields import Settings
 from app.run.settings import misspelt
 from app.run.version import MIGRATIONS
@@ -44,7 +45,7 @@ def checks(monkeypatch, tmp_path):
 def test_nothing_is_missing(checks):
     one = checks(found=Preflight(asked=("cca.org.cn",)))
     assert {what for what, check in one.items() if check.state is CheckState.FAILED} == set()
-    assert one["database"].said.endswith("a run begins it")
+    assert one["database"].reason == "new_database"
 
 
 def test_what_preflight_found_is_told(checks):
@@ -55,17 +56,18 @@ def test_what_preflight_found_is_told(checks):
     )
     told = checks(found)
     assert told["network"].state is told["searxng"].state is told["sites"].state is CheckState.FAILED
-    assert told["searxng"].mend == "start it"
-    assert told["sign-in"].said == "b.cn: it asks to sign in"
+    assert told["searxng"].parameters["mend"] == "start it"
+    assert told["sign-in"].parameters["why"] == "b.cn: it asks to sign in"
 
 
 def test_the_mail_server_is_told_without_its_password(checks):
     assert "mail" not in checks()
     one = checks(smtp_url="smtps://reports%40example.cn:geheim@mail.example.cn")["mail"]
     told = "mail.example.cn:465 (tls, user reports@example.cn), from reports@example.cn"
-    assert (one.state, one.said) == (CheckState.OK, told)
+    assert (one.state, texts(one)) == (CheckState.OK, (told, ""))
+    assert "geheim" not in repr(one)
     one = checks(smtp_url="smtps://reports:geheim@mail.example.cn")["mail"]
-    assert (one.state, "REVIEWLOOP_MAIL_FROM" in one.said) == (CheckState.FAILED, True)
+    assert (one.state, "REVIEWLOOP_MAIL_FROM" in texts(one)[0]) == (CheckState.FAILED, True)
 
 
 @pytest.mark.parametrize(("hits", "state"), [(3, CheckState.WARNING), (0, CheckState.FAILED)])
@@ -74,7 +76,7 @@ def test_which_engines_of_a_searxng_answer(checks, hits, state):
     answer = SearxngAnswer(url="http://x/search", engines=("baidu", "bing"), silent=silent, hits=hits)
     told = checks(Preflight(asked=("a.cn",), searxng={"searxng": answer}))["searxng"]
     assert told.state is state
-    assert "baidu (CAPTCHA)" in told.said
+    assert "baidu (CAPTCHA)" in texts(told)[0]
 
 
 def test_a_browser_is_missed_only_where_pages_are_made_by_script(checks, monkeypatch, tmp_path):
@@ -85,10 +87,9 @@ def test_a_browser_is_missed_only_where_pages_are_made_by_script(checks, monkeyp
     monkeypatch.setattr(preflight_module, "missing", lambda _given: ("there is no Chromium", "install one"))
     told = checks(sites=str(sites))["browser"]
     assert told.state is CheckState.WARNING
-    assert re.fullmatch(
-        r"1 of \d+ sites can't be asked: its pages need a browser: there is no Chromium", told.said
-    )
-    assert told.mend == "install one"
+    assert told.parameters["rendered"] == 1
+    assert texts(told)[0].endswith("can't be asked: its pages need a browser: there is no Chromium")
+    assert texts(told)[1] == "install one"
     monkeypatch.setattr(preflight_module, "missing", lambda _given: ("", ""))
     assert checks(sites=str(sites))["browser"].state is CheckState.OK
 
@@ -103,14 +104,14 @@ def test_of_a_cluster_the_live_nodes_are_asked_for_a_browser(checks, monkeypatch
     store = Store.open(f"sqlite:///{tmp_path / 'r.db'}")
     schema.upgrade(store, MIGRATIONS)
     with store.begin() as conn:
-        assert "there is no Chromium" in checks(**cluster)["browser"].said, "no node has told yet"
+        assert "there is no Chromium" in texts(checks(**cluster)["browser"])[0], "no node has told yet"
         nodes.register(conn, read_now(conn), Node("a", frozenset(), 4), {"cca.org.cn": NO_BROWSER})
     told = checks(**cluster)["browser"]
-    assert (told.state, "no node has one" in told.said) == (CheckState.WARNING, True)
+    assert (told.state, "no node has one" in texts(told)[0]) == (CheckState.WARNING, True)
     with store.begin() as conn:
         nodes.register(conn, read_now(conn), Node("b", frozenset(), 4), {"cca.org.cn": "1a"})
     told = checks(**cluster)["browser"]
-    assert (told.state, told.said.startswith("1 of 2 live nodes have one")) == (CheckState.OK, True)
+    assert (told.state, texts(told)[0].startswith("1 of 2 live nodes have one")) == (CheckState.OK, True)
     store.close()
 
 
@@ -125,7 +126,7 @@ def test_a_clock_that_lost_its_battery(checks):
 def test_a_clock_that_differs_from_the_databases(checks, postgres_store):
     url = postgres_store.engine.url.render_as_string(hide_password=False)
     told = checks(now=datetime.now(UTC) + timedelta(seconds=90), database_url=url)
-    assert "s off the database's" in told["clock"].said
+    assert told["clock"].reason == "clock_skew"
     assert told["database"].state is CheckState.OK
 
 
@@ -148,7 +149,7 @@ def test_servers_that_do_not_answer(checks):
             lab=("127.0.0.1", port),
         )
     assert {told[what].state for what in ("Redis", "database", "lab")} == {CheckState.FAILED}
-    assert f"reviewloop lab --port {port}" in told["lab"].mend
+    assert texts(told["lab"])[1] == f"reviewloop lab --port {port}"
 
 
 def test_misspelt_settings():
@@ -161,7 +162,7 @@ def test_a_folder_that_only_others_may_write_to(checks, monkeypatch, tmp_path):
     """SQLite keeps files of its own beside the database."""
     monkeypatch.setattr(doctor.os, "access", lambda path, _mode: path != tmp_path)
     told = checks()["database"]
-    assert (told.state, told.said) == (CheckState.FAILED, f"{tmp_path} is not writable for this user")
+    assert (told.state, told.reason, told.parameters) == (CheckState.FAILED, "read_only", {"path": tmp_path})
 
 
 def test_a_misspelt_setting_is_told_by_any_command(reviewloop, tmp_path, monkeypatch):
@@ -171,12 +172,9 @@ def test_a_misspelt_setting_is_told_by_any_command(reviewloop, tmp_path, monkeyp
 
 
 def test_its_lines_fit_a_terminal_and_go_on_behind_their_names(monkeypatch):
-    said = Check(
-        what="searxng",
-        state=CheckState.FAILED,
-        said="http://127.0.0.1:8888 does not answer: [Errno 111] Connection refused",
-        mend=preflight_module.SEARXNG_MEND,
-    )
+    why = "http://127.0.0.1:8888 does not answer: [Errno 111] Connection refused"
+    obstacle = {"why": why, "mend": preflight_module.SEARXNG_MEND}
+    said = Check("searxng", CheckState.FAILED, "obstacle", obstacle)
     terminal = Output(file=StringIO(), force_terminal=True, width=80, color_system=None)
     monkeypatch.setattr(doctor_command, "printed", lambda: terminal)
     monkeypatch.setattr(doctor_command, "examine", lambda *_: iter((said,)))
@@ -194,3 +192,10 @@ def test_the_command(reviewloop, lab, tmp_path):
     assert result.exit_code == 0
     assert {check["state"] for check in json.loads(result.stdout)["checks"]} == {"ok"}
     assert "lab: " in reviewloop("doctor", "--lab", f"{lab.host}:{lab.port}", "--db", url).stdout
+
+
+def test_every_reason_has_its_sentence():
+    source = Path(doctor.__file__).read_text("utf-8")
+    reasons = set(re.findall(r'_(?:ok|warning|failed)(?:, |\("[\w-]+", )"(\w+)"', source))
+    assert {"full_disk", "silent_redis"} <= reasons <= set(doctor_command._TEXTS)
+    assert set(doctor_command._TEXTS) <= set(re.findall(r'"(\w+)"', source)), "a sentence without its reason"

