@@ -60,7 +60,7 @@ def upgradable_revision(conn: Connection, scripts: Path) -> str | None:
         )
     raise WrongRevision(
         f"the database has revision {found}, which a version of reviewloop before 0.9.0 made; this one upgrades from "
-        f"{known[0]} on: upgrade it with version 0.9.0 first (`reviewloop migrate`)"
+        f"{known[0]} on: upgrade it with version 0.9.0 first (its command `migrate` does)"
     )
 
 
