@@ -1,4 +1,4 @@
-"""Products: what is wanted. `tasks.store.queue.tasks` holds their virtual tasks and tasks."""
+"""Products with their names. `tasks.store.queue.tasks` holds their virtual tasks and tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The states of alerts, with what people were told of them, and the audit log of what people did."""
+"""The states of alerts with their messages to people, and the audit log of people's actions."""
 
 from __future__ import annotations
 

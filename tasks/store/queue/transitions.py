@@ -3,7 +3,7 @@
 Every transition is one compare-and-set on (state, lease token) plus one row in the append-only event log, in the
 caller's transaction, with the numbers of the queues. A transition whose compare fails changes nothing.
 
-The numbers of the queues that grow without bound are stored: each transaction adds a row for what it changed, and a
+The numbers of the queues that grow without bound are stored: each transaction adds a row with its changes, and a
 sweep adds the rows up. So no transaction waits for another one's row, and the sum is exact in every view of the
 database. The other queues are short, and counted by their index.
 """

@@ -1,4 +1,4 @@
-"""What keeps a store in order: old data is dropped, and the downtime of schedulers makes no lease late.
+"""The upkeep of a store: it drops old data, and the downtime of schedulers makes no lease late.
 
 Retention works in batches, each in its transaction: details of events, old responses, rests, refused records, and event
 logs. Events and attempts are numbered as time goes on, so each part walks its table by number and leaves a mark of how
