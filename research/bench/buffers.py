@@ -1,7 +1,7 @@
 """What buffering between a crawl node and its far servers is worth: the experiments of Lu et al. 2022 on our own code.
 
 A crawl node reads result pages of 40 hits, 32 of them stored before, and crawls the 8 new ones; Redis and
-PostgreSQL are 0 to 90 ms away (round trip, `research.tools.delayproxy`), the control worker is beside them. Four settings
+PostgreSQL are 0 to 90 ms away (round trip, `research.tools.delayproxy`), the control worker is next to them. Four settings
 of the same code: none (each lease, result and duplicate question travels alone, nothing is remembered), cache only,
 batches only, both (the product's defaults); and scrapy-redis on the same pages.
 
@@ -12,59 +12,47 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from research.bench.buffer_peers import cluster
-from research.bench.buffer_peers.cluster import Servers
-from research.bench.buffer_peers.counted import Run, count_at
-from research.tools import plots as drawing
+from research.bench.buffer_peers.cluster import Run, Servers, count_at
 from research.tools.delayproxy import delayed
+from research.tools.plots import lines, plots_option
 from tasks.domain.batches import MOST_AT_ONCE
 from tasks.worker.settings import REMEMBERED
 
-_PREPARED = 8000  # result pages there are: more than a run reads
+_PREPARED = 8000
+"""Result pages that the servers hold: more than a run reads."""
 # How long a node crawls. The same for all that is compared: a ratio of two runs has the same time in both.
-_ENOUGH: int | None = None  # result pages after which a run may end earlier
-_MAIN_S = 45.0
-_TIMELINE_S = 20.0
-_OTHERS_S = 15.0
-_PEER_S = 10.0
+_MAIN_S, _TIMELINE_S, _OTHERS_S, _PEER_S = 45.0, 20.0, 15.0, 10.0
 _BATCHES = (10, 20, 50, 100, 200)
-_BATCH_MS = 50
-_BATCH_TASKS = 100
-_BATCH_MOST_S = 40.0
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One of the four, by the product's settings of these names."""
-
-    batch: int
-    remembered: int
-
-
+_BATCH_MS, _BATCH_TASKS, _BATCH_MOST_S = 50, 100, 40.0
 SETTINGS = {
-    "none": Setting(1, 0),
-    "cache only": Setting(1, REMEMBERED),
-    "batches only": Setting(MOST_AT_ONCE, 0),
-    "both": Setting(MOST_AT_ONCE, REMEMBERED),
+    "none": (1, 0),
+    "cache only": (1, REMEMBERED),
+    "batches only": (MOST_AT_ONCE, 0),
+    "both": (MOST_AT_ONCE, REMEMBERED),
 }
-_DELAYS_MS = (0, 10, 30, 50, 70, 90)
+"""The product's settings `batch` and `remembered`, by name."""
 _PEER_MS = (0, 10, 90)
-_ROUND_TRIPS = {"none": _PEER_MS, "cache only": _PEER_MS, "batches only": _PEER_MS, "both": _DELAYS_MS}
-"""By setting, in milliseconds."""
+_ROUND_TRIPS = {
+    "none": _PEER_MS,
+    "cache only": _PEER_MS,
+    "batches only": _PEER_MS,
+    "both": (0, 10, 30, 50, 70, 90),
+}
+"""Milliseconds, by setting."""
 _NOTE = "Paper (Lu et al. 2022): "
 
 
-def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
+@plots_option
+def run(_shared: Path, smallest: bool, plots: Path | None = None) -> dict[str, Any]:
     """Measure everything; about nine and a half minutes.
 
     Args:
-        shared: not used.
         plots: folder for figure-4.png, figure-5.png and figure-6.png; None: no plots.
 
     Returns:
@@ -72,18 +60,19 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:  # noqa: 
         result pages a second, the start of the process included; ``figures``: everything measured, by setting and
         round trip.
     """
-    if plots is not None:
-        drawing.check_there()
+    prepared, enough = (100, 20) if smallest else (_PREPARED, None)
+    peer_ms = _PEER_MS if find_spec("scrapy_redis") and not smallest else ()
     with (
         tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder,
-        cluster.servers(Path(folder), _PREPARED) as on,
+        cluster.servers(Path(folder), prepared) as on,
     ):
         runs = {
-            name: {ms: _run(on, name, ms) for ms in round_trips} for name, round_trips in _ROUND_TRIPS.items()
+            name: {ms: _run(on, name, ms, enough) for ms in round_trips}
+            for name, round_trips in ({"both": (10,)} if smallest else _ROUND_TRIPS).items()
         }
-        peer = {ms: _scrapy_redis(on, ms) for ms in _PEER_MS} if find_spec("scrapy_redis") else {}
-        batches = {batch: _batch(on, batch) for batch in _BATCHES}
-    if plots is not None:
+        peer = {ms: _scrapy_redis(on, ms) for ms in peer_ms}
+        batches = {batch: _batch(on, batch) for batch in (() if smallest else _BATCHES)}
+    if plots is not None and not smallest:
         _draw(plots, runs, peer, batches)
     return {
         "bench": "buffers",
@@ -91,13 +80,14 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:  # noqa: 
         "figures": {
             "slots": cluster.SLOTS,
             "result_pages_per_s": {
-                name: {f"{ms}ms": told(one) for ms, one in of.items()} for name, of in runs.items()
+                name: {f"{ms}ms": _figures(one) for ms, one in of.items()} for name, of in runs.items()
             },
             "scrapy_redis": {f"{ms}ms": one for ms, one in peer.items()},
-            f"seconds_for_{_BATCH_TASKS}_at_{_BATCH_MS}ms_by_grain": {
+            f"seconds_for_{_BATCH_TASKS}_at_{_BATCH_MS}ms_by_batch": {
                 str(batch): _short(one.seconds_for(_BATCH_TASKS)) for batch, one in batches.items()
             },
             "ping_ms": {f"{ms}ms": one.ping_ms for ms, one in runs["both"].items()},
+            **({} if find_spec("scrapy_redis") else {"not_installed": ["scrapy_redis"]}),
         },
     }
 
@@ -105,7 +95,7 @@ def run(shared: Path, *, plots: Path | None = None) -> dict[str, Any]:  # noqa: 
 def ratios(
     runs: Mapping[str, Mapping[int, Run]], peer: Mapping[int, Mapping[str, float]]
 ) -> dict[str, float | None]:
-    """Of result pages a second, the start included; None where the other one read nothing, or was not run.
+    """Return ratios of result pages a second, the start included; None if the other one read nothing, or was not run.
 
     Runs are compared over the same time: the longer one counts as far as the shorter one went.
     """
@@ -129,31 +119,29 @@ def _share(ours: float | None, other: float | None, digits: int) -> float | None
     return round(ours / other, digits) if ours is not None and other else None
 
 
-def told(one: Run) -> dict[str, Any]:
-    """A run's figures."""
+def _figures(one: Run) -> dict[str, Any]:
     return {
         "per_s": round(one.rate(), 2),
         "per_s_since_first": round(one.rate_since_first(), 2),
-        "per_s_of_last_half": round(one.rate_of_last_half(), 2),
         "first_s": _short(one.first_s),
         "seconds": round(one.lasted_s, 1),
         "attempts": one.attempts,
     }
 
 
-def _run(on: Servers, name: str, ms: int) -> Run:
-    seconds = _MAIN_S if name == "both" else _TIMELINE_S if ms == 10 else _OTHERS_S
-    if name == "both" and ms not in (0, 10, 90):
-        seconds = _TIMELINE_S
-    setting = SETTINGS[name]
-    run_name = f"{name.split()[0]}_{ms}"
-    return cluster.crawl(on, run_name, ms / 1000, seconds, setting.batch, setting.remembered, enough=_ENOUGH)
+def _run(on: Servers, name: str, ms: int, enough: int | None) -> Run:
+    seconds = _TIMELINE_S if name == "both" or ms == 10 else _OTHERS_S
+    if name == "both" and ms in _PEER_MS:
+        seconds = _MAIN_S
+    return cluster.crawl(on, f"{name.split()[0]}_{ms}", ms / 1000, seconds, *SETTINGS[name], enough=enough)
 
 
 def _batch(on: Servers, batch: int) -> Run:
-    """Until so many result pages are read, and not too long."""
-    name = f"grain_{batch}"
-    return cluster.crawl(on, name, _BATCH_MS / 1000, _BATCH_MOST_S, batch, REMEMBERED, enough=_BATCH_TASKS)
+    """Crawl until 100 result pages are read, at most 40 s."""
+    run_name = f"batch_{batch}"
+    return cluster.crawl(
+        on, run_name, _BATCH_MS / 1000, _BATCH_MOST_S, batch, REMEMBERED, enough=_BATCH_TASKS
+    )
 
 
 def _scrapy_redis(on: Servers, ms: int) -> dict[str, float]:
@@ -177,45 +165,40 @@ def _draw(
     peer: Mapping[int, Mapping[str, float]],
     batches: Mapping[int, Run],
 ) -> None:
-    drawing.lines(
+    ours = {
+        name: [(float(ms), one.rate_since_first()) for ms, one in of.items()] for name, of in runs.items()
+    }
+    theirs = [(float(ms), one["results_per_s"]) for ms, one in peer.items()]
+    lines(
         folder / "figure-4.png",
         "Throughput against the round trip to Redis and PostgreSQL",
-        "round trip (ms)",
-        "result pages per second, from the first one on",
-        {
-            **{
-                name: [(float(ms), one.rate_since_first()) for ms, one in of.items()]
-                for name, of in runs.items()
-            },
-            "scrapy-redis": [(float(ms), one["results_per_s"]) for ms, one in peer.items()],
-        },
+        ("round trip (ms)", "result pages per second, from the first one on"),
+        {**ours, **({"scrapy-redis": theirs} if theirs else {})},
         f"{_NOTE}throughput of 100 tasks falls fast and not linearly from 10 to 90 ms",
     )
-    took = {batch: one.seconds_for(_BATCH_TASKS) for batch, one in batches.items()}
-    drawing.lines(
+    took = ((float(batch), one.seconds_for(_BATCH_TASKS)) for batch, one in batches.items())
+    lines(
         folder / "figure-5.png",
         f"Time for {_BATCH_TASKS} result pages at {_BATCH_MS} ms, by batch",
-        "batch (items in one round trip)",
-        "seconds from the start of the node's process",
-        {"both": [(float(batch), seconds) for batch, seconds in took.items() if seconds is not None]},
+        ("batch (items in one round trip)", "seconds from the start of the node's process"),
+        {"both": [(batch, seconds) for batch, seconds in took if seconds is not None]},
         f"{_NOTE}time for 1,000 tasks at 50 ms falls like 1/batch: beyond some size more is of no use",
     )
-    drawing.lines(
+    lines(
         folder / "figure-6.png",
         "Throughput second by second at 10 ms",
-        "seconds from the start of the node's process",
-        "result pages per second",
+        ("seconds from the start of the node's process", "result pages per second"),
         {name: each_second(of[10].counts, _TIMELINE_S) for name, of in runs.items()},
         f"{_NOTE}3 nodes, 120 s: the duplicate check costs most, then scheduling; both: nearly 4 times none",
     )
 
 
 def each_second(counts: Sequence[tuple[float, int]], seconds: float) -> list[tuple[float, float]]:
-    """Result pages read in each whole second, by the end of that second.
+    """Return the result pages read in each whole second, by the end of that second.
 
     Args:
-        counts: (seconds, so many up to then), ascending.
-        seconds: as far as is wanted, or as they go.
+        counts: (seconds, result pages read by then), ascending.
+        seconds: the last second wanted; counts may end before it.
     """
     last = int(min(seconds, counts[-1][0]))
     at = [count_at(counts, float(second)) for second in range(last + 1)]

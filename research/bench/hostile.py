@@ -27,8 +27,12 @@ _LOOK_S = 0.001
 _SOME = 4
 
 
-def run(_shared: Path, *, smallest: bool = False) -> dict[str, Any]:
-    """Read every page; with `smallest`, some."""
+def run(_shared: Path, smallest: bool) -> dict[str, Any]:
+    """Read every page; with `smallest`, some.
+
+    Returns:
+        ``ratios``: the longest hold of the event loop, on the clock and by CPU time, and the longest page; ``figures``: by page.
+    """
     with event_loop_runner() as runner:  # as a node does
         told = runner.run(read_all(_SOME if smallest else None))
     return {

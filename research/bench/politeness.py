@@ -10,8 +10,7 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing.process import BaseProcess
@@ -21,18 +20,15 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from app.run.cluster import processes
 from app.run.cluster.servers import RedisServer
 from app.run.process import run_coroutine
-from research.tools.forked import forkserver
-from research.tools.labs import lab_process
+from research.tools.processes import forkserver, lab_process, running
 from splitter.catalog.model import Limits
 from tasks.domain.failures import FetchError
 from tasks.fetching.downloader import Downloader
 from tasks.fetching.pace import AnswerSample
 from tasks.fetching.redis_permits import RedisPermits
 
-NODES = 8
 LANES = 4
 WINDOW_S = 10.0
 HOST = "12315.com"
@@ -48,33 +44,35 @@ class Case:
         name: prefix of its ratios; empty for the main one.
         seconds: how long the nodes ask.
         kill_at_s: when one of them is killed; None: none is.
+        nodes: how many ask.
     """
 
     name: str
     limits: Limits
     seconds: float
     kill_at_s: float | None = None
+    nodes: int = 8
 
     @property
     def limit_per_s(self) -> float:
-        """What all nodes together may ask."""
-        return min(self.limits.total_per_s, NODES * self.limits.per_address_per_s)
+        """Requests a second that all nodes together may send."""
+        return min(self.limits.total_per_s, self.nodes * self.limits.per_address_per_s)
 
 
-SECONDS = (40.0, 20.0, 24.0)
-KILL_AT_S = 10.0
+_TOTAL, _OWN = Limits(per_address_per_s=20, total_per_s=50), Limits(per_address_per_s=3, total_per_s=50)
+_CASES = (
+    Case("", _TOTAL, 40.0),
+    Case("per_address.", _OWN, 20.0),
+    Case("killed.", _TOTAL, 24.0, kill_at_s=10.0),
+)
+_SMALLEST = (
+    Case("", _TOTAL, 1.0, nodes=2),
+    Case("per_address.", _OWN, 0.7, nodes=2),
+    Case("killed.", _TOTAL, 1.0, kill_at_s=0.4, nodes=2),
+)
 
 
-def _cases() -> tuple[Case, ...]:
-    whole, own, killed = SECONDS
-    return (
-        Case("", Limits(per_address_per_s=20, total_per_s=50), whole),
-        Case("per_address.", Limits(per_address_per_s=3, total_per_s=50), own),
-        Case("killed.", Limits(per_address_per_s=20, total_per_s=50), killed, kill_at_s=KILL_AT_S),
-    )
-
-
-def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
+def run(_shared: Path, smallest: bool) -> dict[str, Any]:
     """Measure every case.
 
     Returns:
@@ -83,18 +81,21 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
         limit that was asked from the moment all nodes had begun; ``figures``: the counts behind them.
     """
     ratios: dict[str, float] = {}
-    figures: dict[str, Any] = {"nodes": NODES, "lanes": LANES}
-    with tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder, _redis(Path(folder)) as redis_url:
-        profile = Path(folder) / "profile.yaml"
+    figures: dict[str, Any] = {"lanes": LANES}
+    with tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as name:
+        folder = Path(name)
+        redis = RedisServer(folder / "redis", folder / "redis.log")
+        profile = folder / "profile.yaml"
         profile.write_text(_PROFILE, encoding="utf-8")
-        for case in _cases():
-            log = Path(folder) / f"{case.name}log"
-            with lab_process(str(profile), log=log) as lab:
-                _crawl(case, lab, redis_url)
-            judged = judge(case, _times(log))
-            for name in ("max_over_limit_10s", "used_of_limit"):
-                ratios[case.name + name] = judged.pop(name)
-            figures[case.name.rstrip(".") or "total"] = judged
+        with running(redis):
+            for case in _SMALLEST if smallest else _CASES:
+                log = folder / f"{case.name}log"
+                with lab_process(str(profile), log) as lab:
+                    _crawl(case, lab, redis.url)
+                judged = judge(case, _times(log))
+                for key in ("max_over_limit_10s", "used_of_limit"):
+                    ratios[case.name + key] = judged.pop(key)
+                figures[case.name.rstrip(".") or "total"] = judged
     return {"bench": "politeness", "ratios": ratios, "figures": figures}
 
 
@@ -140,10 +141,10 @@ def fullest(times: Sequence[float], window_s: float = WINDOW_S) -> int:
 def _crawl(case: Case, lab: tuple[str, int], redis_url: str) -> None:
     """Let the nodes ask for as long as the case says."""
     context = forkserver()
-    ready = context.Barrier(NODES + 1)
+    ready = context.Barrier(case.nodes + 1)
     nodes: list[BaseProcess] = [
         context.Process(target=_node, args=(ready, case, lab, redis_url, f"127.0.0.{n + 2}"), daemon=True)
-        for n in range(NODES)
+        for n in range(case.nodes)
     ]
     try:
         for node in nodes:
@@ -205,15 +206,3 @@ def _times(log: Path) -> dict[str, list[float]]:
             if entry["host"] == HOST:
                 times.setdefault(entry["client"], []).append(entry["t"])
     return {address: sorted(own) for address, own in times.items()}
-
-
-@contextmanager
-def _redis(folder: Path) -> Iterator[str]:
-    server = RedisServer(folder / "redis", folder / "redis.log")
-    server.prepare()
-    process = processes.start(server.program)
-    try:
-        server.wait(lambda: process.poll() is None)
-        yield server.url
-    finally:
-        processes.stop([(server.program, process)])

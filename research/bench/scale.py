@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from research.tools import scale_store
+from research.tools.scale_store import SERVERS, Turns, measure_turns
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import NodeView, SubtaskView
 from tasks.jobs.strategies import ALLOCATION
@@ -35,7 +35,8 @@ from tasks.scheduling.statistics import Knowledge
 ATTEMPT_S = 10.0
 SLOTS = 4
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)
-_CLUSTERS = ((10, 50), (100, 100), (1000, 200))  # nodes, sites
+_CLUSTERS = ((10, 50), (100, 100), (1000, 200))
+"""Nodes and sites of the clusters in memory."""
 _VIRTUAL_S = 100.0
 """How long each ready queue is kept busy: as long as a plan of the largest cluster lasts."""
 _ROUNDS = 4
@@ -47,7 +48,7 @@ _STORED = (250, 100)
 """Nodes and sites of the stores: their slots take the leases of a full turn."""
 
 
-def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
+def run(_shared: Path, smallest: bool) -> dict[str, Any]:
     """Measure everything; four to eight minutes.
 
     Returns:
@@ -58,41 +59,44 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
         by CPU). ``figures``: microseconds a decision (mean with plans; mean and median of the others), milliseconds a
         plan and its share, milliseconds a turn.
     """
+    sizes = (100, 1_000) if smallest else _SIZES
     ratios: dict[str, float] = {}
     figures: dict[str, Any] = {"slots_a_node": SLOTS, "attempt_s": ATTEMPT_S}
     worst = []
-    for nodes, sites in _CLUSTERS:
-        measured = _in_memory(nodes, sites)
-        figures |= {f"memory.{nodes}_nodes_{sites}_sites.{name}": told for name, told in measured.items()}
-        worst.append(measured[f"mean_us.{_SIZES[-1]}"] / measured[f"mean_us.{_SIZES[0]}"])
+    for nodes, sites in ((10, 50),) if smallest else _CLUSTERS:
+        measured = _in_memory(nodes, sites, sizes)
+        figures |= {f"memory.{nodes}_nodes_{sites}_sites.{name}": one for name, one in measured.items()}
+        worst.append(measured[f"mean_us.{sizes[-1]}"] / measured[f"mean_us.{sizes[0]}"])
         ratios[f"cost_1e6_vs_1e3.memory_{nodes}_nodes"] = round(worst[-1], 2)
-        between = 1e6 / measured[f"between_us.{_SIZES[-1]}"]
+        between = 1e6 / measured[f"between_us.{sizes[-1]}"]
         ratios[f"decisions_per_s_memory.{nodes}_nodes_between_plans"] = round(between)
-        ratios["decisions_per_s_memory"] = round((1.0 - measured[f"plan_share.{_SIZES[-1]}"]) * between)
+        ratios["decisions_per_s_memory"] = round((1.0 - measured[f"plan_share.{sizes[-1]}"]) * between)
         ratios[f"decisions_per_s_memory.{nodes}_nodes"] = ratios["decisions_per_s_memory"]
     ratios["cost_1e6_vs_1e3"] = round(max(worst), 2)
-    for name, started in scale_store.SERVERS.items():
+    turns = Turns(count=1, full=20) if smallest else Turns()
+    for name, started in SERVERS.items():
         with (
             tempfile.TemporaryDirectory(prefix="reviewloop-scale-") as folder,
             started(Path(folder)) as server,
         ):
-            told = scale_store.turns(server, *_STORED, SLOTS, _SIZES)
-        figures |= {f"{name}.{key}": value for key, value in told.items()}
-        cost = {size: told[f"lease_cpu_us.{size}"] for size in _SIZES}
-        ratios[f"cost_1e6_vs_1e3.{name}"] = round(cost[_SIZES[-1]] / cost[_SIZES[0]], 2)
-        ratios[f"decisions_per_s_{name}"] = round(told[f"leases_per_s.{_SIZES[-1]}"])
-        ratios[f"decisions_per_s_{name}.cpu"] = round(1e6 / cost[_SIZES[-1]])
+            stored = (10, 10) if smallest else _STORED
+            measured = measure_turns(server, stored, SLOTS, sizes, turns)
+        figures |= {f"{name}.{key}": value for key, value in measured.items()}
+        cost = {size: measured[f"lease_cpu_us.{size}"] for size in sizes}
+        ratios[f"cost_1e6_vs_1e3.{name}"] = round(cost[sizes[-1]] / cost[sizes[0]], 2)
+        ratios[f"decisions_per_s_{name}"] = round(measured[f"leases_per_s.{sizes[-1]}"])
+        ratios[f"decisions_per_s_{name}.cpu"] = round(1e6 / cost[sizes[-1]])
     return {"bench": "scale", "ratios": ratios, "figures": figures}
 
 
-def _in_memory(nodes: int, sites: int) -> dict[str, float]:
-    """Boards of all sizes take turns, so that a machine that slows down slows all of them."""
+def _in_memory(nodes: int, sites: int, sizes: Sequence[int]) -> dict[str, float]:
+    """Measure decisions. Queues of all sizes take turns, so that a machine that slows down slows all of them."""
     names, of_sites = [f"n{n}" for n in range(nodes)], [f"site{n}.cn" for n in range(sites)]
     knowledge = Knowledge()
     for (site, node), stats in _known(of_sites, names, Random(1)).items():
         knowledge.put(site, node, stats, 0.0)
-    steady = {size: _Steady(knowledge, names, of_sites, size) for size in _SIZES}
-    took: dict[int, list[float]] = {size: [] for size in _SIZES}
+    steady = {size: _Steady(knowledge, names, of_sites, size) for size in sizes}
+    took: dict[int, list[float]] = {size: [] for size in sizes}
     for _ in range(_ROUNDS):
         for size, one in steady.items():
             took[size] += one.go_on(round(_VIRTUAL_S / ATTEMPT_S * SLOTS * nodes / _ROUNDS))

@@ -14,39 +14,49 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from redis.asyncio import Redis
 
-from app.run.cluster import processes
 from app.run.cluster.servers import RedisServer
+from research.tools.processes import running
 from tasks.worker.redis_seen import RedisSeen
 from tasks.worker.seen import SeenPages
 
-_PAGES = 10_000_000
-_ABSENT = 1_000_000
-_IN_SET = _PAGES // 16
-_IN_INDEX = _PAGES // 20
-_CACHED = 200_000
 _BATCH = 500
 _BATCHES_ASKED = (1, 40, 400)
-_ASKING_S = 2.0
 
 
-def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Keys in the filter, asked that are absent, in the Redis set, in the index and in the cache; seconds of asking."""
+
+    pages: int = 10_000_000
+    absent: int = 1_000_000
+    in_set: int = 625_000
+    in_index: int = 500_000
+    cached: int = 200_000
+    asking_s: float = 2.0
+
+
+def run(_shared: Path, smallest: bool) -> dict[str, Any]:
     """Measure all of it.
 
     Returns:
         ``ratios``: memory of a Redis SET and of the database's index against the filter's, and questions a second in
         batches of 40 and 400 against one at a time. ``figures``: bytes, shares and rates behind them.
     """
-    with tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder, _redis(Path(folder)) as url:
-        figures = asyncio.run(_in_redis(url))
-        figures |= _in_index(Path(folder) / "index.db")
-    figures |= _in_cache()
+    sizes = _Sizes(20_000, 2_000, 1_250, 1_000, 1_000, 0.1) if smallest else _Sizes()
+    with tempfile.TemporaryDirectory(prefix="reviewloop-bench-") as folder:
+        redis = RedisServer(Path(folder) / "redis", Path(folder) / "redis.log")
+        with running(redis):
+            figures = asyncio.run(_in_redis(redis.url, sizes))
+        figures |= _in_index(Path(folder) / "index.db", sizes)
+    figures |= _in_cache(sizes)
     bloom = figures["bloom_mb_10m"]
     alone = figures["questions_per_s_1"]
     ratios = {
@@ -58,18 +68,6 @@ def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called
     return {"bench": "seen", "ratios": ratios, "figures": figures}
 
 
-@contextmanager
-def _redis(folder: Path) -> Iterator[str]:
-    server = RedisServer(folder / "redis", folder / "redis.log")
-    server.prepare()
-    process = processes.start(server.program)
-    try:
-        server.wait(lambda: process.poll() is None)
-        yield server.url
-    finally:
-        processes.stop([(server.program, process)])
-
-
 def _keys(seed: int, count: int) -> Iterator[list[bytes]]:
     """Keys as evenly spread as the digests they stand for, in batches."""
     rng = Random(seed)
@@ -79,28 +77,28 @@ def _keys(seed: int, count: int) -> Iterator[list[bytes]]:
         yield [some[at : at + 16] for at in range(0, 16 * n, 16)]
 
 
-async def _in_redis(url: str) -> dict[str, float]:
+async def _in_redis(url: str, sizes: _Sizes) -> dict[str, float]:
     async with Redis.from_url(url) as redis:
         empty = await _used(redis)
         seen = RedisSeen(redis, time.monotonic)
         begin = time.perf_counter()
-        await seen.rebuild(_PAGES // 2, _keys(1, _PAGES))
+        await seen.rebuild(sizes.pages // 2, _keys(1, sizes.pages))
         figures = {"rebuild_10m_s": round(time.perf_counter() - begin, 1)}
         figures["bloom_mb_10m"] = _mb(await _used(redis) - empty)
         wrong = 0
-        for some in _keys(2, _ABSENT):
+        for some in _keys(2, sizes.absent):
             wrong += sum(await _answers(seen, some))
         figures["false_positives_of_1m"] = wrong
-        figures["false_positive_rate"] = wrong / _ABSENT
+        figures["false_positive_rate"] = wrong / sizes.absent
         for n in _BATCHES_ASKED:
             half = [key for some in _keys(1, n) for key in some]
             half[: n // 2] = [key for some in _keys(3, n) for key in some][: n // 2]
-            figures[f"questions_per_s_{n}"] = round(n * await _rate(seen, half))
+            figures[f"questions_per_s_{n}"] = round(n * await _rate(seen, half, sizes.asking_s))
         await redis.flushall()
         empty = await _used(redis)
-        for some in _keys(1, _IN_SET):
+        for some in _keys(1, sizes.in_set):
             await redis.sadd("pages", *some)
-        figures["redis_set_mb_10m"] = _mb((await _used(redis) - empty) * _PAGES // _IN_SET)
+        figures["redis_set_mb_10m"] = _mb((await _used(redis) - empty) * sizes.pages // sizes.in_set)
         return figures
 
 
@@ -115,32 +113,34 @@ async def _answers(seen: RedisSeen, keys: Sequence[bytes]) -> list[bool]:
     return answers
 
 
-async def _rate(seen: RedisSeen, keys: Sequence[bytes]) -> float:
-    """Questions of these keys a second, one after the other."""
+async def _rate(seen: RedisSeen, keys: Sequence[bytes], asking_s: float) -> float:
+    """Return questions of these keys a second, one after the other."""
     asked, begin = 0, time.perf_counter()
-    while (took := time.perf_counter() - begin) < _ASKING_S:
+    while (took := time.perf_counter() - begin) < asking_s:
         await _answers(seen, keys)
         asked += 1
     return asked / took
 
 
-def _in_cache() -> dict[str, float]:
-    """The local cache: bytes an entry, its key included, and questions it answers alone in a second."""
-    cache = SeenPages(None, remembered=_CACHED)
+def _in_cache(sizes: _Sizes) -> dict[str, float]:
+    """Measure the local cache: bytes an entry, its key included, and questions it answers alone in a second."""
+    cache = SeenPages(None, remembered=sizes.cached)
     tracemalloc.start()
-    for some in _keys(1, _CACHED):
+    for some in _keys(1, sizes.cached):
         cache.confirmed(some)
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     (page,) = _keys(1, 40)
-    figures = {"cache_bytes_per_entry": round(used / _CACHED, 1)}
-    return figures | {"cache_questions_per_s_40": round(40 * _plain_rate(lambda: cache.look_up(page)))}
+    figures = {"cache_bytes_per_entry": round(used / sizes.cached, 1)}
+    return figures | {
+        "cache_questions_per_s_40": round(40 * _plain_rate(lambda: cache.look_up(page), sizes.asking_s / 4))
+    }
 
 
-def _plain_rate(ask: Callable[[], Awaitable[object]]) -> float:
+def _plain_rate(ask: Callable[[], Awaitable[object]], asking_s: float) -> float:
     async def asking() -> float:
         asked, begin = 0, time.perf_counter()
-        while (took := time.perf_counter() - begin) < _ASKING_S / 4:
+        while (took := time.perf_counter() - begin) < asking_s:
             await ask()
             asked += 1
         return asked / took
@@ -148,19 +148,19 @@ def _plain_rate(ask: Callable[[], Awaitable[object]]) -> float:
     return asyncio.run(asking())
 
 
-def _in_index(path: Path) -> dict[str, float]:
-    """The database's unique index over keys that came in any order, and what asking it in one statement costs."""
-    sizes = []
+def _in_index(path: Path, sizes: _Sizes) -> dict[str, float]:
+    """Measure the database's unique index over keys that came in any order, and questions in one statement."""
+    file_bytes = []
     for unique in ("", "UNIQUE"):
         path.unlink(missing_ok=True)
         with closing(sqlite3.connect(path)) as conn:
             conn.execute(f"CREATE TABLE pages (id INTEGER PRIMARY KEY, url_key BLOB NOT NULL {unique})")
             conn.executemany(
                 "INSERT INTO pages (url_key) VALUES (?)",
-                ((key,) for some in _keys(1, _IN_INDEX) for key in some),
+                ((key,) for some in _keys(1, sizes.in_index) for key in some),
             )
             conn.commit()
-            sizes.append(path.stat().st_size)
+            file_bytes.append(path.stat().st_size)
     conn = sqlite3.connect(path)
     asked, begin = 0, time.perf_counter()
     for some in _keys(3, 200 * _BATCH):
@@ -170,7 +170,7 @@ def _in_index(path: Path) -> dict[str, float]:
     rate = asked / (time.perf_counter() - begin)
     conn.close()
     return {
-        "sqlite_index_mb_10m": _mb((sizes[1] - sizes[0]) * _PAGES // _IN_INDEX),
+        "sqlite_index_mb_10m": _mb((file_bytes[1] - file_bytes[0]) * sizes.pages // sizes.in_index),
         "sqlite_questions_per_s_500": round(rate),
     }
 

@@ -1,75 +1,52 @@
 """How many product names a second become the search URL of one site's first page, on one core.
 
-Real work every time: nothing is remembered of a whole name. The dictionary is loaded before the clock starts. Without
-the shared data, names and titles are those of ``research/samples``, and only their figures are given.
+Nothing is cached about a whole name, and the dictionary is loaded before the clock starts. Without the shared data, names and titles
+are those of ``research/samples``.
 """
 
 from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from research.tools.pagetruth import SAMPLES
-from research.tools.titles import dairy
+from research.tools.titles import conll, dairy
 from splitter.catalog.load import builtin
 from splitter.errors import ProductNameError
 from splitter.keywords import keywords_of
 from splitter.urls import search_url
 
-_SECONDS = 1.0  # of each of the rounds
-_ROUNDS = 3
+_BAIDU = builtin("paper-2014").engines["baidu"]
 
 
-def run(shared: Path) -> dict[str, Any]:
-    """Measures the splitter on real names.
-
-    Args:
-        shared: the folder of the shared data.
+def run(shared: Path, smallest: bool) -> dict[str, Any]:
+    """Measure the splitter on real names.
 
     Returns:
-        ``bench``, ``ratios`` (``names_per_s``: dairy names) and ``figures``: of every file names a second,
-        the mean length of its names and the share refused. Each rate is the best of three rounds.
+        ``ratios``: ``names_per_s`` of dairy names; ``figures``: of every file names a second (the best of three rounds), the mean
+        length of its names and the share refused.
     """
+    rounds, seconds = (1, 0.02) if smallest else (3, 1.0)
     figures: dict[str, Any] = {}
-    for label, names in _names(shared / "products").items():
-        figures[f"{label}_per_s"] = round(_rate(names))
+    for label, names in _names(shared / "products", smallest).items():
+        figures[f"{label}_per_s"] = round(max(_rate(names, seconds) for _ in range(rounds)))
         figures[f"{label}_mean_characters"] = round(sum(map(len, names)) / len(names), 1)
         figures[f"{label}_refused"] = sum(_first_url(name) is None for name in names) / len(names)
     return {"bench": "splitter", "ratios": {"names_per_s": figures["dairy_names_per_s"]}, "figures": figures}
 
 
-def _names(products: Path) -> dict[str, list[str]]:
-    if not products.is_dir():
-        return {
-            "dairy_names": (SAMPLES / "names.txt").read_text("utf-8").splitlines(),
-            "sample_titles": [title.text for title in dairy(SAMPLES / "titles.jsonl")],
-        }
-    with (products / "dairy_names_seen.csv").open(encoding="utf-8", newline="") as file:
-        seen = [row["name"] for row in csv.DictReader(file)]
-    return {
-        "dairy_names": seen,
-        "taobao_titles": conll_titles(products / "taobao_titles_ner.conll"),
-        "jd_titles": conll_titles(products / "jd_titles_ner.conll"),
-    }
-
-
-def conll_titles(path: Path) -> list[str]:
-    """The titles of a file with one character and its label a line, and a blank line between titles."""
-    titles: list[str] = []
-    title = ""
-    for line in path.read_text("utf-8").split("\n"):
-        if line:
-            title += line[0]
-        elif title:
-            titles.append(title)
-            title = ""
-    return [*titles, title] if title else titles
-
-
-_BAIDU = builtin("paper-2014").engines["baidu"]
+def _names(products: Path, smallest: bool) -> dict[str, list[str]]:
+    if smallest or not products.is_dir():
+        titles = {"sample_titles": dairy(SAMPLES / "titles.jsonl")}
+        seen = (SAMPLES / "names.txt").read_text("utf-8").splitlines()
+    else:
+        titles = {f"{shop}_titles": conll(products / f"{shop}_titles_ner.conll") for shop in ("taobao", "jd")}
+        with (products / "dairy_names_seen.csv").open(encoding="utf-8", newline="") as file:
+            seen = [row["name"] for row in csv.DictReader(file)]
+    return {"dairy_names": seen, **{label: [one.text for one in of] for label, of in titles.items()}}
 
 
 def _first_url(name: str) -> str | None:
@@ -79,13 +56,11 @@ def _first_url(name: str) -> str | None:
         return None
 
 
-def _rate(names: Sequence[str], work: Callable[[str], object] = _first_url) -> float:
-    best = 0.0
-    for _ in range(_ROUNDS):
-        done, begin = 0, time.process_time()
-        while (spent := time.process_time() - begin) < _SECONDS:
-            for name in names:
-                work(name)
-            done += len(names)
-        best = max(best, done / spent)
-    return best
+def _rate(names: Sequence[str], seconds: float) -> float:
+    """Return names a second of CPU time, over whole passes that take at least `seconds`."""
+    done, begin = 0, time.process_time()
+    while (spent := time.process_time() - begin) < seconds:
+        for name in names:
+            _first_url(name)
+        done += len(names)
+    return done / spent

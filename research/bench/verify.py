@@ -7,70 +7,67 @@ enough. `verify` runs in a process of its own, so that its peak memory is its ow
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from research.tools import scale_store, verify_store
-from research.tools.cputime import family_s
-from tasks.store.sql.database import Store
-
-EVENTS = 1_000_000
-
-_MEASURED = """
-import json, re, sys, time
-from pathlib import Path
+from research.tools.meter import peak_mb
 from tasks.store.sql.database import Store, read_now
 from tasks.store.verify.verify import verify
-store = Store.open(sys.argv[1])
-began_s, cpu_s = time.monotonic(), time.process_time()
-store.patient = True
-with store.read() as conn:
-    found = verify(conn, read_now(conn))
-took_s, used_s = time.monotonic() - began_s, time.process_time() - cpu_s
-print(json.dumps({
-    "seconds": round(took_s, 2),
-    "cpu_s": round(used_s, 2),
-    "peak_mb": round(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024, 1),
-    "violations": len(found.violations),
-    "first": [one.message for one in found.violations[:3]],
-    **{name: found.counts[name] for name in ("events", "subtasks", "attempts", "pages", "reviews")},
-}))
-"""
+
+_LONGEST_S = 600.0
 
 
-def run(shared: Path) -> dict[str, Any]:  # noqa: ARG001 - every bench is called alike
+def run(_shared: Path, smallest: bool) -> dict[str, Any]:
     """Measure both databases.
 
     Returns:
-        ``ratios``: by database `seconds` on the clock and `peak_mb` of the process. ``figures``: rows looked at,
+        ``ratios``: by database `seconds` on the clock and `peak_mb` of the process. ``figures``: rows read,
         violations, CPU seconds of the process, and of a server (`server_cpu_s`), `us_per_event`.
     """
+    # The measured process has this module, too, and must not need their memory.
+    from research.tools.processes import printed_by
+    from research.tools.scale_store import SERVERS
+    from research.tools.verify_store import fill
+
     ratios: dict[str, float] = {}
     figures: dict[str, Any] = {}
-    for name, started in scale_store.SERVERS.items():
+    for name, started in SERVERS.items():
         with (
             tempfile.TemporaryDirectory(prefix="reviewloop-verify-") as folder,
             started(Path(folder)) as server,
         ):
             url = server.url("verify")
-            store = Store.open(url)
-            try:
-                verify_store.fill(store, EVENTS)
-            finally:
-                store.close()
-            command = [sys.executable, "-c", _MEASURED, url]
-            before_s = family_s(server.pid) if server.pid is not None else 0.0
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise RuntimeError(f"verify on {name} failed: {done.stderr.strip()[-500:]}")
-            told = json.loads(done.stdout)
-            if server.pid is not None:
-                told["server_cpu_s"] = round(family_s(server.pid) - before_s, 2)
-        ratios[f"{name}.seconds"] = told["seconds"]
-        ratios[f"{name}.peak_mb"] = told["peak_mb"]
-        figures |= {f"{name}.{key}": value for key, value in told.items()}
-        figures[f"{name}.us_per_event"] = round(1e6 * told["seconds"] / told["events"], 2)
+            with closing(Store.open(url)) as store:
+                fill(store, 1_000 if smallest else 1_000_000)
+            before_s = server.cpu_s()
+            printed = printed_by(__name__, url, timeout_s=_LONGEST_S)
+            printed["server_cpu_s"] = round(server.cpu_s() - before_s, 2)
+        ratios[f"{name}.seconds"] = printed["seconds"]
+        ratios[f"{name}.peak_mb"] = printed["peak_mb"]
+        figures |= {f"{name}.{key}": value for key, value in printed.items()}
+        figures[f"{name}.us_per_event"] = round(1e6 * printed["seconds"] / printed["events"], 2)
     return {"bench": "verify", "ratios": ratios, "figures": figures}
+
+
+def _verified(url: str) -> dict[str, Any]:
+    store = Store.open(url)
+    store.patient = True
+    began_s, cpu_s = time.monotonic(), time.process_time()
+    with store.read() as conn:
+        found = verify(conn, read_now(conn))
+    return {
+        "seconds": round(time.monotonic() - began_s, 2),
+        "cpu_s": round(time.process_time() - cpu_s, 2),
+        "peak_mb": round(peak_mb(), 1),
+        "violations": len(found.violations),
+        "first": [one.message for one in found.violations[:3]],
+        **{name: found.counts[name] for name in ("events", "subtasks", "attempts", "pages", "reviews")},
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(_verified(sys.argv[1])))

@@ -5,27 +5,20 @@ First all landmarks get coordinates, from the delays among them, then each host 
 `tasks.scheduling.proximity.coordinates`. The crawl itself has no landmarks and measures nothing between nodes.
 
 The authors minimise by downhill simplex, the 2010 paper by hill climbing; here it is Levenberg-Marquardt from several
-starts, which comes lower in a fraction of the time. `minimisers` measures that.
+starts, which comes lower in a fraction of the time (docs/benchmarks.md).
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from functools import partial
 from random import Random
-from statistics import median
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from splitter.errors import InputError
 from tasks.scheduling.proximity.coordinates import (
     FEWEST_MEASURED,
     check_positive,
-    distances_ms,
     host_starts,
     scaled,
     settled,
@@ -35,7 +28,6 @@ from tasks.scheduling.proximity.least_squares import Matrix, least_squares
 MOST_DIMENSIONS = 8
 _LANDMARK_STARTS = 6
 _TINY_MS = 1e-6
-_SEED = 0
 
 
 def k_centre(rtt_ms: Matrix, count: int, rng: Random) -> list[int]:
@@ -161,92 +153,3 @@ def _both_ways(rtt_ms: Matrix) -> Matrix:
     there, back = delays, delays.T
     symmetric: Matrix = np.where(np.isnan(there), back, np.where(np.isnan(back), there, 0.5 * (there + back)))
     return symmetric
-
-
-def check_dimensions(dimensions: int) -> None:
-    """Raises InputError unless there are 2 to 8."""
-    if not 2 <= dimensions <= MOST_DIMENSIONS:
-        raise InputError(f"{dimensions} dimensions: 2 to {MOST_DIMENSIONS} are right")
-
-
-def minimisers(among: Matrix, sites: Matrix, dimensions: Sequence[int]) -> dict[str, Any]:
-    """GNP's objective and its CPU seconds, by downhill simplex (from one start) and by ours.
-
-    Args:
-        among: (L, L) delays among the landmarks, in milliseconds.
-        sites: (S, L) delays of sites to them; both place them among our landmarks.
-        dimensions: those that are tried.
-
-    Returns:
-        By dimension, what was placed and how: ``objective`` (of the sites the median) and ``cpu_s``.
-    """
-    found: dict[str, Any] = {}
-    for size in dimensions:
-        landmarks, ours_s = _timed(partial(embed_landmarks, among, size, _SEED))
-        placed, ours_sites_s = _timed(partial(place_many, landmarks, sites, _SEED))
-        simplex, simplex_s = _timed(partial(_simplex_landmarks, among, size, _SEED))
-        simplex_sites, simplex_sites_s = _timed(partial(_simplex_sites, landmarks, sites, _SEED))
-        found[str(size)] = {
-            "landmarks": {
-                "ours": _figures(_among(landmarks, among), ours_s),
-                "simplex": _figures(_among(simplex, among), simplex_s),
-            },
-            "sites": {
-                "ours": _figures(_median_sum(landmarks, placed, sites), ours_sites_s),
-                "simplex": _figures(_median_sum(landmarks, simplex_sites, sites), simplex_sites_s),
-            },
-        }
-    return found
-
-
-def _figures(objective: float, cpu_s: float) -> dict[str, float]:
-    return {"objective": round(objective, 5), "cpu_s": round(cpu_s, 4)}
-
-
-def _timed(work: Callable[[], Matrix]) -> tuple[Matrix, float]:
-    begun = time.process_time()
-    return work(), time.process_time() - begun
-
-
-def _simplex_landmarks(among: Matrix, dimensions: int, seed: int) -> Matrix:
-    shape = (len(among), dimensions)
-    start = np.nanmedian(among) * np.random.default_rng(seed).standard_normal(shape) / np.sqrt(2 * dimensions)
-    return _simplex(lambda flat: _among(flat.reshape(shape), among), start.ravel()).reshape(shape)
-
-
-def _simplex_sites(landmarks: Matrix, sites: Matrix, seed: int) -> Matrix:
-    chance = np.random.default_rng(seed)
-    size = landmarks.shape[1]
-    placed = []
-    for measured in sites:
-        start = landmarks[measured.argmin()] + landmarks.std(0) * chance.standard_normal(size)
-        placed.append(_simplex(partial(_of_site, landmarks, measured), start))
-    return np.stack(placed)
-
-
-def _simplex(objective: Callable[[Matrix], float], start: Matrix) -> Matrix:
-    found = minimize(
-        objective,
-        start,
-        method="Nelder-Mead",
-        options={"maxfev": 20_000, "xatol": 1e-3, "fatol": 1e-6, "adaptive": True},
-    )
-    return np.asarray(found.x, dtype=np.float64)
-
-
-def _of_site(landmarks: Matrix, measured: Matrix, at: Matrix) -> float:
-    return _sum(distances_ms(at[None, :], landmarks)[0], measured)
-
-
-def _sum(estimated: Matrix, measured: Matrix) -> float:
-    return float((((estimated - measured) / measured) ** 2).sum())
-
-
-def _among(landmarks: Matrix, among: Matrix) -> float:
-    pairs = np.triu_indices(len(among), 1)
-    return _sum(distances_ms(landmarks, landmarks)[pairs], among[pairs])
-
-
-def _median_sum(landmarks: Matrix, placed: Matrix, measured: Matrix) -> float:
-    estimated = distances_ms(placed, landmarks)
-    return median(_sum(one, to) for one, to in zip(estimated, measured, strict=True))

@@ -1,8 +1,8 @@
 """Articles whose author, title and day people marked, and how many of each are read right, beside trafilatura.
 
-Marks: ``research/bench/authors.yaml`` (Chinese pages, authors only), ``by-hand.json`` of ``pages-2024``, and trafilatura's own
+Marks: ``research/bench/quality/authors.yaml`` (Chinese pages, authors only), ``by-hand.json`` of ``pages-2024``, and trafilatura's own
 ``evaldata.json`` (mostly German and English) in the folder ``articles`` of the shared data. A page belongs to the
-tuning or to the held-out part by a hash of its name, as `research.bench.records` has it; ``by-hand.json`` is all for tuning.
+tuning or to the held-out part by a hash of its name, as `research.bench.quality.records` has it; ``by-hand.json`` is all for tuning.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 
 import yaml
 
-from research.bench.records import part_of
+from research.bench.quality.records import part_of
 from tasks.domain.failures import FetchError
 from tasks.reading.dates import read_date
 from tasks.reading.decode import decode
 from tasks.reading.maintext import main_text
 
-_MARKS = Path(__file__).parents[1] / "bench" / "authors.yaml"
+_MARKS = Path(__file__).parents[1] / "bench" / "quality" / "authors.yaml"
 _FOLDERS = ("pages", "pages-2024", "articles")
 _NOW = datetime(2024, 6, 1, tzinfo=UTC)
 _WORD = re.compile(r"\w+")

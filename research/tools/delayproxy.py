@@ -4,26 +4,23 @@ Half the round trip is added on the way there and half on the way back. Bytes ar
 sent while earlier bytes are under way arrives as much later as it was sent later, in order, at any bandwidth. What
 opens a connection pays one round trip more, as TCP's handshake does; name look-ups and TLS are not imitated.
 
-    python -m research.tools.delayproxy --round-trip-ms 10 --to 127.0.0.1:6379 --to /run/postgresql/.s.PGSQL.5432
+    python -m research.tools.delayproxy 0.010 127.0.0.1:6379 /run/postgresql/.s.PGSQL.5432
 
 listens on a loopback port for each server, prints them as one JSON list in that order, and serves until its standard
-input is closed.
+input is closed. The first argument is the round trip in seconds.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, cast
 
-from app.run.version import ROOT
-from splitter.errors import ReviewloopError
+from research.tools.processes import serving
 
 # Timers of the event loop count whole milliseconds: what is due within half of one goes now.
 _SOON_S = 0.0005
@@ -160,23 +157,9 @@ async def serve(servers: Sequence[str], round_trip_s: float) -> list[asyncio.Ser
 
 @contextmanager
 def delayed(servers: Sequence[str], round_trip_s: float) -> Iterator[list[int]]:
-    """A proxy in a process of its own; its loopback ports, one a server. Raises ReviewloopError."""
-    command = [sys.executable, "-m", "research.tools.delayproxy", "--round-trip-ms", str(round_trip_s * 1000)]
-    for server in servers:
-        command += ["--to", server]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        told = process.stdout.readline()
-        if not told:
-            raise ReviewloopError("the delay proxy did not start: its message is above")
-        try:
-            yield json.loads(told)
-        finally:
-            process.stdin.close()
-            process.wait(timeout=10)
+    """Run a proxy in a process of its own; yields its loopback ports, one a server. Raises BenchError."""
+    with serving(__name__, str(round_trip_s), *servers) as (ports, _):
+        yield ports
 
 
 async def _main(servers: Sequence[str], round_trip_s: float) -> None:
@@ -185,15 +168,6 @@ async def _main(servers: Sequence[str], round_trip_s: float) -> None:
     await asyncio.to_thread(sys.stdin.read)
 
 
-def main() -> None:
-    """Serve as called from the command line."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--round-trip-ms", type=float, required=True)
-    parser.add_argument("--to", action="append", required=True, help="HOST:PORT or the path of a unix socket")
-    given = parser.parse_args()
-    # Not uvloop: its clock counts whole milliseconds.
-    asyncio.run(_main(given.to, given.round_trip_ms / 1000))
-
-
 if __name__ == "__main__":
-    main()
+    # Not uvloop: its clock counts whole milliseconds.
+    asyncio.run(_main(sys.argv[2:], float(sys.argv[1])))

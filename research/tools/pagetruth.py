@@ -20,13 +20,16 @@ _TABLES = {"gb2312": "gb18030", "gbk": "gb18030"}
 _TOKEN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W\u3400-\u9fff\uf900-\ufaff_]+")
 _BLANKS = re.compile(r"\s+")
 
-
 SAMPLES = Path(__file__).parents[1] / "samples"
 """Small data with known answers, written for this project."""
 
 
+NO_SHARED = Path("/nonexistent")
+"""A folder without shared data: a bench reads the samples."""
+
+
 def page_folder(shared: Path) -> Path:
-    """The folder of the saved pages: of the shared data, or of the samples where that is not there."""
+    """Return the folder of the saved pages: of the shared data, or of the samples if that is missing."""
     return shared / "pages" if (shared / "pages").is_dir() else SAMPLES / "pages"
 
 

@@ -14,18 +14,18 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
 from sqlalchemy import Connection, insert, make_url, text, update
 
-from app.run.cluster import processes
 from app.run.cluster.servers import PostgresServer
 from app.run.version import MIGRATIONS
-from research.tools.cputime import family_s
+from research.tools.meter import cpu_s
 from research.tools.pages import RESULT_RULES, RULES
+from research.tools.processes import running
 from splitter.catalog.model import Catalog, Engine, Limits
 from splitter.catalog.model import Site as CatalogSite
 from splitter.catalog.names import Kind
@@ -40,10 +40,6 @@ from tasks.store.sql.database import Store, read_now
 from tasks.store.sql.tables import pair_stats, products, tasks, virtual_tasks
 
 _ENGINES = 8
-_FULL = 1000
-_FULL_TURNS = 8
-_SMALL_TURNS = 8
-_SMALL = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +55,8 @@ class Server:
     pid: int | None = None
 
     def cpu_s(self) -> float:
-        """CPU seconds of this process and of the server so far."""
-        return time.process_time() + (family_s(self.pid) if self.pid is not None else 0.0)
+        """Return the CPU seconds of the server so far; 0 without one."""
+        return cpu_s(self.pid) if self.pid is not None else 0.0
 
 
 @contextmanager
@@ -70,18 +66,13 @@ def _sqlite(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def _postgres(folder: Path) -> Iterator[Server]:
-    with ExitStack() as stack:
-        server = PostgresServer(folder / "postgres", folder / "postgres.log", lambda _line: None)
-        stack.callback(server.clean_up)
-        server.prepare()
-        process = processes.start(server.program)
-        stack.callback(processes.stop, [(server.program, process)])
-        server.wait(lambda: process.poll() is None)
-        yield Server(lambda name: _created(server.url, name), process.pid)
+    server = PostgresServer(folder / "postgres", folder / "postgres.log", lambda _line: None)
+    with running(server) as pid:
+        yield Server(lambda name: _created(server.url, name), pid)
 
 
 def _created(url: str, name: str) -> str:
-    """URL of a new database."""
+    """Create a database, and return its URL."""
     store = Store.open(url)
     with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
         conn.exec_driver_sql(f'CREATE DATABASE "{name}"')
@@ -93,28 +84,34 @@ SERVERS = MappingProxyType({"sqlite": _sqlite, "postgres": _postgres})
 """Starts each kind, with its data in a folder."""
 
 
-@dataclass(slots=True)
-class _Told:
-    """Turns of one size: seconds on the clock, CPU seconds, leases given."""
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How turns are measured: `count` full ones of `full` leases each, and as many small ones of `small` leases."""
 
-    clock_s: list[float] = field(default_factory=list)
-    cpu_s: list[float] = field(default_factory=list)
-    given: list[int] = field(default_factory=list)
+    count: int = 8
+    full: int = 1000
+    small: int = 4
 
 
-def turns(
-    server: Server, node_count: int, site_count: int, slots: int, sizes: Sequence[int]
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    clock_s: float
+    cpu_s: float
+    given: int
+
+
+def measure_turns(
+    server: Server, nodes_and_sites: tuple[int, int], slots: int, sizes: Sequence[int], turns: Turns
 ) -> dict[str, float]:
-    """Measure turns with so many in PRIORITY.
+    """Measure turns with so many subtasks in PRIORITY.
 
     Returns:
-        By size: milliseconds of a turn that gives `_FULL` leases (``full_ms``: on the clock, median; ``full_cpu_ms``:
-        CPU, mean) or `_SMALL` (``small_ms``), of the former leases a second on the clock (``leases_per_s``) and
-        microseconds of CPU a lease (``lease_cpu_us``), and milliseconds of the first turn (``first_ms``: everything is
-        read anew).
+        By size: milliseconds of a full turn (``full_ms``: on the clock, median; ``full_cpu_ms``: CPU, mean) or a small one
+        (``small_ms``), of the former leases a second on the clock (``leases_per_s``) and microseconds of CPU a lease
+        (``lease_cpu_us``), and milliseconds of the first turn (``first_ms``: everything is read then).
     """
-    names = [f"n{n}" for n in range(node_count)]
-    sites = [f"site{n}.cn" for n in range(site_count)]
+    names = [f"n{n}" for n in range(nodes_and_sites[0])]
+    sites = [f"site{n}.cn" for n in range(nodes_and_sites[1])]
     figures: dict[str, float] = {}
     with ExitStack() as stack:
         loops: dict[int, _Loop] = {}
@@ -122,25 +119,23 @@ def turns(
             store = Store.open(server.url(f"scale_{size}"))
             stack.callback(store.close)
             loops[size] = _Loop(server, store, names, sites, slots, size)
-            figures[f"first_ms.{size}"] = round(loops[size].turn(_FULL)[0] * 1e3, 1)
-        full, small = ({size: _Told() for size in sizes} for _ in range(2))
-        for told, leases, count in ((full, _FULL, _FULL_TURNS), (small, _SMALL, _SMALL_TURNS)):
+            figures[f"first_ms.{size}"] = round(loops[size].turn(turns.full).clock_s * 1e3, 1)
+        full, small = ({size: list[_Turn]() for size in sizes} for _ in range(2))
+        for measured, leases in ((full, turns.full), (small, turns.small)):
             for loop in loops.values():
-                loop.turn(leases)  # what a change of the number of open nodes brings is behind it
-            for _ in range(count):
+                loop.turn(leases)  # not counted: the number of open nodes has just changed
+            for _ in range(turns.count):
                 for size, loop in loops.items():
-                    clock_s, cpu_s, given = loop.turn(leases)
-                    told[size].clock_s.append(clock_s)
-                    told[size].cpu_s.append(cpu_s)
-                    told[size].given.append(given)
-    for size in sizes:
-        one = full[size]
-        figures[f"full_ms.{size}"] = round(statistics.median(one.clock_s) * 1e3, 1)
-        figures[f"full_cpu_ms.{size}"] = round(statistics.fmean(one.cpu_s) * 1e3, 1)
-        figures[f"small_ms.{size}"] = round(statistics.median(small[size].clock_s) * 1e3, 1)
-        per_s = statistics.median(given / took for took, given in zip(one.clock_s, one.given, strict=True))
-        figures[f"leases_per_s.{size}"] = round(per_s, 1)
-        figures[f"lease_cpu_us.{size}"] = round(1e6 * sum(one.cpu_s) / sum(one.given), 1)
+                    measured[size].append(loop.turn(leases))
+    for size, of_size in full.items():
+        figures[f"full_ms.{size}"] = round(statistics.median(one.clock_s for one in of_size) * 1e3, 1)
+        figures[f"full_cpu_ms.{size}"] = round(statistics.fmean(one.cpu_s for one in of_size) * 1e3, 1)
+        figures[f"small_ms.{size}"] = round(statistics.median(one.clock_s for one in small[size]) * 1e3, 1)
+        figures[f"leases_per_s.{size}"] = round(
+            statistics.median(one.given / one.clock_s for one in of_size), 1
+        )
+        used_s, given = sum(one.cpu_s for one in of_size), sum(one.given for one in of_size)
+        figures[f"lease_cpu_us.{size}"] = round(1e6 * used_s / given, 1)
     return figures
 
 
@@ -169,19 +164,19 @@ class _Loop:
             for statement in ("ANALYZE",) if store.is_sqlite else ("VACUUM ANALYZE", "CHECKPOINT"):
                 conn.exec_driver_sql(statement)
 
-    def turn(self, leases: int) -> tuple[float, float, int]:
-        """Seconds of a turn, committed, its CPU seconds, and the leases it gave; before it, so many slots are free."""
+    def turn(self, leases: int) -> _Turn:
+        """Free so many slots, then measure a turn of the scheduler, committed."""
         with self._store.begin() as conn:
             now = read_now(conn)
             self._queue(conn, conn.execute(text(_DONE)).rowcount)
             conn.execute(update(tables.nodes).values(seen_at=now, drained=True))
             open_ones = tables.nodes.c.name.in_(self._names[: -(-leases // self._slots)])
             conn.execute(update(tables.nodes).where(open_ones).values(drained=False))
-        begin_s, begin_cpu_s = time.perf_counter(), self._server.cpu_s()
+        server_s, begin_cpu_s, begin_s = self._server.cpu_s(), time.process_time(), time.perf_counter()
         with self._store.begin() as conn:
             given = tick(conn, read_now(conn), self._context, ("admit", "allocate"))
-        clock_s = time.perf_counter() - begin_s
-        return clock_s, self._server.cpu_s() - begin_cpu_s, len(given)
+        clock_s, used_s = time.perf_counter() - begin_s, time.process_time() - begin_cpu_s
+        return _Turn(clock_s, used_s + self._server.cpu_s() - server_s, len(given))
 
     def _queue(self, conn: Connection, count: int) -> None:
         """So many more subtasks in PRIORITY."""

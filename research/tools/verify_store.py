@@ -64,7 +64,7 @@ def fill(store: Store, least_events: int) -> None:
         while made * copies < least_events:
             _copy(conn, doubled)
             copies, doubled = 2 * copies, doubled + 1
-        values = {name: pair_stats.c[name] * copies for name in (*SUMS, "wait_s")}
+        values = {name: pair_stats.c[name] * copies for name in (*SUMS, "wait_s", "requests")}
         conn.execute(pair_stats.update().values(values))
     settle(store)
 

@@ -1,4 +1,4 @@
-"""Posts whose voice is known, by source: what `research.training.train_voices` learns from and `research.bench.voices` scores.
+"""Posts whose voice is known, by source: what `research.training.train_voices` learns from and `research.bench.quality.voices` scores.
 
 A source whose kind says who speaks (a complaints site, a shop's reviews with their stars, a newspaper's account) gives
 its posts their voice. Posts of mixed sources were read and labelled by hand: `research/samples/voices/labels.tsv` holds

@@ -17,7 +17,6 @@ from tiny_world import ROOT
 
 from app.cli.main import cli
 from app.run.settings import misspelt
-from research.bench.registry import BENCHES
 from research.tools.reference import TEXTS, commands
 from splitter.catalog.model import Catalog
 
@@ -120,8 +119,8 @@ def calls(text: str) -> Iterator[str]:
 def runs(line: str) -> bool:
     """Whether the words of a call are a command with its options."""
     words = [word for word in shlex.split(line.replace("'", "").replace('"', "")) if word != "..."]
-    if words[0] == "bench" and words[1:2] and words[1] not in {*BENCHES, "all", "NAME"}:
-        return False
+    if words[:2] == ["bench", "NAME"]:
+        words[1] = "splitter"
     command: click.Command = cli
     at = 0
     while isinstance(command, click.Group) and at < len(words) and not words[at].startswith("-"):

@@ -2,17 +2,10 @@
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
-import pytest
-import yaml
-from selectolax.lexbor import LexborHTMLParser
-
-from research.bench import records
 from splitter.catalog.rules import PageRules
 from tasks.domain.pages import Review
 from tasks.reading.extract import read_page
-from tasks.reading.records import Records
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 TEXTS = [
@@ -161,25 +154,3 @@ def test_an_article_is_not_read_with_the_next_one_that_is_loaded_below_it():
     (found,) = read("".join(articles))
     assert TEXTS[1] in found.body
     assert TEXTS[0].upper() not in found.body
-
-
-def test_the_programs_rules_are_selectors():
-    engines = yaml.safe_load((Path(records.__file__).parent / "engines.yaml").read_text("utf-8"))
-    tree = LexborHTMLParser("<p>nothing</p>")
-    for rules in engines.values():
-        found = Records(tree, rules["review"])
-        assert [found.values(rules[name]) for name in ("author", "date", "body")] == [[], [], []]
-
-
-@pytest.mark.parametrize("half", ["programs", "programs_unseen"])
-def test_pages_of_programs_are_marked_by_their_rules(tmp_path, half):
-    names = (f"wcxb-dev-{n:04}" for n in range(99))
-    wanted = "held_out" if half == "programs_unseen" else "tuning"
-    stem = next(name for name in names if records.part_of(name) == wanted)
-    folder = tmp_path / "threads"
-    (folder / "expected").mkdir(parents=True)
-    (folder / f"{stem}.html").write_text(f"<body>{''.join(map(pane, range(4)))}</body>", "utf-8")
-    (folder / "expected" / f"{stem}.json").write_text('{"url": "https://forum.example.org/t/1"}', "utf-8")
-    (page,) = (one for one in records.marked_pages(tmp_path) if one.part == half)
-    assert page.records == tuple(zip(NAMES, DAYS, strict=True))
-    assert records.score_of(page).signed == 1

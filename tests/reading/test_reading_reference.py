@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_pages import BLOCKS, PAGES, SELECTORS
 
-from research.tools.pages import RESULT_RULES, RULES, result_page, review_page
-from splitter.catalog.rules import PageRules
+from splitter.catalog.rules import PageRules, ResultRules
 from splitter.spans import CHINA
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, PageRead, Review
@@ -90,29 +89,38 @@ def test_a_page_is_read_as_the_reference_reads_it(html, review, fields):
             read_page(html, "http://a.cn/", rules, now=NOW)
 
 
-def test_a_review_list_of_the_benches_is_read_as_the_reference_reads_it():
-    for number, encoding in enumerate(("utf-8", "gb18030"), 1):
-        html = review_page(number, encoding=encoding, size=12_000 + 2_000 * number).decode(encoding)
-        read = read_page(html, "http://a.cn/", RULES, now=NOW)
-        assert read == Reference(html).read(RULES)
-        assert [bool(r.title and r.author and r.date and r.rating) for r in read.reviews] == [True] * 28
+LIST = PageRules(
+    review="li.review", id="@data-id", title="h3.t", body="div.b", author="a.author", date="span.date",
+    rating="span.star@data-score",
+)  # fmt: skip
+HITS = ResultRules(hit="div.result", link="h3.t a@href", title="h3.t a", abstract="div.abstract")
 
 
-def test_a_result_page_of_the_benches_is_read_as_the_reference_reads_it():
-    addresses = [f"http://a.cn/p/{number}.html?id={number}" for number in range(40)]
-    html = result_page(3, addresses).decode()
-    page = read_results(html, "http://s.cn/s?page=3", RESULT_RULES)
-    reference = Reference(html)
-    records = reference.soup.select(RESULT_RULES.hit)
-    assert page.hits == tuple(
-        Hit(
-            *(
-                reference.field(r, rule)
-                for rule in (RESULT_RULES.link, RESULT_RULES.title, RESULT_RULES.abstract)
-            )
-        )
-        for r in records
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030"])
+def test_a_review_list_is_read_as_the_reference_reads_it(encoding):
+    records = "".join(
+        f'<li class="review" data-id="r{n}"><h3 class="t">口感 {n}，总体<b>满意</b></h3><a class="author">王先生</a>'
+        f'<span class="star" data-score="{n % 5 + 1}.0"></span><span class="date">2013-5-{n + 1} 10:{n + 10}</span>'
+        f'<div class="b">上周在超市买的<i>纯牛奶</i>，包装有点破损。<!-- 广告 --> {"味道香浓不腻。" * n}</div></li>'
+        for n in range(28)
     )
-    assert [hit.url for hit in page.hits] == addresses
-    found = re.search(RESULT_RULES.found, " ".join(text(reference.soup).split()))
-    assert (page.found, page.more) == (int(found[1].replace(",", "")), True)
+    page = f'<meta charset="{encoding}"><title>牛奶 怎么样</title><ul>{records}</ul>'
+    html = page.encode(encoding).decode(encoding)
+    read = read_page(html, "http://a.cn/", LIST, now=NOW)
+    assert read == Reference(html).read(LIST)
+    assert [bool(r.title and r.author and r.date and r.rating) for r in read.reviews] == [True] * 28
+
+
+def test_a_result_page_is_read_as_the_reference_reads_it():
+    html = "".join(
+        f'<div class="result"><h3 class="t"><a href="http://a.cn/p/{n}.html?id={n}"><em>牛奶</em>投诉 {n}</a></h3>'
+        f'<div class="abstract">希望商家<em>给个说法</em>，{n} 天了</div><span>a.cn 2013-5-6</span></div>'
+        for n in range(40)
+    )
+    reference = Reference(html)
+    rules = (HITS.link, HITS.title, HITS.abstract)
+    found = read_results(html, "http://s.cn/s?page=3", HITS).hits
+    assert found == tuple(
+        Hit(*(reference.field(record, rule) for rule in rules)) for record in reference.soup.select(HITS.hit)
+    )
+    assert len(found) == 40

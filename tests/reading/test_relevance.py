@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.bench.relevance import near_quality, pairs, quality, refused_reviews, rules
 from splitter.keywords import keywords_of
 from splitter.query import product_query
 from tasks.domain.near_products import outdone
@@ -168,32 +167,6 @@ def test_any_text_and_any_words_give_a_share(texts, words):
     assert product_match([words], said).matches == (matched_share(words, said) >= LEAST_SHARE)
 
 
-def test_precision_and_recall_of_the_samples():
-    nowhere = Path("nowhere")
-    trial = pairs(nowhere)
-    ours, strict = quality(trial, rules()["weighed"]), quality(trial, rules()["all"])
-    assert len(trial) == 26
-    assert (ours["all.precision"], ours["all.recall"]) == (1.0, 1.0)
-    assert strict["all.recall"] < 0.8
-    assert refused_reviews(nowhere)["record.refused"] == 0
-
-
-def test_near_products_are_told_apart_in_the_samples():
-    found = near_quality(Path("nowhere"))
-    assert found["near.samples.weighed.precision"] >= 0.95
-    assert found["near.samples.weighed.recall"] >= 0.95
-    assert found["near.samples.brand.precision"] < 0.5
-
-
-def test_near_products_are_told_apart():
-    if not SHARED.is_dir():
-        pytest.skip(f"{SHARED} is not there: only the samples are scored")
-    found = near_quality(SHARED)
-    for kind in ("cars", "dairy"):
-        assert found[f"near.{kind}.weighed.precision"] >= 0.93, kind
-        assert found[f"near.{kind}.weighed.recall"] >= 0.95, kind
-
-
 @pytest.mark.parametrize(
     ("product", "text", "expected"),
     [
@@ -225,19 +198,6 @@ def test_a_word_without_brand_opens_a_page_that_is_about_it():
     far = "今天天气不错。" * 30
     assert not named("日本马桶盖", "旅行见闻", far + "在日本看到一个马桶盖")
     assert not named("光明牛奶", "旅行见闻", far + "窗外一片光明。" + far + "喝了牛奶")
-
-
-@pytest.mark.slow
-def test_precision_and_recall_may_not_drop():
-    if not SHARED.is_dir():
-        pytest.skip(f"{SHARED} is not there: only the samples are scored")
-    trial = pairs(SHARED)
-    ours, strict = quality(trial, rules()["weighed"]), quality(trial, rules()["all"])
-    assert ours["all.precision"] >= 0.98
-    assert ours["all.recall"] >= 0.9
-    assert ours["all.recall"] > strict["all.recall"] + 0.02
-    assert ours["articles.wrong_kept"] <= 0.002
-    assert refused_reviews(SHARED)["record.refused"] <= 0.001
 
 
 @pytest.mark.parametrize(

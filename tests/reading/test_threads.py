@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from research.bench.records import Marked, gram_f1, marked_pages, part_of, score_of
-from research.tools.pagetruth import SAMPLES
 from splitter.catalog.rules import PageRules
 from tasks.domain.pages import PageRead
 from tasks.reading.bylines import may_be_name
@@ -19,7 +17,7 @@ from tasks.reading.threads import read_thread
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 URL = "http://bbs.example.cn/thread-7-1-1.html"
-SAMPLE_PAGES = [page for page in marked_pages(Path("/nonexistent")) if page.part == "samples"]
+SAMPLES = Path(__file__).parents[2] / "research" / "samples"
 
 
 def read(html: str, url: str = URL) -> PageRead:
@@ -46,19 +44,6 @@ POSTS = [
     post(1002, "乙二", "2024-05-01 11:30", "我的也是，客服不理。"),
     post(1003, "丙三", "2024-05-02 09:12", "壶嘴的密封圈可以单独买，五块钱一个，换上就好了。"),
 ]
-
-
-@pytest.mark.parametrize("marked", SAMPLE_PAGES, ids=lambda one: one.file)
-def test_samples_are_read_as_they_are_marked(marked: Marked):
-    score = score_of(marked)
-    assert score.found == score.marked
-    assert score.signed == 1
-    assert score.text is not None
-    assert score.text >= 0.99
-
-
-def test_the_samples_are_there():
-    assert len(SAMPLE_PAGES) == 27
 
 
 def test_quotes_and_signatures_are_kept_apart():
@@ -184,17 +169,6 @@ def test_an_outline_leaves_out_what_is_not_shown_and_ends():
     assert outline.joined(outline.texts) == "甲\n戊己"
     many = outline_of(LexborHTMLParser("<i>x</i>" * (MOST_ELEMENTS + 10)))
     assert len(many.nodes) == MOST_ELEMENTS
-
-
-def test_4_gram_f1():
-    assert gram_f1("甲乙丙丁戊", "甲乙 丙丁戊") == 1
-    assert gram_f1("甲乙丙丁", "甲乙丙丁戊") == pytest.approx(2 / 3)
-    assert gram_f1("", "甲乙丙丁") == 0
-
-
-def test_pages_are_split_by_name():
-    assert part_of("more-forum-6897d6ef37.html") == "tuning"
-    assert part_of("more-forum-8cf0af42df.html") == "held_out"
 
 
 def test_who_posted_is_looked_for_in_posts_alone():

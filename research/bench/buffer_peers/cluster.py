@@ -11,9 +11,10 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,12 +28,11 @@ from app.run.cluster.servers import PostgresServer, RedisServer
 from app.run.open_store import open_redis
 from app.run.setting_fields import Settings
 from app.run.settings import as_environment
-from research.bench.buffer_peers.counted import Run
 from research.bench.buffer_peers.prepared import Databases, attempts_of, results_read
-from research.bench.buffer_peers.server import page_server
 from research.bench.buffer_peers.web import catalog
 from research.tools.delayproxy import delayed
-from splitter.errors import ReviewloopError
+from research.tools.meter import BenchError
+from research.tools.processes import running, serving
 from tasks.jobs.queues import CONTROL, crawl_queue
 from tasks.store.content.known_pages import page_count, page_keys
 from tasks.store.sql.database import Store
@@ -63,31 +63,72 @@ class Servers:
     page_port: int
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run of the cluster did.
+
+    Attributes:
+        counts: (seconds since the node's process was started, result pages read so far), ascending, from (0, 0) on.
+        attempts: by outcome, at the end.
+        ping_ms: of Redis through the proxy, the median.
+    """
+
+    counts: Sequence[tuple[float, int]]
+    attempts: Mapping[str, int]
+    ping_ms: float
+
+    @property
+    def lasted_s(self) -> float:
+        """Seconds from the start of the node's process to the last count."""
+        return self.counts[-1][0]
+
+    @property
+    def first_s(self) -> float | None:
+        """When the first result page had been read; None: never."""
+        return next((at for at, count in self.counts if count), None)
+
+    def rate(self, seconds: float | None = None) -> float:
+        """Result pages a second from the start of the process on, over so many seconds (None: all)."""
+        until = self.lasted_s if seconds is None else min(seconds, self.lasted_s)
+        return count_at(self.counts, until) / until
+
+    def rate_since_first(self) -> float:
+        """Result pages a second from the first one on; 0 where there is none."""
+        if self.first_s is None or self.first_s >= self.lasted_s:
+            return 0.0
+        return (self.counts[-1][1] - count_at(self.counts, self.first_s)) / (self.lasted_s - self.first_s)
+
+    def rate_of_last_half(self) -> float:
+        """Result pages a second in the second half of the time."""
+        half = self.lasted_s / 2
+        return (self.counts[-1][1] - count_at(self.counts, half)) / half
+
+    def seconds_for(self, results: int) -> float | None:
+        """Seconds from the start until so many had been read; None: never."""
+        return next((at for at, count in self.counts if count >= results), None)
+
+
+def count_at(counts: Sequence[tuple[float, int]], second: float) -> float:
+    """The count at a moment; between two counts it is taken to grow evenly."""
+    for (before_s, before), (after_s, after) in pairwise(counts):
+        if before_s <= second <= after_s:
+            return before + (after - before) * (second - before_s) / max(1e-9, after_s - before_s)
+    return float(counts[-1][1])
+
+
 @contextmanager
 def servers(folder: Path, results: int) -> Iterator[Servers]:
-    """PostgreSQL, Redis and the page server, the database prepared."""
-    with ExitStack() as stack:
-        postgres = PostgresServer(folder / "postgres", folder / "postgres.log", lambda _line: None)
-        stack.callback(postgres.clean_up)
-        postgres.prepare()
-        _serve(stack, postgres.program, postgres.wait)
-        redis = RedisServer(folder / "redis", folder / "redis.log")
-        stack.callback(redis.clean_up)
-        redis.prepare()
-        _serve(stack, redis.program, redis.wait)
+    """Run PostgreSQL, Redis and the page server, the database prepared."""
+    postgres = PostgresServer(folder / "postgres", folder / "postgres.log", lambda _line: None)
+    redis = RedisServer(folder / "redis", folder / "redis.log")
+    web = "research.bench.buffer_peers.web"
+    with running(postgres), running(redis), serving(web, str(results)) as (page_port, _):
         databases = Databases(postgres.url)
         databases.prepare(results)
         sites = {"version": 1, **catalog().model_dump(mode="json", exclude_none=True)}
         (folder / "sites.yaml").write_text(json.dumps(sites), encoding="utf-8")
-        page_port = stack.enter_context(page_server(results))
         socket = f"{make_url(postgres.url).query['host']}/{_POSTGRES_SOCKET}"
         yield Servers(folder, databases, socket, redis.url, page_port)
-
-
-def _serve(stack: ExitStack, program: Program, wait: Callable[[Callable[[], bool]], None]) -> None:
-    process = processes.start(program)
-    stack.callback(processes.stop, [(program, process)])
-    wait(lambda: process.poll() is None)
 
 
 def crawl(
@@ -137,7 +178,7 @@ def crawl(
         node = _start(stack, on.folder, name, NODE, far, *_worker(crawl_queue(NODE), SLOTS))
         counts = list(_watched(store, began, seconds, enough))
         if node.poll() is not None:
-            raise ReviewloopError(f"the node ended: {last_lines(on.folder / f'{name}.{NODE}.log')}")
+            raise BenchError(f"the node ended: {last_lines(on.folder / f'{name}.{NODE}.log')}")
         return Run(counts, attempts_of(store), ping_ms)
 
 
@@ -181,7 +222,7 @@ def _until_control_works(settings: Settings) -> None:
     with Redis.from_url(settings.redis_url) as redis:
         while redis.llen(CONTROL) or redis.hlen("unacked"):
             if time.monotonic() > end:
-                raise ReviewloopError("the control worker does not take messages")
+                raise BenchError("the control worker does not take messages")
             time.sleep(0.05)
 
 

@@ -16,7 +16,7 @@ from app.run import wiring
 from app.run.open_store import open_store
 from app.run.setting_fields import Settings
 from research.bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, known_url
-from research.tools.addresses import keyword, site
+from research.bench.crawl_peers.web import keyword, site
 from tasks.domain.page_key import canonical, page_key
 from tasks.jobs import planning, sweeps
 from tasks.store.content import pages, products

@@ -3,8 +3,6 @@
 Set up for speed as the docs of Scrapy tell, with the queue that costs the fewest round trips (`LifoQueue`: a new
 page is crawled before the next result page, as ours does) and selectolax to read. What it crawls it counts and does
 not store; ours stores in PostgreSQL, which is as far away.
-
-    python -m research.bench.buffer_peers.scrapy_redis_crawl ORDER    (an `Order` as JSON)
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -28,11 +25,10 @@ from scrapy_redis.dupefilter import RFPDupeFilter  # type: ignore[import-untyped
 from scrapy_redis.queue import LifoQueue  # type: ignore[import-untyped]
 from selectolax.lexbor import LexborHTMLParser
 
-from app.run.version import ROOT
 from research.bench.buffer_peers.web import POOL_OF_A_SITE, SITES, known_url, result_url
-from research.bench.peers.by_selectolax import with_selectolax
-from research.bench.peers.scrapy_crawl import SPEED
-from splitter.errors import ReviewloopError
+from research.bench.crawl_peers.readers import with_selectolax
+from research.bench.crawl_peers.scrapy_crawl import SPEED
+from research.tools.processes import printed_by
 
 AT_ONCE = 64
 _LONGEST_BESIDE_S = 60.0
@@ -98,25 +94,10 @@ class ResultSpider(scrapy.Spider):
 
 
 def crawled(order: Order) -> dict[str, Any]:
-    """Run the contestant; result pages, new pages and seconds. Raises ReviewloopError."""
+    """Run the contestant, and return result pages, new pages and seconds. Raises BenchError."""
     fill(order)
-    command = [
-        sys.executable,
-        "-m",
-        "research.bench.buffer_peers.scrapy_redis_crawl",
-        json.dumps(asdict(order)),
-    ]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=order.seconds + _LONGEST_BESIDE_S,
-        check=False,
-    )
-    if done.returncode or not done.stdout:
-        raise ReviewloopError(f"scrapy-redis failed: {done.stderr.strip()[-600:]}")
-    told: dict[str, Any] = json.loads(done.stdout)
+    timeout_s = order.seconds + _LONGEST_BESIDE_S
+    told: dict[str, Any] = printed_by(__name__, json.dumps(asdict(order)), timeout_s=timeout_s)
     return told
 
 

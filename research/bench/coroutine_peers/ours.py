@@ -1,18 +1,37 @@
-"""Our own downloader: one coroutine a connection, all in one thread."""
+"""Our own downloader: one coroutine a connection, all in one thread.
+
+Without a window each lane fetches one page, and all are answered at once when the last one has asked: then it prints
+`{"pages", "took_s", "peak_mb"}`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import time
 from datetime import UTC, datetime
 
 from app.run.process import run_coroutine
 from research.bench.coroutine_peers import window
-from tasks.fetching.downloader import Downloader
+from research.tools.meter import allow_open_files, peak_mb
+from tasks.fetching.downloader import Downloader, FetchLimits
 from tasks.worker.settings import CrawlSettings
+
+# The first answer comes after the last connection, which must not look like a silent server.
+_PATIENCE_S = 60.0
+
+
+def _downloader(order: window.Order) -> Downloader:
+    return Downloader(
+        user_agent=CrawlSettings().user_agent,
+        clock=lambda: datetime.now(UTC),
+        lab=("127.0.0.1", order.port),
+        limits=None if order.window_s else FetchLimits(idle_s=_PATIENCE_S),
+    )
 
 
 async def crawl(order: window.Order) -> list[window.Moment]:
-    """Fetch in ``order.lanes`` coroutines; the moments of the window.
+    """Fetch in ``order.lanes`` coroutines, and return the moments of the window.
 
     Raises:
         ExceptionGroup: what broke a lane.
@@ -23,18 +42,11 @@ async def crawl(order: window.Order) -> list[window.Moment]:
 
     async def lane(downloader: Downloader, number: int) -> None:
         while not stop.is_set():
-            answer = await downloader.fetch(window.address(order, number, done[number]))
-            window.check_size(len(answer.body), order)
+            answer = await downloader.fetch(order.address(number, done[number]))
+            order.check(len(answer.body))
             done[number] += 1
 
-    async with (
-        Downloader(
-            user_agent=CrawlSettings().user_agent,
-            clock=lambda: datetime.now(UTC),
-            lab=("127.0.0.1", order.port),
-        ) as downloader,
-        asyncio.TaskGroup() as group,
-    ):
+    async with _downloader(order) as downloader, asyncio.TaskGroup() as group:
         for number in range(order.lanes):
             group.create_task(lane(downloader, number))
         async with asyncio.timeout(window.START_WITHIN_S):
@@ -53,5 +65,21 @@ async def crawl(order: window.Order) -> list[window.Moment]:
     return moments
 
 
+async def crawl_once(order: window.Order) -> int:
+    """Fetch one page in each of ``order.lanes`` coroutines, all at once; returns how many came whole."""
+    async with _downloader(order) as downloader:
+        addresses = (order.address(number, 0) for number in range(order.lanes))
+        answers = await asyncio.gather(*(downloader.fetch(one, timeout_s=_PATIENCE_S) for one in addresses))
+    return sum(len(answer.body) == order.body_bytes for answer in answers)
+
+
 if __name__ == "__main__":
-    window.tell(run_coroutine(crawl(window.ordered())))
+    the_order = window.ordered()
+    allow_open_files()
+    if the_order.window_s:
+        window.tell(run_coroutine(crawl(the_order)))
+    else:
+        begin = time.perf_counter()
+        whole = run_coroutine(crawl_once(the_order))
+        took_s = time.perf_counter() - begin
+        print(json.dumps({"pages": whole, "took_s": took_s, "peak_mb": peak_mb()}))

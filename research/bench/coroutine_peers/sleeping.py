@@ -12,7 +12,6 @@ import threading
 import time
 
 from app.run.process import run_coroutine
-from research.bench.coroutine_peers.machine import pin_to
 
 
 async def coroutines(lanes: int, sleep_s: float) -> float:
@@ -37,7 +36,6 @@ def threads(lanes: int, sleep_s: float) -> float:
 
 def main(kind: str, lanes: int, sleep_s: float) -> None:
     """Sleep and print the seconds it took."""
-    pin_to(0 if kind == "coroutines" else -1)
     print(run_coroutine(coroutines(lanes, sleep_s)) if kind == "coroutines" else threads(lanes, sleep_s))
 
 

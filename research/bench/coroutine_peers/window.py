@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from research.bench.coroutine_peers.machine import peak_mb, pin_to
+from research.tools.meter import peak_mb
 
 SETTLE_S = 0.5
 START_WITHIN_S = 60.0
@@ -40,6 +40,15 @@ class Order:
     samples: int
     body_bytes: int
 
+    def address(self, lane: int, number: int) -> str:
+        """Return the address that a lane asks for next."""
+        return f"http://127.0.0.1:{self.port}/item/{lane}-{number}.html"
+
+    def check(self, body_bytes: int) -> None:
+        """Raise RuntimeError for a page that is not the server's."""
+        if body_bytes != self.body_bytes:
+            raise RuntimeError(f"a page of {body_bytes} bytes came, the server sends {self.body_bytes}")
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -60,8 +69,8 @@ class Told:
         pages_per_s: pages whole within the window.
         cpu_us_per_page: processor time of the process, user and system.
         voluntary_per_page: context switches because there was nothing to do (or a lock was taken).
-        involuntary_per_page: context switches because another one's turn came.
-        peak_mb: the most resident memory, connecting included.
+        involuntary_per_page: context switches because another process ran.
+        peak_mb: peak of resident memory, connecting included.
         pages_at: (seconds into the window, pages since it opened), one a sample.
     """
 
@@ -74,10 +83,10 @@ class Told:
 
 
 def told(moments: Sequence[Moment], peak: float) -> Told:
-    """The figures of a window from the moments it was looked at: first its opening, last its end.
+    """Return the figures of a window from the moments it was looked at: first its opening, last its end.
 
     Raises:
-        RuntimeError: not one page within the window.
+        RuntimeError: there was no page within the window.
     """
     first, last = moments[0], moments[-1]
     pages = last.pages - first.pages
@@ -94,7 +103,7 @@ def told(moments: Sequence[Moment], peak: float) -> Told:
 
 
 def moment(done: Sequence[int]) -> Moment:
-    """What was used and done up to now; ``done`` counts pages by lane."""
+    """Return what was used and done up to now; ``done`` counts pages by lane."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return Moment(
         time.perf_counter(), sum(done), used.ru_utime + used.ru_stime, used.ru_nvcsw, used.ru_nivcsw
@@ -102,13 +111,12 @@ def moment(done: Sequence[int]) -> Moment:
 
 
 def ordered() -> Order:
-    """What this process was told to do (its first argument, as JSON); pins it to the first core."""
-    pin_to(0)
+    """Return what this process shall do: its first argument, as JSON."""
     return Order(**json.loads(sys.argv[1]))
 
 
 def tell(moments: Sequence[Moment]) -> None:
-    """Print the figures of the window as JSON and end the process, whatever its threads are at."""
+    """Print the figures of the window as JSON and end the process, without waiting for its threads."""
     print(json.dumps(asdict(told(moments, peak_mb()))), flush=True)
     os._exit(0)
 
@@ -117,7 +125,7 @@ def in_threads(order: Order, fetcher: Callable[[], Callable[[str], int]]) -> lis
     """Fetch in ``order.lanes`` threads.
 
     Args:
-        fetcher: called once in each thread; gives what fetches an address and returns the size of its body.
+        fetcher: called once in each thread; returns what fetches an address and returns the size of its body.
 
     Returns:
         The moments of the window.
@@ -134,7 +142,7 @@ def in_threads(order: Order, fetcher: Callable[[], Callable[[str], int]]) -> lis
             fetch = fetcher()
             all_made.wait()
             while True:
-                check_size(fetch(address(order, number, done[number])), order)
+                order.check(fetch(order.address(number, done[number])))
                 done[number] += 1
         except Exception as error:
             broken.append(error)
@@ -150,21 +158,10 @@ def in_threads(order: Order, fetcher: Callable[[], Callable[[str], int]]) -> lis
     for _ in range(order.samples):
         time.sleep(order.window_s / order.samples)
         moments.append(moment(done))
-    # A window of a machine that is slow enough would end without a page.
+    # On a slow machine the window would end without a page.
     while moments[-1].pages == moments[0].pages and not broken and time.perf_counter() < give_up_at:
         time.sleep(_LOOK_S)
         moments[-1] = moment(done)
     if broken:
         raise RuntimeError("a thread broke") from broken[0]
     return moments
-
-
-def address(order: Order, lane: int, number: int) -> str:
-    """The address a lane asks for next."""
-    return f"http://127.0.0.1:{order.port}/item/{lane}-{number}.html"
-
-
-def check_size(body_bytes: int, order: Order) -> None:
-    """Raise RuntimeError for a page that is not the server's."""
-    if body_bytes != order.body_bytes:
-        raise RuntimeError(f"a page of {body_bytes} bytes came, the server sends {order.body_bytes}")

@@ -1,4 +1,4 @@
-"""Finished runs with their bounds, and the file they are kept in."""
+"""Finished runs with their bounds, and the file that stores them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from research.bench.field import bound
 from research.bench.field.bound import Facts
-from research.bench.field.measured import SLOTS, Measured, Runner
-from research.bench.field.stored import SHARES
+from research.bench.field.measured import SHARES, SLOTS, Measured, Runner
 from research.bench.field.worlds import JOBS, Regime, World, draw, hits
 from splitter.errors import InputError
 from tasks.worker.settings import CrawlSettings
 
 SMALL = "small"
-
-Key = tuple[str, str, str, int, int, str, float]
-"""Runner, regime, job, nodes, seed, strategy, seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +25,7 @@ class Bound:
 
     Attributes:
         pages_at_mark: on average.
-        possible_at: by name (see `research.bench.field.stored.SHARES`), when that share could be stored; None: never.
+        possible_at: by name (see `research.bench.field.measured.SHARES`), when that share could be stored; None: never.
     """
 
     pages_at_mark: float
@@ -37,8 +33,8 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """A finished run: of what, its bound, and what was measured."""
+class Run:
+    """A run that is wanted; `seconds`: the most it takes."""
 
     regime: str
     job: str
@@ -46,38 +42,35 @@ class Record:
     seed: int
     strategy: str
     seconds: float
-    bound: Bound
-    measured: Measured
     runner: str = Runner.EMBEDDED.value
 
     @property
     def label(self) -> str:
-        """The regime; with the job's name where that is not small, and with the runner's where it is a cluster."""
-        parts = [self.regime]
-        if self.job != SMALL:
-            parts.append(self.job)
-        if self.runner != Runner.EMBEDDED:
-            parts.append(self.runner)
-        return "-".join(parts)
+        """The regime; with the job's name unless that is small, and with the runner's if it is a cluster."""
+        more = {self.job: SMALL, self.runner: Runner.EMBEDDED}
+        return "-".join([self.regime, *(name for name, usual in more.items() if name != usual)])
 
     @property
-    def key(self) -> Key:
-        """What makes it another run than others."""
-        return self.runner, self.regime, self.job, self.nodes, self.seed, self.strategy, self.seconds
+    def world(self) -> World:
+        """Its world."""
+        return draw(Regime(self.regime), self.seed, products=JOBS[self.job], nodes=self.nodes)
 
-    @property
-    def facts(self) -> Facts:
-        """What the bound of its world rests on."""
-        return facts_of(draw(Regime(self.regime), self.seed, products=JOBS[self.job], nodes=self.nodes))
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record(Run):
+    """A finished run, its bound, and what was measured."""
+
+    bound: Bound
+    measured: Measured
 
 
 def facts_of(world: World) -> Facts:
-    """What the bound of a world rests on."""
+    """Return what the bound of a world rests on."""
     return bound.facts_of(world, hits(world), SLOTS * CrawlSettings().lanes)
 
 
 def bound_of(world: World, mark_s: float) -> Bound:
-    """The bound of a world at the mark, and when shares could be stored."""
+    """Return the bound of a world at the mark, and when shares could be stored."""
     facts = facts_of(world)
     return Bound(
         pages_at_mark=bound.pages_by(facts, mark_s),
@@ -86,7 +79,7 @@ def bound_of(world: World, mark_s: float) -> Bound:
 
 
 def read(file: Path) -> list[Record]:
-    """The finished runs in a file: one JSON object a line. Raises InputError."""
+    """Return the finished runs in a file: one JSON object a line. Raises InputError."""
     adapter = TypeAdapter(Record)
     records = []
     try:
@@ -103,6 +96,6 @@ def read(file: Path) -> list[Record]:
 
 
 def append(file: Path, one: Record) -> None:
-    """Add a run to a file; it is made where it is not there."""
+    """Add a run to a file, which is made if it is missing."""
     with file.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps(asdict(one)) + "\n")

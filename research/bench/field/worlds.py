@@ -122,6 +122,11 @@ class TaskHits:
     pages: frozenset[str]
 
 
+def node_count(regime: Regime) -> int:
+    """Return how many nodes a regime has unless another number is asked for."""
+    return _SHIPPED_NODES if regime is Regime.SHIPPED else NODES
+
+
 def draw(
     regime: Regime, seed: int, *, products: int, nodes: int | None = None, sites: int | None = None
 ) -> World:
@@ -132,7 +137,7 @@ def draw(
         nodes: None: as many as the regime has.
         sites: only the first so many; None: all of the 2014 paper's.
     """
-    count = nodes or (_SHIPPED_NODES if regime is Regime.SHIPPED else NODES)
+    count = nodes or node_count(regime)
     catalog = builtin("paper-2014")
     if sites is not None:
         catalog = catalog.model_copy(update={"sites": dict(list(catalog.sites.items())[:sites])})

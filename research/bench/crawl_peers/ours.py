@@ -1,0 +1,94 @@
+"""The whole product as a contestant: the embedded runner from products to stored reviews, until all is done.
+
+Planning, admission, allocation, leases, robots.txt, send times, result pages, duplicates, node-run control and
+recall are all in the seconds measured; nothing is switched off. Limits of the hosts are as high as a catalog allows.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import func, select
+
+from app.run.embedded import EmbeddedRunner
+from app.run.nodes import numbered_nodes
+from app.run.open_store import open_store
+from app.run.process import run_coroutine
+from app.run.setting_fields import Settings
+from app.run.until import Until
+from research.bench.crawl_peers.contest import Call, Figures, Watch, take_part
+from research.bench.crawl_peers.web import (
+    HITS,
+    PAGES_OF_A_PRODUCT,
+    PAGES_OF_A_SITE,
+    PAGES_OF_A_TASK,
+    SITES,
+    keyword,
+    site,
+)
+from research.tools.pages import RESULT_RULES, RULES
+from splitter.catalog.model import Catalog, Engine, Limits
+from splitter.catalog.model import Site as CatalogSite
+from splitter.catalog.names import Kind
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct
+from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.tables import pages
+
+NODES = 4
+SLOTS = 4
+_LONGEST_S = 120.0
+
+
+def catalog(pages: int) -> Catalog:
+    """One engine and the first sites that have so many pages; only what differs from a catalog's defaults is said."""
+    engine = Engine(
+        kind=Kind.META,
+        url="http://search.example/s",
+        params={"q": "{query}", "page": "{page}"},
+        paging_params=("page",),
+        hits_per_page=HITS,
+        results=RESULT_RULES,
+    )
+    count = min(SITES, pages // PAGES_OF_A_SITE)
+    sites = {site(n): CatalogSite(engine="search", rules="list", pages=PAGES_OF_A_TASK) for n in range(count)}
+    return Catalog(
+        name="bench",
+        limits=Limits(per_address_per_s=1000.0, total_per_s=10000.0),
+        rules={"list": RULES},
+        engines={"search": engine},
+        sites=sites,
+    )
+
+
+def crawl(call: Call) -> Figures:
+    """Crawl the pages of as many products as they belong to; less than one product's: of its first sites."""
+    settings = Settings(
+        database_url=f"sqlite:///{call.database}", lab=("127.0.0.1", call.port), slots=SLOTS, seed=1
+    )
+    with open_store(settings) as store:
+        _add_products(store, max(1, call.pages // PAGES_OF_A_PRODUCT))
+        watch = Watch()
+        run_coroutine(_run(settings, store, call))
+        return watch.figures(*_stored(store))
+
+
+async def _run(settings: Settings, store: Store, call: Call) -> None:
+    nodes = numbered_nodes(NODES, settings.slots, lab=True)
+    until = Until(done=True, seconds=_LONGEST_S)
+    await EmbeddedRunner(settings, catalog(call.pages), store, nodes, until).run()
+
+
+def _add_products(store: Store, count: int) -> None:
+    with store.begin() as conn:
+        now = read_now(conn)
+        for number in range(count):
+            products.add(conn, now, NewProduct(name=keyword(number), keywords=(keyword(number),)))
+
+
+def _stored(store: Store) -> tuple[int, float]:
+    with store.read() as conn:
+        count, first = conn.execute(select(func.count(), func.min(pages.c.fetched_at))).one()
+    return count, first.timestamp() if first is not None else 0.0
+
+
+if __name__ == "__main__":
+    take_part(crawl)
