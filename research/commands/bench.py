@@ -55,7 +55,8 @@ def _command(name: str) -> click.Command:
         show(measure(shared, smallest, **options), as_json=as_json)
 
     run.__click_params__ = list(getattr(measure, "__click_params__", ()))  # type: ignore[attr-defined]
-    return click.command(name, help=f"Measure {BENCHES[name][1]}.")(_shared_options(run))
+    about = f"Measure {BENCHES[name][1]}. Example: `reviewloop bench {name} --json`."
+    return click.command(name, help=about)(_shared_options(run))
 
 
 @click.group(cls=Benches)
@@ -84,7 +85,10 @@ def all_benches(
     smallest: bool,
     as_json: bool,
 ) -> None:
-    """Run every bench, one after the other, and print the ratios. A bench that cannot run is reported and left out."""
+    """Run every bench, one after the other, and print the ratios.
+
+    A bench that cannot run is reported and left out. Example: `reviewloop bench all --against docs/benchmarks.json`.
+    """
     before = results.read(against) if against is not None else {}
     measured: results.Results = {}
     for name in only or BENCHES:
