@@ -57,6 +57,8 @@ class NodeSpec(_Named):
         kind, kinds: what it may crawl; one of both.
         slots: attempts it runs at once.
         dies_at_s, back_at_s: it goes silent, and is there again; None: never.
+        cpu_cores, cpu_ghz, memory_gb, net_mbps, disk_mbps: parameters of the 2019 paper; the simulator's rates
+            don't depend on them.
     """
 
     kind: Kind | None = None
@@ -64,6 +66,11 @@ class NodeSpec(_Named):
     slots: Count = 1
     dies_at_s: Seconds | None = None
     back_at_s: Seconds | None = None
+    cpu_cores: Length | None = None
+    cpu_ghz: Length | None = None
+    memory_gb: Length | None = None
+    net_mbps: Length | None = None
+    disk_mbps: Length | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -219,6 +226,13 @@ class Scenario(_Model):
     work: Work
     rtt_ms: Rtt | None = None
     _kept: dict[Any, Any] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_file(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("rtt_ms"), str):
+            return {**data, "rtt_ms": {"file": data["rtt_ms"]}}
+        return data
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

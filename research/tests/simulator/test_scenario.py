@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from research.simulator.recorded import write_scenario
 from research.simulator.scenario import ScenarioError
-from research.simulator.scenario_file import parse_scenario
-from research.simulator.world import Block, World, draw_hits
+from research.simulator.scenario_file import load_scenario, parse_scenario
+from research.simulator.world import Block, World, chunks, draw_hits, draw_work
 
 SHARED = Path(__file__).parents[4] / "shared" / "scenarios" / "paper2014.yaml"
 
@@ -40,6 +41,11 @@ def test_later_entries_override_earlier_ones_where_they_match(scenario):
     assert world.ever_blocks == [True, False]
     assert [world.eligible(1, node) for node in (0, 1)] == [False, True]
     assert world.nodes[1].alive(100.0) == [(0.0, 10), (20, 100.0)]
+
+
+def test_without_a_match_a_pair_is_perfect(scenario):
+    world = World(scenario("until_done: true\nnodes: [{name: a}]\nsites: [{name: x}]\nwork: {products: 1}"))
+    assert tuple(world.course(0, 0).rates[0]) == (1.0, 1.0, 0.0, 0.0, 0.0, None)
 
 
 def test_a_group_is_many_of_a_kind(scenario):
@@ -77,10 +83,22 @@ def test_what_is_wrong_is_told_with_its_place(scenario, wrong, right, told):
         assert part in str(error.value)
 
 
+def test_a_file_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(ScenarioError, match=r"none\.yaml"):
+        load_scenario(tmp_path / "none.yaml")
+
+
+def test_what_is_written_reads_the_same(scenario, tmp_path):
+    first = scenario(SMALL)
+    write_scenario(first, tmp_path / "copy.yaml")
+    again = load_scenario(tmp_path / "copy.yaml")
+    assert again.model_dump() == first.model_dump()
+
+
 def test_round_trips_give_seconds_per_page(tmp_path):
     np.savetxt(tmp_path / "rtt", [[0, 10, 100], [10, 0, 50], [100, 50, 0]])
     text = "until_done: true\nnodes: [{name: a}]\nsites: [{name: x}, {name: y}]\nwork: {products: 1}\n"
-    world = World(parse_scenario(text + "rtt_ms: {file: rtt}", "t", tmp_path))
+    world = World(parse_scenario(text + "rtt_ms: rtt", "t", tmp_path))
     assert [world.course(site, 0).rates[0].seconds_per_page for site in (0, 1)] == pytest.approx([0.14, 0.5])
     drawn = [
         World(parse_scenario(text + f"rtt_ms: {{file: rtt, seed: {n}}}", "t", tmp_path)) for n in (3, 3, 4)
@@ -88,9 +106,7 @@ def test_round_trips_give_seconds_per_page(tmp_path):
     seconds = [[w.course(s, 0).rates[0].seconds_per_page for s in (0, 1)] for w in drawn]
     assert seconds[0] == seconds[1]
     with pytest.raises(ScenarioError, match="need 4 rows"):
-        parse_scenario(
-            text.replace("{name: a}", "{name: a, count: 2}") + "rtt_ms: {file: rtt}", "t", tmp_path
-        )
+        parse_scenario(text.replace("{name: a}", "{name: a, count: 2}") + "rtt_ms: rtt", "t", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -101,3 +117,18 @@ def test_hits_have_the_mean_that_was_asked_for(scenario, dist):
     hits = draw_hits(World(scenario(text)), 1)
     assert hits.min() >= 1
     assert hits.mean() == pytest.approx(40, rel=0.03)
+
+
+def test_work_is_the_same_for_a_seed_and_cut_into_chunks(scenario):
+    world = World(scenario(SMALL))
+    assert draw_work(world, 5) == draw_work(world, 5)
+    assert len(draw_work(world, 5)) == 6
+    assert chunks(50, 20) == [20, 20, 10]
+    assert chunks(50, 0) == [50]
+
+
+@pytest.mark.skipif(not SHARED.is_file(), reason="the shared scenarios are not here")
+def test_the_papers_scenario_is_read():
+    world = World(load_scenario(SHARED))
+    assert (len(world.nodes), len(world.sites)) == (4, 5)
+    assert world.course(0, 1).blocks

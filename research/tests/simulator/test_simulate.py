@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from research.simulator.outcome import Options
 from research.simulator.simulate import simulate
+from splitter.errors import InputError
+from tasks.fetching.permits import SPACING_MARGIN
 
 PLAIN = Options(oracle=False, modification=False, timeline=True)
 HEAD = "until_done: true\nquota: {min: 1, max: 1000000}\n"
@@ -34,6 +36,13 @@ def test_an_attempt_takes_its_overhead_and_its_pages(scenario):
 def test_a_page_has_the_rates_in_force_when_it_starts(scenario):
     text = one().replace("seconds_per_page: 3}", "seconds_per_page: 3}, {from_s: 9, seconds_per_page: 1}")
     assert run(scenario, text).makespan_s == 2 + 3 * 3 + 7 * 1  # starts at 2, 5, 8, then at 11, 12, ...
+
+
+def test_what_is_missed_is_left_to_follow_ups_and_then_given_up(scenario):
+    done = run(scenario, one(", completion: 0"), options=replace(PLAIN, recall=True))
+    assert (done.pages_collected, done.given_up, done.attempts, done.manual) == (0, 10, 3, 0)
+    assert done.recalls == 2  # nothing stored, twice; the third time nothing is left
+    assert done.pairs["x", "a"].tried == 30
 
 
 def test_the_quota_leaves_the_rest_to_a_follow_up(scenario):
@@ -70,6 +79,27 @@ def test_a_dying_node_keeps_what_it_collected_and_its_work_goes_on_a_minute_late
     assert (done.recalls, done.makespan_s) == (1, 1000 + 2 + 21)
 
 
+def test_a_dead_node_is_given_work_until_it_is_known_to_be_silent(scenario):
+    work = "products: 2, hits: {dist: constant, mean: 1}, arrive_every_s: 30"
+    done = run(scenario, one(node=", dies_at_s: 20, back_at_s: 500", work=work))
+    assert (done.recalls, done.pages_collected) == (1, 2)
+    assert done.pairs["x", "a"].silent == 1
+
+
+def test_limits_space_the_starts_of_pages(scenario):
+    done = run(scenario, one(site=", per_address_per_s: 0.25"))
+    spacing_s = SPACING_MARGIN / 0.25
+    assert done.makespan_s == pytest.approx(2 + 9 * spacing_s + 3)
+    assert done.pairs["x", "a"].active_s == pytest.approx(32), "waiting is no active time"
+    two = run(
+        scenario,
+        one(site=", total_per_s: 0.25", work="products: 2, hits: {dist: constant, mean: 5}").replace(
+            "slots: 1", "slots: 2"
+        ),
+    )
+    assert two.makespan_s >= 2 + 9 * 4 + 3
+
+
 def test_what_waits_for_a_permit_holds_no_slot(scenario):
     text = (
         "duration_s: 100\nnodes: [{name: a, slots: 1}]\nsites: [{name: x, per_address_per_s: 0.1}, {name: y}]\n"
@@ -79,6 +109,18 @@ def test_what_waits_for_a_permit_holds_no_slot(scenario):
     assert done.pairs["x", "a"].tried == pytest.approx(10, abs=1)
     assert done.pairs["y", "a"].tried >= 80, "the node crawls y while it waits for permits of x"
     assert done.pages_collected <= 100, "but no more than a slot can do"
+
+
+def test_faults_slow_a_host_down_and_other_misses_do_not(scenario):
+    def tried(fault):
+        text = one(
+            f", completion: 0.2, fault: {fault}", site=", per_address_per_s: 1", head="duration_s: 300\n"
+        )
+        return run(scenario, text.replace("seconds_per_page: 3", "seconds_per_page: 0.1")
+                   .replace("mean: 10", "mean: 10000")).pairs["x", "a"].tried  # fmt: skip
+
+    assert tried(0.0) > 250
+    assert tried(1.0) < 0.3 * tried(0.0)
 
 
 def test_result_pages_are_read_once_before_the_pages_and_by_their_engines_limits(scenario):
@@ -98,6 +140,21 @@ def test_after_so_many_pages_nothing_is_collected_and_the_host_rests(scenario):
     assert done.manual == 0
     assert done.pairs["x", "a"].failed >= 1  # blocked: a rest of minutes, then one attempt probes
     assert done.makespan_s > 300
+
+
+def test_the_end_cuts_off_and_ended_pages_stay(scenario):
+    done = run(scenario, one(head="duration_s: 10\n"))
+    assert (done.pages_collected, done.makespan_s, done.settled) == (2, 10.0, False)
+
+
+def test_work_no_node_may_do_ends_unsettled(scenario):
+    done = run(scenario, one(site=", kind: microblog"))
+    assert (done.settled, done.pages_collected, done.oracle_ratio) == (False, 0, None)
+
+
+def test_an_unknown_strategy_is_told(scenario):
+    with pytest.raises(InputError, match="there is feedback"):
+        run(scenario, one(), strategy="none")
 
 
 MIXED = """
@@ -130,3 +187,15 @@ def test_the_same_seed_gives_the_same_figures_and_pages_add_up(seed, strategy):
     assert first.pages_collected + first.given_up <= first.pages_found
     for pair in first.pairs.values():
         assert pair.collected <= pair.tried <= pair.offered
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=5, deadline=None)
+def test_when_all_is_done_every_page_is_accounted_for(seed):
+    from research.tests.simulator.conftest import made
+
+    done = simulate(
+        made(MIXED.replace("duration_s: 600", "until_done: true")), "random", seed, Options(oracle=False)
+    )
+    assert done.settled
+    assert done.pages_collected + done.given_up + sum(done.manual_pages.values()) == done.pages_found

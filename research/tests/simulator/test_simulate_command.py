@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from app.cli.main import cli
 from research.simulator.recorded import RecordedNode, recorded_scenario, write_scenario
 from research.simulator.recorded_rows import RecordedAttempt, RecordedTask
+from research.simulator.scenario import ScenarioError
 from research.simulator.scenario_file import load_scenario
 from research.simulator.world import World, draw_work
 from splitter.catalog.model import Limits
@@ -58,6 +59,12 @@ def test_work_done_to_its_end_tells_the_other_bound(scenario):
     assert list(told) == [key.replace("oracle_pages", "oracle_makespan_s") for key in KEYS]
 
 
+def test_a_table_for_people(scenario):
+    done = simulated(scenario, "--no-modification", "--no-recall")
+    assert done.exit_code == 0
+    assert "share of the proven bound" in done.output
+
+
 def test_several_strategies_and_seeds_in_one_table_of_80_columns(scenario, monkeypatch):
     monkeypatch.setattr("app.cli.output._WIDTH_OF_FILES", 80)
     done = simulated(scenario, "--strategy", "feedback,random", "--strategy", "proximity", "--seeds", 2)
@@ -68,8 +75,25 @@ def test_several_strategies_and_seeds_in_one_table_of_80_columns(scenario, monke
         assert said in done.output
 
 
-def test_a_scenario_of_the_tree_is_known_by_its_name():
-    assert json.loads(simulated("everything_fails", "--json").stdout)["pages_collected"] == 14505
+def test_several_runs_are_one_object_a_line_each_as_if_alone(scenario):
+    done = simulated(scenario, "--strategy", "random,feedback", "--seed", 3, "--seed", 1, "--json")
+    runs = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(run["strategy"], run["seed"]) for run in runs] == [
+        ("random", 3), ("random", 1), ("feedback", 3), ("feedback", 1),
+    ]  # fmt: skip
+    alone = json.loads(simulated(scenario, "--strategy", "feedback", "--seed", 1, "--json").stdout)
+    measured = {"decision_us_p50", "decision_us_p99"}
+    assert {**runs[3], **dict.fromkeys(measured)} == {**alone, **dict.fromkeys(measured)}
+
+
+def test_a_shipped_scenario_is_known_by_its_name():
+    options = ("--strategy", "random", "--json")
+    by_name, by_path = (
+        json.loads(simulated(which, *options).stdout)
+        for which in ("everything_fails", "research/scenarios/everything_fails.yaml")
+    )
+    measured = dict.fromkeys(("decision_us_p50", "decision_us_p99"))
+    assert by_name | measured == by_path | measured
 
 
 @pytest.mark.parametrize(
@@ -130,3 +154,8 @@ def test_a_recorded_run_gives_its_rates_from_each_change_on(tmp_path):
     assert [task.hits for task in draw_work(world, 1)] == [12, 8]
     write_scenario(made, tmp_path / "run.yaml")
     assert load_scenario(tmp_path / "run.yaml").model_dump() == made.model_dump()
+
+
+def test_a_run_without_a_page_is_no_scenario():
+    with pytest.raises(ScenarioError, match="no crawled page"):
+        recorded_scenario([], [], [], {})

@@ -60,6 +60,7 @@ class Wanted:
     """A run: hits of each task by site, limits of every site, answers by (site, node).
 
     Attributes:
+        away: by host, from when until when it refuses every connection.
         lasts_s: the run ends then at the latest.
     """
 
@@ -69,6 +70,7 @@ class Wanted:
     pairs: dict[tuple[str, str], Pair]
     quota: Bounds = field(default_factory=lambda: Bounds(min=5, max=200))
     budget_s: Bounds = field(default_factory=lambda: Bounds(min=10, max=300))
+    away: dict[str, tuple[float, float]] = field(default_factory=dict)
     lasts_s: float = 3600.0
 
 
@@ -138,6 +140,9 @@ class Web:
     async def fetch(self, url, *, before_request, **_options):
         await before_request(url)
         host, loop = urlsplit(url).hostname.removeprefix("www."), asyncio.get_running_loop()
+        from_s, until_s = self._wanted.away.get(host, (0.0, 0.0))
+        if from_s <= loop.time() < until_s:
+            raise FetchError(ErrorClass.CONNECT, "refused")
         if url.endswith("/robots.txt"):
             return self._answer(url, "User-agent: *\nAllow: /", 0.001)
         if host == "baidu.com":
